@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Front door; the build itself is CMake's (docs/building.md). Every target does its own set-up.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+.PHONY: help setup setup-tools demo test test-all bench format tidy clean
+
+comma := ,
+MPIS := mpich openmpi
+RELEASE := $(addprefix release-,$(MPIS))
+FLAG3 := $(addprefix flag3-,$(MPIS))
+SANITIZED := $(addprefix asan-,$(MPIS)) $(addprefix tsan-,$(MPIS))
+
+# Open MPI's launcher refuses root, and more ranks than cores, without these.
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: ## install the Debian packages that are missing
+	@tools/setup
+
+setup-tools:
+	@tools/setup --tools
+
+demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
+	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
+	@examples/life/demo.sh $(addprefix build/,$(RELEASE))
+
+test: setup ## release builds for both MPIs, every suite
+	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
+	@tools/run_tests.py $(RELEASE)
+
+test-all: setup ## test, sanitizers, no eager messages, 3-bit flags, a million epochs
+	@for tree in $(RELEASE) $(FLAG3) $(SANITIZED); do tools/build $$tree || exit 1; done
+	@tools/run_tests.py $(RELEASE) $(addsuffix $(comma)PENSTOCK_EAGER_MAX=0,$(RELEASE)) $(FLAG3) $(SANITIZED) \
+	  $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
+
+bench: setup ## latency and bandwidth beside plain MPI, on both MPIs
+	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
+	@for mpi in $(MPIS); do for what in latency bw; do echo "== $$mpi: $$what"; \
+	  mpiexec.$$mpi -n 2 build/release-$$mpi/bin/penstock bench $$what </dev/null || exit 1; done; done
+
+format: setup-tools ## clang-format over all sources
+	@git ls-files '*.c' '*.cpp' '*.h' '*.hpp' | xargs clang-format -i
+
+tidy: setup setup-tools ## clang-tidy over src
+	@tools/build release-mpich
+	@git ls-files 'src/*.cpp' | xargs -P $$(nproc) -n 1 clang-tidy --quiet -p build/release-mpich
+
+clean: ## remove build/
+	rm -rf build
+

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake --install: library, headers, command, CMake package, pkg-config file.
+
+include(CMakePackageConfigHelpers)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/penstock")
+
+install(TARGETS penstock EXPORT penstock-targets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/penstock" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+if(TARGET penstock_command)
+  file(RELATIVE_PATH lib_from_bin "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+  set_target_properties(penstock_command PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
+  install(TARGETS penstock_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION "${package_dir}")
+# Whole paths of this MPI's compiler wrappers; that for C++ is for projects in C++ alone.
+if(MPI_C_COMPILER)
+  find_program(penstock_mpi_c_wrapper NAMES "${MPI_C_COMPILER}" NO_CACHE)
+endif()
+string(REGEX REPLACE "mpicc([^/]*)$" "mpicxx\\1" penstock_mpi_cxx_wrapper "${penstock_mpi_c_wrapper}")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/penstock-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/penstock-config.cmake" INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/penstock-config-version.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/penstock-config.cmake" "${PROJECT_BINARY_DIR}/penstock-config-version.cmake"
+  DESTINATION "${package_dir}")
+
+file(RELATIVE_PATH penstock_prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/penstock.pc.in" "${PROJECT_BINARY_DIR}/penstock.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/penstock.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

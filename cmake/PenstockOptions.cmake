@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options, language standards, warnings, sanitizers.
+
+option(PENSTOCK_BUILD_TOOLS "Build the penstock command" ${PROJECT_IS_TOP_LEVEL})
+option(PENSTOCK_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
+option(PENSTOCK_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PENSTOCK_WERROR "Make warnings errors" OFF)
+option(PENSTOCK_CUDA "Build the CUDA device" OFF)
+set(PENSTOCK_FLAG_BITS 32 CACHE STRING "Width of the flag in a message line; small values make tests wrap around early")
+set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
+set_property(CACHE PENSTOCK_SANITIZE PROPERTY STRINGS "" address thread)
+
+if(NOT PENSTOCK_FLAG_BITS MATCHES "^([2-9]|[12][0-9]|3[0-2])$")
+  message(FATAL_ERROR "PENSTOCK_FLAG_BITS is '${PENSTOCK_FLAG_BITS}': give a number from 2 to 32")
+endif()
+
+# Release is -O3 for the machine's baseline: no -march, since the library is built on one machine and used on many, and the
+# hot path is made of loads, stores and memcpy, which picks its instructions at run time.
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT multi_config AND NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+# Everything of ours is compiled with penstock_flags; nothing of it reaches those who use the installed library.
+add_library(penstock_flags INTERFACE)
+# -Wno-restrict: GCC 12 sees overlapping copies in "text" + std::string (its bug 105651).
+target_compile_options(penstock_flags INTERFACE -Wall -Wextra -Wshadow -Wno-restrict -Wpointer-arith
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi>
+  $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
+
+if(PENSTOCK_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+elseif(PENSTOCK_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+elseif(NOT PENSTOCK_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "PENSTOCK_SANITIZE is '${PENSTOCK_SANITIZE}': give nothing, address or thread")
+endif()
+if(PENSTOCK_SANITIZE)
+  target_compile_options(penstock_flags INTERFACE ${sanitizers} -O1 -g -fno-omit-frame-pointer)
+  target_link_options(penstock_flags INTERFACE ${sanitizers})
+endif()
+
+# Programs under AddressSanitizer keep their libraries loaded to the end: see the file.
+add_library(penstock_keep_libraries OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/sanitizers/keep_libraries.c")
+function(penstock_sanitized_program target)
+  if(PENSTOCK_SANITIZE STREQUAL "address")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:penstock_keep_libraries>)
+  endif()
+endfunction()
+
+if(PENSTOCK_CUDA)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/device/cuda/*.cu")
+  if(NOT cuda_sources)
+    message(WARNING "PENSTOCK_CUDA=ON, but this version of Penstock holds no CUDA device (src/device/cuda has no "
+                    "sources): the build goes on without it")
+    set(PENSTOCK_CUDA OFF CACHE BOOL "Build the CUDA device" FORCE)
+  endif()
+endif()

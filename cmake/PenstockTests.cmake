@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# penstock_unit_test(<name> <sources>... [LABELS <label>...])
+#     A GoogleTest program in one process, linked with the library's internals; each of its cases is a test.
+# penstock_mpi_test(NAME <name> [<source>...] RANKS <n>... [TRANSPORTS <t>...] [ENV <VAR=value>...] [ARGS <arg>...]
+#                   [TIMEOUT <seconds>] [LABELS <label>...])
+#     An MPI program over the public API and tests/support; <name>.cpp if no source is named. It makes one test
+#     <name>.<transport>.<ranks> for each pair. Transports: peer, peer-nocma (no cross-memory copy), proxy, default (no choice).
+# penstock_add_mpi_runs(NAME <name> TARGET <target> ...)
+#     The runs of penstock_mpi_test for a program that exists already. LONG: with PENSTOCK_TEST_LONG=1, and only
+#     under `ctest -C Long`.
+# TIMEOUT only ends a hang; no test passes or fails by the time it takes.
+
+include(GoogleTest)
+
+function(penstock_unit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE penstock_internal GTest::gtest_main)
+  penstock_sanitized_program(${name})
+  penstock_sanitizer_environment(environment)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 300 LABELS "unit;${arg_LABELS}" ENVIRONMENT "${environment}")
+endfunction()
+
+function(penstock_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "RANKS;TRANSPORTS;ENV;ARGS;LABELS")
+  set(sources ${arg_UNPARSED_ARGUMENTS})
+  if(NOT sources)
+    set(sources ${arg_NAME}.cpp)
+  endif()
+  add_executable(${arg_NAME} ${sources})
+  target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  # penstock stands before MPI, so that the recorder sees the program's requests.
+  target_link_libraries(${arg_NAME} PRIVATE penstock_flags penstock_test_support penstock GTest::gtest)
+  penstock_sanitized_program(${arg_NAME})
+  list(REMOVE_ITEM ARGN ${sources})
+  penstock_add_mpi_runs(${ARGN} TARGET ${arg_NAME})
+endfunction()
+
+function(penstock_add_mpi_runs)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "LONG" "NAME;TARGET;TIMEOUT" "RANKS;TRANSPORTS;ENV;ARGS;LABELS")
+  if(NOT arg_TRANSPORTS)
+    set(arg_TRANSPORTS default)
+  endif()
+  set(configurations "")
+  if(arg_LONG)
+    set(configurations CONFIGURATIONS Long)
+    list(APPEND arg_ENV PENSTOCK_TEST_LONG=1)
+    list(APPEND arg_LABELS long)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(PENSTOCK_SANITIZE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+  endif()
+  penstock_sanitizer_environment(sanitizer_environment)
+  penstock_launcher_environment(launcher_environment)
+  foreach(transport IN LISTS arg_TRANSPORTS)
+    penstock_transport_environment(transport_environment ${transport})
+    foreach(ranks IN LISTS arg_RANKS)
+      set(test ${arg_NAME}.${transport}.${ranks})
+      add_test(NAME ${test} ${configurations}
+        COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
+                $<TARGET_FILE:${arg_TARGET}> ${MPIEXEC_POSTFLAGS} ${arg_ARGS})
+      set_tests_properties(${test} PROPERTIES
+        TIMEOUT ${arg_TIMEOUT}
+        PROCESSORS 2
+        LABELS "mpi;${transport};ranks${ranks};${arg_LABELS}"
+        ENVIRONMENT "${launcher_environment};${sanitizer_environment};${transport_environment};${arg_ENV}")
+    endforeach()
+  endforeach()
+endfunction()
+
+function(penstock_transport_environment result transport)
+  if(transport STREQUAL "peer")
+    set(environment PENSTOCK_TRANSPORT=peer)
+  elseif(transport STREQUAL "peer-nocma")
+    set(environment PENSTOCK_TRANSPORT=peer PENSTOCK_CMA=0)
+  elseif(transport STREQUAL "proxy")
+    set(environment PENSTOCK_TRANSPORT=proxy PENSTOCK_THREAD_MULTIPLE=1)
+  elseif(transport STREQUAL "default")
+    set(environment "")
+  else()
+    message(FATAL_ERROR "Unknown transport '${transport}': peer, peer-nocma, proxy or default")
+  endif()
+  set(${result} "${environment}" PARENT_SCOPE)
+endfunction()
+
+# Open MPI refuses root and more ranks than cores, and binds ranks to cores, unless told otherwise.
+function(penstock_launcher_environment result)
+  set(environment "")
+  if(penstock_mpi_vendor STREQUAL "openmpi")
+    set(environment
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+      OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+      PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none)
+  endif()
+  set(${result} "${environment}" PARENT_SCOPE)
+endfunction()
+
+# UCX replaces malloc's hooks, which fights the sanitizers' own. The suppressions name MPI and UCX libraries only.
+function(penstock_sanitizer_environment result)
+  set(environment "")
+  set(folder "${PROJECT_SOURCE_DIR}/tests/sanitizers")
+  if(PENSTOCK_SANITIZE)
+    set(environment UCX_MEM_EVENTS=no UCX_MEM_MALLOC_HOOKS=no)
+  endif()
+  if(PENSTOCK_SANITIZE STREQUAL "address")
+    list(APPEND environment
+      "ASAN_OPTIONS=detect_stack_use_after_return=1"
+      "LSAN_OPTIONS=suppressions=${folder}/lsan.supp:print_suppressions=0"
+      "UBSAN_OPTIONS=print_stacktrace=1")
+  elseif(PENSTOCK_SANITIZE STREQUAL "thread")
+    list(APPEND environment
+      "TSAN_OPTIONS=suppressions=${folder}/tsan.supp:halt_on_error=0:exitcode=66:second_deadlock_stack=1")
+  endif()
+  set(${result} "${environment}" PARENT_SCOPE)
+endfunction()
