@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/backoff.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace penstock::base {
+namespace {
+
+constexpr std::uint64_t clock_interval = 16;
+constexpr std::uint64_t yields = 64;
+constexpr std::chrono::microseconds longest_sleep{100};
+
+void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+bool Backoff::spin_over() noexcept {
+  if (spin_.count() == 0) return true;
+  const std::uint64_t paused = looks_ - bare_end_ - 1;
+  if (paused % clock_interval != 0) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (paused == 0) began_ = now;
+  return now - began_ >= spin_;
+}
+
+void Backoff::slow_pause() noexcept {
+  if (spin_end_ == never) {
+    if (!spin_over()) return relax();
+    spin_end_ = looks_;
+  }
+  const std::uint64_t beyond = looks_ - spin_end_;
+  if (beyond < yields) {
+    sched_yield();
+    return;
+  }
+  const auto doublings = std::min<std::uint64_t>(beyond - yields, 7);
+  std::this_thread::sleep_for(std::min(std::chrono::microseconds{1 << doublings}, longest_sleep));
+}
+
+}  // namespace penstock::base

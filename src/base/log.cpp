@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "base/error.hpp"
+
+namespace penstock::base::log {
+namespace {
+
+std::atomic<LogLevel> threshold{LogLevel::warn};
+
+struct Destination {
+  std::mutex mutex;
+  std::shared_ptr<spdlog::logger> logger;
+  int rank = -1;
+};
+
+// Never destroyed: threads and exit handlers may still write.
+Destination& destination() {
+  static auto* const it = new Destination;
+  return *it;
+}
+
+// Called with the destination's lock held.
+void set_pattern(Destination& to) {
+  const std::string who = to.rank < 0 ? "penstock" : fmt::format("penstock {}", to.rank);
+  to.logger->set_pattern(fmt::format("[{}] [%H:%M:%S.%e] [%l] %v", who));
+}
+
+void use_sink(Destination& to, spdlog::sink_ptr sink) {
+  to.logger = std::make_shared<spdlog::logger>("penstock", std::move(sink));
+  to.logger->set_level(spdlog::level::trace);  // write() has looked at the level
+  to.logger->flush_on(spdlog::level::trace);
+  set_pattern(to);
+}
+
+// A line written before configure() goes to standard error.
+std::shared_ptr<spdlog::logger> logger() {
+  auto& to = destination();
+  const std::lock_guard lock(to.mutex);
+  if (!to.logger) use_sink(to, std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  return to.logger;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+std::string expand(const std::string& pattern) {
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next != 'h' && next != 'p') {
+      path += pattern[i];
+      continue;
+    }
+    path += next == 'h' ? host_name() : std::to_string(getpid());
+    ++i;
+  }
+  return path;
+}
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::info:
+      return spdlog::level::info;
+    default:
+      return spdlog::level::debug;
+  }
+}
+
+void put(LogLevel level, std::string_view text) noexcept {
+  try {
+    logger()->log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
+  } catch (...) {
+    // A line that cannot be written is lost: nothing may fail because of the log.
+  }
+}
+
+}  // namespace
+
+void configure(LogLevel level, const std::string& file) {
+  spdlog::sink_ptr sink;
+  if (file.empty()) {
+    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  } else {
+    const std::string path = expand(file);
+    try {
+      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    } catch (const std::exception& failure) {
+      throw Error(ErrorKind::setting, fmt::format("PENSTOCK_LOG_FILE='{}' is not valid: give a file that can be "
+                                                  "written ({})",
+                                                  file, failure.what()));
+    }
+  }
+  auto& to = destination();
+  const std::lock_guard lock(to.mutex);
+  use_sink(to, std::move(sink));
+  threshold.store(level, std::memory_order_relaxed);
+}
+
+void set_rank(int rank) {
+  auto& to = destination();
+  const std::lock_guard lock(to.mutex);
+  to.rank = rank;
+  if (to.logger) set_pattern(to);
+}
+
+bool enabled(LogLevel level) noexcept {
+  return level != LogLevel::off && level <= threshold.load(std::memory_order_relaxed);
+}
+
+void write(LogLevel level, std::string_view text) noexcept {
+  if (enabled(level)) put(level, text);
+}
+
+void report(std::string_view text) noexcept {
+  put(LogLevel::info, text);
+}
+
+}  // namespace penstock::base::log

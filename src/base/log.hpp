@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/settings.hpp"
+
+namespace penstock::base::log {
+
+void configure(LogLevel level,
+               const std::string& file);  // before the first line; throws Error(setting) if the file cannot be opened
+void set_rank(int rank);                  // prefixes every line from now on
+bool enabled(LogLevel level) noexcept;
+void write(LogLevel level, std::string_view text) noexcept;
+void report(std::string_view text) noexcept;  // what the user has asked for: whatever the level
+
+inline void error(std::string_view text) noexcept {
+  write(LogLevel::error, text);
+}
+inline void warn(std::string_view text) noexcept {
+  write(LogLevel::warn, text);
+}
+inline void info(std::string_view text) noexcept {
+  write(LogLevel::info, text);
+}
+inline void debug(std::string_view text) noexcept {
+  write(LogLevel::debug, text);
+}
+
+}  // namespace penstock::base::log

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.hpp"
+
+#ifndef PENSTOCK_FLAG_BITS
+#define PENSTOCK_FLAG_BITS 32
+#endif
+
+namespace penstock::base {
+namespace {
+
+constexpr std::array<std::string_view, 3> transport_names{"peer", "ofi", "proxy"};  // best first
+constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "info", "debug"};
+
+constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
+// A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
+constexpr std::uint64_t slots_limit = std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
+constexpr std::uint64_t spin_limit = 1'000'000;  // a second
+constexpr double timeout_limit = 365.0 * 86400;  // a year
+
+[[noreturn]] void refuse(const char* name, std::string_view value, std::string_view valid) {
+  throw Error(ErrorKind::setting, fmt::format("{}='{}' is not valid: {}", name, value, valid));
+}
+
+template <class Names>
+std::string joined(const Names& names, const char* separator) {
+  std::string text;
+  for (const auto& name : names) {
+    if (!text.empty()) text += separator;
+    text += name;
+  }
+  return text;
+}
+
+// An empty variable is as unset.
+std::optional<std::string_view> variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> whole_number(const char* name, std::uint64_t least, std::uint64_t most,
+                                          std::string_view unit) {
+  const auto text = variable(name);
+  if (!text) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, failure] = std::from_chars(text->data(), end, number);
+  if (failure != std::errc{} || stop != end || number < least || number > most) {
+    refuse(name, *text, fmt::format("give a whole number{} from {} to {}", unit, least, most));
+  }
+  return number;
+}
+
+void read_switch(const char* name, bool& setting) {
+  const auto text = variable(name);
+  if (!text) return;
+  if (*text != "0" && *text != "1") refuse(name, *text, "give 0 or 1");
+  setting = *text == "1";
+}
+
+// The variable restricts the choice; the order stays that of quality.
+std::vector<std::string> read_transports() {
+  constexpr const char* name = "PENSTOCK_TRANSPORT";
+  const auto text = variable(name);
+  if (!text) return {};
+  std::array<bool, transport_names.size()> allowed{};
+  for (std::string_view rest = *text;;) {
+    const auto comma = rest.find(',');
+    const auto found = std::find(transport_names.begin(), transport_names.end(), rest.substr(0, comma));
+    if (found == transport_names.end()) {
+      refuse(name, *text, fmt::format("give one or several of {}, with commas", joined(transport_names, ", ")));
+    }
+    allowed[static_cast<std::size_t>(found - transport_names.begin())] = true;
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::vector<std::string> transports;
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    if (allowed[i]) transports.emplace_back(transport_names[i]);
+  }
+  return transports;
+}
+
+std::chrono::milliseconds read_timeout() {
+  constexpr const char* name = "PENSTOCK_TIMEOUT";
+  const auto text = variable(name);
+  if (!text) return std::chrono::milliseconds{0};
+  double seconds = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, failure] = std::from_chars(text->data(), end, seconds, std::chars_format::fixed);
+  // The comparison is written so that a NaN fails it.
+  if (failure != std::errc{} || stop != end || !(seconds >= 0 && seconds <= timeout_limit)) {
+    refuse(name, *text,
+           fmt::format("give seconds from 0 (never) to {:.0f}, with a fraction if need be", timeout_limit));
+  }
+  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(seconds * 1000))};
+}
+
+LogLevel read_level(LogLevel unset) {
+  constexpr const char* name = "PENSTOCK_LOG";
+  const auto text = variable(name);
+  if (!text) return unset;
+  const auto found = std::find(level_names.begin(), level_names.end(), *text);
+  if (found == level_names.end()) refuse(name, *text, fmt::format("give one of {}", joined(level_names, ", ")));
+  return static_cast<LogLevel>(found - level_names.begin());
+}
+
+}  // namespace
+
+Settings Settings::from_environment() {
+  Settings settings;
+  settings.transports = read_transports();
+  if (const auto bytes = whole_number("PENSTOCK_EAGER_MAX", 0, eager_limit, " of bytes")) settings.eager_max = *bytes;
+  read_switch("PENSTOCK_CMA", settings.cross_memory);
+  if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
+    settings.slots = static_cast<unsigned>(*slots);
+  }
+  if (const auto spin = whole_number("PENSTOCK_SPIN_US", 0, spin_limit, " of microseconds")) {
+    settings.spin = std::chrono::microseconds{static_cast<std::int64_t>(*spin)};
+  }
+  settings.timeout = read_timeout();
+  read_switch("PENSTOCK_CHECK", settings.check);
+  read_switch("PENSTOCK_THREAD_MULTIPLE", settings.thread_multiple);
+  settings.log_level = read_level(settings.log_level);
+  if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
+  return settings;
+}
+
+std::vector<std::pair<std::string, std::string>> Settings::table() const {
+  const auto on = [](bool setting) { return std::string(setting ? "1" : "0"); };
+  const double seconds = static_cast<double>(timeout.count()) / 1000;
+  return {
+      {"PENSTOCK_TRANSPORT", transports.empty() ? "all" : joined(transports, ",")},
+      {"PENSTOCK_EAGER_MAX", fmt::format("{}", eager_max)},
+      {"PENSTOCK_CMA", on(cross_memory)},
+      {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
+      {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},
+      {"PENSTOCK_TIMEOUT", timeout.count() == 0 ? "never" : fmt::format("{}", seconds)},
+      {"PENSTOCK_CHECK", on(check)},
+      {"PENSTOCK_THREAD_MULTIPLE", on(thread_multiple)},
+      {"PENSTOCK_LOG", std::string(level_names[static_cast<std::size_t>(log_level)])},
+      {"PENSTOCK_LOG_FILE", log_file.empty() ? "standard error" : log_file},
+  };
+}
+
+}  // namespace penstock::base

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every environment variable that Penstock reads, in one place.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace penstock::base {
+
+enum class LogLevel { off, error, warn, info, debug };
+
+struct Settings {
+  std::vector<std::string> transports;            // PENSTOCK_TRANSPORT: allowed, best first; empty: all
+  std::size_t eager_max = 4096;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
+  bool cross_memory = true;                       // PENSTOCK_CMA: kernel copies between address spaces
+  unsigned slots = 2;                             // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
+  std::optional<std::chrono::microseconds> spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
+  std::chrono::milliseconds timeout{0};           // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
+  bool check = false;                             // PENSTOCK_CHECK: verify the promise of ready sends
+  bool thread_multiple = false;                   // PENSTOCK_THREAD_MULTIPLE
+  LogLevel log_level = LogLevel::warn;            // PENSTOCK_LOG
+  std::string log_file;                           // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
+
+  // Reads the environment; an empty variable is as unset. Throws Error(setting) that names the variable and its valid
+  // values.
+  static Settings from_environment();
+  std::vector<std::pair<std::string, std::string>> table() const;  // name and value of each, for `penstock info`
+};
+
+}  // namespace penstock::base

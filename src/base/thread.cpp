@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread.hpp"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace penstock::base {
+namespace {
+
+// A new thread inherits its creator's mask, so there is no moment in which it could take a signal.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+std::thread start_thread(const char* name, std::function<void()> body) {
+  const SignalsBlocked blocked;
+  try {
+    std::thread thread(std::move(body));
+    pthread_setname_np(thread.native_handle(), name);
+    return thread;
+  } catch (const std::system_error& failure) {
+    throw Error(ErrorKind::resources, std::string("cannot create a thread: ") + failure.what() +
+                                          "; raise the limit of processes (ulimit -u) or use fewer streams");
+  }
+}
+
+}  // namespace penstock::base
