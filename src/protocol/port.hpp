@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the state machines need of the memory between two processes. A port is one end's view of one matched pair: the
+// host form uses std::atomic_ref on shared memory, a device form the GPU's system-scope atomics, and the explorer in
+// tests/protocol a model of the C++ memory model. The machines themselves are the same code in all three.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "protocol/epoch.hpp"
+
+namespace penstock::protocol {
+
+// A is the sender, B the receiver. Every word lies in the memory of the process that polls it, has one writer (CLAIM:
+// two, by exchange only), only ever grows and is zero before either side may use it. The reason for each order:
+//   cts     at A, by B's start: release/acquire orders B's earlier use of its receive buffer before A's push into it
+//   fin     at A, by B's wait: release/acquire orders B's *loads* from slot or send buffer before A's next stores there
+//   pull    at A, by B: 2e+1 B wants to pull e, 2e+2 B gave way; ordered against push by sequential consistency
+//   push    at A, by A: A wants to push e; beside pull, so that a link without native atomics answers B's question in
+//   order claim   at A, by exchange of both: e has been claimed. acq_rel also keeps the copy behind it rts     at B, by
+//   A's start: release/acquire orders the data in the send buffer before B's pull done    at B, by A: release/acquire
+//   orders the payload before B's use of it
+enum class Word : std::uint8_t { cts, fin, pull, push, claim, rts, done };
+
+enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+
+template <class P>
+concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_t line) {
+  // Words. The order is a template argument, so that a device form can select its instruction.
+  { port.template load<Order::acquire>(Word::cts) } -> std::same_as<std::uint64_t>;
+  port.template store<Order::release>(Word::cts, value);
+  { port.exchange(Word::claim, value) } -> std::same_as<std::uint64_t>;
+  port.fence();  // sequentially consistent, all memory the two processes share
+  // Lines of the ring. fill copies line number `line` of the send buffer into the slot, drain from the slot into the
+  // receive buffer.
+  port.fill(slot, line);
+  port.drain(slot, line);
+  { port.load_flag(slot, line) } -> std::same_as<std::uint64_t>;  // acquire
+  port.store_flag(slot, line, value);                             // release
+  // Whole messages: send buffer to receive buffer, by the sender and by the receiver.
+  port.push();
+  port.pull();
+  // Fixed at match.
+  { port.slots() } -> std::convertible_to<unsigned>;
+  { port.lines() } -> std::convertible_to<std::uint32_t>;
+  { port.flag_bits() } -> std::convertible_to<unsigned>;
+  { port.checks_ready() } -> std::convertible_to<bool>;
+  { P::native_atomics } -> std::convertible_to<bool>;  // exchange works between the two processes
+};
+
+// A port may let the other side, if it is in its wait, take part in a copy, so that two processors move one message.
+// push_with_help and pull_with_help copy every part that the other side does not, never wait for it, and return true
+// when it took one. help_push (receiver) and help_pull (sender) copy parts while there are any, return true when there
+// was one, and do nothing unless that epoch is being copied.
+template <class P>
+concept SharesCopies = requires(P port, Epoch epoch) {
+  { port.push_with_help(epoch) } -> std::same_as<bool>;
+  { port.pull_with_help(epoch) } -> std::same_as<bool>;
+  { port.help_push(epoch) } -> std::same_as<bool>;
+  { port.help_pull(epoch) } -> std::same_as<bool>;
+};
+
+}  // namespace penstock::protocol

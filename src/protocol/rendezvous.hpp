@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large messages between buffers that each side can reach. A start pushes if the receive has been started; otherwise it
+// leaves the data and says so (RTS), and whichever side waits moves it: the sender by pushing, the receiver by pulling.
+#pragma once
+
+#include "protocol/claim.hpp"
+#include "protocol/port.hpp"
+#include "protocol/state.hpp"
+
+namespace penstock::protocol::rendezvous {
+
+// Moves the epoch's data and says so. True: the receiver, already in its wait, copied a part of it. Then its loads from
+// the send buffer end with FIN, as if it had pulled.
+template <Port P>
+PENSTOCK_HD bool push_epoch(P& port, Epoch epoch) {
+  bool helped = false;
+  if constexpr (SharesCopies<P>)
+    helped = port.push_with_help(epoch);
+  else
+    port.push();
+  port.template store<Order::release>(Word::done, epoch);
+  return helped;
+}
+
+// After a push in which the receiver took part: the send ends with FIN alone. The receiver is copying, so FIN comes.
+PENSTOCK_HD inline void await_helper(SendState& state) {
+  state.posted = true;
+  state.stage = Stage::lost;
+}
+
+template <Mode mode, Port P>
+PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
+  const Epoch epoch = state.done + 1;
+  if constexpr (mode == Mode::ready) {
+    // The promise is all that is needed: it must not depend on seeing CTS, which may be visible later than the promise.
+    if (port.checks_ready() && port.template load<Order::acquire>(Word::cts) < epoch)
+      return StartOutcome::receiver_not_started;
+    if (push_epoch(port, epoch)) await_helper(state);
+  } else if (port.template load<Order::acquire>(Word::cts) >= epoch) {
+    state.posted = false;
+    if (push_epoch(port, epoch)) await_helper(state);
+  } else {
+    state.posted = true;
+    port.template store<Order::release>(Word::rts, epoch);
+  }
+  return StartOutcome::started;
+}
+
+template <Port P>
+PENSTOCK_HD Progress end_send(P&, SendState& state) {
+  state.posted = false;
+  state.stage = Stage::open;
+  ++state.done;
+  return Progress::ended;
+}
+
+// CTS may already be that of the next epoch: the receiver has pulled this one, ended its wait and started again. The
+// claim is what keeps the sender from pushing old data then.
+template <Mode mode, Port P>
+PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
+  const Epoch epoch = state.done + 1;
+  if (!state.posted) return end_send(port, state);  // pushed by the start
+  if constexpr (SharesCopies<P>) {
+    // Before the look at FIN, so that what this end has copied is complete when the wait ends.
+    if (port.help_pull(epoch)) port.template store<Order::release>(Word::done, epoch);
+  }
+  if (port.template load<Order::acquire>(Word::fin) >= epoch) return end_send(port, state);
+  if (state.stage == Stage::lost) return Progress::pending;
+  if (state.stage == Stage::contended) {
+    if (port.template load<Order::acquire>(Word::pull) != 2 * epoch + 2) return Progress::pending;
+  } else {
+    if (port.template load<Order::acquire>(Word::cts) < epoch) return Progress::pending;
+    const Claim claim = claim_as_sender(port, epoch);
+    if (claim != Claim::won) {
+      state.stage = claim == Claim::lost ? Stage::lost : Stage::contended;
+      return Progress::pending;
+    }
+  }
+  if (push_epoch(port, epoch)) {
+    await_helper(state);
+    return Progress::pending;
+  }
+  return end_send(port, state);
+}
+
+template <Mode mode, Port P>
+PENSTOCK_HD void start_receive(P& port, const ReceiveState& state) {
+  if (mode != Mode::ready || port.checks_ready()) port.template store<Order::release>(Word::cts, state.done + 1);
+}
+
+template <Port P>
+PENSTOCK_HD Progress end_receive(P&, ReceiveState& state) {
+  state.stage = Stage::open;
+  ++state.done;
+  return Progress::ended;
+}
+
+template <Mode mode, Port P>
+PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
+  const Epoch epoch = state.done + 1;
+  if constexpr (SharesCopies<P>) {
+    // Before the look at DONE, so that what this end has copied is complete when the wait ends.
+    if (port.help_push(epoch)) port.template store<Order::release>(Word::fin, epoch);
+  }
+  const Epoch pushed = port.template load<Order::acquire>(Word::done);
+  if (pushed >= epoch) {
+    // A sender that keeps a ready send's promise is never past the epoch that this end waits for. Here the buffer holds
+    // a later message, or parts of two.
+    if (mode == Mode::ready && pushed > epoch) state.promise_broken = true;
+    return end_receive(port, state);
+  }
+  if (mode == Mode::ready || state.stage == Stage::lost) return Progress::pending;
+  if (port.template load<Order::acquire>(Word::rts) != epoch) return Progress::pending;
+  if (claim_as_receiver(port, epoch) != Claim::won) {
+    state.stage = Stage::lost;
+    return Progress::pending;
+  }
+  bool helped = false;
+  if constexpr (SharesCopies<P>)
+    helped = port.pull_with_help(epoch);
+  else
+    port.pull();
+  port.template store<Order::release>(Word::fin, epoch);  // after the last load from the send buffer
+  if (helped) {
+    state.stage = Stage::lost;  // the sender is copying a part, and says DONE
+    return Progress::pending;
+  }
+  return end_receive(port, state);
+}
+
+}  // namespace penstock::protocol::rendezvous

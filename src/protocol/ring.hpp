@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small messages: a ring of slots at the receiver. A start always finds its slot free, because the wait of the epoch
+// before has seen to it; the data travels in lines that carry their own flag, so one cache line brings both.
+#pragma once
+
+#include "protocol/port.hpp"
+#include "protocol/state.hpp"
+
+namespace penstock::protocol::ring {
+
+template <Mode mode, Port P>
+PENSTOCK_HD StartOutcome start_send(P& port, const SendState& state) {
+  const Epoch epoch = state.done + 1;
+  const unsigned slots = port.slots();
+  if constexpr (mode == Mode::buffered) {
+    // Acquire: the receiver's loads from the slot come before the stores below.
+    if (port.template load<Order::acquire>(Word::fin) + slots < epoch) return StartOutcome::no_buffer;
+  }
+  if constexpr (mode == Mode::ready) {
+    if (port.checks_ready() && port.template load<Order::acquire>(Word::cts) < epoch)
+      return StartOutcome::receiver_not_started;
+  }
+  const unsigned slot = static_cast<unsigned>(epoch % slots);
+  const std::uint64_t flag = line_flag(epoch, port.flag_bits());
+  const std::uint32_t lines = port.lines();
+  for (std::uint32_t line = 0; line < lines; ++line) {
+    port.fill(slot, line);
+    port.store_flag(slot, line, flag);  // release: the line's data, and all the sender did before, come first
+  }
+  return StartOutcome::started;
+}
+
+// Defers the sender until the slot of its *next* epoch is free. That never delays a program that MPI lets proceed: once
+// receive e is started, wait(receive, e-1) has ended, so FIN >= e-1 >= e+1-slots. With one slot this would deadlock
+// (L1).
+template <Mode mode, Port P>
+PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
+  const Epoch epoch = state.done + 1;
+  if constexpr (mode == Mode::synchronous) {
+    // Ends when the receive has been started. Not on FIN, which is written by the receiver's wait (L8). CTS(e) also
+    // carries the receiver's loads of epoch e-1, so the next slot is free as well.
+    if (port.template load<Order::acquire>(Word::cts) < epoch) return Progress::pending;
+  } else if constexpr (mode != Mode::buffered) {
+    if (port.template load<Order::acquire>(Word::fin) + port.slots() < epoch + 1) return Progress::pending;
+  }
+  state.done = epoch;
+  return Progress::ended;
+}
+
+template <Mode mode, Port P>
+PENSTOCK_HD void start_receive(P& port, const ReceiveState& state) {
+  if (mode == Mode::synchronous || (mode == Mode::ready && port.checks_ready()))
+    port.template store<Order::release>(Word::cts, state.done + 1);
+}
+
+template <Port P>
+PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
+  const Epoch epoch = state.done + 1;
+  const unsigned slot = static_cast<unsigned>(epoch % port.slots());
+  const std::uint64_t flag = line_flag(epoch, port.flag_bits());
+  const std::uint32_t lines = port.lines();
+  while (state.line < lines) {
+    if (port.load_flag(slot, state.line) != flag) return Progress::pending;
+    port.drain(slot, state.line);
+    ++state.line;
+  }
+  port.template store<Order::release>(Word::fin, epoch);  // after the last load from the slot
+  state.line = 0;
+  state.done = epoch;
+  return Progress::ended;
+}
+
+}  // namespace penstock::protocol::ring

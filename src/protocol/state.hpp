@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The private words of each end: plain memory of the owner, touched only in the order of its stream. Both start and
+// wait of an epoch compute it as done + 1, and only the end of a wait advances done; so no epoch is ever an argument of
+// an enqueued call.
+#pragma once
+
+#include "protocol/epoch.hpp"
+
+namespace penstock::protocol {
+
+// Where a wait stands between two looks at memory. Starts never wait and need no stage.
+enum class Stage : std::uint8_t {
+  // Nothing decided in this wait.
+  open,
+  // Sender, claim by flags: both want to copy, the receiver's answer is awaited. The receiver relies on this wait from
+  // now on: it must go on being polled until it ends, beside whatever else its stream waits for.
+  contended,
+  // The other side has claimed the copy.
+  lost
+};
+
+struct SendState {
+  Epoch done = 0;
+  bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by RTS
+  Stage stage = Stage::open;
+};
+
+struct ReceiveState {
+  Epoch done = 0;
+  std::uint32_t line = 0;  // ring: lines taken in this wait
+  Stage stage = Stage::open;
+  // Large ready sends: a later epoch was pushed over one that had not been received. Sticky.
+  bool promise_broken = false;
+};
+
+}  // namespace penstock::protocol
