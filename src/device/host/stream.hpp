@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// An in-order stream with a worker thread of its own. Each stream needs its own worker: a pool smaller than the number
+// of streams would deadlock when the streams wait for each other.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "device/host/command.hpp"
+#include "device/stream.hpp"
+
+namespace penstock::device::host {
+
+class Stream final : public device::Stream {
+ public:
+  // `spin`: how long a worker without work or with an unfinished wait spins before it yields and then sleeps.
+  explicit Stream(std::chrono::microseconds spin);
+  ~Stream() override;  // everything enqueued must have ended
+
+  // Enqueues a command. Any thread, several at once, the stream's own worker too. Takes no lock, allocates nothing and
+  // makes no system call, except when the command store grows by a chunk and when the worker sleeps. Commands of one
+  // thread run in its order.
+  void push(const Command& command);
+  void launch(void (*function)(void*), void* argument);
+
+  void record(Marker& marker, std::uint64_t number) override;
+  void await(Marker& marker, std::uint64_t number) override;
+  void synchronize(const std::function<void()>& meanwhile) override;
+  bool idle() const override;
+  bool on_worker() const noexcept override;  // the calling thread is this stream's worker
+
+ private:
+  class Worker;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace penstock::device::host

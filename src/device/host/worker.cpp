@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host/worker.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/backoff.hpp"
+#include "base/thread.hpp"
+
+namespace penstock::device::host {
+namespace {
+
+constexpr std::chrono::microseconds meanwhile_interval{100};
+constexpr int yields_before_sleep = 8;
+
+}  // namespace
+
+// The last thing a worker writes there is `set`.
+struct Stream::Worker::Arrival {
+  Worker* worker;
+  std::atomic<bool> set{false};
+};
+
+Stream::Worker::Worker(std::chrono::microseconds spin) : spin_(spin) {
+  thread_ = base::start_thread("penstock-stream", [this] { run(); });
+}
+
+Stream::Worker::~Worker() {
+  push({&stop, this, nullptr, 0});
+  thread_.join();
+}
+
+bool Stream::Worker::stop(Command& command) noexcept {
+  static_cast<Worker*>(command.object)->stopping_ = true;
+  return true;
+}
+
+void Stream::Worker::run() noexcept {
+  std::uint64_t ended = 0;
+  while (!stopping_) {
+    if (!store_.ready()) [[unlikely]]
+      await_command();
+    Command command = store_.take();
+    if (!command.step(command)) await_end(command);
+    // Release: who finds the stream idle sees what its commands have done.
+    ended_.store(++ended, std::memory_order_release);
+  }
+}
+
+void Stream::Worker::await_end(Command& command) noexcept {
+  base::Backoff backoff(spin_);
+  do {
+    backoff.pause();
+  } while (!command.step(command));
+}
+
+void Stream::Worker::await_command() noexcept {
+  for (base::Backoff backoff(spin_); backoff.spinning();) {
+    if (store_.ready()) return;
+    backoff.pause();
+  }
+  for (int i = 0; i < yields_before_sleep; ++i) {
+    if (store_.ready()) return;
+    std::this_thread::yield();
+  }
+  while (!store_.ready()) sleeper_.sleep_unless([this] { return store_.ready(); });
+}
+
+bool Stream::Worker::arrive(Command& command) noexcept {
+  auto& arrival = *static_cast<Arrival*>(command.object);
+  auto& worker = *arrival.worker;
+  // Counted before anybody is told, so that who has synchronised finds the stream idle; run() stores the same number.
+  worker.ended_.store(worker.ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  const std::lock_guard lock(worker.mutex_);
+  arrival.set.store(true, std::memory_order_release);
+  worker.arrived_.notify_all();
+  return true;
+}
+
+void Stream::Worker::synchronize(const std::function<void()>& meanwhile) {
+  Arrival arrival{this};
+  push({&arrive, &arrival, nullptr, 0});
+  const auto set = [&] { return arrival.set.load(std::memory_order_acquire); };
+  for (base::Backoff backoff(meanwhile ? std::min(spin_, meanwhile_interval) : spin_); backoff.spinning();) {
+    if (set()) return;
+    backoff.pause();
+  }
+  // The arrival lies on this stack, so an exception of `meanwhile` has to wait.
+  std::exception_ptr failure;
+  while (!set()) {
+    if (meanwhile && !failure) {
+      try {
+        meanwhile();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }
+    std::unique_lock lock(mutex_);
+    if (meanwhile && !failure) {
+      arrived_.wait_for(lock, meanwhile_interval, set);
+    } else {
+      arrived_.wait(lock, set);
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace penstock::device::host

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/sleeper.hpp"
+#include "device/host/command_store.hpp"
+#include "device/host/stream.hpp"
+
+namespace penstock::device::host {
+
+// The thread behind one stream.
+class Stream::Worker {
+ public:
+  explicit Worker(std::chrono::microseconds spin);
+  ~Worker();
+
+  void push(const Command& command) {
+    store_.push(command);
+    sleeper_.wake();
+  }
+  void synchronize(const std::function<void()>& meanwhile);
+  bool idle() const { return ended_.load(std::memory_order_acquire) == store_.pushed(); }
+  bool is_calling_thread() const noexcept { return thread_.get_id() == std::this_thread::get_id(); }
+
+ private:
+  struct Arrival;
+  static bool arrive(Command& command) noexcept;
+  static bool stop(Command& command) noexcept;
+  void run() noexcept;
+  void await_command() noexcept;
+  void await_end(Command& command) noexcept;
+
+  CommandStore store_;
+  // Apart from what the worker writes for every command: producers read it for every command.
+  alignas(64) base::Sleeper sleeper_;
+  const std::chrono::microseconds spin_;
+  // Of those who synchronise. The worker touches an Arrival under the mutex only, so its owner may leave as soon as it
+  // has been set.
+  alignas(64) std::mutex mutex_;
+  std::condition_variable arrived_;
+  // The worker's own line; others read it only to ask whether the stream is idle.
+  alignas(64) std::atomic<std::uint64_t> ended_{0};
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace penstock::device::host
