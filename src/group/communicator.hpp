@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator's identity, the same on all its members without communication: creation calls on a parent are ordered
+// alike on all of them, so the identity of a child is a hash of the parent's, of how and as which one it was created,
+// and of its members.
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace penstock::group {
+
+struct CommunicatorId {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  auto operator<=>(const CommunicatorId&) const = default;
+};
+
+// What a request keeps of its communicator. Shared by all requests on it, and outlives the MPI handle.
+struct Communicator {
+  CommunicatorId id;
+  bool known = false;         // identity known on all members; otherwise PST_Comm_attach is needed
+  std::string why_unknown;    // "created by MPI_Comm_create_from_group", ...
+  int rank = -1;              // ours in it
+  std::uintptr_t handle = 0;  // the MPI_Comm; valid while alive, see group/mpi_communicator.hpp
+  std::atomic<bool> alive{true};
+  std::string name;  // "MPI_COMM_WORLD", MPI_Comm_get_name's answer, or "communicator 1a2b3c4d"
+};
+
+}  // namespace penstock::group
+
+template <>
+struct std::hash<penstock::group::CommunicatorId> {
+  std::size_t operator()(const penstock::group::CommunicatorId& id) const noexcept { return id.low; }
+};

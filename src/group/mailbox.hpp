@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Out-of-band letters between processes, on a private duplicate of MPI_COMM_WORLD: the match handshake and notices of
+// closing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace penstock::group {
+
+class Mailbox {
+ public:
+  using Letter = std::vector<std::byte>;
+
+  static std::unique_ptr<Mailbox> open();  // collective over MPI_COMM_WORLD
+  virtual ~Mailbox() = default;            // collective (frees the communicator); unsent letters are lost
+
+  // Never blocks: the letter is kept until MPI has taken it. Letters between two processes (one of them to itself, too)
+  // arrive in order.
+  virtual void send(int rank, Letter letter) = 0;
+  // Hands every letter that has arrived to `handle` and moves unfinished sends along. Never blocks. Calls MPI: only
+  // from threads that may. Two threads may call it at once at MPI_THREAD_MULTIPLE; the handler runs under the mailbox's
+  // lock, one letter at a time, and may send.
+  virtual bool poll(
+      const std::function<void(int rank, std::span<const std::byte> letter)>& handle) = 0;  // true: something moved
+  // True when MPI has taken every letter: only then do they arrive although this process calls neither us nor MPI again.
+  virtual bool flushed() = 0;
+};
+
+}  // namespace penstock::group

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// For MPI calls on communicators of ours, whose error handler is MPI_ERRORS_RETURN.
+#pragma once
+
+#include <mpi.h>
+
+namespace penstock::group {
+
+void throw_mpi_error(int code, const char* call);  // base::Error(mpi) with MPI's own text
+
+inline void check_mpi(int code, const char* call) {
+  if (code != MPI_SUCCESS) [[unlikely]]
+    throw_mpi_error(code, call);
+}
+
+}  // namespace penstock::group

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group/mpi_layout.hpp"
+
+#include <mutex>
+#include <vector>
+
+#include "group/datatype_shape.hpp"
+#include "group/mpi_check.hpp"
+
+namespace penstock::group {
+
+namespace {
+
+// Layouts end where requests do, which may be a stream's worker: that thread may not call MPI below
+// MPI_THREAD_MULTIPLE. So the destructor leaves the datatype here.
+struct Unused {
+  std::mutex mutex;
+  std::vector<MPI_Datatype> datatypes;
+};
+
+Unused& unused() {
+  static auto* list = new Unused;  // never destroyed: layouts may end while the process exits
+  return *list;
+}
+
+}  // namespace
+
+MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatype), count_(count) {
+  free_unused();
+  const DatatypeShape shape = shape_of(datatype);
+  bytes_ = static_cast<std::size_t>(shape.size) * static_cast<std::size_t>(count);
+  contiguous_ =
+      bytes_ == 0 || (shape.solid && shape.true_lower_bound == 0 && (count == 1 || shape.extent == shape.size));
+  if (shape.predefined) return;
+  check_mpi(PMPI_Type_dup(datatype, &datatype_), "MPI_Type_dup");
+  duplicated_ = true;
+}
+
+MpiLayout::~MpiLayout() {
+  if (!duplicated_) return;
+  const std::lock_guard lock(unused().mutex);
+  unused().datatypes.push_back(datatype_);
+}
+
+void MpiLayout::free_unused() noexcept {
+  std::vector<MPI_Datatype> datatypes;
+  {
+    const std::lock_guard lock(unused().mutex);
+    datatypes.swap(unused().datatypes);
+  }
+  if (datatypes.empty()) return;
+  int finalized = 0;
+  PMPI_Finalized(&finalized);
+  if (finalized) return;  // MPI has freed them itself
+  for (MPI_Datatype& datatype : datatypes) PMPI_Type_free(&datatype);
+}
+
+}  // namespace penstock::group

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include "base/error.hpp"
+#include "group/mpi_check.hpp"
+#include "group/private_communicator.hpp"
+#include "group/process_watch.hpp"
+#include "group/world.hpp"
+
+namespace penstock::group {
+
+namespace {
+
+ThreadLevel level_of(int provided) {
+  switch (provided) {
+    case MPI_THREAD_MULTIPLE:
+      return ThreadLevel::multiple;
+    case MPI_THREAD_SERIALIZED:
+      return ThreadLevel::serialized;
+    case MPI_THREAD_FUNNELED:
+      return ThreadLevel::funneled;
+    default:
+      return ThreadLevel::single;
+  }
+}
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string library_version() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  check_mpi(PMPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  text.resize(std::min(static_cast<std::size_t>(length),
+                       text.find_first_of("\n,")));  // MPICH's goes on for lines, Open MPI's on one
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\0')) text.pop_back();
+  return text;
+}
+
+class MpiWorld final : public World {
+ public:
+  MpiWorld() : host_(host_name()), mpi_version_(library_version()) {
+    check_mpi(PMPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
+    check_mpi(PMPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
+    int provided = MPI_THREAD_SINGLE;
+    check_mpi(PMPI_Query_thread(&provided), "MPI_Query_thread");
+    thread_level_ = level_of(provided);
+    meet_processes();
+  }
+
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return size_; }
+  ThreadLevel thread_level() const noexcept override { return thread_level_; }
+  const std::string& host() const noexcept override { return host_; }
+  const std::string& mpi_version() const noexcept override { return mpi_version_; }
+  int processes_on_host() const noexcept override { return processes_on_host_; }
+
+  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
+    const int length = static_cast<int>(mine.size());
+    std::vector<int> lengths(static_cast<std::size_t>(size_)), offsets(lengths.size());
+    check_mpi(PMPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_.get()), "MPI_Allgather");
+    const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (total > INT_MAX)
+      throw base::Error(base::ErrorKind::resources, "the processes' announcements together exceed 2 GiB");
+    std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
+    std::vector<std::byte> all(static_cast<std::size_t>(total));
+    check_mpi(PMPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
+                              comm_.get()),
+              "MPI_Allgatherv");
+    std::vector<std::vector<std::byte>> result;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      result.emplace_back(all.begin() + offsets[i], all.begin() + offsets[i] + lengths[i]);
+    return result;
+  }
+
+  void barrier() override { check_mpi(PMPI_Barrier(comm_.get()), "MPI_Barrier"); }
+
+  const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }
+  void watch(int milliseconds) noexcept override { watch_->watch(milliseconds); }
+  void wake() noexcept override { watch_->wake(); }
+
+ private:
+  void meet_processes() {
+    const ProcessPlace mine = ProcessPlace::of_this_process();
+    const auto gathered = all_gather(std::as_bytes(std::span(&mine, 1)));
+    std::vector<ProcessPlace> places(gathered.size());
+    for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(&places[i], gathered[i].data(), sizeof places[i]);
+    processes_on_host_ = static_cast<int>(
+        std::count_if(places.begin(), places.end(), [&](const auto& place) { return mine.same_kernel(place); }));
+    watch_.emplace(places, rank_);
+  }
+
+  PrivateCommunicator comm_;
+  int rank_ = 0;
+  int size_ = 1;
+  ThreadLevel thread_level_ = ThreadLevel::single;
+  std::string host_;
+  std::string mpi_version_;
+  int processes_on_host_ = 1;
+  std::optional<ProcessWatch> watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<World> World::join() {
+  return std::make_unique<MpiWorld>();
+}
+
+}  // namespace penstock::group

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator with the processes of MPI_COMM_WORLD for messages of ours. Made by PMPI, so that the recorder does not
+// count it; its errors come back as codes and never reach the program's error handler.
+#pragma once
+
+#include <mpi.h>
+
+namespace penstock::group {
+
+class PrivateCommunicator {
+ public:
+  PrivateCommunicator();   // collective over MPI_COMM_WORLD; throws base::Error(mpi)
+  ~PrivateCommunicator();  // collective, while MPI works
+  PrivateCommunicator(const PrivateCommunicator&) = delete;
+  PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
+
+  MPI_Comm get() const noexcept { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace penstock::group

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of the job: who we are, who lives on the same host, who has died; collective exchange for
+// initialisation.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace penstock::group {
+
+enum class ThreadLevel { single, funneled, serialized, multiple };
+
+class World {
+ public:
+  // Collective over MPI_COMM_WORLD. Throws base::Error(mpi).
+  static std::unique_ptr<World> join();
+  virtual ~World() = default;
+
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  virtual ThreadLevel thread_level() const noexcept = 0;
+  virtual const std::string& host() const noexcept = 0;         // ours
+  virtual const std::string& mpi_version() const noexcept = 0;  // first line of MPI_Get_library_version
+  virtual int processes_on_host() const noexcept = 0;
+
+  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;  // collective
+  virtual void barrier() = 0;                                                                   // collective
+
+  // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never
+  // cleared.
+  virtual const std::atomic<bool>& dead(int rank) const noexcept = 0;
+  // Waits until some process dies, wake() is called or the time is over (negative: no limit), and sets the flags.
+  // Called by the monitor thread.
+  virtual void watch(int milliseconds) noexcept = 0;
+  virtual void wake() noexcept = 0;
+};
+
+}  // namespace penstock::group
