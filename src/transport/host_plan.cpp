@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/host_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+namespace penstock::transport {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using device::host::Command;
+
+// Looks in vain after which the watchdog is told: some 20 us of spinning.
+constexpr std::uint32_t looks_until_blocked = 512;
+// Whether the wait is hopeless is asked every so many looks: seldom enough to cost nothing, often enough for a sleeping
+// worker.
+constexpr std::uint32_t looks_between_questions = 32;
+
+using Ended = void (*)(void*);
+
+device::host::Stream& host_stream(device::Stream& stream) {
+  if (stream.kind() != device::StreamKind::host) {
+    throw Error(ErrorKind::unsupported, "this pair is served on host streams only; use a queue of type PST_QUEUE_HOST");
+  }
+  return static_cast<device::host::Stream&>(stream);
+}
+
+}  // namespace
+
+void HostPlan::start(device::Stream& stream, Sink& sink) {
+  host_stream(stream).push({&start_step, this, &sink, 0});
+}
+
+void HostPlan::wait(device::Stream& stream, Sink& sink) {
+  host_stream(stream).push({&wait_step, this, &sink, 0});
+}
+
+void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
+  host_stream(stream).push({&close_step, this, argument, reinterpret_cast<std::uintptr_t>(ended)});
+}
+
+void HostPlan::release(const Error& error) noexcept {
+  if (release_claimed_.exchange(true, std::memory_order_relaxed)) return;
+  try {
+    release_error_ = std::make_unique<const Error>(error);
+  } catch (const std::exception&) {
+    // The wait ends all the same, with a shorter text.
+  }
+  released_.store(true, std::memory_order_release);
+}
+
+void HostPlan::spoil_once() noexcept {
+  if (!std::exchange(spoiled_, true)) spoil();
+}
+
+// The queue gets the error, and the pair is done with.
+void HostPlan::give_up(Sink& sink, const Error& error) noexcept {
+  try {
+    failure_.emplace(error.kind(), fmt::format("{}: {}", label(), error.text()));
+    sink.fail(*failure_);
+  } catch (const std::exception&) {
+    sink.fail(error);
+  }
+  spoil_once();
+}
+
+bool HostPlan::start_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  auto& sink = *static_cast<Sink*>(command.context);
+  // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait for it.
+  if (sink.failed()) {
+    plan.spoil_once();
+  } else if (!plan.spoiled_) {
+    if (const auto error = plan.run_start()) plan.give_up(sink, *error);
+  } else if (plan.failure_) {
+    sink.fail(*plan.failure_);
+  } else {
+    plan.give_up(sink,
+                 Error(ErrorKind::transport, "the pair was given up when another queue failed; free the request"));
+  }
+  return true;
+}
+
+bool HostPlan::wait_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  auto& sink = *static_cast<Sink*>(command.context);
+  // After a start that failed or was suppressed there is nothing to wait for.
+  if (plan.spoiled_ || plan.run_wait()) return plan.end_wait(sink);
+  return plan.wait_again(sink);
+}
+
+bool HostPlan::wait_again(Sink& sink) noexcept {
+  if (++looks_ == 1 && sink.failed()) {
+    spoil_once();
+    return end_wait(sink);
+  }
+  if (blocked_ && released_.load(std::memory_order_acquire)) {
+    give_up(sink, release_error_ ? *release_error_ : Error(ErrorKind::timeout, "released"));
+    return end_wait(sink);
+  }
+  if (looks_ % looks_between_questions == 0) {
+    if (const auto reason = hopeless()) {
+      // What the wait is for may have come just before its sender went.
+      if (!run_wait()) give_up(sink, *reason);
+      return end_wait(sink);
+    }
+  }
+  if (!blocked_ && looks_ >= looks_until_blocked) {
+    blocked_ = true;
+    sink.blocked_since(*this);
+  }
+  return false;
+}
+
+bool HostPlan::end_wait(Sink& sink) noexcept {
+  looks_ = 0;
+  if (std::exchange(blocked_, false)) {
+    sink.unblocked(*this);
+    // From here on nobody releases this wait. A release that came too late to matter is forgotten.
+    if (!spoiled_ && release_claimed_.load(std::memory_order_relaxed)) {
+      release_error_.reset();
+      released_.store(false, std::memory_order_relaxed);
+      release_claimed_.store(false, std::memory_order_relaxed);
+    }
+  }
+  return true;
+}
+
+bool HostPlan::close_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  plan.run_close();
+  const auto ended = reinterpret_cast<Ended>(static_cast<std::uintptr_t>(command.value));
+  ended(command.context);  // last: the plan may be gone when it returns
+  return true;
+}
+
+}  // namespace penstock::transport

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan whose starts and waits run on the worker of a host stream: what peer (host form) and proxy have in common.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "device/host/stream.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::transport {
+
+class HostPlan : public Plan {
+ public:
+  void start(device::Stream& stream, Sink& sink) final;
+  void wait(device::Stream& stream, Sink& sink) final;
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) final;
+  void close() final { run_close(); }
+  void release(const base::Error& error) noexcept final;
+
+ protected:
+  // All run on a stream's worker (of one stream at a time) and must not block or throw.
+  virtual std::optional<base::Error> run_start() noexcept = 0;
+  virtual bool run_wait() noexcept = 0;  // one look; true: ended
+  // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep looking. The look is
+  // repeated once before the answer is believed, since the evidence may have come in between.
+  virtual std::optional<base::Error> hopeless() noexcept = 0;
+  virtual void run_close() noexcept = 0;  // tells the peer that this half is gone
+  // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called once.
+  virtual void spoil() noexcept = 0;
+
+ private:
+  static bool start_step(device::host::Command& command) noexcept;
+  static bool wait_step(device::host::Command& command) noexcept;
+  static bool close_step(device::host::Command& command) noexcept;
+  bool wait_again(Sink& sink) noexcept;
+  bool end_wait(Sink& sink) noexcept;
+  void give_up(Sink& sink, const base::Error& error) noexcept;
+  void spoil_once() noexcept;
+
+  // The worker's own.
+  std::uint32_t looks_ = 0;  // in vain, in the present wait
+  bool blocked_ = false;     // told the sink so
+  bool spoiled_ = false;
+  std::optional<base::Error> failure_;  // why, if it was this plan's own
+
+  std::atomic<bool> release_claimed_{false};          // the first release counts
+  std::atomic<bool> released_{false};                 // release: release_error_ has been written
+  std::unique_ptr<const base::Error> release_error_;  // null: there was no memory for it
+};
+
+}  // namespace penstock::transport

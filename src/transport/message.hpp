@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair as transports see it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "group/layout.hpp"
+#include "protocol/epoch.hpp"
+
+namespace penstock::transport {
+
+using Blob = std::vector<std::byte>;
+using protocol::Epoch;
+using protocol::Mode;
+
+enum class Direction : std::uint8_t { send, receive };
+enum class MemoryKind : std::uint8_t { host, cuda, hip };
+
+struct Message {
+  Direction direction = Direction::send;
+  Mode mode = Mode::standard;  // how the send was made; a receive learns it from the handshake
+  void* buffer = nullptr;
+  std::size_t bytes = 0;  // of a send: the message; of a receive: room. Both ends' plans move the send's bytes
+  MemoryKind memory = MemoryKind::host;
+  std::shared_ptr<const group::Layout> layout;  // the datatype; layout->contiguous() says whether buffer/bytes describe it all
+  int peer = -1;                                // world rank
+};
+
+}  // namespace penstock::transport

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/decision.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace penstock::transport::peer {
+
+Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept {
+  if (same_process || in_arena) return Copy::shared;
+  return across ? Copy::across : Copy::impossible;
+}
+
+namespace {
+
+// Between buffers that both sides can address, one copy straight from buffer to buffer beats the ring's two as soon as
+// the message does not fit into the one line that also carries its flag (docs/performance.md).
+std::size_t largest_ring_message(const Circumstances& now) noexcept {
+  const bool direct = now.push == Copy::shared && now.pull == Copy::shared;
+  return direct ? std::min(now.eager_max, cache_line - sizeof(std::uint64_t)) : now.eager_max;
+}
+
+}  // namespace
+
+// A ready send is pushed and nothing else; every other rendezvous needs both directions, since either side may be the
+// only one that waits.
+Decision decide(const Circumstances& now) noexcept {
+  const std::uint32_t line_bytes = line_bytes_for(now.bytes);
+  if (now.bytes <= largest_ring_message(now) || now.mode == Mode::buffered) return {Path::ring, line_bytes};
+  const bool reachable = now.push != Copy::impossible && (now.mode == Mode::ready || now.pull != Copy::impossible);
+  return {reachable ? Path::rendezvous : Path::staged, line_bytes};
+}
+
+std::string describe_path(Path path, const PortSetup& port) {
+  const Geometry& geometry = port.geometry;
+  switch (path) {
+    case Path::ring:
+      return fmt::format("ring, {} slots", geometry.slots);
+    case Path::staged:
+      return fmt::format("whole message staged, {} slots", geometry.slots);
+    case Path::rendezvous:
+      break;
+  }
+  return port.other.process == 0 ? "rendezvous, shared memory" : "rendezvous, cross-memory copy";
+}
+
+}  // namespace penstock::transport::peer

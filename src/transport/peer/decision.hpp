@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which path a pair takes. Decided once, by the receiver, from what both sides have said.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "transport/message.hpp"
+#include "transport/peer/host_port.hpp"
+#include "transport/peer/plans.hpp"
+
+namespace penstock::transport::peer {
+
+// How one side gets at the other's user buffer.
+enum class Copy : std::uint8_t { impossible, shared, across };
+
+struct Circumstances {
+  std::size_t bytes = 0;
+  std::size_t eager_max = 0;
+  Mode mode = Mode::standard;
+  Copy pull = Copy::impossible;
+  Copy push = Copy::impossible;
+};
+
+struct Decision {
+  Path path = Path::ring;
+  std::uint32_t line_bytes = cache_line;
+};
+
+Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept;
+Decision decide(const Circumstances& circumstances) noexcept;
+std::string describe_path(Path path, const PortSetup& port);
+
+}  // namespace penstock::transport::peer

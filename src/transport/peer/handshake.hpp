@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two processes tell each other about the peer transport: once at initialisation, and twice for each pair. Both
+// ends run the same library on the same host, so the records travel as they lie in memory; the magic number catches
+// what is not so.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "transport/message.hpp"
+#include "transport/peer/arena.hpp"
+
+namespace penstock::transport::peer {
+
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0001;
+
+struct Announcement {
+  std::uint64_t version = handshake_version;
+  std::uint32_t usable = 0;
+  std::int32_t process = 0;
+  std::uint32_t flag_bits = 0;
+  std::uint32_t padding = 0;
+  // Address of 1 + (number of processes) words: the first holds the arena's first nonce, to be read across; the others
+  // are for the processes of that rank to be written across.
+  std::uint64_t probe = 0;
+  ArenaIdentity arena;
+};
+
+// Where a user's buffer is, for the other side.
+struct BufferPlace {
+  std::uint64_t address = 0;   // in its own process
+  std::uint32_t in_arena = 0;  // then `place` says where
+  std::uint32_t padding = 0;
+  Place place;
+};
+
+struct OfferRecord {
+  std::uint64_t version = handshake_version;
+  std::uint64_t eager_max = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t writes_across = 0;  // the sender can write the receiver's memory by cross-memory copy
+  std::uint32_t padding = 0;
+  BufferPlace buffer;
+  Place block;
+};
+
+struct AnswerRecord {
+  std::uint64_t version = handshake_version;
+  std::uint32_t path = 0;
+  std::uint32_t line_bytes = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t checks_ready = 0;
+  BufferPlace buffer;
+  Place block;
+};
+
+template <class Record>
+Blob to_blob(const Record& record) {
+  static_assert(std::is_trivially_copyable_v<Record>);
+  const auto* bytes = reinterpret_cast<const std::byte*>(&record);
+  return Blob(bytes, bytes + sizeof(record));
+}
+
+template <class Record>
+Record from_blob(std::span<const std::byte> blob) {
+  static_assert(std::is_trivially_copyable_v<Record>);
+  Record record;
+  if (blob.size() == sizeof(record)) std::memcpy(&record, blob.data(), sizeof(record));
+  if (blob.size() != sizeof(record) || record.version != handshake_version)
+    throw base::Error(base::ErrorKind::internal, "the peer process runs another version of Penstock");
+  return record;
+}
+
+}  // namespace penstock::transport::peer

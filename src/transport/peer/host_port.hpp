@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port of host threads: words and lines in memory that both ends address by plain pointers, in one process or in
+// two. std::atomic_ref gives each word its order; on x86 every acquire load and release store of it is a plain move.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "protocol/port.hpp"
+#include "transport/peer/control.hpp"
+#include "transport/peer/cross_memory.hpp"
+#include "transport/peer/parts.hpp"
+
+#ifndef PENSTOCK_FLAG_BITS
+#define PENSTOCK_FLAG_BITS 32
+#endif
+
+namespace penstock::transport::peer {
+
+// Where the other end's user buffer can be reached: by an address of ours, or by the kernel in another process.
+struct Reach {
+  std::uint64_t address = 0;
+  pid_t process = 0;  // 0: `address` is ours
+};
+
+// What both ends of a pair know. `buffer` is the send buffer at the sender, the receive buffer at the receiver.
+struct PortSetup {
+  SenderBlock* sender = nullptr;
+  ReceiverBlock* receiver = nullptr;
+  std::byte* lines = nullptr;  // ring: the first slot
+  std::byte* buffer = nullptr;
+  Geometry geometry;
+  Reach other;  // rendezvous: the other end's buffer
+  bool checks_ready = false;
+};
+
+constexpr std::memory_order std_order(protocol::Order order) noexcept {
+  switch (order) {
+    case protocol::Order::relaxed:
+      return std::memory_order_relaxed;
+    case protocol::Order::acquire:
+      return std::memory_order_acquire;
+    case protocol::Order::release:
+      return std::memory_order_release;
+    case protocol::Order::acq_rel:
+      return std::memory_order_acq_rel;
+    case protocol::Order::seq_cst:
+      break;
+  }
+  return std::memory_order_seq_cst;
+}
+
+// Copies a constant number of bytes in steps that the compiler turns into vector moves. (For a whole line it would
+// choose string instructions, which cost more to start than the line to move.)
+template <std::size_t bytes>
+inline void copy_constant(std::byte* to, const std::byte* from) noexcept {
+  constexpr std::size_t step = 64;
+  for (std::size_t at = 0; at + step <= bytes; at += step) std::memcpy(to + at, from + at, step);
+  if constexpr (bytes % step != 0) std::memcpy(to + bytes / step * step, from + bytes / step * step, bytes % step);
+}
+
+template <std::size_t line_bytes>
+class HostPort {
+  static_assert(line_bytes % cache_line == 0);
+
+ public:
+  static constexpr bool native_atomics = true;  // the claim is one exchange
+  static constexpr std::size_t payload = line_bytes - sizeof(std::uint64_t);
+
+  explicit HostPort(const PortSetup& setup) noexcept
+      : sender_(setup.sender),
+        receiver_(setup.receiver),
+        buffer_(setup.buffer),
+        lines_at_(setup.lines),
+        slot_bytes_(setup.geometry.slot_bytes()),
+        lines_(setup.geometry.lines()),
+        slots_(setup.geometry.slots),
+        tail_(setup.geometry.message_bytes - (lines_ - 1) * payload),
+        bytes_(setup.geometry.message_bytes),
+        other_(setup.other),
+        checks_ready_(setup.checks_ready) {}
+
+  template <protocol::Order order>
+  std::uint64_t load(protocol::Word word) const noexcept {
+    return std::atomic_ref(at(word)).load(std_order(order));
+  }
+
+  // A copy that failed must not be announced as done: DONE and FIN are withheld, and the plan reports copy_error().
+  template <protocol::Order order>
+  void store(protocol::Word word, std::uint64_t value) const noexcept {
+    if ((word == protocol::Word::done || word == protocol::Word::fin) && copy_error_ != 0) [[unlikely]]
+      return;
+    std::atomic_ref(at(word)).store(value, std_order(order));
+  }
+
+  std::uint64_t exchange(protocol::Word word, std::uint64_t value) const noexcept {
+    return std::atomic_ref(at(word)).exchange(value, std::memory_order_acq_rel);
+  }
+
+  // Only a claim by flags needs it. Race detectors do not model fences; there the seq_cst accesses beside it have to
+  // do.
+  void fence() const noexcept {
+#ifndef __SANITIZE_THREAD__
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  }
+
+  // Plain copies of a constant size: between the flag of one epoch and FIN a slot belongs to one side alone.
+  void fill(unsigned slot, std::uint32_t line) const noexcept {
+    std::byte* to = line_at(slot, line);
+    const std::byte* from = buffer_ + std::size_t{line} * payload;
+    if (line + 1 < lines_)
+      copy_constant<payload>(to, from);
+    else if (tail_ != 0)
+      std::memcpy(to, from, tail_);
+  }
+  void drain(unsigned slot, std::uint32_t line) const noexcept {
+    const std::byte* from = line_at(slot, line);
+    std::byte* to = buffer_ + std::size_t{line} * payload;
+    if (line + 1 < lines_)
+      copy_constant<payload>(to, from);
+    else if (tail_ != 0)
+      std::memcpy(to, from, tail_);
+  }
+  std::uint64_t load_flag(unsigned slot, std::uint32_t line) const noexcept {
+    return std::atomic_ref(flag_at(slot, line)).load(std::memory_order_acquire);
+  }
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) const noexcept {
+    std::atomic_ref(flag_at(slot, line)).store(flag, std::memory_order_release);
+  }
+
+  void push() noexcept {
+    push_part(0, bytes_);
+  }
+  void pull() noexcept {
+    pull_part(0, bytes_);
+  }
+
+  // The sender takes parts from the front and the receiver from the back, until they meet: so each processor has the
+  // same bytes in its cache in every epoch.
+  bool push_with_help(protocol::Epoch epoch) noexcept {
+    const Parts parts(bytes_);
+    if (parts.count >= 2)
+      return send_parts(parts, offer_parts(receiver_->pushed_parts, parts.all(epoch))) < parts.count;
+    push();
+    return false;
+  }
+  bool pull_with_help(protocol::Epoch epoch) noexcept {
+    const Parts parts(bytes_);
+    if (parts.count >= 2) return take_parts(parts, offer_parts(sender_->pulled_parts, parts.all(epoch))) < parts.count;
+    pull();
+    return false;
+  }
+  bool help_push(protocol::Epoch epoch) noexcept {
+    return offered(receiver_->pushed_parts, epoch) && take_parts(Parts(bytes_), receiver_->pushed_parts) > 0;
+  }
+  bool help_pull(protocol::Epoch epoch) noexcept {
+    return offered(sender_->pulled_parts, epoch) && send_parts(Parts(bytes_), sender_->pulled_parts) > 0;
+  }
+  int copy_error() const noexcept {
+    return copy_error_;
+  }
+
+  unsigned slots() const noexcept {
+    return slots_;
+  }
+  std::uint32_t lines() const noexcept {
+    return lines_;
+  }
+  static constexpr unsigned flag_bits() noexcept {
+    return PENSTOCK_FLAG_BITS;
+  }
+  bool checks_ready() const noexcept {
+    return checks_ready_;
+  }
+
+  SenderBlock& sender_block() const noexcept {
+    return *sender_;
+  }
+  ReceiverBlock& receiver_block() const noexcept {
+    return *receiver_;
+  }
+
+ private:
+  // Release: the data in the send buffer, or the receive buffer's earlier use, comes before the other side's part.
+  static std::uint64_t& offer_parts(std::uint64_t& word, std::uint64_t all) noexcept {
+    std::atomic_ref(word).store(all, std::memory_order_release);
+    return word;
+  }
+  bool offered(std::uint64_t& word, protocol::Epoch epoch) const noexcept {
+    const std::uint64_t left = std::atomic_ref(word).load(std::memory_order_acquire);
+    return Parts::of(left, epoch) && !Parts::none(left) && other_.address != 0;
+  }
+  std::uint32_t send_parts(const Parts& parts, std::uint64_t& word) noexcept {
+    std::atomic_ref left(word);
+    std::uint64_t seen = left.load(std::memory_order_acquire);
+    std::uint32_t taken = 0;
+    while (!Parts::none(seen) && copy_error_ == 0) {
+      if (!left.compare_exchange_weak(seen, Parts::without_first(seen), std::memory_order_acq_rel)) continue;
+      push_part(Parts::first(seen) * parts.bytes, parts.bytes);
+      seen = left.load(std::memory_order_acquire);
+      ++taken;
+    }
+    return taken;
+  }
+  std::uint32_t take_parts(const Parts& parts, std::uint64_t& word) noexcept {
+    std::atomic_ref left(word);
+    std::uint64_t seen = left.load(std::memory_order_acquire);
+    std::uint32_t taken = 0;
+    while (!Parts::none(seen) && copy_error_ == 0) {
+      if (!left.compare_exchange_weak(seen, Parts::without_last(seen), std::memory_order_acq_rel)) continue;
+      pull_part(Parts::last(seen) * parts.bytes, parts.bytes);
+      seen = left.load(std::memory_order_acquire);
+      ++taken;
+    }
+    return taken;
+  }
+
+  void push_part(std::size_t at, std::size_t most) noexcept {
+    const std::size_t bytes = std::min(most, bytes_ - at);
+    if (other_.process == 0)
+      std::memcpy(reinterpret_cast<void*>(other_.address + at), buffer_ + at, bytes);
+    else
+      copy_error_ = write_process(other_.process, buffer_ + at, other_.address + at, bytes);
+  }
+  void pull_part(std::size_t at, std::size_t most) noexcept {
+    const std::size_t bytes = std::min(most, bytes_ - at);
+    if (other_.process == 0)
+      std::memcpy(buffer_ + at, reinterpret_cast<const void*>(other_.address + at), bytes);
+    else
+      copy_error_ = read_process(other_.process, buffer_ + at, other_.address + at, bytes);
+  }
+
+  std::uint64_t& at(protocol::Word word) const noexcept {
+    switch (word) {
+      case protocol::Word::cts:
+        return sender_->cts;
+      case protocol::Word::fin:
+        return sender_->fin;
+      case protocol::Word::pull:
+        return sender_->pull;
+      case protocol::Word::push:
+        return sender_->push;
+      case protocol::Word::claim:
+        return sender_->claim;
+      case protocol::Word::rts:
+        return receiver_->rts;
+      case protocol::Word::done:
+        break;
+    }
+    return receiver_->done;
+  }
+  std::byte* line_at(unsigned slot, std::uint32_t line) const noexcept {
+    return lines_at_ + slot * slot_bytes_ + std::size_t{line} * line_bytes;
+  }
+  std::uint64_t& flag_at(unsigned slot, std::uint32_t line) const noexcept {
+    return *reinterpret_cast<std::uint64_t*>(line_at(slot, line) + payload);
+  }
+
+  SenderBlock* sender_;
+  ReceiverBlock* receiver_;
+  std::byte* buffer_;
+  std::byte* lines_at_;
+  std::size_t slot_bytes_;
+  std::uint32_t lines_;
+  std::uint32_t slots_;
+  std::size_t tail_;  // bytes in the last line
+  std::size_t bytes_;
+  Reach other_;
+  int copy_error_ = 0;
+  bool checks_ready_;
+};
+
+static_assert(protocol::Port<HostPort<cache_line>> && protocol::SharesCopies<HostPort<cache_line>>);
+
+}  // namespace penstock::transport::peer

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/peer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "transport/peer/arena_file.hpp"
+#include "transport/peer/decision.hpp"
+#include "transport/peer/plans.hpp"
+
+namespace penstock::transport::peer {
+
+using base::Error;
+using base::ErrorKind;
+
+// The sender's half until the answer has come.
+class Peer::SendHalf final : public Offer {
+ public:
+  SendHalf(Peer& owner, const Message& send)
+      : owner_(owner), send_(send), holding_(owner.hold(sizeof(SenderBlock), send.buffer)) {
+    record_.eager_max = owner.settings_.eager_max;
+    record_.slots = owner.settings_.slots;
+    record_.checks_ready = owner.settings_.check;
+    record_.writes_across = owner.neighbours_[static_cast<std::size_t>(send.peer)].cross_memory;
+    record_.buffer = owner.place_of(send, send.bytes);
+    record_.block = holding_.place();
+  }
+
+  Blob blob() const override { return to_blob(record_); }
+
+  std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
+    const auto theirs = from_blob<AnswerRecord>(answer);
+    std::byte* block = owner_.map(send_.peer, theirs.block);
+    const auto path = static_cast<Path>(theirs.path);
+    Pair pair = owner_.pair_with(send_.peer);
+    pair.port.sender = reinterpret_cast<SenderBlock*>(holding_.block());
+    pair.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
+    pair.port.lines = block + sizeof(ReceiverBlock);
+    pair.port.buffer = static_cast<std::byte*>(send_.buffer);
+    pair.port.geometry = {send_.bytes, theirs.line_bytes, theirs.slots};
+    pair.port.checks_ready = theirs.checks_ready != 0;
+    if (path == Path::rendezvous) {
+      const auto target = owner_.reach(send_.peer, theirs.buffer, record_.writes_across != 0);
+      if (!target) throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
+      pair.port.other = *target;
+    }
+    pair.path = describe_path(path, pair.port);
+    pair.holding = std::move(holding_);
+    return make_plan(Direction::send, path, send_.mode, std::move(pair));
+  }
+
+ private:
+  Peer& owner_;
+  Message send_;
+  Holding holding_;
+  OfferRecord record_;
+};
+
+// The receiver's half until the sender has confirmed.
+class Peer::ReceiveHalf final : public Acceptance {
+ public:
+  ReceiveHalf(Peer& owner, const Message& receive, const Message& send, const OfferRecord& offer) : mode_(send.mode) {
+    const auto& neighbour = owner.neighbours_[static_cast<std::size_t>(send.peer)];
+    const auto pull = owner.reach(send.peer, offer.buffer, neighbour.cross_memory);
+    const BufferPlace ours = owner.place_of(receive, send.bytes);
+    const bool self = send.peer == owner.world_.rank();
+    const Decision decision = decide({.bytes = send.bytes,
+                                      .eager_max = static_cast<std::size_t>(offer.eager_max),
+                                      .mode = send.mode,
+                                      .pull = copy_kind(self, offer.buffer.in_arena != 0, neighbour.cross_memory),
+                                      .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
+    path_ = decision.path;
+    const Geometry geometry{send.bytes, decision.line_bytes,
+                            path_ == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2)};
+    const std::size_t ring_bytes = path_ == Path::rendezvous ? 0 : geometry.ring_bytes();
+
+    pair_ = owner.pair_with(send.peer);
+    pair_.holding = owner.hold(sizeof(ReceiverBlock) + ring_bytes, receive.buffer);
+    std::byte* block = pair_.holding.block();
+    pair_.port.sender = reinterpret_cast<SenderBlock*>(owner.map(send.peer, offer.block));
+    pair_.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
+    pair_.port.lines = block + sizeof(ReceiverBlock);
+    pair_.port.buffer = static_cast<std::byte*>(receive.buffer);
+    pair_.port.geometry = geometry;
+    pair_.port.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
+    if (path_ == Path::rendezvous && pull) pair_.port.other = *pull;
+    pair_.path = describe_path(path_, pair_.port);
+
+    record_.path = static_cast<std::uint32_t>(path_);
+    record_.line_bytes = geometry.line_bytes;
+    record_.slots = geometry.slots;
+    record_.checks_ready = pair_.port.checks_ready;
+    record_.buffer = ours;
+    record_.block = pair_.holding.place();
+  }
+
+  Blob blob() const override { return to_blob(record_); }
+  std::unique_ptr<Plan> confirm() override { return make_plan(Direction::receive, path_, mode_, std::move(pair_)); }
+
+ private:
+  Mode mode_;
+  Path path_ = Path::ring;
+  Pair pair_;
+  AnswerRecord record_;
+};
+
+Peer::Peer(const base::Settings& settings, group::World& world) : settings_(settings), world_(world) {
+  constexpr std::uint64_t flags = std::uint64_t{1} << PENSTOCK_FLAG_BITS;
+  if (settings.slots >= flags)
+    throw Error(ErrorKind::setting, fmt::format("PENSTOCK_SLOTS is {}, but the line flags of this build allow 2 to {}",
+                                                settings.slots, flags - 1));
+}
+
+Peer::~Peer() = default;
+
+Blob Peer::announce() {
+  Announcement announcement;
+  announcement.process = getpid();
+  announcement.flag_bits = PENSTOCK_FLAG_BITS;
+  remove_leftover_files();
+  try {
+    arena_ = Arena::create();
+    announcement.usable = 1;
+    announcement.arena = arena_->identity();
+  } catch (const Error& error) {
+    why_no_arena_ = error.text();
+  }
+  memory_ = std::make_unique<Memory>(arena_.get());
+  probe_.assign(1 + static_cast<std::size_t>(world_.size()), 0);
+  probe_[0] = announcement.arena.nonce[0];
+  announcement.probe = reinterpret_cast<std::uintptr_t>(probe_.data());
+  return to_blob(announcement);
+}
+
+void Peer::meet(std::span<const Blob> announcements) {
+  neighbours_.resize(announcements.size());
+  if (!arena_) return;
+  for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+    Neighbour& neighbour = neighbours_[rank];
+    if (static_cast<int>(rank) == world_.rank()) continue;
+    try {
+      neighbour = get_to_know(from_blob<Announcement>(announcements[rank]), world_.rank(), settings_.cross_memory);
+    } catch (const Error& error) {
+      neighbour.why_not = error.text();
+    }
+  }
+}
+
+void Peer::met() {
+  if (arena_) arena_->unlink();
+}
+
+Verdict Peer::usable() const {
+  if (!arena_) return {false, why_no_arena_};
+  for (const Neighbour& neighbour : neighbours_)
+    if (neighbour.arena && !neighbour.cross_memory) return {true, "shared memory; " + neighbour.why_no_cross_memory};
+  return {true, "shared memory"};
+}
+
+Verdict Peer::can_serve(const Message& message) const {
+  if (!arena_) return {false, why_no_arena_};
+  if (message.memory != MemoryKind::host) return {false, "buffer is not in host memory"};
+  if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+  if (message.peer == world_.rank()) return {true, "the process itself"};
+  if (message.peer < 0 || static_cast<std::size_t>(message.peer) >= neighbours_.size())
+    return {false, "peer is not of this job"};
+  const Neighbour& neighbour = neighbours_[static_cast<std::size_t>(message.peer)];
+  if (!neighbour.arena) return {false, neighbour.why_not};
+  return {true, neighbour.cross_memory ? "shared memory and cross-memory copy" : neighbour.why_no_cross_memory};
+}
+
+std::unique_ptr<Offer> Peer::offer(const Message& send) {
+  retired_.sweep();
+  return std::make_unique<SendHalf>(*this, send);
+}
+
+std::unique_ptr<Acceptance> Peer::accept(const Message& receive, const Message& send,
+                                         std::span<const std::byte> offer) {
+  retired_.sweep();
+  Message sender = send;
+  sender.peer = receive.peer;
+  return std::make_unique<ReceiveHalf>(*this, receive, sender, from_blob<OfferRecord>(offer));
+}
+
+BufferPlace Peer::place_of(const Message& message, std::size_t bytes) const {
+  BufferPlace where;
+  where.address = reinterpret_cast<std::uintptr_t>(message.buffer);
+  if (!memory_->contains(message.buffer, bytes)) return where;
+  if (const auto place = arena_->find(message.buffer, bytes)) {
+    where.in_arena = 1;
+    where.place = *place;
+  }
+  return where;
+}
+
+Holding Peer::hold(std::size_t block_bytes, const void* user_buffer) {
+  return Holding(*arena_, block_bytes, memory_->pin(user_buffer));
+}
+
+std::byte* Peer::map(int rank, const Place& place) const {
+  if (rank == world_.rank()) return arena_->at(place);
+  return neighbours_[static_cast<std::size_t>(rank)].arena->at(place);
+}
+
+std::optional<Reach> Peer::reach(int rank, const BufferPlace& buffer, bool across) const {
+  if (rank == world_.rank()) return Reach{buffer.address, 0};
+  if (buffer.in_arena != 0) return Reach{reinterpret_cast<std::uintptr_t>(map(rank, buffer.place)), 0};
+  if (across) return Reach{buffer.address, neighbours_[static_cast<std::size_t>(rank)].process};
+  return std::nullopt;
+}
+
+Pair Peer::pair_with(int rank) const {
+  Pair pair;
+  pair.peer = rank;
+  pair.peer_dead = &world_.dead(rank);
+  pair.retired = &retired_;
+  return pair;
+}
+
+}  // namespace penstock::transport::peer

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs whose two processes address the same memory: host form, shared memory of one host, and a process with itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "transport/peer/arena.hpp"
+#include "transport/peer/holding.hpp"
+#include "transport/peer/memory.hpp"
+#include "transport/peer/neighbour.hpp"
+#include "transport/peer/pair_plan.hpp"
+#include "transport/transport.hpp"
+
+namespace penstock::transport::peer {
+
+class Peer final : public Transport {
+ public:
+  Peer(const base::Settings& settings, group::World& world);  // throws Error(setting)
+  ~Peer() override;
+
+  std::string name() const override { return "peer"; }
+  Blob announce() override;
+  void meet(std::span<const Blob> announcements) override;
+  void met() override;
+
+  Verdict usable() const override;
+  Verdict can_serve(const Message& message) const override;
+  std::unique_ptr<Offer> offer(const Message& send) override;
+  std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
+                                     std::span<const std::byte> offer) override;
+
+  Memory& memory() noexcept { return *memory_; }                        // from announce() on
+  const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
+
+ private:
+  class SendHalf;
+  class ReceiveHalf;
+
+  BufferPlace place_of(const Message& message, std::size_t bytes) const;
+  Holding hold(std::size_t block_bytes, const void* user_buffer);
+  std::byte* map(int rank, const Place& place) const;
+  std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
+  Pair pair_with(int rank) const;
+
+  const base::Settings& settings_;
+  group::World& world_;
+  std::unique_ptr<Arena> arena_;
+  std::string why_no_arena_ = "not announced";
+  std::vector<std::uint64_t> probe_;  // others write here while they get to know us
+  std::vector<Neighbour> neighbours_;
+  std::unique_ptr<Memory> memory_;
+  mutable Retired retired_;
+};
+
+}  // namespace penstock::transport::peer

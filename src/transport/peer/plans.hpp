@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what was decided at match to the plan class that has it compiled in.
+#pragma once
+
+#include <memory>
+
+#include "transport/message.hpp"
+#include "transport/peer/pair_plan.hpp"
+
+namespace penstock::transport::peer {
+
+enum class Path : std::uint32_t {
+  ring,        // small, and buffered sends of every size
+  rendezvous,  // one copy, by whichever side waits
+  staged       // neither side can reach the other's buffer: a ring whose slots hold the whole message
+};
+
+// Lines of this size for a message of so many bytes; one of those that make_plan knows.
+std::uint32_t line_bytes_for(std::size_t message_bytes) noexcept;
+
+std::unique_ptr<Plan> make_plan(Direction direction, Path path, Mode mode, Pair pair);
+
+}  // namespace penstock::transport::peer

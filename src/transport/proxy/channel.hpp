@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair: the words between a stream's worker and the progress of MPI, and the persistent requests behind
+// them.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "transport/message.hpp"
+#include "transport/proxy/elements.hpp"
+#include "transport/proxy/notice.hpp"
+#include "transport/proxy/rung_list.hpp"
+
+namespace penstock::transport::proxy {
+
+class Channel;
+
+// One persistent request. A buffered send has one for each library buffer, every other channel has one.
+struct Operation {
+  MPI_Request request = MPI_REQUEST_NULL;
+  Channel* channel = nullptr;
+  Epoch epoch = 0;        // of the start under way
+  std::size_t place = 0;  // in the list of active operations
+  bool active = false;
+  std::unique_ptr<std::byte[]> buffer;  // buffered sends: the library's copy
+  std::atomic<bool> taken{false};       // buffered sends: holds a message that has not been received
+};
+
+class Channel : public Rung<Channel> {
+ public:
+  // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
+  Channel(const Message& message, Mode send_mode, const PairName& name, unsigned slots, MPI_Comm communicator);
+  ~Channel() = default;  // free_requests() comes first
+
+  HalfKey key() const noexcept { return {peer, pair, direction}; }
+  bool sends() const noexcept { return direction == Direction::send; }
+  bool buffered() const noexcept { return sends() && mode == Mode::buffered; }
+  Operation& operation(Epoch epoch) noexcept { return operations[epoch % operations.size()]; }
+
+  // ---- The worker's side
+  std::optional<base::Error> fill(Epoch epoch, MPI_Comm communicator);  // copies the message of a buffered send
+  void trigger(Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
+  bool complete(Epoch epoch) const noexcept { return completed.load(std::memory_order_acquire) >= epoch; }
+  bool closed_before(Epoch epoch) const noexcept {
+    return protocol::closed_before(closed.load(std::memory_order_acquire), epoch);
+  }
+  // Why start or wait number `epoch` cannot succeed, as far as the words tell.
+  std::optional<base::Error> broken(Epoch epoch) const;
+
+  // ---- The side of progress, under the engine's lock
+  void fail(base::Error error) noexcept;  // the first one counts
+  void peer_closed(const Notice& theirs) noexcept;
+  void free_requests() noexcept;  // of the operations that are not active
+  bool any_active() const noexcept;
+
+  const Direction direction;
+  const Mode mode;
+  const int peer;
+  const std::uint64_t pair;
+  const int tag;
+  void* const buffer;
+  const std::size_t bytes;
+  const Elements elements;
+
+  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
+  // last use, before MPI touches it.
+  alignas(64) std::atomic<Epoch> started{0};
+  // Written by progress, read by the worker. Release/acquire orders the payload before its use, and MPI's last look at
+  // the send buffer before it is written again.
+  alignas(64) std::atomic<Epoch> completed{0};
+  std::atomic<Epoch> closed{0};                      // first epoch that the peer does not serve; 0: open
+  std::atomic<const base::Error*> failure{nullptr};  // points to failure_text, written before
+
+  // Progress only.
+  alignas(64) std::vector<Operation> operations;
+  Epoch issued = 0;
+  bool released = false;       // our half is closed
+  bool spoiled = false;        // nothing is issued any more
+  bool told = false;           // our notice is on its way
+  bool telling = false;        // MPI has not taken it yet
+  std::uint64_t messages = 0;  // of the peer's notice
+  Notice notice;
+  MPI_Request notice_request = MPI_REQUEST_NULL;
+
+ private:
+  void make_request(Operation& operation, void* from, MPI_Comm communicator);
+
+  std::optional<base::Error> failure_text_;
+  base::ErrorKind closed_reason_ = base::ErrorKind::peer_freed;  // written before `closed`
+};
+
+}  // namespace penstock::transport::proxy

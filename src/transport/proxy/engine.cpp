@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/proxy/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/proxy/grow.hpp"
+#include "transport/proxy/mpi_call.hpp"
+
+namespace penstock::transport::proxy {
+
+using base::ErrorKind;
+
+namespace {
+
+// Active operations tested in one pass: enough to get through many soon, few enough that one more pass is cheap.
+constexpr std::size_t window = 32;
+// Passes before bad news is believed, and looks for a message that should not be there yet.
+constexpr int hard_passes = 64;
+constexpr int probes = 8;
+
+}  // namespace
+
+Engine::Engine(const Options& options, group::World& world)
+    : options_(options),
+      world_(world),
+      messages_communicator_(std::make_unique<group::PrivateCommunicator>()),
+      notices_communicator_(std::make_unique<group::PrivateCommunicator>()),
+      tags_(world.size(), options.last_tag),
+      notices_(notices_communicator_->get()),
+      thread_(*this, options.spin) {}
+
+// ---- At match
+
+std::shared_ptr<Channel> Engine::add_sender(const Message& send, const PairName& name) {
+  auto channel = std::make_shared<Channel>(send, send.mode, name, options_.slots, communicator());
+  enroll(channel);
+  return channel;
+}
+
+std::shared_ptr<Channel> Engine::add_receiver(const Message& receive, Mode send_mode) {
+  PairName name;
+  {
+    const std::lock_guard turn(turn_);
+    name = {next_pair_++, tags_.take(receive.peer)};
+  }
+  auto channel = std::make_shared<Channel>(receive, send_mode, name, options_.slots, communicator());
+  enroll(channel);
+  return channel;
+}
+
+void Engine::enroll(const std::shared_ptr<Channel>& channel) {
+  const std::lock_guard turn(turn_);
+  try {
+    // All the room that progress will need, so that it never allocates.
+    const std::size_t operations = operations_ + channel->operations.size();
+    reserve_for(active_, operations);
+    notices_.reserve(channels_.size() + 1);
+    notices_.listen();
+    thread_.start();
+    channels_.emplace(channel->key(), channel);
+    operations_ = operations;
+  } catch (...) {
+    channel->free_requests();
+    throw;
+  }
+}
+
+void Engine::drop(Channel& channel) noexcept {
+  const std::lock_guard turn(turn_);
+  channel.free_requests();
+  operations_ -= channel.operations.size();
+  channels_.erase(channel.key());
+}
+
+// ---- On a stream's worker
+
+void Engine::ring(Channel& channel) noexcept {
+  rung_.ring(channel);
+  look(channel);
+}
+
+void Engine::look(Channel& channel) noexcept {
+  bool active = false;
+  if (turn_.try_lock()) {
+    pass(&channel);
+    active = !active_.empty();
+    turn_.unlock();
+  }
+  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
+  if (thread_.asleep() && (active || !rung_.empty())) thread_.wake();
+}
+
+void Engine::look_hard(Channel& channel) noexcept {
+  const std::lock_guard turn(turn_);
+  for (int i = 0; i < hard_passes; ++i) pass(&channel);
+}
+
+bool Engine::arrived(const Channel& channel) noexcept {
+  for (int i = 0; i < probes; ++i) {
+    int here = 0;
+    if (PMPI_Iprobe(channel.peer, channel.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS && here)
+      return true;
+  }
+  return false;
+}
+
+void Engine::release(Channel& channel, Epoch closed) noexcept {
+  const std::lock_guard turn(turn_);
+  take_rung();  // afterwards this channel is in no list
+  tell(channel, closed, ErrorKind::peer_freed);
+  channel.released = true;
+  // Of a pair in order only buffered sends can be under way here; those go on without us.
+  give_up(channel, channel.buffered() ? channel.closed.load(std::memory_order_relaxed) : 1);
+  channel.free_requests();
+  reap(channel);
+  wake_for_notices();
+}
+
+void Engine::spoil(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
+  const std::lock_guard turn(turn_);
+  channel.spoiled = true;
+  tell(channel, closed, reason);
+  give_up(channel, channel.buffered() ? channel.closed.load(std::memory_order_relaxed) : 1);
+  wake_for_notices();
+}
+
+// ---- Under the lock
+
+void Engine::wake_for_notices() noexcept {
+  if (!notices_.all_sent() && thread_.asleep()) thread_.wake();
+}
+
+void Engine::take_rung() noexcept {
+  rung_.take([this](Channel& channel) { issue(channel); });
+}
+
+bool Engine::pass(Channel* favourite) noexcept {
+  bool moved = rung_.take([this](Channel& channel) { issue(channel); });
+  if (favourite)
+    for (Operation& operation : favourite->operations)
+      if (operation.active && test(operation)) moved = true;
+  if (test_some(favourite)) moved = true;
+  if (take_notices()) moved = true;
+  return moved;
+}
+
+void Engine::issue(Channel& channel) noexcept {
+  const Epoch wanted = channel.started.load(std::memory_order_acquire);
+  while (channel.issued < wanted && !channel.spoiled) {
+    Operation& operation = channel.operation(channel.issued + 1);
+    const int code = PMPI_Start(&operation.request);
+    if (code != MPI_SUCCESS) {
+      channel.spoiled = true;
+      channel.fail(mpi_error("proxy: MPI_Start", code));
+      return;
+    }
+    operation.epoch = ++channel.issued;
+    activate(operation);
+  }
+}
+
+void Engine::activate(Operation& operation) noexcept {
+  operation.active = true;
+  operation.place = active_.size();
+  active_.push_back(&operation);
+}
+
+void Engine::deactivate(Operation& operation) noexcept {
+  operation.active = false;
+  active_.back()->place = operation.place;
+  active_[operation.place] = active_.back();
+  active_.pop_back();
+}
+
+// One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some libraries, which
+// may end the process; MPI_Test uses that of the request's communicator.
+bool Engine::test(Operation& operation) noexcept {
+  int ended = 0;
+  const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
+  if (code == MPI_SUCCESS && !ended) return false;
+  Channel& channel = *operation.channel;
+  deactivate(operation);
+  if (code != MPI_SUCCESS) {
+    channel.spoiled = true;
+    channel.fail(mpi_error(channel.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
+  } else if (channel.buffered()) {
+    operation.taken.store(false, std::memory_order_release);
+  } else {
+    // A sender that has given up may have overwritten what MPI fetched from it afterwards. Its notice left before that,
+    // so it is looked for before the message counts.
+    if (!channel.sends() && !channel.released) take_notices();
+    channel.completed.store(operation.epoch, std::memory_order_release);
+  }
+  if (channel.released) {
+    channel.free_requests();
+    reap(channel);
+  }
+  return true;
+}
+
+bool Engine::test_some(const Channel* tested) noexcept {
+  bool moved = false;
+  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty(); ++i) {
+    if (cursor_ >= active_.size()) cursor_ = 0;
+    Operation& operation = *active_[cursor_];
+    if (operation.channel != tested && test(operation))
+      moved = true;  // another one stands in its place now
+    else
+      ++cursor_;
+  }
+  return moved;
+}
+
+bool Engine::take_notices() noexcept {
+  bool moved = false;
+  if (!notices_.all_sent()) notices_.flush([this](Channel& channel) { reap(channel); });
+  while (const auto arrived = notices_.take()) {
+    moved = true;
+    const auto& [sender, notice] = *arrived;
+    const auto found = channels_.find({sender, notice.pair, notice.addressee});
+    if (found == channels_.end()) continue;
+    Channel& channel = *found->second;
+    channel.peer_closed(notice);
+    // What the peer will never receive need not be waited for any longer.
+    if (channel.released) give_up(channel, notice.closed);
+    reap(channel);
+  }
+  return moved;
+}
+
+void Engine::tell(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
+  if (channel.told) return;
+  channel.told = true;
+  if (dead(channel.peer)) return;
+  channel.notice = {.pair = channel.pair,
+                    .closed = closed,
+                    .messages = channel.issued,
+                    .addressee = channel.sends() ? Direction::receive : Direction::send,
+                    .reason = static_cast<std::uint8_t>(reason)};
+  notices_.send(channel);
+}
+
+// Cancels what is under way from epoch `first` on (0: nothing). What MPI cannot cancel it keeps until it is done,
+// without us.
+void Engine::give_up(Channel& channel, Epoch first) noexcept {
+  if (first == 0) return;
+  for (Operation& operation : channel.operations) {
+    if (!operation.active || operation.epoch < first) continue;
+    PMPI_Cancel(&operation.request);
+    int ended = 0;
+    for (int i = 0; i < probes && !ended; ++i)
+      if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+    deactivate(operation);
+    if (ended) continue;
+    PMPI_Request_free(&operation.request);
+    static_cast<void>(operation.buffer.release());  // MPI may still read it
+  }
+}
+
+// Both halves are gone and MPI holds nothing: forget the channel.
+void Engine::reap(Channel& channel) noexcept {
+  if (!channel.released || channel.telling || channel.closed.load(std::memory_order_relaxed) == 0) return;
+  if (channel.any_active()) return;
+  channel.free_requests();
+  const bool all_received = channel.messages == channel.completed.load(std::memory_order_relaxed);
+  if (!channel.sends() && all_received) tags_.give_back(channel.peer, channel.tag);
+  operations_ -= channel.operations.size();
+  channels_.erase(channel.key());
+}
+
+// ---- The progress thread
+
+ProgressThread::Outcome Engine::advance() noexcept {
+  using enum ProgressThread::Outcome;
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn) return waiting;
+  if (pass(nullptr)) return moved;
+  return active_.empty() && notices_.all_sent() ? idle : waiting;
+}
+
+bool Engine::nothing_to_do() noexcept {
+  const std::lock_guard turn(turn_);
+  return active_.empty() && notices_.all_sent() && rung_.empty();
+}
+
+}  // namespace penstock::transport::proxy

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves MPI along. One pass starts what has been triggered and tests what is active; whoever gets the turn runs it: the
+// progress thread, or the worker of a stream that has just started something or waits for it. Lending a hand saves the
+// hand-over between two threads, which is most of a small message's time; the thread is there for what nobody waits
+// for.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "group/private_communicator.hpp"
+#include "group/world.hpp"
+#include "transport/proxy/channel.hpp"
+#include "transport/proxy/notices.hpp"
+#include "transport/proxy/progress_thread.hpp"
+#include "transport/proxy/tags.hpp"
+
+namespace penstock::transport::proxy {
+
+class Engine final : private ProgressThread::Work {
+ public:
+  struct Options {
+    unsigned slots;
+    bool check_ready;
+    std::chrono::microseconds spin;
+    std::chrono::milliseconds timeout;  // 0: none
+    int last_tag;
+  };
+
+  Engine(const Options& options, group::World& world);  // collective
+  ~Engine() override;
+
+  // ---- At match; throw base::Error
+  std::shared_ptr<Channel> add_sender(const Message& send, const PairName& name);
+  std::shared_ptr<Channel> add_receiver(const Message& receive, Mode send_mode);  // names the pair
+  void drop(
+      Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a message may be on its way
+
+  // ---- On a stream's worker
+  void ring(Channel& channel) noexcept;           // after channel.trigger()
+  void look(Channel& channel) noexcept;           // a pass, if the turn is free
+  void look_hard(Channel& channel) noexcept;      // several passes, whatever the others do; before bad news is believed
+  bool arrived(const Channel& channel) noexcept;  // a message for this receive is here although it has not been started
+  void release(Channel& channel,
+               Epoch closed) noexcept;  // this half is gone: tells the peer, frees what MPI does not hold
+  void spoil(Channel& channel, Epoch closed,
+             base::ErrorKind reason) noexcept;  // tells the peer, gives up what is under way
+
+  MPI_Comm communicator() const noexcept { return messages_communicator_->get(); }
+  bool check_ready() const noexcept { return options_.check_ready; }
+  bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
+
+ private:
+  ProgressThread::Outcome advance() noexcept override;
+  bool nothing_to_do() noexcept override;
+
+  void enroll(const std::shared_ptr<Channel>& channel);
+  void wake_for_notices() noexcept;
+  void take_rung() noexcept;
+  bool pass(Channel* favourite) noexcept;
+  void issue(Channel& channel) noexcept;
+  bool test(Operation& operation) noexcept;
+  bool test_some(const Channel* tested) noexcept;
+  bool take_notices() noexcept;
+  void activate(Operation& operation) noexcept;
+  void deactivate(Operation& operation) noexcept;
+  void give_up(Channel& channel, Epoch first) noexcept;
+  void tell(Channel& channel, Epoch closed, base::ErrorKind reason) noexcept;
+  void reap(Channel& channel) noexcept;
+
+  void deliver() noexcept;
+  void part() noexcept;
+  bool owes_messages() const noexcept;
+  bool anybody_dead() const noexcept;
+
+  const Options options_;
+  group::World& world_;
+  std::unique_ptr<group::PrivateCommunicator> messages_communicator_;
+  std::unique_ptr<group::PrivateCommunicator> notices_communicator_;
+
+  RungList<Channel> rung_;
+  std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
+  Tags tags_;
+  std::uint64_t next_pair_ = 1;
+  std::unordered_map<HalfKey, std::shared_ptr<Channel>, HalfKeyHash> channels_;
+  std::vector<Operation*> active_;
+  std::size_t operations_ = 0;  // of all channels: what active_ may come to hold
+  std::size_t cursor_ = 0;      // where the next pass goes on testing
+  Notices notices_;
+  ProgressThread thread_;
+};
+
+}  // namespace penstock::transport::proxy

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/proxy/proxy.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "transport/proxy/engine.hpp"
+#include "transport/proxy/mpi_call.hpp"
+#include "transport/proxy/proxy_plan.hpp"
+
+namespace penstock::transport::proxy {
+
+using base::Error;
+using base::ErrorKind;
+using group::ThreadLevel;
+
+namespace {
+
+template <class T>
+Blob to_blob(const T& value) {
+  Blob blob(sizeof(T));
+  std::memcpy(blob.data(), &value, sizeof(T));
+  return blob;
+}
+
+template <class T>
+T from_blob(std::span<const std::byte> blob) {
+  if (blob.size() != sizeof(T)) throw Error(ErrorKind::internal, "proxy: the peer's answer has another size");
+  T value;
+  std::memcpy(&value, blob.data(), sizeof(T));
+  return value;
+}
+
+const char* level_name(ThreadLevel level) {
+  switch (level) {
+    case ThreadLevel::single:
+      return "MPI_THREAD_SINGLE";
+    case ThreadLevel::funneled:
+      return "MPI_THREAD_FUNNELED";
+    case ThreadLevel::serialized:
+      return "MPI_THREAD_SERIALIZED";
+    case ThreadLevel::multiple:
+      return "MPI_THREAD_MULTIPLE";
+  }
+  return "an unknown thread level";
+}
+
+int last_tag() {
+  int* value = nullptr;
+  int found = 0;
+  check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
+  return found ? *value : 32767;  // what the standard promises
+}
+
+// A process keeps a worker and the progress thread busy; spinning pays only where each has a core.
+std::chrono::microseconds spin_time(const base::Settings& settings, const group::World& world) {
+  if (settings.spin) return *settings.spin;
+  cpu_set_t cores;
+  const int allowed = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return std::chrono::microseconds(allowed >= 2 * world.processes_on_host() ? 20 : 0);
+}
+
+class ProxyOffer final : public Offer {
+ public:
+  ProxyOffer(Engine& engine, const Message& send) : engine_(engine), send_(send) {}
+  Blob blob() const override { return {}; }
+  std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
+    return std::make_unique<ProxyPlan>(engine_, engine_.add_sender(send_, from_blob<PairName>(answer)));
+  }
+
+ private:
+  Engine& engine_;
+  Message send_;
+};
+
+class ProxyAcceptance final : public Acceptance {
+ public:
+  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel) noexcept
+      : engine_(engine), channel_(std::move(channel)) {}
+  ~ProxyAcceptance() override {
+    if (channel_) engine_.drop(*channel_);
+  }
+  Blob blob() const override {
+    PairName name;
+    std::memset(static_cast<void*>(&name), 0, sizeof(name));  // padding travels too
+    name.pair = channel_->pair;
+    name.tag = channel_->tag;
+    return to_blob(name);
+  }
+  std::unique_ptr<Plan> confirm() override { return std::make_unique<ProxyPlan>(engine_, std::move(channel_)); }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Channel> channel_;
+};
+
+}  // namespace
+
+class Proxy::State {
+ public:
+  State(const base::Settings& settings, group::World& world)
+      : world_(world),
+        options_{.slots = settings.slots,
+                 .check_ready = settings.check,
+                 .spin = spin_time(settings, world),
+                 .timeout = settings.timeout,
+                 .last_tag = last_tag()} {}
+
+  ThreadLevel level() const { return world_.thread_level(); }
+
+  void meet(std::span<const Blob> announcements) {
+    bool anybody = false;
+    for (const Blob& blob : announcements) {
+      levels_.push_back(static_cast<ThreadLevel>(from_blob<std::int32_t>(blob)));
+      anybody = anybody || levels_.back() == ThreadLevel::multiple;
+    }
+    // Making the communicators is collective, so all take part if one can use them.
+    if (anybody) engine_ = std::make_unique<Engine>(options_, world_);
+  }
+
+  Verdict usable() const {
+    if (level() == ThreadLevel::multiple) return {true, "MPI messages, moved by a thread of this process"};
+    return {false, fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
+                               "or set PENSTOCK_THREAD_MULTIPLE=1",
+                               level_name(level()))};
+  }
+
+  Verdict can_serve(const Message& message) const {
+    if (message.memory != MemoryKind::host) return {false, "proxy serves host memory only"};
+    const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
+    if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
+    return {false, fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends",
+                               message.peer, level_name(theirs))};
+  }
+
+  Engine& engine() {
+    if (!engine_ || level() != ThreadLevel::multiple) throw Error(ErrorKind::thread_level, usable().why);
+    return *engine_;
+  }
+
+ private:
+  group::World& world_;
+  const Engine::Options options_;
+  std::vector<ThreadLevel> levels_;  // by world rank
+  std::unique_ptr<Engine> engine_;
+};
+
+Proxy::Proxy(const base::Settings& settings, group::World& world) : state_(std::make_unique<State>(settings, world)) {}
+
+Proxy::~Proxy() = default;
+
+Blob Proxy::announce() {
+  return to_blob(static_cast<std::int32_t>(state_->level()));
+}
+
+void Proxy::meet(std::span<const Blob> announcements) {
+  state_->meet(announcements);
+}
+
+Verdict Proxy::usable() const {
+  return state_->usable();
+}
+
+Verdict Proxy::can_serve(const Message& message) const {
+  return state_->can_serve(message);
+}
+
+std::unique_ptr<Offer> Proxy::offer(const Message& send) {
+  return std::make_unique<ProxyOffer>(state_->engine(), send);
+}
+
+std::unique_ptr<Acceptance> Proxy::accept(const Message& receive, const Message& send, std::span<const std::byte>) {
+  Engine& engine = state_->engine();
+  return std::make_unique<ProxyAcceptance>(engine, engine.add_receiver(receive, send.mode));
+}
+
+}  // namespace penstock::transport::proxy

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages by MPI itself, moved by a thread of ours: works over every MPI and for every datatype, and needs
+// MPI_THREAD_MULTIPLE.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "transport/transport.hpp"
+
+namespace penstock::transport::proxy {
+
+class Proxy final : public Transport {
+ public:
+  Proxy(const base::Settings& settings, group::World& world);
+  ~Proxy() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
+
+  std::string name() const override { return "proxy"; }
+  Blob announce() override;
+  void meet(std::span<const Blob> announcements) override;
+  Verdict usable() const override;
+  Verdict can_serve(const Message& message) const override;
+  std::unique_ptr<Offer> offer(const Message& send) override;
+  std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
+                                     std::span<const std::byte> offer) override;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::transport::proxy

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What core asks of a transport. All cost sits in prepare and connect; the steady state is in Plan.
+//
+//   initialisation   announce() on every process, an all-gather, meet() with everybody's answer, a barrier, met()
+//   match, sender    offer(message)                 -> what travels with the handshake's offer
+//   match, receiver  accept(message, offer)         -> its half, and what travels back
+//   match, sender    connect(half, answer)          -> its half is complete; the receiver's is once the sender has confirmed
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "transport/message.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::transport {
+
+// Usable or not, and why: the text goes to `penstock info` and to the log line of each pair.
+struct Verdict {
+  bool yes = false;
+  std::string why;
+};
+
+// The sender's half between offer and connect. Destroying it instead of connecting frees what it holds.
+class Offer {
+ public:
+  virtual ~Offer() = default;
+  virtual Blob blob() const = 0;
+  virtual std::unique_ptr<Plan> connect(std::span<const std::byte> answer) = 0;  // throws Error: the next transport is tried
+};
+
+// The receiver's half between accept and the sender's confirmation. Destroying it frees what it holds.
+class Acceptance {
+ public:
+  virtual ~Acceptance() = default;
+  virtual Blob blob() const = 0;
+  virtual std::unique_ptr<Plan> confirm() = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::string name() const = 0;
+
+  virtual Blob announce() = 0;
+  virtual void meet(std::span<const Blob> announcements) = 0;  // by world rank; includes our own
+  virtual void met() {}
+
+  virtual Verdict usable() const = 0;                            // in this process at all
+  virtual Verdict can_serve(const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
+  virtual std::unique_ptr<Offer> offer(const Message& send) = 0;
+  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws Error: the next transport is tried.
+  virtual std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
+                                             std::span<const std::byte> offer) = 0;
+};
+
+}  // namespace penstock::transport
