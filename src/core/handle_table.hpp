@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opaque handles that can be checked: a handle names a place and how often the place has been used, so that null, freed
+// and invented handles are found on every call, without a lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace penstock::core {
+
+template <class T>
+class HandleTable {
+ public:
+  // The handle's value is never 0. Null when all 65536 places are taken.
+  std::uintptr_t insert(std::shared_ptr<T> object) {
+    const std::lock_guard lock(mutex_);
+    std::uint32_t place = 0;
+    if (!free_.empty()) {
+      place = free_.back();
+      free_.pop_back();
+    } else if (used_ < chunk_size * chunk_count) {
+      place = used_++;
+      if (!chunks_[place / chunk_size].load(std::memory_order_relaxed))
+        chunks_[place / chunk_size].store(new Chunk, std::memory_order_release);
+    } else {
+      return 0;
+    }
+    Slot& slot = slot_of(place);
+    slot.owner = std::move(object);
+    slot.object.store(slot.owner.get(), std::memory_order_relaxed);
+    const std::uint32_t use = slot.use.load(std::memory_order_relaxed) + 1;  // odd: in use
+    slot.use.store(use, std::memory_order_release);                          // publishes the object
+    return encode(place, use);
+  }
+
+  // Null for a handle that is null, freed or not one of ours. Any thread, no lock.
+  T* find(std::uintptr_t handle) const noexcept {
+    const Slot* slot = find_slot(handle);
+    return slot ? slot->object.load(std::memory_order_relaxed) : nullptr;
+  }
+
+  std::shared_ptr<T> share(std::uintptr_t handle) {
+    const std::lock_guard lock(mutex_);
+    const Slot* slot = find_slot(handle);
+    return slot ? slot->owner : nullptr;
+  }
+
+  std::shared_ptr<T> remove(std::uintptr_t handle) {
+    const std::lock_guard lock(mutex_);
+    Slot* slot = const_cast<Slot*>(find_slot(handle));
+    if (!slot) return nullptr;
+    slot->use.fetch_add(1, std::memory_order_relaxed);  // even: free
+    slot->object.store(nullptr, std::memory_order_relaxed);
+    free_.push_back(static_cast<std::uint32_t>(handle & 0xffff));
+    return std::move(slot->owner);
+  }
+
+  // Every object that is there at the call. `visit` runs without the lock and may block.
+  void for_each(const std::function<void(T&)>& visit) {
+    for (const std::shared_ptr<T>& object : all()) visit(*object);
+  }
+
+  HandleTable() = default;
+  HandleTable(const HandleTable&) = delete;
+  HandleTable& operator=(const HandleTable&) = delete;
+  ~HandleTable() {
+    for (auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t chunk_size = 256;
+  static constexpr std::uint32_t chunk_count = 256;
+  struct Slot {
+    std::atomic<std::uint32_t> use{0};
+    std::atomic<T*> object{nullptr};
+    std::shared_ptr<T> owner;  // under the lock
+  };
+  using Chunk = std::array<Slot, chunk_size>;
+
+  // The number of uses is odd for a live handle, hence the value is never 0.
+  static std::uintptr_t encode(std::uint32_t place, std::uint32_t use) {
+    return (static_cast<std::uintptr_t>(use) << 16) | place;
+  }
+  Slot& slot_of(std::uint32_t place) noexcept {
+    return (*chunks_[place / chunk_size].load(std::memory_order_relaxed))[place % chunk_size];
+  }
+  const Slot* find_slot(std::uintptr_t handle) const noexcept {
+    const auto place = static_cast<std::uint32_t>(handle & 0xffff);
+    const std::uintptr_t use = handle >> 16;
+    const Chunk* chunk = chunks_[place / chunk_size].load(std::memory_order_acquire);
+    if (!chunk || use % 2 == 0) return nullptr;
+    const Slot& slot = (*chunk)[place % chunk_size];
+    return slot.use.load(std::memory_order_acquire) == use ? &slot : nullptr;
+  }
+
+  std::vector<std::shared_ptr<T>> all() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<T>> objects;
+    for (std::uint32_t place = 0; place < used_; ++place)
+      if (const auto& object = slot_of(place).owner) objects.push_back(object);
+    return objects;
+  }
+
+  std::mutex mutex_;
+  std::array<std::atomic<Chunk*>, chunk_count> chunks_{};
+  std::vector<std::uint32_t> free_;
+  std::uint32_t used_ = 0;
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/library.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "core/matcher.hpp"
+#include "core/monitor.hpp"
+#include "core/operation_error.hpp"
+#include "core/queues.hpp"
+#include "core/registry.hpp"
+#include "core/transports.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+std::atomic<Library*> current{nullptr};
+
+cpu_set_t usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof cores, &cores);
+  return cores;
+}
+
+// The processes of this host, ours among them, that may run on a core that we may run on: one where the launcher has
+// bound each to cores of its own. Collective.
+int processes_on_our_cores(group::World& world) {
+  struct Place {
+    char host[128] = {};
+    cpu_set_t cores = usable_cores();
+  };
+  Place mine;
+  world.host().copy(mine.host, sizeof mine.host - 1);
+  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
+    Place other;
+    std::memcpy(&other, bytes.data(), sizeof other);
+    cpu_set_t common;
+    CPU_AND(&common, &mine.cores, &other.cores);
+    return std::strcmp(mine.host, other.host) == 0 && CPU_COUNT(&common) > 0;
+  }));
+}
+
+// The settings of this process, once every process is known to have valid ones: a rank that gave up alone would leave
+// the others in a collective call.
+base::Settings agreed_settings(group::World& world) {
+  std::optional<Error> error;
+  base::Settings settings;
+  try {
+    settings = base::Settings::from_environment();
+    base::log::configure(settings.log_level, settings.log_file);
+    base::log::set_rank(world.rank());
+  } catch (const Error& invalid) {
+    error = invalid;
+  }
+  const std::byte mine{error.has_value()};
+  const auto all = world.all_gather(std::span(&mine, 1));
+  if (error) throw Error(*error);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].front() != std::byte{0})
+      throw Error(ErrorKind::setting, "a setting of rank " + std::to_string(rank) + " is invalid: see its message");
+  return settings;
+}
+
+// What is enqueued at MPI_Finalize still completes, as far as the peers let it; a queue that has failed does not hold
+// it up.
+void drain(Queues& queues) {
+  queues.for_each([](Queue& queue) {
+    try {
+      if (queue.test()) return;
+      base::log::warn("queue " + std::to_string(queue.number()) +
+                      " has unfinished work at MPI_Finalize: waiting for it");
+      queue.complete({});
+    } catch (const Error&) {  // logged when the queue failed
+    }
+  });
+  queues.streams().for_each([](HostStream& stream) { stream.stream.synchronize({}); });
+}
+
+}  // namespace
+
+Library::Library() = default;
+Library::~Library() = default;
+
+Library* Library::get() noexcept {
+  return current.load(std::memory_order_acquire);
+}
+
+Library& Library::require() {
+  Library* library = get();
+  if (!library)
+    throw Error(ErrorKind::not_initialized,
+                "Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
+                "MPI_Finalize");
+  return *library;
+}
+
+void Library::initialise() {
+  if (get()) return;
+  std::unique_ptr<Library> library(new Library);
+  library->world_ = group::World::join();
+  library->settings_ = agreed_settings(*library->world_);
+  library->sharers_ = processes_on_our_cores(*library->world_);
+  library->mailbox_ = group::Mailbox::open();
+  library->transports_ = std::make_unique<Transports>(library->settings_, *library->world_);
+  library->queues_ = std::make_unique<Queues>();
+  library->matcher_ =
+      std::make_unique<Matcher>(library->settings_, *library->world_, *library->mailbox_, *library->transports_);
+  library->monitor_ = std::make_unique<Monitor>(library->settings_, *library->world_, *library->queues_);
+  current.store(library.release(), std::memory_order_release);
+}
+
+void Library::finalise() noexcept {
+  const std::unique_ptr<Library> library(get());
+  if (!library) return;
+  library->matcher_->report_leftovers();
+  drain(*library->queues_);
+  current.store(nullptr, std::memory_order_release);
+  for (Operation* operation : Registry::get().clear()) Operation::retire(operation);
+  library->monitor_.reset();
+  library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
+  library->matcher_.reset();
+  library->transports_.reset();
+  library->mailbox_.reset();
+  library->world_.reset();
+}
+
+std::chrono::microseconds Library::spin() const noexcept {
+  if (settings_.spin) return *settings_.spin;
+  const cpu_set_t cores = usable_cores();
+  const int busy = sharers_ * (queues_->count_streams() + 1);
+  return std::chrono::microseconds(busy > CPU_COUNT(&cores) ? 0 : 20);
+}
+
+bool match_under_way() noexcept {
+  return Matcher::under_way();
+}
+
+void drive_matches() noexcept {
+  Library* library = Library::get();
+  if (!library || !Matcher::under_way()) return;
+  try {
+    library->matcher().drive();
+  } catch (const Error& error) {
+    base::log::error(error.text());
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+bool Library::may_call_mpi() const noexcept {
+  using group::ThreadLevel;
+  switch (world_->thread_level()) {
+    case ThreadLevel::multiple:
+      return true;
+    case ThreadLevel::serialized:
+      return false;  // another thread may be inside MPI right now
+    default:
+      return std::this_thread::get_id() == main_thread_;
+  }
+}
+
+namespace {
+std::mutex matching_mutex;
+std::set<std::uintptr_t> matching_requests;
+}  // namespace
+
+bool is_matching_request(std::uintptr_t handle) noexcept {
+  const std::lock_guard lock(matching_mutex);
+  return matching_requests.count(handle) != 0;
+}
+
+void matching_request_made(std::uintptr_t handle) {
+  const std::lock_guard lock(matching_mutex);
+  matching_requests.insert(handle);
+}
+
+void matching_request_freed(std::uintptr_t handle) noexcept {
+  const std::lock_guard lock(matching_mutex);
+  matching_requests.erase(handle);
+}
+
+void free_request(std::uintptr_t handle) {
+  Operation* operation = Registry::get().find(handle);
+  if (!operation) return;
+  if (operation->started_on)
+    throw OperationError(*operation, ErrorKind::in_use,
+                         " is started and not waited for: enqueue its wait before MPI_Request_free");
+  if (operation->match_state() == MatchState::under_way)
+    throw OperationError(*operation, ErrorKind::in_use,
+                         " is being matched: complete the match before MPI_Request_free");
+  Registry::get().remove(handle);
+  Operation::retire(operation);
+}
+
+}  // namespace penstock::core

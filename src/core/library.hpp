@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process-wide state between PST_Init and MPI_Finalize.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/settings.hpp"
+#include "group/mailbox.hpp"
+#include "group/world.hpp"
+
+namespace penstock::core {
+
+class Matcher;
+class Monitor;
+class Queues;
+class Transports;
+
+class Library {
+ public:
+  static Library* get() noexcept;  // null before initialise() and after finalise()
+  static Library& require();       // throws Error(not_initialized)
+
+  // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error; then nothing is left behind.
+  static void initialise();
+  // Runs while MPI still works. Reports unmatched and unfinished requests, ends all threads of ours.
+  static void finalise() noexcept;
+
+  const base::Settings& settings() const noexcept { return settings_; }
+  group::World& world() noexcept { return *world_; }
+  group::Mailbox& mailbox() noexcept { return *mailbox_; }
+  Matcher& matcher() noexcept { return *matcher_; }
+  Monitor& monitor() noexcept { return *monitor_; }
+  Queues& queues() noexcept { return *queues_; }
+  Transports& transports() noexcept { return *transports_; }
+  // PENSTOCK_SPIN_US, or its default for one more stream: 0 when the busy threads of this host would outnumber its
+  // cores.
+  std::chrono::microseconds spin() const noexcept;
+  // Whether this thread may call MPI in a call of ours that the program need not treat as a call of MPI.
+  bool may_call_mpi() const noexcept;
+
+  ~Library();
+
+ private:
+  Library();
+  std::thread::id main_thread_ = std::this_thread::get_id();
+  base::Settings settings_;
+  int sharers_ = 1;  // processes that may run on our cores
+  std::unique_ptr<group::World> world_;
+  std::unique_ptr<group::Mailbox> mailbox_;
+  std::unique_ptr<Transports> transports_;
+  std::unique_ptr<Queues> queues_;
+  std::unique_ptr<Matcher> matcher_;
+  std::unique_ptr<Monitor> monitor_;
+};
+
+// The recorder's one relaxed load: true while a match is under way, so that the Wait and Test families drive it.
+bool match_under_way() noexcept;
+// Moves every match under way as far as it goes. Never blocks. Calls MPI.
+void drive_matches() noexcept;
+// Takes a request out of the registry and gives up its half of the pair. Throws Error(in_use) if it is started and not
+// waited for.
+void free_request(std::uintptr_t handle);
+// True for a request that PST_Imatch or PST_Imatchall returned and that is not complete: it cannot be cancelled.
+bool is_matching_request(std::uintptr_t handle) noexcept;
+void matching_request_made(std::uintptr_t handle);
+void matching_request_freed(std::uintptr_t handle) noexcept;
+
+}  // namespace penstock::core

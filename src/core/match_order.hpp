@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI's order of matching: a message takes the earliest posted receive that fits it, a receive the earliest message.
+// Both with wildcards on the receive's side, and in constant time without them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "core/recording.hpp"
+#include "group/communicator.hpp"
+
+namespace penstock::core {
+
+struct Envelope {
+  group::CommunicatorId communicator;
+  int source = any_rank;
+  int tag = any_tag;
+  bool operator==(const Envelope&) const = default;
+  bool accepts(const Envelope& message) const noexcept {
+    return communicator == message.communicator && (source == any_rank || source == message.source) &&
+           (tag == any_tag || tag == message.tag);
+  }
+};
+
+struct EnvelopeHash {
+  std::size_t operator()(const Envelope& envelope) const noexcept {
+    const auto both = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(envelope.source)) << 32) |
+                      static_cast<std::uint32_t>(envelope.tag);
+    return envelope.communicator.low ^ (both * 0x9e3779b97f4a7c15u);
+  }
+};
+
+// Receives that wait for a message. Keys may hold wildcards.
+template <class Item>
+class PostedReceives {
+ public:
+  using Number = std::uint64_t;
+
+  Number next_number() noexcept { return ++last_; }
+
+  // `number` says how early the receive is; a receive that is put back keeps its number.
+  void post(Number number, const Envelope& key, Item item) {
+    auto& queue = queues_[key];
+    const auto place = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first > number; });
+    queue.emplace(queue.end() == place ? queue.end() : place, number, std::move(item));
+  }
+
+  // Takes out the earliest receive that accepts the message.
+  std::optional<std::pair<Number, Item>> take(const Envelope& message) {
+    const std::array<Envelope, 4> keys{message, Envelope{message.communicator, any_rank, message.tag},
+                                       Envelope{message.communicator, message.source, any_tag},
+                                       Envelope{message.communicator, any_rank, any_tag}};
+    auto earliest = queues_.end();
+    for (const Envelope& key : keys) {
+      const auto found = queues_.find(key);
+      if (found == queues_.end()) continue;
+      if (earliest == queues_.end() || found->second.front().first < earliest->second.front().first) earliest = found;
+    }
+    if (earliest == queues_.end()) return std::nullopt;
+    auto entry = std::move(earliest->second.front());
+    earliest->second.pop_front();
+    if (earliest->second.empty()) queues_.erase(earliest);
+    return entry;
+  }
+
+  bool withdraw(const Envelope& key, const Item& item) {
+    const auto found = queues_.find(key);
+    if (found == queues_.end()) return false;
+    auto& queue = found->second;
+    const auto place = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.second == item; });
+    if (place == queue.end()) return false;
+    queue.erase(place);
+    if (queue.empty()) queues_.erase(found);
+    return true;
+  }
+
+ private:
+  std::unordered_map<Envelope, std::deque<std::pair<Number, Item>>, EnvelopeHash> queues_;  // none is empty
+  Number last_ = 0;
+};
+
+// Messages that have come before their receive.
+template <class Item>
+class UnexpectedMessages {
+ public:
+  using Number = std::uint64_t;
+
+  void add(const Envelope& message, Item item) {
+    const Number number = ++last_;
+    by_envelope_[message].push_back(number);
+    in_order_.emplace(number, std::make_pair(message, std::move(item)));
+  }
+
+  // Takes out the earliest message that the key accepts.
+  std::optional<Item> take(const Envelope& key) {
+    if (key.source != any_rank && key.tag != any_tag) {
+      const auto found = by_envelope_.find(key);
+      return found == by_envelope_.end() ? std::nullopt : remove(in_order_.find(found->second.front()));
+    }
+    for (auto each = in_order_.begin(); each != in_order_.end(); ++each)
+      if (key.accepts(each->second.first)) return remove(each);
+    return std::nullopt;
+  }
+
+  template <class Predicate>
+  std::optional<Item> take_if(Predicate&& wanted) {
+    for (auto each = in_order_.begin(); each != in_order_.end(); ++each)
+      if (wanted(each->second.second)) return remove(each);
+    return std::nullopt;
+  }
+
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [number, entry] : in_order_) visit(entry.first, entry.second);
+  }
+
+ private:
+  using Order = std::map<Number, std::pair<Envelope, Item>>;
+
+  std::optional<Item> remove(typename Order::iterator place) {
+    const auto queue = by_envelope_.find(place->second.first);
+    queue->second.erase(std::find(queue->second.begin(), queue->second.end(), place->first));
+    if (queue->second.empty()) by_envelope_.erase(queue);
+    Item item = std::move(place->second.second);
+    in_order_.erase(place);
+    return item;
+  }
+
+  Order in_order_;
+  std::unordered_map<Envelope, std::deque<Number>, EnvelopeHash> by_envelope_;  // none is empty
+  Number last_ = 0;
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matching: the handshake that pairs a send with its receive, once.
+//
+//   sender    Offer    ->  receiver   what is sent, and what each transport that could carry it needs to know
+//   receiver  Answer   ->  sender     the transport it chose and that one's half; or a refusal (truncation, no
+//   transport) sender    Confirm  ->  receiver   connected; or why not, and the receiver tries the next transport
+//   sender    Withdraw ->  receiver   the match call timed out; an unanswered offer must not be taken any more
+//
+// Letters between two processes keep their order, so offers arrive as the sender handed its requests to match. The
+// receiver decides everything, as it alone can resolve wildcards.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "core/match_job.hpp"
+#include "core/match_order.hpp"
+#include "core/transports.hpp"
+#include "group/mailbox.hpp"
+#include "group/world.hpp"
+
+namespace penstock::core {
+
+class LetterReader;
+class LetterWriter;
+
+class Matcher {
+ public:
+  Matcher(const base::Settings& settings, group::World& world, group::Mailbox& mailbox, Transports& transports);
+  ~Matcher();
+
+  // Checks all operations and sets them aside. Throws base::Error when one cannot be matched: then nothing has changed.
+  std::shared_ptr<MatchJob> prepare(std::vector<Operation*> operations);
+  // Hands them to match. `job->on_finished` is set by now, if at all.
+  void begin(const std::shared_ptr<MatchJob>& job);
+  // Drives until the job is finished. Blocks. Throws the job's error.
+  void finish(MatchJob& job);
+  // One round: reads letters, looks for dead peers and passed deadlines. Never blocks.
+  void drive();
+  // Logs what has been left unmatched. At the end of the library.
+  void report_leftovers();
+
+  // From the first job that nobody will drive on, a thread of ours does (programs at MPI_THREAD_MULTIPLE whose calls do
+  // not come through the recorder).
+  void drive_from_own_thread();
+
+  static bool under_way() noexcept { return jobs_under_way.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  using Id = std::uint64_t;
+
+  using Refusals = std::vector<std::pair<std::string, std::string>>;  // transport, and why it does not serve
+
+  struct Sending {  // a send between its offer and its outcome
+    Operation* operation;
+    std::shared_ptr<MatchJob> job;
+    std::map<std::string, std::unique_ptr<transport::Offer>> offers;  // by transport
+    Refusals refusals;
+  };
+  struct Receiving {  // a receive that has been posted
+    Operation* operation = nullptr;
+    std::shared_ptr<MatchJob> job;
+    std::uint64_t number = 0;
+    bool operator==(const Receiving& other) const noexcept { return operation == other.operation; }
+  };
+  struct IncomingOffer {  // a send of a peer, as its letter describes it
+    int sender = -1;      // world rank
+    Id id = 0;
+    Envelope envelope;
+    transport::Message message;  // without buffer
+    std::map<std::string, transport::Blob> blobs;
+    Refusals refusals;  // the sender's
+  };
+  struct Answered {  // a receive whose answer is on its way
+    Receiving receiving;
+    IncomingOffer offer;
+    std::string transport;
+    std::unique_ptr<transport::Acceptance> acceptance;
+    std::vector<std::string> tried;
+    Refusals refusals;  // the receiver's
+  };
+
+  void check(const Operation& operation) const;
+  void post(Operation& operation, const std::shared_ptr<MatchJob>& job);
+  void post_send(Operation& operation, const std::shared_ptr<MatchJob>& job);
+  void post_receive(Operation& operation, const std::shared_ptr<MatchJob>& job);
+
+  void read(int rank, std::span<const std::byte> letter);
+  void read_offer(int rank, LetterReader& letter);
+  void read_answer(int rank, LetterReader& letter);
+  void read_confirm(LetterReader& letter);
+  void read_withdrawal(int rank, LetterReader& letter);
+  void send_withdrawal(int rank, Id id);
+
+  void pair(Receiving receiving, IncomingOffer offer);
+  void answer(Answered answered);
+  void complete(Answered answered);
+  bool accept_next(Answered& answered);
+  void refuse(const IncomingOffer& offer, const base::Error& error);
+
+  void succeed(MatchJob& job);
+  void fail(Operation& operation, MatchJob& job, const base::Error& error);
+  void settle(MatchJob& job);
+  void end_settled_jobs();
+  void withdraw(Operation& operation);
+  std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
+  void look_for_lost_causes();
+  void log_pair(const Operation& operation, const transport::Plan& plan, const Refusals& mine,
+                const Refusals& theirs) const;
+
+  static Envelope envelope_of(const Recording& recording);
+  static std::string text_of(const Refusals& refusals);
+  static void write_refusals(LetterWriter& letter, const Refusals& refusals);
+  static Refusals read_refusals(LetterReader& letter);
+
+  static std::atomic<int> jobs_under_way;
+
+  const base::Settings& settings_;
+  group::World& world_;
+  group::Mailbox& mailbox_;
+  Transports& transports_;
+
+  std::mutex mutex_;                                   // all below
+  std::chrono::steady_clock::time_point next_look_{};  // for lost causes
+  Id last_id_ = 0;
+  std::vector<std::shared_ptr<MatchJob>> jobs_;
+  std::vector<std::shared_ptr<MatchJob>> settled_;  // every operation has its outcome, letters may be unsent
+  std::vector<std::function<void()>> finished_;     // to call without the lock
+  std::unordered_map<Id, Sending> sending_;
+  std::unordered_map<Id, Answered> answered_;
+  PostedReceives<Receiving> posted_;
+  UnexpectedMessages<IncomingOffer> unexpected_;
+
+  std::thread helper_;
+  std::atomic<bool> helper_stops_{false};
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread that notices what nobody waits for: dead processes (at once), waits that last longer than
+// PENSTOCK_TIMEOUT, SIGUSR1. It never calls MPI, and sleeps while there is nothing to watch.
+#pragma once
+
+#include <memory>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+
+namespace penstock::core {
+
+class Queues;
+
+class Monitor {
+ public:
+  Monitor(const base::Settings& settings, group::World& world, Queues& queues);
+  ~Monitor();
+  void queue_created();  // from the first queue on SIGUSR1 prints the table (if the program has left it alone) and
+                         // time-outs are watched
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace penstock::core

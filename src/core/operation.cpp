@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/operation.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace penstock::core {
+
+namespace {
+
+std::string rank_text(int rank) {
+  if (rank == any_rank) return "any rank";
+  if (rank == null_rank) return "MPI_PROC_NULL";
+  return fmt::format("rank {}", rank);
+}
+
+const char* verb(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::send:
+      return "send to";
+    case RequestKind::synchronous_send:
+      return "synchronous send to";
+    case RequestKind::ready_send:
+      return "ready send to";
+    case RequestKind::buffered_send:
+      return "buffered send to";
+    case RequestKind::receive:
+      return "receive from";
+    case RequestKind::collective:
+      return "collective of";
+    case RequestKind::partitioned:
+      return "partitioned operation with";
+  }
+  return "operation with";
+}
+
+}  // namespace
+
+Operation::Operation(Recording recording) : recording_(std::move(recording)) {}
+
+std::string Operation::label() const {
+  const bool known = matched();
+  const int peer = known && is_receive() ? result_.source : recording_.peer;
+  const int tag = known && is_receive() ? result_.tag : recording_.tag;
+  return fmt::format("{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
+                     tag == any_tag ? std::string("any") : std::to_string(tag),
+                     recording_.communicator ? recording_.communicator->name : "unknown communicator",
+                     known && is_receive() ? result_.bytes : recording_.bytes);
+}
+
+void Operation::matched_to(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
+                           const std::string& transport) {
+  result_ = result;
+  plan_ = std::move(plan);
+  transport_ = transport;
+  match_state_.store(MatchState::matched, std::memory_order_release);
+  if (plan_) plan_->set_label(label());
+}
+
+void Operation::enqueue_start(const std::shared_ptr<device::Stream>& stream, transport::Sink& sink) {
+  if (!plan_) return;
+  if (last_stream_ != stream.get()) {
+    // Without this order the private words of two epochs would be touched by two streams at once (L13).
+    if (const auto last = last_stream_owner_.lock(); last && starts_ > 0) {
+      last->record(handoff_, starts_);
+      stream->await(handoff_, starts_);
+    }
+    last_stream_ = stream.get();
+    last_stream_owner_ = stream;
+  }
+  plan_->start(*stream, sink);
+  ++starts_;
+}
+
+void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
+  if (plan_) plan_->wait(stream, sink);
+}
+
+void Operation::retire(Operation* operation) noexcept {
+  if (operation->plan_) {
+    if (const auto stream = operation->last_stream_owner_.lock()) {
+      operation->plan_->close(
+          *stream, [](void* ended) { delete static_cast<Operation*>(ended); }, operation);
+      return;
+    }
+    operation->plan_->close();
+  }
+  delete operation;
+}
+
+}  // namespace penstock::core

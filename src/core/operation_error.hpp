@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "core/operation.hpp"
+
+namespace penstock::core {
+
+// An error that belongs to one request, and so to its communicator's error handler.
+class OperationError : public base::Error {
+ public:
+  OperationError(const Operation& operation, base::ErrorKind kind, const std::string& text)
+      : Error(kind, operation.label() + text), communicator_(operation.recording().communicator) {}
+  OperationError(const Operation& operation, const base::Error& error)
+      : Error(error), communicator_(operation.recording().communicator) {}
+  const std::shared_ptr<const group::Communicator>& communicator() const noexcept { return communicator_; }
+
+ private:
+  std::shared_ptr<const group::Communicator> communicator_;
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue ties communication to a stream. It keeps what is started on it, and the first error of what was enqueued on
+// it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/error.hpp"
+#include "device/stream.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::core {
+
+class Operation;
+
+// A wait that has lasted long enough to be worth a line.
+struct BlockedWait {
+  transport::Plan* plan = nullptr;
+  std::chrono::steady_clock::time_point since;
+};
+
+class Queue final : public transport::Sink {
+ public:
+  // `lease` is held until the program frees the queue; `number` is what messages call it; `when_failed` (may be empty)
+  // is called once, from a thread of ours, when communication fails.
+  Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease, std::uint64_t number,
+        std::function<void(const base::Error&)> when_failed);
+
+  device::Stream& stream() noexcept { return *stream_; }
+  std::uint64_t number() const noexcept { return number_; }
+
+  // Enqueue calls: check everything, then enqueue everything. Throw base::Error. The steady state allocates nothing and
+  // takes no lock.
+  void start(std::size_t count, Operation* const* operations);
+  void wait(std::size_t count, Operation* const* operations);
+  void wait_outstanding();
+  // Blocks until everything started here is complete and the stream has run dry; throws the sticky error.
+  void complete(const std::function<void()>& meanwhile);
+  bool test();
+  void refuse_on_worker(const char* call) const;      // throws when the stream would wait for itself
+  void give_up_stream() noexcept { lease_.reset(); }  // the last call of the program's on this queue
+  void raise() const;                                 // throws the sticky error, if there is one
+
+  void fail(const base::Error& error) noexcept override;
+  void blocked_since(transport::Plan& plan) noexcept override;
+  void unblocked(transport::Plan& plan) noexcept override;
+
+  // For the monitor. `look` runs under the lock that unblocked() takes, so the plan exists while it runs.
+  void look_at_blocked(const std::function<void(const BlockedWait&)>& look);
+
+ private:
+  void check_start(Operation& operation) const;
+  void check_wait(const Operation& operation) const;
+  void add(Operation& operation) noexcept;
+  void remove(Operation& operation) noexcept;
+  void enqueue_outstanding();
+
+  std::shared_ptr<device::Stream> stream_;
+  std::shared_ptr<void> lease_;
+  std::uint64_t number_;
+  std::function<void(const base::Error&)> when_failed_;
+  // Started, no wait enqueued, in the order of the starts: a list through the operations, so that it never allocates.
+  Operation* first_ = nullptr;
+  Operation* last_ = nullptr;
+  mutable std::mutex blocked_mutex_;
+  std::optional<BlockedWait> blocked_;
+  mutable std::mutex error_mutex_;
+  std::optional<base::Error> error_;
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/queues.hpp"
+
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+
+std::uintptr_t Queues::create_stream(std::chrono::microseconds spin) {
+  std::shared_ptr<HostStream> stream;
+  try {
+    stream = std::make_shared<HostStream>(spin);
+  } catch (const std::system_error& failure) {
+    throw Error(ErrorKind::resources,
+                std::string("the worker thread of a stream cannot be created: ") + failure.what());
+  }
+  const std::uintptr_t handle = streams_.insert(std::move(stream));
+  if (handle == 0) throw Error(ErrorKind::resources, "65536 streams exist: free some with PST_Stream_free");
+  ++stream_count_;
+  return handle;
+}
+
+void Queues::free_stream(std::uintptr_t handle) {
+  HostStream* stream = streams_.find(handle);
+  if (!stream) throw Error(ErrorKind::stream, "the stream is null or has been freed");
+  if (stream->stream.on_worker())
+    throw Error(ErrorKind::stream, "a stream cannot be freed by a function that runs on it");
+  if (stream->queues.load() > 0)
+    throw Error(ErrorKind::in_use, "a queue still uses the stream: free it first with PST_Queue_free");
+  stream->stream.synchronize({});
+  streams_.remove(handle);
+  --stream_count_;
+}
+
+std::uintptr_t Queues::create_queue(std::uintptr_t stream, std::function<void(const Error&)> when_failed) {
+  const std::shared_ptr<HostStream> owner = streams_.share(stream);
+  if (!owner) throw Error(ErrorKind::stream, "the stream of a new queue is null or has been freed");
+  const std::shared_ptr<device::Stream> verbs(owner, &owner->stream);
+  ++owner->queues;
+  const std::shared_ptr<void> lease(nullptr, [owner](void*) { --owner->queues; });
+  const std::uintptr_t handle =
+      queues_.insert(std::make_shared<Queue>(verbs, lease, ++numbers_, std::move(when_failed)));
+  if (handle == 0) throw Error(ErrorKind::resources, "65536 queues exist: free some with PST_Queue_free");
+  return handle;
+}
+
+void Queues::free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile) {
+  Queue* queue = queues_.find(handle);
+  if (!queue) throw Error(ErrorKind::queue, "the queue is null or has been freed");
+  // The monitor may hold the queue a little longer; the stream is free at once.
+  const auto remove = [&] { queues_.remove(handle)->give_up_stream(); };
+  try {
+    queue->complete(meanwhile);
+  } catch (...) {
+    remove();
+    throw;
+  }
+  remove();
+}
+
+}  // namespace penstock::core

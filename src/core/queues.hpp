@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// All streams and queues that the program has made, behind their handles.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "core/handle_table.hpp"
+#include "core/queue.hpp"
+#include "device/host/stream.hpp"
+
+namespace penstock::core {
+
+// A host stream that the program made, and how many queues use it.
+struct HostStream {
+  explicit HostStream(std::chrono::microseconds spin) : stream(spin) {}
+  device::host::Stream stream;
+  std::atomic<int> queues{0};
+};
+
+class Queues {
+ public:
+  HandleTable<HostStream>& streams() noexcept { return streams_; }
+  HandleTable<Queue>& queues() noexcept { return queues_; }
+
+  int count_streams() const noexcept { return stream_count_.load(std::memory_order_relaxed); }
+  std::uintptr_t create_stream(std::chrono::microseconds spin);  // throws Error(resources)
+  void free_stream(std::uintptr_t handle);                       // throws Error(stream), Error(in_use)
+  std::uintptr_t create_queue(
+      std::uintptr_t stream,
+      std::function<void(const base::Error&)> when_failed);  // throws Error(stream), Error(resources)
+  void free_queue(std::uintptr_t handle,
+                  const std::function<void()>& meanwhile);  // throws the queue's error when all is freed
+
+  void for_each(const std::function<void(Queue&)>& visit) { queues_.for_each(visit); }
+
+ private:
+  HandleTable<HostStream> streams_;
+  HandleTable<Queue> queues_;
+  std::atomic<std::uint64_t> numbers_{0};
+  std::atomic<int> stream_count_{0};
+};
+
+}  // namespace penstock::core

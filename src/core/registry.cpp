@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/registry.hpp"
+
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <vector>
+
+#include "core/operation.hpp"
+
+namespace penstock::core {
+
+namespace {
+
+struct Slot {
+  std::atomic<Handle> handle{0};  // 0: never used. No MPI gives a live request the bits 0.
+  std::atomic<Operation*> operation{nullptr};
+};
+
+std::size_t spread(Handle handle) noexcept {
+  // Handles are consecutive numbers (MPICH) or aligned addresses (Open MPI): multiply, use the upper bits.
+  return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15u) >> 20);
+}
+
+}  // namespace
+
+// Open addressing. A slot whose operation is null may be taken by another handle; only growing changes the table.
+struct Registry::Table {
+  explicit Table(std::size_t size) : slots(size) {}
+  Slot& at(std::size_t place) noexcept { return slots[place & (slots.size() - 1)]; }
+  std::vector<Slot> slots;  // a power of two of them
+};
+
+struct Registry::State {
+  std::mutex mutex;  // writers
+  std::atomic<Table*> table;
+  std::vector<std::unique_ptr<Table>>
+      tables;  // the old ones too: a reader may still be in one. Together at most as large as the newest
+  std::size_t live = 0;
+};
+
+Registry::Registry() : state_(std::make_unique<State>()) {
+  state_->tables.push_back(std::make_unique<Table>(1024));
+  state_->table.store(state_->tables.back().get(), std::memory_order_release);
+}
+
+Registry& Registry::get() {
+  static Registry* registry = new Registry;  // never destroyed: requests may be freed as late as in MPI_Finalize
+  return *registry;
+}
+
+Operation* Registry::find(Handle handle) const noexcept {
+  if (handle == 0) return nullptr;
+  Table& table = *state_->table.load(std::memory_order_acquire);
+  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
+    Slot& slot = table.at(place);
+    const Handle found = slot.handle.load(std::memory_order_acquire);
+    if (found == 0) return nullptr;
+    if (found != handle) continue;
+    Operation* operation = slot.operation.load(std::memory_order_acquire);
+    // The slot may have been given to another handle between the two loads.
+    return slot.handle.load(std::memory_order_acquire) == handle ? operation : nullptr;
+  }
+  return nullptr;
+}
+
+namespace {
+
+template <class Table>
+void put(Table& table, Handle handle, Operation* operation) {
+  Slot* free = nullptr;
+  for (std::size_t place = spread(handle);; ++place) {
+    Slot& slot = table.at(place);
+    const Handle found = slot.handle.load(std::memory_order_relaxed);
+    if (found == handle) {
+      free = &slot;
+      break;
+    }
+    if (!free && (found == 0 || !slot.operation.load(std::memory_order_relaxed))) free = &slot;
+    if (found == 0) break;
+  }
+  free->handle.store(handle, std::memory_order_release);
+  free->operation.store(operation, std::memory_order_release);
+}
+
+}  // namespace
+
+void Registry::record(Handle handle, Recording recording) {
+  Operation* stale = remove(handle);
+  if (stale) Operation::retire(stale);  // freed behind our back; MPI has returned its handle again
+  auto operation = std::make_unique<Operation>(std::move(recording));
+  const std::lock_guard lock(state_->mutex);
+  Table* table = state_->table.load(std::memory_order_relaxed);
+  if (++state_->live * 2 > table->slots.size()) {
+    auto larger = std::make_unique<Table>(table->slots.size() * 2);
+    for (Slot& slot : table->slots)
+      if (Operation* moved = slot.operation.load(std::memory_order_relaxed))
+        put(*larger, slot.handle.load(std::memory_order_relaxed), moved);
+    table = larger.get();
+    state_->tables.push_back(std::move(larger));
+    put(*table, handle, operation.release());
+    state_->table.store(table, std::memory_order_release);
+    return;
+  }
+  put(*table, handle, operation.release());
+}
+
+Operation* Registry::remove(Handle handle) {
+  const std::lock_guard lock(state_->mutex);
+  Table& table = *state_->table.load(std::memory_order_relaxed);
+  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
+    Slot& slot = table.at(place);
+    const Handle found = slot.handle.load(std::memory_order_relaxed);
+    if (found == 0) return nullptr;
+    if (found != handle) continue;
+    Operation* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel);
+    if (operation) --state_->live;
+    return operation;
+  }
+  return nullptr;
+}
+
+std::vector<Operation*> Registry::clear() {
+  std::vector<Operation*> all;
+  const std::lock_guard lock(state_->mutex);
+  for (Slot& slot : state_->table.load(std::memory_order_relaxed)->slots)
+    if (Operation* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel)) all.push_back(operation);
+  state_->live = 0;
+  return all;
+}
+
+}  // namespace penstock::core

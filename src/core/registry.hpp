@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an MPI_Request to what we know of it. Found on every enqueue, so reading takes no lock; MPI reuses handles, so
+// recording a handle again replaces the entry.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/recording.hpp"
+
+namespace penstock::core {
+
+class Operation;
+
+using Handle = std::uintptr_t;  // the bits of an MPI_Request
+
+class Registry {
+ public:
+  static Registry& get();  // exists from its first use on, before initialisation too
+
+  // Keeps the recording of a new request. Any thread.
+  void record(Handle handle, Recording recording);
+  // The operation behind a handle, or null. Any thread, no lock.
+  Operation* find(Handle handle) const noexcept;
+  // Takes the entry out and gives it to the caller: null if there was none.
+  Operation* remove(Handle handle);
+  // Takes all out.
+  std::vector<Operation*> clear();
+
+ private:
+  Registry();
+  struct Table;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::core

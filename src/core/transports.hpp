@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transports of this process, best first, and which of them a pair takes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "transport/peer/peer.hpp"
+#include "transport/transport.hpp"
+
+namespace penstock::core {
+
+class Transports {
+ public:
+  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts.
+  Transports(const base::Settings& settings, group::World& world);
+
+  struct Entry {
+    std::unique_ptr<transport::Transport> transport;
+    bool allowed;  // by PENSTOCK_TRANSPORT
+  };
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
+  transport::Transport* find(
+      const std::string& name) const noexcept;               // null if there is none of that name or it is not allowed
+  transport::peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
+
+  // Whether this end can use the transport for the message, and why (not).
+  static transport::Verdict judge(const Entry& entry, const transport::Message& message);
+
+ private:
+  std::vector<Entry> entries_;
+  transport::peer::Peer* peer_ = nullptr;
+};
+
+}  // namespace penstock::core
