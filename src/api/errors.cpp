@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/errors.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <string>
+
+#include "base/log.hpp"
+#include "group/mpi_communicator.hpp"
+#include "penstock/penstock.h"
+
+namespace penstock::api {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+constexpr int kinds = PST_ERROR_INTERNAL + 1;
+static_assert(static_cast<int>(ErrorKind::internal) == PST_ERROR_INTERNAL);
+static_assert(static_cast<int>(ErrorKind::truncate) == PST_ERROR_TRUNCATE);
+static_assert(static_cast<int>(ErrorKind::peer_dead) == PST_ERROR_PEER_DEAD);
+static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
+
+// What MPI_Error_string gives. Under 256 characters: a longer text overruns MPICH's internal buffers.
+constexpr std::array<const char*, kinds> texts{
+    "Penstock: no error",
+    "Penstock: not initialised: call PST_Init after MPI_Init, and nothing after MPI_Finalize",
+    "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; PST_Last_error tells which",
+    "Penstock: null or freed queue: make one with PST_Queue_init",
+    "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
+    "Penstock: the request is null, freed, not persistent or not recorded: make it with MPI_Send_init or its kind",
+    "Penstock: the request is not matched: call PST_Match on it first, on both ends",
+    "Penstock: the request is matched already, or a match of it is under way",
+    "Penstock: the request is started already: enqueue its wait before the next start",
+    "Penstock: the request is not started: enqueue its start before its wait",
+    "Penstock: the request was started on another queue: enqueue its wait there",
+    "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, before freeing it",
+    "Penstock: the communicator is unknown (call PST_Comm_attach on all its members) or reaches beyond MPI_COMM_WORLD",
+    "Penstock: the receive is shorter than the matched send: make its buffer larger",
+    "Penstock: a buffered send found all its buffers in use: let the receiver catch up, or raise PENSTOCK_SLOTS",
+    "Penstock: no allowed transport can serve the pair: PST_Last_error says why for each; see PENSTOCK_TRANSPORT",
+    "Penstock: needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, or set PENSTOCK_THREAD_MULTIPLE=1",
+    "Penstock: this kind of request or queue is not supported by this version",
+    "Penstock: out of memory, threads, descriptors or tags: PST_Last_error tells which",
+    "Penstock: the peer process has ended",
+    "Penstock: the peer has freed its half of the pair",
+    "Penstock: PENSTOCK_TIMEOUT passed while waiting for the peer",
+    "Penstock: a ready send was started before its receive: use a standard send, or order the start",
+    "Penstock: an environment variable has an invalid value: PST_Last_error lists the valid ones",
+    "Penstock: the MPI library reported an error: PST_Last_error has its text",
+    "Penstock: internal error: please report it with the text of PST_Last_error",
+};
+
+std::mutex code_mutex;
+std::array<std::atomic<int>, kinds> codes{};  // 0 (MPI_SUCCESS): not made yet
+
+thread_local std::string last_text;
+
+bool mpi_is_up() noexcept {
+  int initialised = 0;
+  int finalised = 0;
+  PMPI_Initialized(&initialised);
+  PMPI_Finalized(&finalised);
+  return initialised && !finalised;
+}
+
+// A class of its own for each kind: codes added to predefined classes confuse both MPICH and Open MPI.
+int make_code(ErrorKind kind) noexcept {
+  int error_class = MPI_ERR_OTHER;
+  int code = MPI_ERR_OTHER;
+  const char* text = texts[static_cast<std::size_t>(kind)];
+  if (PMPI_Add_error_class(&error_class) != MPI_SUCCESS) return MPI_ERR_OTHER;
+  PMPI_Add_error_string(error_class, const_cast<char*>(text));
+  if (PMPI_Add_error_code(error_class, &code) != MPI_SUCCESS) return error_class;
+  PMPI_Add_error_string(code, const_cast<char*>(text));
+  return code;
+}
+
+}  // namespace
+
+int error_code(ErrorKind kind) noexcept {
+  if (kind == ErrorKind::none) return MPI_SUCCESS;
+  if (kind == ErrorKind::truncate) return MPI_ERR_TRUNCATE;
+  std::atomic<int>& code = codes[static_cast<std::size_t>(kind)];
+  if (code.load(std::memory_order_acquire) == 0) {
+    const std::lock_guard lock(code_mutex);
+    if (code.load(std::memory_order_relaxed) == 0) code.store(make_code(kind), std::memory_order_release);
+  }
+  return code.load(std::memory_order_acquire);
+}
+
+ErrorKind error_kind(int code) noexcept {
+  if (code == MPI_SUCCESS) return ErrorKind::none;
+  if (code == MPI_ERR_TRUNCATE) return ErrorKind::truncate;
+  for (std::size_t kind = 1; kind < codes.size(); ++kind)
+    if (codes[kind].load(std::memory_order_acquire) == code) return static_cast<ErrorKind>(kind);
+  return ErrorKind::mpi;
+}
+
+const std::string& last_error() noexcept {
+  return last_text;
+}
+
+int report_error(const Error& error, const group::Communicator* communicator) noexcept {
+  try {
+    last_text = error.text();
+  } catch (const std::bad_alloc&) {
+    last_text.clear();
+  }
+  if (!mpi_is_up()) {
+    std::fprintf(stderr, "penstock: %s\n", error.text().c_str());
+    return MPI_ERR_OTHER;
+  }
+  base::log::error(error.text());
+  const int code = error_code(error.kind());
+  group::call_errhandler(communicator, code);
+  return code;
+}
+
+int report_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const core::OperationError& error) {
+    return report_error(error, error.communicator().get());
+  } catch (const Error& error) {
+    return report_error(error, nullptr);
+  } catch (const std::bad_alloc&) {
+    return report_error(Error(ErrorKind::resources, "out of memory"), nullptr);
+  } catch (const std::exception& failure) {
+    return report_error(Error(ErrorKind::internal, failure.what()), nullptr);
+  } catch (...) {
+    return report_error(Error(ErrorKind::internal, "an exception of unknown type"), nullptr);
+  }
+}
+
+}  // namespace penstock::api
+
+using namespace penstock;
+
+int PST_Error_kind(int code, PST_Error* kind) {
+  return api::guard([&] {
+    api::require_pointer(kind, "kind");
+    *kind = static_cast<PST_Error>(api::error_kind(code));
+  });
+}
+
+int PST_Last_error(char* text, int size) {
+  if (!text || size <= 0)
+    return api::guard([&] {
+      throw base::Error(base::ErrorKind::argument, "PST_Last_error needs a buffer of at least one character");
+    });
+  std::snprintf(text, static_cast<std::size_t>(size), "%s", api::last_error().c_str());
+  return MPI_SUCCESS;
+}

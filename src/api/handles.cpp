@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/handles.hpp"
+
+#include <string>
+#include <vector>
+
+#include "api/errors.hpp"
+#include "core/queues.hpp"
+#include "core/registry.hpp"
+#include "group/mpi_handle.hpp"
+
+namespace penstock::api {
+
+using base::Error;
+using base::ErrorKind;
+
+core::Queue& queue_of(core::Library& library, PST_Queue queue) {
+  core::Queue* found = library.queues().queues().find(reinterpret_cast<std::uintptr_t>(queue));
+  if (!found) throw Error(ErrorKind::queue, queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL");
+  return *found;
+}
+
+core::Operation& operation_of(MPI_Request request) {
+  if (request == MPI_REQUEST_NULL)
+    throw Error(ErrorKind::request, "the request is MPI_REQUEST_NULL: make it with MPI_Send_init or its kind");
+  if (core::Operation* operation = core::Registry::get().find(group::handle_bits(request))) return *operation;
+  if (core::is_matching_request(group::handle_bits(request)))
+    throw Error(ErrorKind::request,
+                "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
+                "and enqueued is the persistent request");
+  const std::string& why = why_not_recording();
+  throw Error(ErrorKind::request, why.empty()
+                                      ? "the request is not a persistent one that Penstock has recorded: only those of "
+                                        "MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
+                                      : "the request has not been recorded: " + why);
+}
+
+std::span<core::Operation* const> operations_of(int count, const MPI_Request* requests) {
+  if (count < 0) throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
+  if (count > 0) require_pointer(requests, "the array of requests");
+  thread_local std::vector<core::Operation*> operations;
+  operations.clear();
+  for (int i = 0; i < count; ++i) operations.push_back(&operation_of(requests[i]));
+  return operations;
+}
+
+}  // namespace penstock::api

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the handles of the C API to the objects behind them. All throw base::Error for what is null, freed or unknown.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <span>
+
+#include "core/library.hpp"
+#include "core/operation.hpp"
+#include "core/queue.hpp"
+#include "penstock/penstock.h"
+
+namespace penstock::api {
+
+core::Queue& queue_of(core::Library& library, PST_Queue queue);
+core::Operation& operation_of(MPI_Request request);
+
+// The operations of an array of requests, for as long as the calling thread makes no other such call. Allocates only
+// when an array is longer than any before it in this thread.
+std::span<core::Operation* const> operations_of(int count, const MPI_Request* requests);
+
+}  // namespace penstock::api

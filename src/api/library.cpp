@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <string>
+
+#include "api/errors.hpp"
+#include "api/recorder.hpp"
+#include "core/describe.hpp"
+#include "core/library.hpp"
+#include "group/mpi_communicator.hpp"
+#include "penstock/penstock.h"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+
+int PST_Init(void) {
+  return api::guard([] {
+    int initialised = 0;
+    int finalised = 0;
+    PMPI_Initialized(&initialised);
+    PMPI_Finalized(&finalised);
+    if (!initialised || finalised)
+      throw Error(ErrorKind::not_initialized, "PST_Init must be called between MPI_Init and MPI_Finalize");
+    api::initialise_library();
+  });
+}
+
+int PST_Get_version(int* major, int* minor, int* patch) {
+  return api::guard([&] {
+    api::require_pointer(major, "major");
+    api::require_pointer(minor, "minor");
+    api::require_pointer(patch, "patch");
+    *major = PST_VERSION_MAJOR;
+    *minor = PST_VERSION_MINOR;
+    *patch = PST_VERSION_PATCH;
+  });
+}
+
+int PST_Describe(char* json, int size, int* length) {
+  return api::guard([&] {
+    core::Library& library = core::Library::require();
+    api::require_pointer(length, "length");
+    if (size < 0) throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));
+    if (size > 0) api::require_pointer(json, "json");
+    const std::string version = std::to_string(PST_VERSION_MAJOR) + "." + std::to_string(PST_VERSION_MINOR) + "." +
+                                std::to_string(PST_VERSION_PATCH);
+    const std::string text = core::describe(library, version);
+    *length = static_cast<int>(text.size());
+    if (size > 0) std::snprintf(json, static_cast<std::size_t>(size), "%s", text.c_str());
+  });
+}
+
+int PST_Comm_attach(MPI_Comm comm) {
+  return api::guard([&] {
+    core::Library::require();
+    group::attach(comm);
+  });
+}

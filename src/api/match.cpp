@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "api/errors.hpp"
+#include "api/handles.hpp"
+#include "core/matcher.hpp"
+#include "group/mpi_handle.hpp"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+int mpi_rank(int rank) {
+  return rank == core::null_rank ? MPI_PROC_NULL : rank == core::any_rank ? MPI_ANY_SOURCE : rank;
+}
+
+// A receive's status: where its message will come from, and its size; a send's: empty, as MPI_Wait's.
+void write_status(const core::Operation& operation, MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  const core::MatchResult& result = operation.result();
+  const bool receive = operation.is_receive();
+  status->MPI_SOURCE = receive ? mpi_rank(result.source) : MPI_ANY_SOURCE;
+  status->MPI_TAG = receive && result.tag != core::any_tag ? result.tag : MPI_ANY_TAG;
+  status->MPI_ERROR = MPI_SUCCESS;
+  PMPI_Status_set_cancelled(status, 0);
+  PMPI_Status_set_elements_x(status, MPI_BYTE, receive ? static_cast<MPI_Count>(result.bytes) : 0);
+}
+
+std::vector<core::Operation*> operations_to_match(int count, MPI_Request* requests) {
+  const auto operations = api::operations_of(count, requests);
+  return {operations.begin(), operations.end()};
+}
+
+void match(int count, MPI_Request* requests, MPI_Status* statuses) {
+  core::Library& library = core::Library::require();
+  const auto operations = operations_to_match(count, requests);
+  const auto job = library.matcher().prepare(operations);
+  library.matcher().begin(job);
+  library.matcher().finish(*job);
+  if (statuses == MPI_STATUSES_IGNORE) return;
+  for (std::size_t i = 0; i < operations.size(); ++i) write_status(*operations[i], &statuses[i]);
+}
+
+// ---- The generalized request of a match under way
+
+struct Matching {
+  std::shared_ptr<core::MatchJob> job;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+int query_matching(void* state, MPI_Status* status) {
+  const auto* matching = static_cast<Matching*>(state);
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  if (!matching->job->error) return MPI_SUCCESS;
+  return api::guard([&] { throw core::OperationError(*matching->job->failed, *matching->job->error); });
+}
+
+int free_matching(void* state) {
+  const std::unique_ptr<Matching> matching(static_cast<Matching*>(state));
+  core::matching_request_freed(group::handle_bits(matching->request));
+  return MPI_SUCCESS;
+}
+
+int cancel_matching(void*, int) {
+  return api::guard([] {
+    throw Error(ErrorKind::unsupported, "a match under way cannot be cancelled: complete it with MPI_Wait or MPI_Test");
+  });
+}
+
+void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
+  core::Library& library = core::Library::require();
+  api::require_pointer(out, "matching");
+  const auto operations = operations_to_match(count, requests);
+  auto matching = std::make_unique<Matching>();
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Grequest_start(query_matching, free_matching, cancel_matching, matching.get(), &request) != MPI_SUCCESS)
+    throw Error(ErrorKind::mpi, "MPI_Grequest_start failed");
+  Matching* const state = matching.release();  // MPI's now: free_matching deletes it
+  state->request = request;
+  core::matching_request_made(group::handle_bits(request));
+  try {
+    state->job = library.matcher().prepare(operations);
+  } catch (...) {
+    state->job = std::make_shared<core::MatchJob>();
+    PMPI_Grequest_complete(request);
+    PMPI_Request_free(&request);
+    throw;
+  }
+  state->job->on_finished = [request] { PMPI_Grequest_complete(request); };
+  *out = request;
+  library.matcher().begin(state->job);
+  if (!api::why_not_recording().empty() && library.world().thread_level() == group::ThreadLevel::multiple)
+    library.matcher().drive_from_own_thread();
+}
+
+}  // namespace
+
+int PST_Match(MPI_Request* request, MPI_Status* status) {
+  return api::guard([&] {
+    core::Library::require();
+    api::require_pointer(request, "request");
+    match(1, request, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status);
+  });
+}
+
+int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses) {
+  return api::guard([&] { match(count, requests, statuses); });
+}
+
+int PST_Imatch(MPI_Request* request, MPI_Request* matching) {
+  return api::guard([&] {
+    core::Library::require();
+    api::require_pointer(request, "request");
+    begin_match(1, request, matching);
+  });
+}
+
+int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching) {
+  return api::guard([&] { begin_match(count, requests, matching); });
+}
+
+int PST_Is_matched(MPI_Request request, int* flag) {
+  return api::guard([&] {
+    core::Library::require();
+    api::require_pointer(flag, "flag");
+    core::drive_matches();
+    *flag = api::operation_of(request).matched() ? 1 : 0;
+  });
+}
+
+int PST_Match_status(MPI_Request request, MPI_Status* status) {
+  return api::guard([&] {
+    core::Library::require();
+    const core::Operation& operation = api::operation_of(request);
+    if (!operation.matched())
+      throw core::OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+    write_status(operation, status);
+  });
+}
+
+int PST_Request_transport(MPI_Request request, char* name, int size) {
+  return api::guard([&] {
+    core::Library::require();
+    const core::Operation& operation = api::operation_of(request);
+    if (!name || size <= 0) throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
+    if (!operation.matched())
+      throw core::OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+    std::snprintf(name, static_cast<std::size_t>(size), "%s", operation.transport().c_str());
+  });
+}

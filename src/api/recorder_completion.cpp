@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Wait and Test families. While a match is under way they drive it, as nobody else may; otherwise they are MPI's
+// own after two relaxed loads (is a match under way, is an MPI_Comm_idup).
+#include <sched.h>
+
+#include "api/errors.hpp"
+#include "api/recorder_idup.hpp"
+#include "core/library.hpp"
+#include "group/mpi_handle.hpp"
+
+using penstock::api::IdupWatch;
+
+namespace {
+
+// The blocking call as a loop of tests, for as long as a match is under way. `test` returns MPI's code and sets its
+// argument when the call may return.
+template <class Test, class Wait>
+int wait_driving(Test&& test, Wait&& wait) {
+  while (penstock::core::match_under_way()) {
+    penstock::core::drive_matches();
+    bool done = false;
+    const int code = test(done);
+    if (code != MPI_SUCCESS || done) return code;
+    sched_yield();  // the peer whose letter we wait for may need this core
+  }
+  return wait();
+}
+
+void drive() {
+  if (penstock::core::match_under_way()) [[unlikely]]
+    penstock::core::drive_matches();
+}
+
+}  // namespace
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  IdupWatch idup(1, request);
+  return idup.after(wait_driving(
+      [&](bool& done) {
+        int flag = 0;
+        const int code = PMPI_Test(request, &flag, status);
+        done = flag != 0;
+        return code;
+      },
+      [&] { return PMPI_Wait(request, status); }));
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  IdupWatch idup(count, requests);
+  return idup.after(wait_driving(
+      [&](bool& done) {
+        int flag = 0;
+        const int code = PMPI_Testall(count, requests, &flag, statuses);
+        done = flag != 0;
+        return code;
+      },
+      [&] { return PMPI_Waitall(count, requests, statuses); }));
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  IdupWatch idup(count, requests);
+  return idup.after(wait_driving(
+      [&](bool& done) {
+        int flag = 0;
+        const int code = PMPI_Testany(count, requests, index, &flag, status);
+        done = flag != 0;
+        return code;
+      },
+      [&] { return PMPI_Waitany(count, requests, index, status); }));
+}
+
+int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  IdupWatch idup(incount, requests);
+  return idup.after(wait_driving(
+      [&](bool& done) {
+        const int code = PMPI_Testsome(incount, requests, outcount, indices, statuses);
+        done = code == MPI_SUCCESS && *outcount != 0;
+        return code;
+      },
+      [&] { return PMPI_Waitsome(incount, requests, outcount, indices, statuses); }));
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  IdupWatch idup(1, request);
+  drive();
+  return idup.after(PMPI_Test(request, flag, status));
+}
+
+int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  IdupWatch idup(count, requests);
+  drive();
+  return idup.after(PMPI_Testall(count, requests, flag, statuses));
+}
+
+int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  IdupWatch idup(count, requests);
+  drive();
+  return idup.after(PMPI_Testany(count, requests, index, flag, status));
+}
+
+int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  IdupWatch idup(incount, requests);
+  drive();
+  return idup.after(PMPI_Testsome(incount, requests, outcount, indices, statuses));
+}
+
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  IdupWatch idup(1, &request);
+  drive();
+  const int code = PMPI_Request_get_status(request, flag, status);
+  if (code == MPI_SUCCESS && *flag && request != MPI_REQUEST_NULL) idup.completed(request);
+  return code;
+}
+
+int MPI_Cancel(MPI_Request* request) {
+  if (request != nullptr && penstock::core::is_matching_request(penstock::group::handle_bits(*request)))
+    return penstock::api::guard([] {
+      throw penstock::base::Error(penstock::base::ErrorKind::unsupported,
+                                  "a match under way cannot be cancelled: complete its request with MPI_Wait");
+    });
+  return PMPI_Cancel(request);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Persistent messages: created by MPI, kept in the registry with all that may be freed before they are matched.
+#include <memory>
+#include <utility>
+
+#include "api/errors.hpp"
+#include "api/recorder.hpp"
+#include "api/recording_guard.hpp"
+#include "core/library.hpp"
+#include "core/operation.hpp"
+#include "core/registry.hpp"
+#include "group/mpi_communicator.hpp"
+#include "group/mpi_handle.hpp"
+#include "group/mpi_layout.hpp"
+#include "penstock_recorder_config.h"
+
+namespace penstock::api {
+
+using core::RequestKind;
+
+namespace {
+
+static_assert(core::outside_world == group::not_in_world);
+
+int rank_to_record(int rank) noexcept {
+  if (rank == MPI_PROC_NULL) return core::null_rank;
+  return rank == MPI_ANY_SOURCE ? core::any_rank : rank;
+}
+
+struct Arguments {
+  void* buffer;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  int peer;
+  int tag;
+  MPI_Comm comm;
+};
+
+core::Recording describe(RequestKind kind, const char* call, const Arguments& arguments) {
+  core::Recording recording;
+  recording.kind = kind;
+  recording.call = call;
+  recording.buffer = arguments.buffer;
+  auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
+  recording.bytes = layout->bytes();
+  recording.layout = std::move(layout);
+  recording.communicator = group::communicator_of(arguments.comm);
+  recording.peer = rank_to_record(arguments.peer);
+  recording.peer_world =
+      recording.peer < 0 ? recording.peer : group::world_rank(*recording.communicator, recording.peer);
+  recording.tag = arguments.tag == MPI_ANY_TAG ? core::any_tag : arguments.tag;
+  return recording;
+}
+
+// MPI may have returned a handle that we knew from an earlier request. When the new one cannot be recorded, the old
+// entry must not stand for it.
+void forget(MPI_Request request) {
+  if (core::Operation* stale = core::Registry::get().remove(group::handle_bits(request)))
+    core::Operation::retire(stale);
+}
+
+template <class Function, class Buffer, class Count>
+int init(RequestKind kind, const char* call, Function pmpi, Buffer* buffer, Count count, MPI_Datatype datatype,
+         int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+  const int code = pmpi(buffer, count, datatype, peer, tag, comm, request);
+  if (code != MPI_SUCCESS) return code;
+  const bool recorded = recording(call, "the request is not recorded and cannot be matched", [&] {
+    const Arguments arguments{const_cast<void*>(static_cast<const void*>(buffer)), count, datatype, peer, tag, comm};
+    core::Registry::get().record(group::handle_bits(*request), describe(kind, call, arguments));
+  });
+  if (!recorded) forget(*request);
+  return code;
+}
+
+auto* pmpi_of(RequestKind kind) noexcept {
+  switch (kind) {
+    case RequestKind::synchronous_send:
+      return PMPI_Ssend_init;
+    case RequestKind::ready_send:
+      return PMPI_Rsend_init;
+    case RequestKind::buffered_send:
+      return PMPI_Bsend_init;
+    default:
+      return PMPI_Send_init;
+  }
+}
+
+}  // namespace
+
+int init_send(RequestKind kind, const char* call, const void* buffer, int count, MPI_Datatype datatype, int destination,
+              int tag, MPI_Comm comm, MPI_Request* request) {
+  return init(kind, call, pmpi_of(kind), buffer, count, datatype, destination, tag, comm, request);
+}
+
+int init_receive(const char* call, void* buffer, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+  return init(RequestKind::receive, call, PMPI_Recv_init, buffer, count, datatype, source, tag, comm, request);
+}
+
+int free_request(MPI_Request* request) {
+  if (request != nullptr && *request != MPI_REQUEST_NULL) core::free_request(group::handle_bits(*request));
+  group::MpiLayout::free_unused();
+  return PMPI_Request_free(request);
+}
+
+void record_unmatchable(RequestKind kind, const char* call, MPI_Comm comm, MPI_Request request) {
+  const bool recorded = recording(call, "the request is not recorded", [&] {
+    core::Recording entry;
+    entry.kind = kind;
+    entry.call = call;
+    entry.communicator = group::communicator_of(comm);
+    core::Registry::get().record(group::handle_bits(request), std::move(entry));
+  });
+  if (!recorded) forget(request);
+}
+
+}  // namespace penstock::api
+
+using penstock::api::init;
+using penstock::core::RequestKind;
+
+int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+  return init(RequestKind::send, "MPI_Send_init", PMPI_Send_init, buf, count, datatype, dest, tag, comm, request);
+}
+
+int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+  return init(RequestKind::synchronous_send, "MPI_Ssend_init", PMPI_Ssend_init, buf, count, datatype, dest, tag, comm,
+              request);
+}
+
+int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+  return init(RequestKind::ready_send, "MPI_Rsend_init", PMPI_Rsend_init, buf, count, datatype, dest, tag, comm,
+              request);
+}
+
+int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+  return init(RequestKind::buffered_send, "MPI_Bsend_init", PMPI_Bsend_init, buf, count, datatype, dest, tag, comm,
+              request);
+}
+
+int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+  return init(RequestKind::receive, "MPI_Recv_init", PMPI_Recv_init, buf, count, datatype, source, tag, comm, request);
+}
+
+#if PENSTOCK_HAVE_MPI_Send_init_c
+int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                    MPI_Request* request) {
+  return init(RequestKind::send, "MPI_Send_init_c", PMPI_Send_init_c, buf, count, datatype, dest, tag, comm, request);
+}
+
+int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                     MPI_Request* request) {
+  return init(RequestKind::synchronous_send, "MPI_Ssend_init_c", PMPI_Ssend_init_c, buf, count, datatype, dest, tag,
+              comm, request);
+}
+
+int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                     MPI_Request* request) {
+  return init(RequestKind::ready_send, "MPI_Rsend_init_c", PMPI_Rsend_init_c, buf, count, datatype, dest, tag, comm,
+              request);
+}
+
+int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                     MPI_Request* request) {
+  return init(RequestKind::buffered_send, "MPI_Bsend_init_c", PMPI_Bsend_init_c, buf, count, datatype, dest, tag, comm,
+              request);
+}
+
+int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                    MPI_Request* request) {
+  return init(RequestKind::receive, "MPI_Recv_init_c", PMPI_Recv_init_c, buf, count, datatype, source, tag, comm,
+              request);
+}
+#endif
+
+int MPI_Request_free(MPI_Request* request) {
+  int mpi = MPI_SUCCESS;
+  const int ours = penstock::api::guard([&] { mpi = penstock::api::free_request(request); });
+  return ours != MPI_SUCCESS ? ours : mpi;
+}

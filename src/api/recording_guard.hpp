@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the wrappers do besides MPI's call must not change that call's outcome.
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+#include <string>
+
+#include "base/log.hpp"
+#include "core/recording.hpp"
+#include "group/mpi_communicator.hpp"
+
+namespace penstock::api {
+
+// Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not run to its end.
+// Outside MPI_Init ... MPI_Finalize (MPI sessions alone) nothing is recorded, silently.
+template <class Body>
+bool recording(const char* call, const char* consequence, Body&& body) noexcept {
+  try {
+    if (!group::world_usable()) return false;
+    body();
+    return true;
+  } catch (const std::exception& error) {
+    base::log::warn(std::string(call) + ": " + consequence + ": " + error.what());
+    return false;
+  }
+}
+
+// Keeps a request that no version of the match can serve, so that matching it says why.
+void record_unmatchable(core::RequestKind kind, const char* call, MPI_Comm comm, MPI_Request request);
+
+}  // namespace penstock::api

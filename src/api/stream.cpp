@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/errors.hpp"
+#include "core/library.hpp"
+#include "core/queues.hpp"
+#include "penstock/penstock.h"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+device::host::Stream& stream_of(PST_Stream stream) {
+  core::HostStream* found = core::Library::require().queues().streams().find(reinterpret_cast<std::uintptr_t>(stream));
+  if (!found) throw Error(ErrorKind::stream, stream ? "the stream has been freed" : "the stream is PST_STREAM_NULL");
+  return found->stream;
+}
+
+}  // namespace
+
+int PST_Stream_create(PST_Stream* stream) {
+  return api::guard([&] {
+    core::Library& library = core::Library::require();
+    api::require_pointer(stream, "stream");
+    *stream = reinterpret_cast<PST_Stream>(library.queues().create_stream(library.spin()));
+  });
+}
+
+int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument) {
+  return api::guard([&] {
+    device::host::Stream& target = stream_of(stream);
+    if (!function) throw Error(ErrorKind::argument, "the function to launch is a null pointer");
+    target.launch(function, argument);
+  });
+}
+
+int PST_Stream_synchronize(PST_Stream stream) {
+  return api::guard([&] {
+    device::host::Stream& target = stream_of(stream);
+    if (target.on_worker())
+      throw Error(ErrorKind::stream,
+                  "a function that runs on the stream cannot synchronise it: it would wait for itself");
+    const core::Library& library = core::Library::require();
+    target.synchronize([&] {
+      if (library.may_call_mpi()) core::drive_matches();
+    });
+  });
+}
+
+int PST_Stream_free(PST_Stream* stream) {
+  return api::guard([&] {
+    core::Library& library = core::Library::require();
+    api::require_pointer(stream, "stream");
+    library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream));
+    *stream = PST_STREAM_NULL;
+  });
+}
