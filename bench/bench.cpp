@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// penstock bench: the command line of the benchmarks.
+#include "bench.hpp"
+
+#include <memory>
+
+#include "bench_options.hpp"
+
+namespace penstock::bench {
+namespace {
+
+const std::map<std::string, Mode> modes{
+    {"standard", Mode::standard}, {"ready", Mode::ready}, {"synchronous", Mode::synchronous}};
+const std::map<std::string, MemoryKind> memories{{"alloc", MemoryKind::alloc}, {"malloc", MemoryKind::malloc}};
+const std::map<std::string, Order> orders{{"sequential", Order::sequential}, {"preposted", Order::preposted}};
+
+// One word of a list, kept as the value that the list gives it.
+template <class Value>
+void add_choice(CLI::App& app, const std::string& name, Value& value, const std::map<std::string, Value>& choices,
+                const std::string& text) {
+  std::vector<std::string> words;
+  for (const auto& choice : choices) words.push_back(choice.first);
+  app.add_option_function<std::string>(
+         name, [&value, &choices](const std::string& word) { value = choices.at(word); }, text)
+      ->type_name("WORD")
+      ->check(CLI::IsMember(words));
+}
+
+void add_common_options(CLI::App& app, Options& options) {
+  app.add_option("--min", options.min_bytes, "Smallest message in bytes")->capture_default_str();
+  app.add_option("--max", options.max_bytes, "Largest message in bytes; sizes grow by powers of two")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
+      ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Rounds of each side, interleaved")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--iterations", options.iterations,
+                 "Timed iterations in a round, all enqueued ahead (default: by size)")
+      ->check(CLI::Range(1, 10000000));
+  add_choice(app, "--memory", options.memory, memories,
+             "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
+  add_choice(app, "--send", options.mode, modes, "Mode of the sends, of both sides (default: standard)");
+  add_choice(app, "--order", options.order, orders,
+             "Receives started right before their wait (sequential, the default) or one iteration ahead (preposted)");
+  app.add_flag("--check", options.check, "Fill and verify every byte of every message; times include that");
+  app.add_flag("--json", options.as_json, "Print JSON lines");
+}
+
+// A ready send promises that its receive has been started, which the sequential order does not give.
+void settle(Options& options, const tool::Command& command) {
+  if (options.min_bytes > options.max_bytes) throw CLI::ValidationError("--min", "must not be larger than --max");
+  if (options.mode == Mode::ready) options.order = Order::preposted;
+  options.transport = command.transport;
+}
+
+using Run = int (*)(const Options&, const tool::Session&);
+
+CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::string& name, const std::string& text,
+                        Run run, const std::shared_ptr<Options>& options) {
+  CLI::App* app = parent.add_subcommand(name, text);
+  add_common_options(*app, *options);
+  tool::add_run_options(*app, command);
+  app->callback([options, run, &command] {
+    settle(*options, command);
+    command.run = [options, run](const tool::Session& session) { return run(*options, session); };
+  });
+  return app;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& parent, tool::Command& command) {
+  CLI::App* app =
+      parent.add_subcommand("bench", "Measure messages between 2 ranks, beside plain MPI persistent requests");
+  app->require_subcommand(1);
+  add_benchmark(*app, command, "latency", "Ping-pong: half round trip, and what the calls cost", run_latency,
+                std::make_shared<Options>());
+  const auto options = std::make_shared<Options>();
+  CLI::App* bw = add_benchmark(*app, command, "bw", "Windowed one-way bandwidth", run_bandwidth, options);
+  bw->add_option("--window", options->window, "Messages in flight; fewer when they exceed 16 MiB together")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+}  // namespace penstock::bench

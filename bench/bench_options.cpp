@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_options.hpp"
+
+#include <bit>
+
+namespace penstock::bench {
+
+std::vector<std::size_t> message_sizes(const Options& options) {
+  std::vector<std::size_t> sizes{options.min_bytes};
+  for (std::size_t size = std::bit_ceil(options.min_bytes + 1); size <= options.max_bytes; size *= 2)
+    sizes.push_back(size);
+  return sizes;
+}
+
+const char* name_of(MemoryKind kind) noexcept {
+  return kind == MemoryKind::alloc ? "PST_Alloc_mem" : "ordinary";
+}
+
+const char* name_of(Mode mode) noexcept {
+  switch (mode) {
+    case Mode::ready:
+      return "ready";
+    case Mode::synchronous:
+      return "synchronous";
+    case Mode::buffered:
+      return "buffered";
+    default:
+      return "standard";
+  }
+}
+
+}  // namespace penstock::bench

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <penstock/penstock.hpp>
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+
+namespace penstock::bench {
+
+enum class MemoryKind { alloc, malloc };
+
+// Whether a receive is started right before its wait, or one iteration ahead, before the message that lets the peer
+// send. Ready sends need the latter.
+enum class Order { sequential, preposted };
+
+struct Options {
+  std::size_t min_bytes = 8;
+  std::size_t max_bytes = std::size_t{1} << 20;
+  int rounds = 9;
+  int iterations = 0;  // 0: by size
+  int window = 64;
+  MemoryKind memory = MemoryKind::alloc;
+  Mode mode = Mode::standard;
+  Order order = Order::sequential;
+  bool check = false;
+  bool as_json = false;
+  std::string transport;
+};
+
+// min, then powers of two up to max.
+std::vector<std::size_t> message_sizes(const Options& options);
+
+const char* name_of(MemoryKind kind) noexcept;
+const char* name_of(Mode mode) noexcept;
+
+int run_latency(const Options& options, const tool::Session& session);
+int run_bandwidth(const Options& options, const tool::Session& session);
+
+}  // namespace penstock::bench

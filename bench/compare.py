@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `penstock bench` of several builds, one for each MPI, and compares Penstock with the best of their plain MPI.
+
+    bench/compare.py build/release-mpich build/release-openmpi > docs/results/latency.md
+    bench/compare.py build/release-mpich build/release-openmpi -- bw --memory malloc
+
+The builds take turns, so that a slow moment of the machine does not hit one of them alone; every figure is the median over the turns
+of the medians of a run's rounds. Words after -- go to `penstock bench`; the default is `latency`.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+
+
+class Build:
+    """A build tree: its command, and the launcher of its MPI."""
+
+    def __init__(self, tree):
+        self.command = pathlib.Path(tree) / "bin" / "penstock"
+        cache = (pathlib.Path(tree) / "CMakeCache.txt").read_text(encoding="utf-8")
+        self.launcher = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.MULTILINE).group(1)
+
+    def run(self, arguments):
+        """The JSON lines of one run."""
+        command = [self.launcher, "-n", "2", str(self.command), "bench", *arguments, "--json"]
+        run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            sys.exit(f"compare.py: {' '.join(command)} failed:\n{run.stdout}{run.stderr}")
+        return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+
+
+def collect(builds, arguments, repeats):
+    """All lines of all turns."""
+    lines = []
+    for turn in range(repeats):
+        for build in builds:
+            print(f"turn {turn + 1} of {repeats}: {build.command}", file=sys.stderr)
+            lines += build.run(arguments)
+    return lines
+
+
+def median_of(lines, side, **wanted):
+    """The median over the turns of one side's figure, or None."""
+    values = [line[side]["median"] for line in lines
+              if side in line and all(line.get(key) == value for key, value in wanted.items())]
+    return statistics.median(values) if values else None
+
+
+def print_rows(rows):
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+def print_sizes(lines):
+    """One row per message size: plain MPIs, Penstock on each of them, and the ratios to the best plain MPI."""
+    sized = [line for line in lines if "bytes" in line]
+    libraries = list(dict.fromkeys(line["library"] for line in sized))
+    unit = sized[0]["unit"]
+    best_of = min if unit == "us" else max
+    print_rows([["bytes"] + [f"{name}, {unit}" for name in libraries] + [f"Penstock on {name}, {unit}" for name in libraries]
+                + [f"ratio on {name}" for name in libraries],
+                ["---:"] * (1 + 3 * len(libraries))])
+    for size in dict.fromkeys(line["bytes"] for line in sized):
+        plain = [median_of(sized, "mpi", bytes=size, library=name) for name in libraries]
+        ours = [median_of(sized, "penstock", bytes=size, library=name) for name in libraries]
+        best = best_of(plain)
+        print_rows([[str(size)] + [f"{value:.2f}" for value in plain + ours] + [f"{value / best:.2f}" for value in ours]])
+
+
+def print_costs(lines):
+    """What belongs to no size: one row per cost."""
+    costs = [line for line in lines if line["benchmark"] == "cost"]
+    if not costs:
+        return
+    libraries = list(dict.fromkeys(line["library"] for line in costs))
+    print("\nCosts beside the latency:\n")
+    print_rows([["what"] + libraries + ["unit"], ["---"] + ["---:"] * len(libraries) + ["---"]])
+    for name in dict.fromkeys(line["name"] for line in costs):
+        figures = [median_of(costs, "penstock", name=name, library=library) for library in libraries]
+        unit = next(line["unit"] for line in costs if line["name"] == name)
+        print_rows([[name] + [f"{figure:.2f}" for figure in figures] + [unit]])
+
+
+def processor():
+    """The processor's name, for the head of the table."""
+    info = pathlib.Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*: (.+)$", info.read_text(encoding="utf-8"), re.MULTILINE) if info.exists() else []
+    return names[0] if names else platform.machine()
+
+
+def print_report(lines, arguments, repeats):
+    first = next(line for line in lines if "bytes" in line)
+    print(f"`penstock bench {' '.join(arguments)}`, {datetime.date.today()}: 2 ranks, {len(os.sched_getaffinity(0))} cores of "
+          f"{processor()}, transport {first['transport']}, {first['send']} sends, Penstock's buffers {first['memory']}, "
+          f"{first['thread_level']}; medians of {repeats} turns of {first['rounds']} interleaved rounds. "
+          "The ratio is Penstock to the better plain MPI.\n")
+    print_sizes(lines)
+    print_costs(lines)
+
+
+def main():
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    arguments = words[split + 1:] or ["latency"]
+    parser = argparse.ArgumentParser(description="Compares Penstock with the best plain MPI of several builds.",
+                                     epilog="words after -- go to `penstock bench` (default: latency)")
+    parser.add_argument("trees", nargs="+", metavar="BUILD_DIR")
+    parser.add_argument("--repeats", type=int, default=3, help="turns of each build (default: %(default)s)")
+    options = parser.parse_args(words[:split])
+    lines = collect([Build(tree) for tree in options.trees], arguments, options.repeats)
+    print_report(lines, arguments, options.repeats)
+
+
+if __name__ == "__main__":
+    main()

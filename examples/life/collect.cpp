@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace penstock::life {
+namespace {
+
+// A larger file is no Life pattern, and would not fit into one broadcast.
+constexpr long max_file = 1L << 30;
+
+// The file's size on success, -1 when it cannot be read.
+long try_to_read(const std::string& path, std::string& text) {
+  std::ifstream file(path, std::ios::binary);
+  text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  const auto size = static_cast<long>(text.size());
+  return file.is_open() && !file.bad() && size < max_file ? size : -1;
+}
+
+}  // namespace
+
+std::string read_file_once(const std::string& path, const tool::Session& session) {
+  std::string text;
+  long size = session.is_root() ? try_to_read(path, text) : 0;
+  MPI_Bcast(&size, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+  if (size < 0) throw tool::UserError("cannot read the pattern file " + path);
+  text.resize(static_cast<std::size_t>(size));
+  MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD);
+  return text;
+}
+
+Grid collect(const Board& board, const Decomposition& decomposition, const tool::Session& session, int width,
+             int height) {
+  constexpr int tag = 100;
+  Grid grid(width, height);
+  if (!session.is_root()) {
+    const Block& block = board.block();
+    std::vector<std::uint8_t> cells(static_cast<std::size_t>(block.width) * static_cast<std::size_t>(block.height));
+    board.copy_out({0, 0, block.width, block.height}, cells.data());
+    MPI_Send(cells.data(), static_cast<int>(cells.size()), MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+    return grid;
+  }
+  board.store(grid);
+  for (int rank = 1; rank < session.size(); ++rank) {
+    const Block block = decomposition.block(rank);
+    Board other(block);
+    std::vector<std::uint8_t> cells(static_cast<std::size_t>(block.width) * static_cast<std::size_t>(block.height));
+    MPI_Recv(cells.data(), static_cast<int>(cells.size()), MPI_BYTE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    other.copy_in({0, 0, block.width, block.height}, cells.data());
+    other.store(grid);
+  }
+  return grid;
+}
+
+}  // namespace penstock::life

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grid.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "session.hpp"
+
+namespace penstock::life {
+namespace {
+
+std::string extent_text(const Grid& grid) {
+  return std::to_string(grid.width()) + " x " + std::to_string(grid.height());
+}
+
+void next_generation(const Grid& now, Grid& next) {
+  const int width = now.width();
+  const int height = now.height();
+  for (int y = 0; y < height; ++y) {
+    const std::uint8_t* above = now.row((y + height - 1) % height);
+    const std::uint8_t* here = now.row(y);
+    const std::uint8_t* below = now.row((y + 1) % height);
+    for (int x = 0; x < width; ++x) {
+      const int left = x == 0 ? width - 1 : x - 1;
+      const int right = x == width - 1 ? 0 : x + 1;
+      const int neighbours =
+          above[left] + above[x] + above[right] + here[left] + here[right] + below[left] + below[x] + below[right];
+      next.set(x, y, neighbours == 3 || (neighbours == 2 && here[x] == 1));
+    }
+  }
+}
+
+}  // namespace
+
+Grid place(const Grid& pattern, int width, int height) {
+  Grid grid(width, height);
+  if (pattern.width() > width || pattern.height() > height) {
+    throw tool::UserError("the pattern of " + extent_text(pattern) + " cells does not fit into a grid of " +
+                          extent_text(grid) + ": give a larger --width and --height");
+  }
+  const int x = (width - pattern.width()) / 2;
+  const int y = (height - pattern.height()) / 2;
+  for (int row = 0; row < pattern.height(); ++row) {
+    std::copy_n(pattern.row(row), pattern.width(), grid.row(y + row) + x);
+  }
+  return grid;
+}
+
+Grid play_serially(Grid grid, int generations) {
+  Grid next(grid.width(), grid.height());
+  for (int generation = 0; generation < generations; ++generation) {
+    next_generation(grid, next);
+    std::swap(grid, next);
+  }
+  return grid;
+}
+
+long count_alive(const Grid& grid) {
+  long alive = 0;
+  for (int y = 0; y < grid.height(); ++y) alive = std::accumulate(grid.row(y), grid.row(y) + grid.width(), alive);
+  return alive;
+}
+
+}  // namespace penstock::life

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+namespace penstock::life {
+namespace {
+
+double speed_up(const std::vector<Row>& rows, const Row& row) {
+  return rows.front().step_us.median / row.step_us.median;
+}
+
+nlohmann::json to_json(const tool::Summary& summary) {
+  return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}};
+}
+
+}  // namespace
+
+void print_table(const Setup& setup, const std::vector<Row>& rows) {
+  fmt::print(
+      "{}: {} x {} cells on {} rank{} ({} x {}), {} generations, medians and quartiles of {} interleaved rounds, {}\n",
+      setup.pattern, setup.width, setup.height, setup.ranks, setup.ranks == 1 ? "" : "s", setup.columns, setup.rows,
+      setup.generations, setup.rounds, setup.mpi);
+  fmt::print("{:<24} {:<10} {:>10} {:>18} {:>9} {:>14}\n", "variant", "transport", "us/step", "spread", "speed-up",
+             "enqueue us/step");
+  for (const Row& row : rows) {
+    fmt::print("{:<24} {:<10} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport, row.step_us.median,
+               tool::spread_text(row.step_us), setup.oversubscribed ? "-" : fmt::format("{:.2f}", speed_up(rows, row)),
+               row.enqueue_us.median);
+  }
+  if (setup.oversubscribed) fmt::print("oversubscribed: MPI's busy waiting dominates\n");
+}
+
+std::string to_json(const Setup& setup, const std::vector<Row>& rows) {
+  nlohmann::ordered_json table{{"pattern", setup.pattern},
+                               {"mpi", setup.mpi},
+                               {"ranks", setup.ranks},
+                               {"rank_grid", {setup.columns, setup.rows}},
+                               {"cells", {setup.width, setup.height}},
+                               {"generations", setup.generations},
+                               {"rounds", setup.rounds},
+                               {"oversubscribed", setup.oversubscribed},
+                               {"rows", nlohmann::ordered_json::array()}};
+  for (const Row& row : rows) {
+    nlohmann::ordered_json entry{{"variant", row.name},
+                                 {"transport", row.transport},
+                                 {"us_per_step", to_json(row.step_us)},
+                                 {"enqueue_us_per_step", to_json(row.enqueue_us)}};
+    if (!setup.oversubscribed) entry["speed_up"] = speed_up(rows, row);
+    table["rows"].push_back(entry);
+  }
+  return table.dump(2);
+}
+
+}  // namespace penstock::life

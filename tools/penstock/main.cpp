@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `penstock` command. It runs under mpiexec or alone, as one rank.
+#include <penstock/penstock.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bench.hpp"
+#include "command.hpp"
+#include "life.hpp"
+
+namespace {
+
+using penstock::tool::Command;
+using penstock::tool::Session;
+using penstock::tool::UserError;
+
+std::string version() {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  PST_Get_version(&major, &minor, &patch);
+  return "penstock " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+void describe_command_line(CLI::App& app, Command& command) {
+  app.description("Stream-triggered message passing: what is here, how fast it is, and what it does in a real program");
+  app.set_version_flag("--version", version());
+  app.require_subcommand(1);
+  penstock::tool::add_info(app, command);
+  penstock::life::add_life(app, command);
+  penstock::bench::add_bench(app, command);
+}
+
+// The words that no option and no subcommand took, in the order in which they were typed.
+std::string unknown_words(const CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  std::string text;
+  for (int i = 1; i < argc; ++i) {
+    if (std::find(unknown.begin(), unknown.end(), argv[i]) != unknown.end()) text += std::string(" ") + argv[i];
+  }
+  return text;
+}
+
+// Help, or a wrong command line: said once, by rank 0, with the status that every rank ends with. A misspelt word is
+// named, also where what it was meant to be is missing now.
+int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const Session session(MPI_THREAD_SINGLE);
+  const int status = error.get_exit_code();
+  if (!session.is_root()) return status;
+  const std::string unknown = unknown_words(app, argc, argv);
+  if (status == 0 || unknown.empty()) {
+    app.exit(error);
+  } else {
+    std::fprintf(stderr, "penstock: not understood:%s\nRun with --help for more information.\n", unknown.c_str());
+  }
+  return status;
+}
+
+// An error of one rank ends the job: the others may be waiting for it.
+int end_job(int rank, const std::exception& error) {
+  std::fprintf(stderr, "penstock: rank %d: %s\n", rank, error.what());
+  std::fflush(stderr);
+  return MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+int run(const Command& command) {
+  command.apply_environment();
+  const Session session(command.thread_level());
+  try {
+    return command.run(session);
+  } catch (const UserError& error) {
+    if (session.is_root()) std::fprintf(stderr, "penstock: %s\n", error.what());
+    return 1;
+  } catch (const std::exception& error) {
+    return end_job(session.rank(), error);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Command command;
+  CLI::App app;
+  describe_command_line(app, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error, argc, argv);
+  }
+  try {
+    return run(command);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "penstock: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs ctest suites one after the other and adds their results.
+
+A suite is TREE[,VAR=value]...[,-ctest options]...: the build tree build/TREE, with these environment variables and options
+of ctest, as in "release-mpich,PENSTOCK_EAGER_MAX=0,-L peer". Shows how far it is on a terminal, the output of failing tests
+always; the last line is "N passed, N failed" of all suites.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (\S+) \.*\s*(.*?)\s+[\d.]+ sec\s*$")
+NOISE = re.compile(r"^(\s*Start\s+\d+: |Test project |Internal ctest |\s*$)")
+SUMMARY = re.compile(r"^\d+% tests passed")
+
+
+class Suite:
+    def __init__(self, text):
+        self.tree, *rest = text.split(",")
+        self.options = [word for word in rest if word.startswith("-")]
+        self.variables = dict(word.split("=", 1) for word in rest if not word.startswith("-"))
+        self.name = " ".join([self.tree] + [word for word in rest])
+        self.passed, self.skipped, self.failed = 0, 0, []
+
+    def note(self, name, outcome):
+        if outcome.startswith("Passed"):
+            self.passed += 1
+        elif "Skipped" in outcome or "Not Run (Disabled)" in outcome:
+            self.skipped += 1
+        else:
+            self.failed.append(name)
+
+    def run(self, terminal):
+        start = time.monotonic()
+        command = ["ctest", "--output-on-failure", "--no-tests=error", *" ".join(self.options).split()]
+        process = subprocess.Popen(command, cwd=ROOT / "build" / self.tree, env=os.environ | self.variables,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, errors="replace")
+        in_summary = False
+        for line in process.stdout:
+            result = RESULT.match(line)
+            in_summary = in_summary or bool(SUMMARY.match(line))
+            if result:
+                number, total, name, outcome = result.groups()
+                self.note(name, outcome)
+                if terminal:
+                    print(f"\r\033[K{self.name}: {number}/{total} {name}"[:100], end="", flush=True)
+                if self.failed and self.failed[-1] == name:
+                    print(("\r\033[K" if terminal else "") + line.rstrip(), flush=True)
+            elif not in_summary and not NOISE.match(line):
+                print(line, end="", flush=True)
+        code = process.wait()
+        if code != 0 and not self.failed:
+            self.failed.append(f"ctest itself (exit {code})")
+        seconds = time.monotonic() - start
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        print(("\r\033[K" if terminal else "") +
+              f"{self.name}: {self.passed} passed, {len(self.failed)} failed{skipped} ({seconds:.0f} s)", flush=True)
+
+
+def main():
+    suites = [Suite(text) for text in sys.argv[1:]]
+    if not suites:
+        sys.exit(__doc__)
+    for suite in suites:
+        if not (ROOT / "build" / suite.tree / "CTestTestfile.cmake").exists():
+            sys.exit(f"build/{suite.tree} is not there: run tools/build {suite.tree} first")
+    for suite in suites:
+        suite.run(sys.stdout.isatty())
+    failures = [f"{suite.name}: {name}" for suite in suites for name in suite.failed]
+    if failures:
+        print("\nFailed:\n  " + "\n  ".join(failures))
+    summary = f"{sum(suite.passed for suite in suites)} passed, {len(failures)} failed"
+    (ROOT / "build" / "test-summary.txt").write_text(summary + "\n")
+    print(summary)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
