@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matched pair as the explorer sees it: how it was matched, and where its words and buffers lie in the model's
+// memory.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "protocol/model/memory.hpp"
+
+namespace penstock::explorer {
+
+using protocol::Epoch;
+using protocol::Mode;
+using protocol::Word;
+
+enum class Path : std::uint8_t { ring, rendezvous };
+enum class ClaimBy : std::uint8_t { exchange, flags };
+enum class Side : std::uint8_t { sender, receiver };
+
+constexpr unsigned max_pairs = 4;
+constexpr unsigned max_endpoints = 2 * max_pairs;
+constexpr unsigned no_place = 0xff;
+
+struct PairSpec {
+  Path path = Path::ring;
+  Mode mode = Mode::standard;
+  ClaimBy claim = ClaimBy::exchange;
+  unsigned slots = 2;
+  unsigned lines = 1;
+  unsigned flag_bits = 2;
+  bool checks_ready = false;
+  bool shares = false;  // rendezvous: the side that waits helps to copy; each line is a part
+};
+
+struct PairPlaces {
+  std::array<std::uint8_t, 7> words{};   // by Word
+  std::uint8_t pushed_parts = no_place;  // which parts are left, where copies are shared
+  std::uint8_t pulled_parts = no_place;
+  std::array<std::uint8_t, 6> flags{};     // slot * lines + line
+  std::array<std::uint8_t, 6> slots{};     // cells
+  std::array<std::uint8_t, 2> outgoing{};  // the send buffer, a cell a line
+  std::array<std::uint8_t, 2> incoming{};  // the receive buffer
+};
+
+// What user data may be found in a cell.
+constexpr Value untouched = 0xdd;    // what a receiver put into its buffer before starting the receive
+constexpr Value overwritten = 0xee;  // what a sender puts into its buffer as soon as its wait has ended
+
+// Adds the pair's places to the memory's shape. Each word is read by one side only.
+PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_threads, std::uint8_t receiver_threads);
+
+std::string describe(const PairSpec& spec);
+const char* name_of(Word word);
+inline unsigned endpoint_of(unsigned pair, Side side) {
+  return 2 * pair + static_cast<unsigned>(side);
+}
+inline unsigned pair_of(unsigned endpoint) {
+  return endpoint / 2;
+}
+inline Side side_of(unsigned endpoint) {
+  return static_cast<Side>(endpoint % 2);
+}
+
+}  // namespace penstock::explorer

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/explorer/port.hpp"
+
+namespace penstock::explorer {
+
+bool Step::replay(Value* value) {
+  if (position < log.size) {
+    *value = log.values[position++];
+    return true;
+  }
+  *value = 0;
+  if (performed) stopped = true;
+  if (stopped) return true;
+  if (log.size == max_accesses) {
+    fail("a call makes more accesses than the explorer can record");
+    return stopped = true;
+  }
+  performed = true;
+  return false;
+}
+
+void Step::record(Value value) {
+  log.values[log.size++] = value;
+  ++position;
+}
+
+void Step::note(const std::string& what) {
+  if (text != nullptr) *text += (text->empty() ? "" : "; ") + what;
+}
+
+bool Step::has_place(unsigned location) {
+  if (location == no_place) fail("an access to a word that this kind of pair does not have");
+  return location != no_place;
+}
+
+Value Step::access_load(unsigned location, Order order, const char* name) {
+  Value value;
+  if (replay(&value)) return value;
+  if (!has_place(location)) return 0;
+  choices = memory.choices(thread, location, order);
+  value = memory.load(thread, location, order, choice);
+  note(std::string("reads ") + name + " = " + std::to_string(value) + (choice > 0 ? " (stale)" : ""));
+  record(value);
+  return value;
+}
+
+void Step::access_store(unsigned location, Order order, std::uint64_t value, bool grows, const char* name) {
+  Value ignored;
+  if (replay(&ignored)) return;
+  if (!has_place(location)) return;
+  note(std::string("stores ") + name + " = " + std::to_string(value));
+  if (value >= untouched) fail("a word outgrew the model");
+  if (grows && value <= memory.newest(location)) fail("a word did not grow");
+  if (!memory.store(thread, location, order, static_cast<Value>(value))) fail("two unordered stores to one word");
+  record(0);
+}
+
+Value Step::access_exchange(unsigned location, Order order, std::uint64_t value, const char* name) {
+  Value previous;
+  if (replay(&previous)) return previous;
+  if (!has_place(location)) return 0;
+  if (value < memory.newest(location)) fail("a word did not grow");
+  previous = memory.exchange(thread, location, order, static_cast<Value>(value));
+  note(std::string("exchanges ") + name + " " + std::to_string(previous) + " for " + std::to_string(value));
+  record(previous);
+  return previous;
+}
+
+void Step::access_fence() {
+  Value ignored;
+  if (replay(&ignored)) return;
+  memory.fence(thread);
+  note("fence");
+  record(0);
+}
+
+// Takes the first or the last part that is left.
+bool Step::access_take(unsigned location, bool first, unsigned* part) {
+  Value taken;  // the part's number and one
+  if (!replay(&taken)) {
+    const Value left = memory.newest(location);
+    if (PartsLeft::none(left)) {
+      taken = 0;
+      memory.load(thread, location, Order::acquire, 0);
+      note("finds no part left");
+    } else {
+      taken = static_cast<Value>(first ? PartsLeft::first(left) + 1 : PartsLeft::end(left));
+      memory.exchange(thread, location, Order::acq_rel, static_cast<Value>(first ? left + 4 : left - 1));
+      note("takes part " + std::to_string(taken));
+    }
+    record(taken);
+  }
+  *part = taken - 1u;
+  return taken != 0;
+}
+
+Value Step::read(unsigned cell) {
+  Value value = 0;
+  if (live() && !memory.read_cell(thread, cell, &value)) fail("data race: a read is not ordered after a write");
+  return value;
+}
+
+void Step::write(unsigned cell, Value value) {
+  if (live() && !memory.write_cell(thread, cell, value)) fail("data race: a write is not ordered after another access");
+}
+
+void Step::count_copy() {
+  if (!live()) return;
+  note("copies");
+  if (++copied != epoch) fail("an epoch's message was not copied exactly once");
+}
+
+}  // namespace penstock::explorer

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the threads (one a stream) of a scenario call, in order. Programs are written as in the litmus tables:
+//   s1 r2    start the send of pair 1, the receive of pair 2
+//   w1 w12   wait for pair 1; for both, in any order (waitall). ws1r1 names the sides where a thread has both
+//   e1 a1    record event 1; wait for its next record (a stream's event, a message from host to host)
+//   z1 n1    zero pair 1's block and begin again at epoch 1; begin again without zeroing
+//   (...)3   three times
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protocol/explorer/pair.hpp"
+
+namespace penstock::explorer {
+
+struct Call {
+  enum class Kind : std::uint8_t { start, wait, record, await, zero, renew };
+  Kind kind = Kind::start;
+  std::uint8_t endpoint = 0;   // of a start
+  std::uint8_t endpoints = 0;  // of a wait: a bit each
+  std::uint8_t number = 0;     // of an event, a pair
+  std::uint8_t count = 0;      // of an event: which record
+};
+
+using Program = std::vector<Call>;
+
+// A thread runs its program, or, if `any_order` names endpoints, every order of calls that is legal for them: each a
+// number of epochs, starts and waits in any order and grouping.
+struct ThreadSpec {
+  std::string program;
+  std::vector<unsigned> any_order = {};  // endpoints
+};
+
+struct Scenario {
+  std::string name;
+  std::vector<PairSpec> pairs;
+  std::vector<ThreadSpec> threads;
+  unsigned epochs = 3;           // of each endpoint, for threads with any_order
+  bool relaxed_orders = false;   // a planted defect uses relaxed accesses: beside fences the model must keep more
+  bool buffer_may_fill = false;  // a buffered send that finds no buffer ends its thread instead of being a fault
+};
+
+constexpr unsigned max_events = 4;
+
+Program parse_program(const std::string& text);
+
+// True if the programs complete under MPI's rule: a wait ends as soon as the peer's start of that epoch has run.
+bool completes_by_rule(const std::vector<Program>& programs);
+
+// Every order of starting and waiting for two pairs `epochs` times: the calls of a side that has both.
+std::vector<std::string> all_orders(char first, char second, unsigned epochs);
+
+}  // namespace penstock::explorer

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/explorer/world.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace penstock::explorer {
+
+namespace {
+
+std::uint8_t bit(unsigned index) {
+  return static_cast<std::uint8_t>(1u << index);
+}
+
+}  // namespace
+
+World::World(const Scenario& scenario, const std::vector<Machine>& machines)
+    : specs_(scenario.pairs),
+      machines_(machines),
+      epochs_(scenario.epochs),
+      buffer_may_fill_(scenario.buffer_may_fill) {
+  std::array<std::uint8_t, max_endpoints> users{};
+  unsigned events = 0;
+  for (unsigned t = 0; t < scenario.threads.size(); ++t) {
+    programs_.push_back(parse_program(scenario.threads[t].program));
+    for (unsigned e : scenario.threads[t].any_order) any_order_[t] |= bit(e);
+    owns_[t] = any_order_[t];
+    for (const Call& call : programs_[t]) {
+      if (call.kind == Call::Kind::start) owns_[t] |= bit(call.endpoint);
+      if (call.kind == Call::Kind::wait) owns_[t] |= call.endpoints;
+      if (call.kind == Call::Kind::record || call.kind == Call::Kind::await)
+        events = std::max(events, call.number + 1u);
+    }
+    for (unsigned e = 0; e < max_endpoints; ++e)
+      if (owns_[t] >> e & 1) users[e] |= bit(t);
+  }
+  shape_.threads = static_cast<unsigned>(programs_.size());
+  for (unsigned p = 0; p < specs_.size(); ++p)
+    places_.push_back(
+        place_pair(specs_[p], shape_, users[endpoint_of(p, Side::sender)], users[endpoint_of(p, Side::receiver)]));
+  shape_.mixed_fences = shape_.fences && scenario.relaxed_orders;
+  private_.fill(no_place);
+  for (unsigned e = 0; e < max_endpoints; ++e)
+    if (std::popcount(users[e]) > 1) private_[e] = static_cast<std::uint8_t>(shape_.cells++);
+  for (unsigned i = 0; i < events; ++i) {
+    shape_.readers[shape_.locations] = static_cast<std::uint8_t>((1u << shape_.threads) - 1);
+    events_[i] = static_cast<std::uint8_t>(shape_.locations++);
+  }
+  if (shape_.locations > max_locations || shape_.cells > max_cells)
+    throw std::logic_error("the scenario outgrows the model");
+}
+
+State World::initial() const {
+  State state;
+  state.memory = Memory(shape_);
+  for (unsigned p = 0; p < specs_.size(); ++p) {
+    // The buffers were set up before the threads began: every thread knows that.
+    for (unsigned line = 0; line < specs_[p].lines; ++line)
+      state.memory.preset_cell(places_[p].incoming[line], untouched);
+  }
+  for (unsigned t = 0; t < threads(); ++t) enter_call(state.threads[t], t);
+  state.memory.settle(static_cast<std::uint8_t>((1u << threads()) - 1));
+  return state;
+}
+
+void World::enter_call(Thread& thread, unsigned index) const {
+  const Program& program = programs_[index];
+  if (thread.at < program.size() && program[thread.at].kind == Call::Kind::wait)
+    thread.waiting = program[thread.at].endpoints;
+}
+
+void World::leave_call(Thread& thread, unsigned index) const {
+  if (any_order_[index] != 0) return;
+  ++thread.at;
+  enter_call(thread, index);
+}
+
+bool World::finished(const State& state, unsigned index) const {
+  const Thread& thread = state.threads[index];
+  if (thread.halted) return true;
+  if (thread.activity != Activity::none || thread.waiting != 0) return false;
+  if (any_order_[index] == 0) return thread.at == programs_[index].size();
+  for (unsigned e = 0; e < max_endpoints; ++e)
+    if ((any_order_[index] >> e & 1) && state.endpoints[e].ended < epochs_) return false;
+  return true;
+}
+
+bool World::finished(const State& state) const {
+  for (unsigned t = 0; t < threads(); ++t)
+    if (!finished(state, t)) return false;
+  return true;
+}
+
+void World::moves(const State& state, unsigned index, std::vector<Move>& moves) const {
+  moves.clear();
+  const Thread& thread = state.threads[index];
+  if (finished(state, index)) return;
+  if (thread.activity != Activity::none) {
+    moves.push_back({Move::Kind::resume});
+    return;
+  }
+  for (std::uint8_t e = 0; e < max_endpoints; ++e)
+    if (thread.waiting >> e & 1) moves.push_back({Move::Kind::poll, e});
+  if (thread.waiting != 0) return;
+  if (any_order_[index] != 0) return any_order_moves(state, index, moves);
+  const Call& call = programs_[index][thread.at];
+  switch (call.kind) {
+    case Call::Kind::start:
+      moves.push_back({Move::Kind::start, call.endpoint});
+      break;
+    case Call::Kind::record:
+      moves.push_back({Move::Kind::record, call.number});
+      break;
+    case Call::Kind::await:
+      if (state.memory.newest(events_[call.number]) >= call.count) moves.push_back({Move::Kind::await, call.number});
+      break;
+    case Call::Kind::zero:
+      moves.push_back({Move::Kind::zero, call.number});
+      break;
+    case Call::Kind::renew:
+      moves.push_back({Move::Kind::renew, call.number});
+      break;
+    case Call::Kind::wait:
+      break;  // enter_call has set `waiting`
+  }
+}
+
+void World::any_order_moves(const State& state, unsigned index, std::vector<Move>& moves) const {
+  std::uint8_t open = 0;
+  for (std::uint8_t e = 0; e < max_endpoints; ++e) {
+    if (!(any_order_[index] >> e & 1)) continue;
+    const Endpoint& endpoint = state.endpoints[e];
+    if (endpoint.started > endpoint.ended) {
+      open |= bit(e);
+      moves.push_back({Move::Kind::wait, e, bit(e)});
+    } else if (endpoint.started < epochs_) {
+      moves.push_back({Move::Kind::start, e});
+    }
+  }
+  if (std::popcount(open) < 2) return;
+  for (std::uint8_t e = 0; e < max_endpoints; ++e)
+    if (open >> e & 1) moves.push_back({Move::Kind::wait, e, open});
+}
+
+Effect World::apply(State& state, unsigned index, const Move& move, unsigned choice, std::string* text) const {
+  Thread& thread = state.threads[index];
+  Effect effect;
+  switch (move.kind) {
+    case Move::Kind::start:
+      thread.activity = Activity::start;
+      thread.endpoint = move.endpoint;
+      effect = run_call(state, index, choice, text);
+      break;
+    case Move::Kind::wait:
+      thread.waiting = move.mask;
+      [[fallthrough]];
+    case Move::Kind::poll:
+      thread.activity = Activity::wait;
+      thread.endpoint = move.endpoint;
+      [[fallthrough]];
+    case Move::Kind::resume:
+      effect = run_call(state, index, choice, text);
+      break;
+    case Move::Kind::record:
+      if (!record(state, index, move.endpoint)) effect.fault = "two unordered records of one event";
+      leave_call(thread, index);
+      break;
+    case Move::Kind::await:
+      state.memory.load(index, events_[move.endpoint], Order::acquire, 0);
+      leave_call(thread, index);
+      break;
+    case Move::Kind::zero:
+      effect.fault = zero(state, index, move.endpoint);
+      [[fallthrough]];
+    case Move::Kind::renew:
+      renew(state, index, move.endpoint);
+      leave_call(thread, index);
+      break;
+  }
+  std::uint8_t running = 0;
+  for (unsigned t = 0; t < threads(); ++t)
+    if (!finished(state, t)) running |= bit(t);
+  if (state.memory.overflow()) effect.fault = "the model's message lists are too short";
+  state.memory.settle(running);
+  return effect;
+}
+
+Effect World::run_call(State& state, unsigned index, unsigned choice, std::string* text) const {
+  Thread& thread = state.threads[index];
+  const unsigned e = thread.endpoint;
+  const unsigned p = pair_of(e);
+  Endpoint& endpoint = state.endpoints[e];
+  Step step{state.memory, specs_[p], places_[p], index, thread.log, choice, state.copied[p], endpoint.ended + Epoch{1},
+            text};
+  protocol::SendState send = endpoint.send;
+  protocol::ReceiveState receive = endpoint.receive;
+  protocol::StartOutcome outcome = protocol::StartOutcome::started;
+  protocol::Progress progress = protocol::Progress::pending;
+  if (private_[e] != no_place && thread.log.size == 0) step.write(private_[e], 0);
+  const bool sends = side_of(e) == Side::sender;
+  if (thread.activity == Activity::start) {
+    if (thread.log.size == 0) before_start(state, step, e);
+    if (sends)
+      outcome = machines_[p].start_send(step, send);
+    else
+      machines_[p].start_receive(step, receive);
+  } else {
+    progress = sends ? machines_[p].wait_send(step, send) : machines_[p].wait_receive(step, receive);
+  }
+  if (!step.stopped) {  // the call has returned
+    endpoint.send = send;
+    endpoint.receive = receive;
+    if (thread.activity == Activity::start) after_start(state, step, thread, outcome);
+    const bool ended = thread.activity == Activity::wait && progress == protocol::Progress::ended;
+    if (ended) after_wait(state, step, thread);
+    const bool leaves = thread.activity == Activity::start || (ended && thread.waiting == 0);
+    thread.activity = Activity::none;
+    thread.endpoint = 0;
+    thread.log = CallLog{};
+    if (leaves) leave_call(thread, index);
+  }
+  return {step.choices, step.fault};
+}
+
+void World::before_start(State&, Step& step, unsigned e) const {
+  for (unsigned line = 0; line < step.spec.lines; ++line) {
+    if (side_of(e) == Side::sender) {
+      step.write(step.places.outgoing[line], static_cast<Value>(step.epoch));
+    } else if (step.read(step.places.incoming[line]) != untouched) {
+      step.fail("a receive buffer was written before its receive was started (G5)");
+    }
+  }
+}
+
+void World::after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const {
+  if (outcome == protocol::StartOutcome::receiver_not_started)
+    step.fail("a kept promise of a ready send was called broken");
+  if (outcome != protocol::StartOutcome::no_buffer) {
+    ++state.endpoints[thread.endpoint].started;
+  } else if (buffer_may_fill_) {
+    thread.halted = true;  // the message was not sent, and the queue's error is sticky
+  } else {
+    step.fail("a buffered send found no buffer");
+  }
+}
+
+void World::after_wait(State& state, Step& step, Thread& thread) const {
+  const unsigned e = thread.endpoint;
+  const PairSpec& spec = step.spec;
+  ++state.endpoints[e].ended;
+  thread.waiting &= static_cast<std::uint8_t>(~bit(e));
+  for (unsigned line = 0; line < spec.lines; ++line) {
+    if (side_of(e) == Side::sender) {
+      step.write(step.places.outgoing[line], overwritten);
+    } else {
+      if (step.read(step.places.incoming[line]) != step.epoch) step.fail("a receive ended with another message (G6)");
+      step.write(step.places.incoming[line], untouched);
+    }
+  }
+  if (side_of(e) == Side::receiver) {
+    if (state.copied[pair_of(e)] != step.epoch) step.fail("a receive ended without one copy of its message");
+    return;
+  }
+  const unsigned receives = state.endpoints[e ^ 1u].started;
+  const bool meets = spec.mode == Mode::synchronous || spec.path == Path::rendezvous;
+  if (meets && receives < step.epoch) step.fail("a send ended before its receive was started (G5)");
+  if (spec.path == Path::ring && spec.mode != Mode::buffered && step.epoch + 1 > state.copied[pair_of(e)] + spec.slots)
+    step.fail("a send ended although the next one has no slot");
+}
+
+bool World::record(State& state, unsigned index, unsigned event) const {
+  const Value count = state.memory.newest(events_[event]);
+  return state.memory.store(index, events_[event], Order::release, static_cast<Value>(count + 1));
+}
+
+const char* World::zero(State& state, unsigned index, unsigned p) const {
+  const PairSpec& spec = specs_[p];
+  const PairPlaces& places = places_[p];
+  bool ordered = true;
+  for (std::uint8_t location : places.words)
+    if (location != no_place) ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);
+  if (spec.path == Path::ring) {
+    for (unsigned i = 0; i < spec.slots * spec.lines; ++i) {
+      ordered = ordered && state.memory.store(index, places.flags[i], Order::relaxed, 0);
+      ordered = ordered && state.memory.write_cell(index, places.slots[i], 0);
+    }
+  }
+  // The books of the test start anew for both; the peer's private words are its own to renew.
+  for (const Side side : {Side::sender, Side::receiver})
+    state.endpoints[endpoint_of(p, side)].started = state.endpoints[endpoint_of(p, side)].ended = 0;
+  state.copied[p] = 0;
+  return ordered ? nullptr : "a block was zeroed while the peer may still use it";
+}
+
+void World::renew(State& state, unsigned index, unsigned p) const {
+  for (const Side side : {Side::sender, Side::receiver}) {
+    const unsigned e = endpoint_of(p, side);
+    if (owns_[index] >> e & 1) state.endpoints[e] = Endpoint{};
+  }
+}
+
+}  // namespace penstock::explorer

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// All processes of a scenario as one value (State), and what they can do next (World). The state machines' code is run
+// as it is in src/protocol; around it stand the user's programs, which write, read and overwrite their buffers as early
+// as they may.
+#pragma once
+
+#include <memory>
+
+#include "protocol/explorer/machine.hpp"
+#include "protocol/explorer/program.hpp"
+
+namespace penstock::explorer {
+
+struct Endpoint {
+  protocol::SendState send;
+  protocol::ReceiveState receive;
+  std::uint8_t started = 0;
+  std::uint8_t ended = 0;
+};
+
+enum class Activity : std::uint8_t { none, start, wait };
+
+struct Thread {
+  std::uint8_t at = 0;       // in its program
+  std::uint8_t waiting = 0;  // endpoints that its wait call still waits for
+  Activity activity = Activity::none;
+  std::uint8_t endpoint = 0;  // of the step function that is being run
+  bool halted = false;        // its queue has failed
+  CallLog log;
+};
+
+struct State {
+  Memory memory;
+  std::array<Endpoint, max_endpoints> endpoints{};
+  std::array<std::uint8_t, max_pairs> copied{};
+  std::array<Thread, max_threads> threads{};
+};
+
+struct Move {
+  enum class Kind : std::uint8_t { resume, start, poll, wait, record, await, zero, renew };
+  Kind kind = Kind::resume;
+  std::uint8_t endpoint = 0;  // number of the event or pair for the last four
+  std::uint8_t mask = 0;      // wait: what for
+};
+
+struct Effect {
+  unsigned choices = 1;  // how many values the load could have read
+  const char* fault = nullptr;
+};
+
+class World {
+ public:
+  World(const Scenario& scenario, const std::vector<Machine>& machines);
+  World(const World&) = delete;
+
+  State initial() const;
+  void moves(const State& state, unsigned thread, std::vector<Move>& moves) const;
+  // Does one access to shared memory. `text` takes its description.
+  Effect apply(State& state, unsigned thread, const Move& move, unsigned choice, std::string* text = nullptr) const;
+  bool finished(const State& state, unsigned thread) const;
+  bool finished(const State& state) const;
+
+  // The lemma behind G4: a wait whose epoch the peer has started ends by its own steps, once a call that the peer is in
+  // the middle of has run on. Null, or what is wrong.
+  const char* check_progress(const State& state) const;
+
+  std::string save(const State& state) const;
+  void restore(const std::string& bytes, State& state) const;
+
+  unsigned threads() const { return static_cast<unsigned>(programs_.size()); }
+  const Shape& shape() const { return shape_; }
+
+ private:
+  void any_order_moves(const State& state, unsigned thread, std::vector<Move>& moves) const;
+  Effect run_call(State& state, unsigned thread, unsigned choice, std::string* text) const;
+  void before_start(State& state, Step& step, unsigned endpoint) const;
+  void after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const;
+  void after_wait(State& state, Step& step, Thread& thread) const;
+  void leave_call(Thread& thread, unsigned index) const;
+  void enter_call(Thread& thread, unsigned index) const;
+  bool record(State& state, unsigned thread, unsigned event) const;
+  const char* zero(State& state, unsigned thread, unsigned pair) const;
+  void renew(State& state, unsigned thread, unsigned pair) const;
+  bool ends_alone(const State& state, unsigned thread, unsigned endpoint) const;
+
+  std::vector<PairSpec> specs_;
+  std::vector<PairPlaces> places_;
+  std::vector<Machine> machines_;
+  std::vector<Program> programs_;
+  std::array<std::uint8_t, max_threads> any_order_{};  // endpoints
+  std::array<std::uint8_t, max_threads> owns_{};       // endpoints
+  std::array<std::uint8_t, max_events> events_{};      // locations
+  std::array<std::uint8_t, max_endpoints> private_{};  // cells: the private words, where several threads use them
+  unsigned epochs_;
+  bool buffer_may_fill_;
+  Shape shape_;
+};
+
+}  // namespace penstock::explorer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/explorer/world.hpp"
+
+namespace penstock::explorer {
+
+const char* World::check_progress(const State& state) const {
+  for (unsigned t = 0; t < threads(); ++t) {
+    const Thread& thread = state.threads[t];
+    if (thread.activity != Activity::none || thread.halted) continue;
+    for (unsigned e = 0; e < max_endpoints; ++e) {
+      if (!(thread.waiting >> e & 1)) continue;
+      if (state.endpoints[e ^ 1u].started > state.endpoints[e].ended && !ends_alone(state, t, e))
+        return "a wait does not end although the peer has started its epoch (G4)";
+    }
+  }
+  return nullptr;
+}
+
+bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
+  State copy = state;
+  auto finish_call = [&](unsigned t) {
+    for (unsigned i = 0; i < max_accesses && copy.threads[t].activity != Activity::none; ++i)
+      apply(copy, t, {Move::Kind::resume}, 0);
+  };
+  auto poll = [&](unsigned t, unsigned endpoint) {
+    finish_call(t);
+    apply(copy, t, {Move::Kind::poll, static_cast<std::uint8_t>(endpoint)}, 0);
+    finish_call(t);
+  };
+  for (unsigned t = 0; t < threads(); ++t)
+    if (pair_of(copy.threads[t].endpoint) == pair_of(e)) finish_call(t);
+  // A poll that loses a claim is followed by one that finds the answer. A sender in a contended claim is inside its
+  // wait and polls on as well, after what it may be doing for another pair of the same wait.
+  for (unsigned polls = 0; polls < 3; ++polls) {
+    poll(index, e);
+    if (copy.endpoints[e].ended > state.endpoints[e].ended) return true;
+    if (copy.endpoints[e ^ 1u].send.stage != protocol::Stage::contended) continue;
+    for (unsigned t = 0; t < threads(); ++t)
+      if (copy.threads[t].waiting >> (e ^ 1u) & 1) poll(t, e ^ 1u);
+  }
+  return false;
+}
+
+}  // namespace penstock::explorer

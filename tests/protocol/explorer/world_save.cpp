@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "protocol/explorer/world.hpp"
+
+namespace penstock::explorer {
+
+std::string World::save(const State& state) const {
+  std::string bytes;
+  bytes.reserve(512);
+  auto put = [&](auto value) { bytes.push_back(static_cast<char>(value)); };
+  state.memory.append(bytes);
+  for (unsigned e = 0; e < 2 * specs_.size(); ++e) {
+    const Endpoint& endpoint = state.endpoints[e];
+    put(endpoint.send.done + endpoint.receive.done);
+    put(endpoint.send.posted);
+    put(static_cast<unsigned>(endpoint.send.stage) << 4 | static_cast<unsigned>(endpoint.receive.stage));
+    put(endpoint.receive.line);
+    put(endpoint.started);
+    put(endpoint.ended);
+  }
+  for (unsigned p = 0; p < specs_.size(); ++p) put(state.copied[p]);
+  for (unsigned t = 0; t < threads(); ++t) {
+    const Thread& thread = state.threads[t];
+    put(thread.at);
+    put(thread.waiting);
+    put(static_cast<unsigned>(thread.activity) << 1 | static_cast<unsigned>(thread.halted));
+    put(thread.endpoint);
+    put(thread.log.size);
+    bytes.append(reinterpret_cast<const char*>(thread.log.values.data()), thread.log.size);
+  }
+  return bytes;
+}
+
+void World::restore(const std::string& bytes, State& state) const {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  at = state.memory.restore(at);
+  for (unsigned e = 0; e < 2 * specs_.size(); ++e) {
+    Endpoint& endpoint = state.endpoints[e];
+    (side_of(e) == Side::sender ? endpoint.send.done : endpoint.receive.done) = *at++;
+    endpoint.send.posted = *at++ != 0;
+    endpoint.send.stage = static_cast<protocol::Stage>(*at >> 4);
+    endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);
+    endpoint.receive.line = *at++;
+    endpoint.started = *at++;
+    endpoint.ended = *at++;
+  }
+  for (unsigned p = 0; p < specs_.size(); ++p) state.copied[p] = *at++;
+  for (unsigned t = 0; t < threads(); ++t) {
+    Thread& thread = state.threads[t];
+    thread.at = *at++;
+    thread.waiting = *at++;
+    thread.activity = static_cast<Activity>(*at >> 1);
+    thread.halted = *at++ & 1;
+    thread.endpoint = *at++;
+    thread.log = CallLog{};
+    thread.log.size = *at++;
+    std::copy_n(at, thread.log.size, thread.log.values.begin());
+    at += thread.log.size;
+  }
+}
+
+}  // namespace penstock::explorer

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the explorer is worth: it finds each defect that is planted, and nothing where none is.
+#include "protocol/explorer/defects.hpp"
+#include "protocol/explorer/kinds.hpp"
+#include "protocol/explorer/report.hpp"
+
+namespace penstock::explorer {
+namespace {
+
+using namespace defects;
+
+Scenario one_pair(const PairSpec& kind, unsigned epochs = 4) {
+  const std::string times = std::to_string(epochs);
+  return {"one pair", {kind}, {{"(s1 w1)" + times}, {"(r1 w1)" + times}}};
+}
+
+Scenario l1(const PairSpec& kind) {
+  return {"L1", {kind, kind}, {{"(s1 w1 s2 w2)2"}, {"(r1 r2 w2 w1)2"}}};
+}
+
+Result try_plain(Scenario scenario) {
+  return explore(scenario, Liveness::programs);
+}
+
+template <template <class> class Change>
+Result try_with(Scenario scenario) {
+  scenario.relaxed_orders = true;
+  return explore<Change>(scenario, Liveness::programs);
+}
+
+// The defect is found, in a way that one of the words in `signs` tells; without it the same scenario is in order.
+template <template <class> class Change>
+void expect_found(const Scenario& scenario, const std::vector<std::string>& signs) {
+  const Result plain = try_plain(scenario);
+  EXPECT_TRUE(plain.ok()) << plain.failure;
+  const Result result = try_with<Change>(scenario);
+  const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
+  std::cout << "  " << describe(scenario.pairs[0]) << ": " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
+  bool told = false;
+  for (const std::string& sign : signs) told = told || first_line.find(sign) != std::string::npos;
+  EXPECT_TRUE(told) << (result.ok() ? "not found" : result.failure);
+}
+
+template <template <class> class Change>
+void expect_harmless(const Scenario& scenario) {
+  const Result result = try_with<Change>(scenario);
+  std::cout << "  " << describe(scenario.pairs[0]) << ": " << (result.ok() ? "nothing to find" : "found") << '\n';
+  EXPECT_TRUE(result.ok()) << result.failure;
+}
+
+const std::string race = "data race", twice = "exactly once", stuck = "does not end", other = "another message",
+                  slot = "no slot";
+
+TEST(PlantedDefect, WeakenedHandshake) {
+  expect_found<Handshake<false, false>::Change>(one_pair(rendezvous(ClaimBy::flags)), {race, twice, stuck});
+}
+// Fences alone suffice, and so do sequentially consistent accesses alone: the code has both, for links and for
+// detectors.
+TEST(PlantedDefect, HalfOfTheHandshakeIsEnough) {
+  expect_harmless<Handshake<true, false>::Change>(one_pair(rendezvous(ClaimBy::flags)));
+  expect_harmless<Handshake<false, true>::Change>(one_pair(rendezvous(ClaimBy::flags)));
+}
+
+TEST(PlantedDefect, FlagBeforeData) {
+  for (Mode mode : {Mode::standard, Mode::synchronous})
+    for (unsigned lines : {1u, 2u}) expect_found<FlagBeforeData>(one_pair(ring(mode, 2, lines)), {race, other});
+  expect_found<FlagBeforeData>(one_pair(rendezvous()), {race, other, twice});
+}
+
+TEST(PlantedDefect, NoClaim) {
+  expect_found<NoClaim>(one_pair(rendezvous(ClaimBy::exchange)), {race, twice});
+  expect_found<NoClaim>(one_pair(rendezvous(ClaimBy::flags)), {race, twice});
+}
+
+TEST(PlantedDefect, LostAcknowledgement) {
+  expect_found<Lost<Word::fin>::Change>(one_pair(ring()), {stuck});
+  expect_found<Lost<Word::fin>::Change>(one_pair(rendezvous(ClaimBy::exchange)), {stuck});
+  expect_found<Lost<Word::fin>::Change>(one_pair(rendezvous(ClaimBy::flags)), {stuck});
+}
+
+TEST(PlantedDefect, OtherLostWords) {
+  expect_found<Lost<Word::cts>::Change>(one_pair(ring(Mode::synchronous)), {stuck});
+  expect_found<Lost<Word::cts>::Change>(one_pair(rendezvous()), {stuck});
+  expect_found<Lost<Word::rts>::Change>(one_pair(rendezvous()), {stuck});
+  expect_found<Lost<Word::done>::Change>(one_pair(rendezvous()), {stuck});
+}
+
+TEST(PlantedDefect, TooNarrowEpoch) {
+  for (unsigned slots : {2u, 3u})
+    for (Mode mode : {Mode::standard, Mode::synchronous})
+      expect_found<NarrowEpoch>(one_pair(ring(mode, slots)), {other, race, stuck, twice});
+}
+
+TEST(PlantedDefect, OneSlot) {
+  expect_found<OneSlot>(l1(ring()), {stuck, slot});
+}
+
+TEST(PlantedDefect, SharedCopies) {
+  expect_found<ForgottenPusher>(one_pair(shared_rendezvous(), 2), {race});
+  expect_found<ForgottenPuller>(one_pair(shared_rendezvous(), 2), {race, other});
+  expect_found<SilentHelper>(one_pair(shared_rendezvous(), 2), {race, stuck, other});
+}
+
+// Each order of the table in docs/protocol.md made relaxed.
+TEST(WeakenedOrder, Cts) {
+  for (const PairSpec& kind : {rendezvous(), ring(Mode::synchronous)}) {
+    expect_found<RelaxedStore<Word::cts>::Change>(one_pair(kind), {race});
+    expect_found<RelaxedLoad<Word::cts>::Change>(one_pair(kind), {race});
+  }
+}
+TEST(WeakenedOrder, Rts) {
+  expect_found<RelaxedStore<Word::rts>::Change>(one_pair(rendezvous()), {race});
+  expect_found<RelaxedLoad<Word::rts>::Change>(one_pair(rendezvous()), {race});
+}
+TEST(WeakenedOrder, Done) {
+  expect_found<RelaxedStore<Word::done>::Change>(one_pair(rendezvous()), {race});
+  expect_found<RelaxedLoad<Word::done>::Change>(one_pair(rendezvous()), {race});
+}
+TEST(WeakenedOrder, Fin) {
+  for (const PairSpec& kind : {rendezvous(), ring(), ring(Mode::standard, 3)}) {
+    expect_found<RelaxedStore<Word::fin>::Change>(one_pair(kind), {race});
+    expect_found<RelaxedLoad<Word::fin>::Change>(one_pair(kind), {race});
+  }
+}
+TEST(WeakenedOrder, Line) {
+  expect_found<RelaxedFlagStore>(one_pair(ring()), {race});
+  expect_found<RelaxedFlagLoad>(one_pair(ring()), {race});
+}
+// Orders that the protocol could do without: what they would order, CTS and RTS have ordered before.
+TEST(WeakenedOrder, NotNeeded) {
+  expect_harmless<RelaxedClaim>(one_pair(rendezvous()));
+  expect_harmless<RelaxedClaim>(l1(rendezvous()));
+  expect_harmless<RelaxedAnswer>(one_pair(rendezvous(ClaimBy::flags)));
+}
+
+}  // namespace
+}  // namespace penstock::explorer

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every legal order of calls. In the first form both sides choose their next call freely (any start or wait that is
+// legal, waits for one or for several), so that one search holds all programs; every wait must then end as soon as the
+// peer has started its epoch. In the second form each pair of programs is a search of its own, and every one that MPI's
+// rule lets end must end.
+#include "protocol/explorer/kinds.hpp"
+#include "protocol/explorer/report.hpp"
+
+namespace penstock::explorer {
+namespace {
+
+const auto* const print_totals = ::testing::AddGlobalTestEnvironment(new PrintTotals);
+
+constexpr unsigned send1 = 0, receive1 = 1, send2 = 2, receive2 = 3, send3 = 4, receive3 = 5;
+
+void any_order(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<unsigned>& a,
+               const std::vector<unsigned>& b, unsigned epochs) {
+  Scenario scenario{name, pairs, {{"", a}, {"", b}}, epochs};
+  scenario.buffer_may_fill = pairs[0].mode == Mode::buffered;
+  expect_holds(scenario, Liveness::lemma);
+}
+
+class AnyOrder : public ::testing::TestWithParam<PairSpec> {
+ protected:
+  const PairSpec kind = GetParam();
+  const PairSpec other = kind.path == Path::ring ? rendezvous() : ring();
+  const bool small = kind.path == Path::ring;
+};
+
+std::vector<PairSpec> kinds_and_buffered() {
+  std::vector<PairSpec> kinds = all_kinds();
+  kinds.push_back(ring(Mode::buffered, 2, 1));
+  kinds.push_back(ring(Mode::buffered, 3, 2));
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(, AnyOrder, ::testing::ValuesIn(kinds_and_buffered()),
+                         [](const auto& kind) { return test_name(kind.param); });
+
+TEST_P(AnyOrder, OnePair) {
+  any_order("one pair", {kind}, {send1}, {receive1}, long_run() ? 20 : 10);
+}
+
+TEST_P(AnyOrder, TwoPairsOneWay) {
+  any_order("two pairs one way", {kind, kind}, {send1, send2}, {receive1, receive2}, 2);
+}
+
+TEST_P(AnyOrder, TwoPairsBothWays) {
+  any_order("two pairs both ways", {kind, kind}, {send1, receive2}, {receive1, send2}, 2);
+}
+
+TEST_P(AnyOrder, SmallBesideLarge) {
+  const bool told_apart = kind.lines == 1 && (kind.slots == 2 || kind.mode == Mode::standard);
+  if (!told_apart && !long_run()) return;
+  any_order("small beside large, one way", {kind, other}, {send1, send2}, {receive1, receive2}, 2);
+  any_order("small beside large, both ways", {kind, other}, {send1, receive2}, {receive1, send2}, 2);
+}
+
+TEST_P(AnyOrder, TwoPairsThreeEpochs) {
+  if (kind.lines > 1 && !long_run()) return;
+  if (!small && !(long_run() && kind.claim == ClaimBy::exchange)) return;
+  any_order("two pairs one way", {kind, kind}, {send1, send2}, {receive1, receive2}, 3);
+  any_order("two pairs both ways", {kind, kind}, {send1, receive2}, {receive1, send2}, 3);
+}
+
+TEST_P(AnyOrder, ThreePairsOneEpoch) {
+  if (!small && !long_run()) return;
+  if (kind.lines > 1 || kind.claim == ClaimBy::flags) return;
+  any_order("three pairs", {kind, kind, kind}, {send1, send2, receive3}, {receive1, receive2, send3}, 1);
+}
+
+TEST(AnyOrderShared, OneAndTwoPairs) {
+  for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
+    const PairSpec kind = shared_rendezvous(claim);
+    any_order("one pair", {kind}, {send1}, {receive1}, claim == ClaimBy::exchange || long_run() ? 5 : 3);
+    if (claim == ClaimBy::flags && !long_run()) continue;
+    any_order("two pairs one way", {kind, kind}, {send1, send2}, {receive1, receive2}, 1);
+    any_order("two pairs both ways", {kind, kind}, {send1, receive2}, {receive1, send2}, 1);
+  }
+}
+
+// All pairs of programs in which each side starts and waits for two requests `epochs` times, one wait at a time.
+void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways, unsigned epochs) {
+  const auto a_side = all_orders('s', both_ways ? 'r' : 's', epochs);
+  const auto b_side = all_orders('r', both_ways ? 's' : 'r', epochs);
+  std::size_t explored = 0;
+  for (const std::string& a : a_side) {
+    for (const std::string& b : b_side) {
+      if (!completes_by_rule({parse_program(a), parse_program(b)})) continue;
+      expect_holds({"fixed order", {first, second}, {{a}, {b}}}, Liveness::programs);
+      ++explored;
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+  std::cout << explored << " of " << a_side.size() * b_side.size() << " pairs of programs end by MPI's rule\n";
+}
+
+TEST(FixedOrders, SmallOneWay) {
+  fixed_orders(ring(), ring(), false, 2);
+}
+TEST(FixedOrders, SmallBothWays) {
+  fixed_orders(ring(), ring(), true, 2);
+}
+TEST(FixedOrders, SmallSynchronousOneWay) {
+  fixed_orders(ring(Mode::synchronous), ring(Mode::synchronous), false, 2);
+}
+TEST(FixedOrders, SmallSynchronousBothWays) {
+  fixed_orders(ring(Mode::synchronous), ring(Mode::synchronous), true, 2);
+}
+TEST(FixedOrders, LargeOneWay) {
+  fixed_orders(rendezvous(), rendezvous(), false, 2);
+}
+TEST(FixedOrders, LargeBothWays) {
+  fixed_orders(rendezvous(), rendezvous(), true, long_run() ? 2 : 1);
+}
+TEST(FixedOrders, LargeByFlagsOneWay) {
+  fixed_orders(rendezvous(ClaimBy::flags), rendezvous(ClaimBy::flags), false, long_run() ? 2 : 1);
+}
+TEST(FixedOrders, LargeByFlagsBothWays) {
+  fixed_orders(rendezvous(ClaimBy::flags), rendezvous(ClaimBy::flags), true, long_run() ? 2 : 1);
+}
+TEST(FixedOrders, SmallBesideLarge) {
+  fixed_orders(ring(), rendezvous(), false, long_run() ? 2 : 1);
+  fixed_orders(ring(), rendezvous(), true, long_run() ? 2 : 1);
+}
+
+}  // namespace
+}  // namespace penstock::explorer

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/model/litmus.hpp"
+
+namespace penstock::explorer {
+
+template <class Access>
+Value LitmusThread::step(Access access) {
+  if (position_ < log_.size()) return log_[position_++];
+  if (performed_) {
+    stopped_ = true;
+    return 0;
+  }
+  performed_ = true;
+  log_.push_back(access());
+  ++position_;
+  return log_.back();
+}
+
+Value LitmusThread::load(unsigned location, Order order) {
+  return step([&] {
+    choices_ = memory_.choices(thread_, location, order);
+    return memory_.load(thread_, location, order, choice_);
+  });
+}
+
+void LitmusThread::store(unsigned location, Order order, Value value) {
+  step([&] {
+    raced_ |= !memory_.store(thread_, location, order, value);
+    return Value{0};
+  });
+}
+
+Value LitmusThread::exchange(unsigned location, Order order, Value value) {
+  return step([&] { return memory_.exchange(thread_, location, order, value); });
+}
+
+void LitmusThread::fence() {
+  step([&] {
+    memory_.fence(thread_);
+    return Value{0};
+  });
+}
+
+Value LitmusThread::read(unsigned cell) {
+  return step([&] {
+    Value value = 0;
+    raced_ |= !memory_.read_cell(thread_, cell, &value);
+    return value;
+  });
+}
+
+void LitmusThread::write(unsigned cell, Value value) {
+  step([&] {
+    raced_ |= !memory_.write_cell(thread_, cell, value);
+    return Value{0};
+  });
+}
+
+namespace {
+
+struct LitmusState {
+  Memory memory;
+  std::vector<std::vector<Value>> logs;
+  std::vector<int> registers;
+  std::uint8_t running;
+};
+
+void explore(const std::vector<LitmusBody>& bodies, const LitmusState& state, Outcomes& outcomes) {
+  if (state.running == 0) {
+    outcomes.insert(state.registers);
+    return;
+  }
+  for (unsigned t = 0; t < bodies.size(); ++t) {
+    if (!(state.running >> t & 1)) continue;
+    for (unsigned choice = 0, choices = 1; choice < choices; ++choice) {
+      LitmusState next = state;
+      LitmusThread hands(next.memory, t, next.logs[t], choice);
+      std::vector<int> registers = state.registers;
+      bodies[t](hands, registers);
+      choices = hands.choices();
+      if (hands.raced()) {
+        outcomes.insert({-1});
+        continue;
+      }
+      if (!hands.stopped()) {
+        next.registers = registers;
+        next.running &= static_cast<std::uint8_t>(~(1u << t));
+      }
+      next.memory.settle(next.running);
+      explore(bodies, next, outcomes);
+    }
+  }
+}
+
+}  // namespace
+
+Outcomes run_litmus(const Shape& shape, unsigned registers, const std::vector<LitmusBody>& threads) {
+  LitmusState state{Memory(shape), std::vector<std::vector<Value>>(threads.size()), std::vector<int>(registers, 0),
+                    static_cast<std::uint8_t>((1u << threads.size()) - 1)};
+  Outcomes outcomes;
+  explore(threads, state, outcomes);
+  return outcomes;
+}
+
+}  // namespace penstock::explorer

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "protocol/threads/pair.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace penstock::threads {
+
+namespace {
+
+constexpr std::byte untouched{0xdd};
+constexpr std::byte overwritten{0xee};
+
+template <class Port, Path path, Mode mode>
+class PairOver final : public Pair {
+ public:
+  PairOver(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
+      : Pair(spec, bytes, line_bytes), sender_(setup(Side::sender)), receiver_(setup(Side::receiver)) {}
+
+  protocol::StartOutcome start_send() override {
+    if constexpr (path == Path::ring)
+      return protocol::ring::start_send<mode>(sender_, send_);
+    else
+      return protocol::rendezvous::start_send<mode>(sender_, send_);
+  }
+  bool wait_send() override {
+    if constexpr (path == Path::ring)
+      return ended(protocol::ring::wait_send<mode>(sender_, send_));
+    else
+      return ended(protocol::rendezvous::wait_send<mode>(sender_, send_));
+  }
+  void start_receive() override {
+    if constexpr (path == Path::ring)
+      protocol::ring::start_receive<mode>(receiver_, receive_);
+    else
+      protocol::rendezvous::start_receive<mode>(receiver_, receive_);
+  }
+  bool wait_receive() override {
+    if constexpr (path == Path::ring)
+      return ended(protocol::ring::wait_receive(receiver_, receive_));
+    else
+      return ended(protocol::rendezvous::wait_receive<mode>(receiver_, receive_));
+  }
+  Epoch epoch(Side side) const override { return (side == Side::sender ? send_.done : receive_.done) + 1; }
+  void renew(Side side) override {
+    if (side == Side::sender)
+      send_ = {};
+    else
+      receive_ = {};
+  }
+
+ private:
+  static bool ended(protocol::Progress progress) { return progress == protocol::Progress::ended; }
+
+  Port sender_, receiver_;
+  protocol::SendState send_;
+  protocol::ReceiveState receive_;
+};
+
+template <class Port, Path path>
+std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes) {
+  switch (spec.mode) {
+    case Mode::standard:
+      return std::make_unique<PairOver<Port, path, Mode::standard>>(spec, bytes, line_bytes);
+    case Mode::synchronous:
+      return std::make_unique<PairOver<Port, path, Mode::synchronous>>(spec, bytes, line_bytes);
+    case Mode::ready:
+      return std::make_unique<PairOver<Port, path, Mode::ready>>(spec, bytes, line_bytes);
+    case Mode::buffered:
+      break;
+  }
+  if constexpr (path == Path::ring)
+    return std::make_unique<PairOver<Port, path, Mode::buffered>>(spec, bytes, line_bytes);
+  throw std::logic_error("large buffered sends have no machine: they use a ring of their own");
+}
+
+}  // namespace
+
+Pair::Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
+    : spec_(spec),
+      geometry_{bytes, line_bytes, spec.slots},
+      sender_block_(new peer::SenderBlock{}),
+      receiver_block_(new peer::ReceiverBlock{}),
+      line_storage_(geometry_.ring_bytes() + line_bytes),
+      outgoing_(bytes, overwritten),
+      incoming_(bytes, untouched) {
+  void* at = line_storage_.data();
+  std::size_t room = line_storage_.size();
+  lines_ = static_cast<std::byte*>(std::align(line_bytes, geometry_.ring_bytes(), at, room));
+}
+
+peer::PortSetup Pair::setup(Side side) {
+  std::vector<std::byte>& own = side == Side::sender ? outgoing_ : incoming_;
+  std::vector<std::byte>& other = side == Side::sender ? incoming_ : outgoing_;
+  peer::PortSetup setup;
+  setup.sender = sender_block_.get();
+  setup.receiver = receiver_block_.get();
+  setup.lines = lines_;
+  setup.buffer = own.data();
+  setup.geometry = geometry_;
+  setup.other.address = reinterpret_cast<std::uint64_t>(other.data());
+  setup.checks_ready = spec_.checks_ready;
+  return setup;
+}
+
+std::byte Pair::pattern(Epoch epoch, std::size_t at) const {
+  return static_cast<std::byte>((epoch * 31 + at * 7) % 211);
+}
+
+void Pair::fill_send_buffer() {
+  for (std::size_t i = 0; i < outgoing_.size(); ++i) outgoing_[i] = pattern(epoch(Side::sender), i);
+}
+
+void Pair::overwrite_send_buffer() {
+  std::fill(outgoing_.begin(), outgoing_.end(), overwritten);
+}
+
+bool Pair::receive_buffer_untouched() const {
+  return std::all_of(incoming_.begin(), incoming_.end(), [](std::byte byte) { return byte == untouched; });
+}
+
+bool Pair::message_arrived() const {
+  for (std::size_t i = 0; i < incoming_.size(); ++i)
+    if (incoming_[i] != pattern(epoch(Side::receiver) - 1, i)) return false;
+  return true;
+}
+
+void Pair::clear_receive_buffer() {
+  std::fill(incoming_.begin(), incoming_.end(), untouched);
+}
+
+void Pair::zero() {
+  *sender_block_ = {};
+  *receiver_block_ = {};
+  std::fill(line_storage_.begin(), line_storage_.end(), std::byte{0});
+}
+
+std::unique_ptr<Pair> make_pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes) {
+  if (spec.path == Path::ring) {
+    if (line_bytes == 64) return make_for_mode<peer::HostPort<64>, Path::ring>(spec, bytes, line_bytes);
+    if (line_bytes == 256) return make_for_mode<peer::HostPort<256>, Path::ring>(spec, bytes, line_bytes);
+    throw std::logic_error("lines of 64 or 256 bytes");
+  }
+  if (spec.claim == ClaimBy::flags) return make_for_mode<FlagClaimPort<64>, Path::rendezvous>(spec, bytes, 64);
+  return make_for_mode<peer::HostPort<64>, Path::rendezvous>(spec, bytes, 64);
+}
+
+}  // namespace penstock::threads

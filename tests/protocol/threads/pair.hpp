@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matched pair whose two ends are threads of this process, over the host port that the peer transport ships. A race
+// detector sees one process only, so this is the form in which the protocol can be shown to it.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "protocol/explorer/pair.hpp"
+#include "protocol/rendezvous.hpp"
+#include "protocol/ring.hpp"
+#include "transport/peer/host_port.hpp"
+
+namespace penstock::threads {
+
+using explorer::ClaimBy;
+using explorer::PairSpec;
+using explorer::Path;
+using explorer::Side;
+using protocol::Epoch;
+using protocol::Mode;
+namespace peer = transport::peer;
+
+// The shipped port claims by exchange; this one makes the state machines claim by flags.
+template <std::size_t line_bytes>
+struct FlagClaimPort : peer::HostPort<line_bytes> {
+  static constexpr bool native_atomics = false;
+  using peer::HostPort<line_bytes>::HostPort;
+};
+
+class Pair {
+ public:
+  Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes);
+  virtual ~Pair() = default;
+  Pair(const Pair&) = delete;
+
+  virtual protocol::StartOutcome start_send() = 0;
+  virtual bool wait_send() = 0;  // one look; true when the wait has ended
+  virtual void start_receive() = 0;
+  virtual bool wait_receive() = 0;
+  virtual Epoch epoch(Side side) const = 0;  // of the next start, or of the one not waited for yet
+  virtual void renew(Side side) = 0;         // that end begins again at epoch 1
+
+  // The user's own use of the buffers, as early as MPI allows it.
+  void fill_send_buffer();
+  void overwrite_send_buffer();
+  bool receive_buffer_untouched() const;
+  bool message_arrived() const;  // of the epoch that has just ended
+  void clear_receive_buffer();
+
+  void zero();  // all words and slots, when both sides have said that they are done
+  const PairSpec& spec() const { return spec_; }
+
+ protected:
+  peer::PortSetup setup(Side side);
+
+ private:
+  std::byte pattern(Epoch epoch, std::size_t at) const;
+
+  PairSpec spec_;
+  peer::Geometry geometry_;
+  std::unique_ptr<peer::SenderBlock> sender_block_;
+  std::unique_ptr<peer::ReceiverBlock> receiver_block_;
+  std::vector<std::byte> line_storage_;
+  std::byte* lines_;  // aligned
+  std::vector<std::byte> outgoing_, incoming_;
+};
+
+// `bytes` of message; a ring uses lines of 64 or 256 bytes.
+std::unique_ptr<Pair> make_pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes);
+
+}  // namespace penstock::threads
