@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// G5: a matched buffered send completes locally, out of SLOTS buffers of the library; when all are taken the next start
+// is an error of the queue, and nothing that was taken is lost.
+#include <gtest/gtest.h>
+
+#include "conformance/one_way.hpp"
+
+namespace penstock::test {
+namespace {
+
+TEST(Buffered, G5_CompletesWithoutTheReceiver) {
+  for_each_pair(protocol_sizes(), {Kind::buffered}, [](const auto& options) {
+    OneWay pair(options);
+    const auto epochs = static_cast<int>(slots());
+    for (int i = 0; i < epochs; ++i) {
+      pair.start_send();
+      pair.wait_send();
+    }
+    pair.finish_send();  // returns although the peer has started nothing
+    meet();
+    for (int i = 0; i < epochs; ++i) {
+      pair.start_receive();
+      pair.wait_receive();
+    }
+    pair.finish_receive();
+    pair.expect_good(slots());
+  });
+}
+
+TEST(Buffered, G6_BuffersAreUsedAgainForHundredsOfEpochs) {
+  for_each_pair({8, eager_max(), eager_max() + 1, 65536}, {Kind::buffered}, [](const auto& options) {
+    OneWay pair(options);
+    const int self = rank(), peer = partner();
+    // The answer travels against the messages, on the same streams.
+    Sender answer(1, Memory::ordinary, 5);
+    Receiver answered(1, Memory::ordinary, 5);
+    std::vector<MPI_Request*> requests;
+    if (pair.receives()) {
+      answer.init(Kind::standard, peer, 7);
+      requests.push_back(&answer.request());
+    }
+    if (pair.sends()) {
+      answered.init(peer, 7);
+      requests.push_back(&answered.request());
+    }
+    match_all(requests);
+    const int epochs = size() > 2 || peer == self ? 50 : 300;
+    for (int i = 0; i < epochs; ++i) {
+      if (pair.sends()) {
+        pair.start_send();
+        pair.wait_send();
+        answered.enqueue_start(pair.send_lane());
+        answered.enqueue_wait(pair.send_lane());
+      }
+      if (pair.receives()) {
+        pair.start_receive();
+        pair.wait_receive();
+        answer.enqueue_start(pair.receive_lane());
+        answer.enqueue_wait(pair.receive_lane());
+      }
+    }
+    pair.finish_send();
+    pair.finish_receive();
+    pair.expect_good(static_cast<std::uint64_t>(epochs));
+    if (pair.sends()) answered.expect_good(static_cast<std::uint64_t>(epochs));
+  });
+}
+
+TEST(Buffered, G5_ExhaustedBuffersAreAnErrorOfTheQueue) {
+  for_each_pair({0, 8, eager_max(), eager_max() + 1}, {Kind::buffered}, [](const auto& options) {
+    const int self = rank(), peer = partner();
+    const bool sends = self % 2 == 0, receives = self % 2 == 1 || peer == self;
+    Sender sender(options.bytes, options.memory, sequence_key(self, peer, 0));
+    Receiver receiver(options.bytes, options.memory, sequence_key(peer, self, 0));
+    std::vector<MPI_Request*> requests;
+    if (sends) {
+      sender.init(Kind::buffered, peer, 0);
+      requests.push_back(&sender.request());
+    }
+    if (receives) {
+      receiver.init(peer, 0);
+      requests.push_back(&receiver.request());
+    }
+    match_all(requests);
+    if (sends) {
+      PST_Stream stream = PST_STREAM_NULL;
+      PST_Queue queue = PST_QUEUE_NULL;
+      ASSERT_PST(PST_Stream_create(&stream));
+      ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
+      for (unsigned i = 0; i < slots() + 1; ++i) {
+        ASSERT_PST(PST_Stream_launch(stream, Sender::fill, &sender));
+        ASSERT_PST(PST_Enqueue_start(queue, &sender.request()));
+        ASSERT_PST(PST_Enqueue_wait(queue, &sender.request()));
+      }
+      EXPECT_PST_KIND(PST_Queue_wait(queue), PST_ERROR_BUFFER);
+      EXPECT_PST_KIND(PST_Queue_wait(queue), PST_ERROR_BUFFER);  // sticky
+      EXPECT_PST_KIND(PST_Enqueue_start(queue, &sender.request()), PST_ERROR_BUFFER);
+      EXPECT_PST_KIND(PST_Queue_free(&queue), PST_ERROR_BUFFER);
+      EXPECT_EQ(queue, PST_QUEUE_NULL);
+      EXPECT_PST(PST_Stream_free(&stream));
+    }
+    meet();
+    if (receives) {
+      Lane lane;
+      for (unsigned i = 0; i < slots(); ++i) {
+        receiver.enqueue_start(lane);
+        receiver.enqueue_wait(lane);
+      }
+      lane.finish();
+      receiver.expect_good(slots());
+    }
+    meet();
+  });
+}
+
+}  // namespace
+}  // namespace penstock::test

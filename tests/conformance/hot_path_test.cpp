@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steady state takes no lock, no allocation and no system call, on the caller's thread and on the stream's: counted
+// over 10,000 epochs of the peer transport. Outside of it stand the growth of the command store, which a first round
+// brings to its size, and the yielding of a wait that has spun for long enough.
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "conformance/one_way.hpp"
+#include "conformance/system_calls.hpp"
+
+namespace penstock::test {
+namespace {
+
+TEST(HotPath, CountersSeeWhatTheyCount) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  Activity activity;
+  std::mutex mutex;
+  begin_counting(activity);
+  void* volatile memory = std::malloc(100);
+  std::free(memory);
+  mutex.lock();
+  mutex.unlock();
+  const long parent = syscall(SYS_getppid);
+  end_counting();
+  EXPECT_EQ(parent, getppid());
+  EXPECT_EQ(activity.allocations, 2u);
+  EXPECT_EQ(activity.locks, 1u);
+  const std::uint64_t expected = can_count_system_calls() ? 1 : 0;
+  EXPECT_EQ(activity.system_calls[SYS_getppid], expected) << activity.text();
+}
+
+struct Gate {
+  std::atomic<bool> open = false;
+  static void pass(void* gate) { static_cast<Gate*>(gate)->open.wait(false); }
+};
+
+// Brings the stream's command store to the size that `commands` commands take.
+void grow(Lane& lane, int commands) {
+  Gate gate;
+  lane.launch(Gate::pass, &gate);
+  for (int i = 0; i < commands; ++i) lane.launch([](void*) {}, nullptr);
+  gate.open = true;
+  gate.open.notify_all();
+  lane.finish();
+}
+
+// Everything is enqueued while the stream is held, then runs. Counts on both threads.
+void run_counted(OneWay& pair, Lane& lane, int epochs, Activity& caller, Activity& worker) {
+  Gate gate;
+  lane.launch(Gate::pass, &gate);
+  lane.launch([](void* activity) { begin_counting(*static_cast<Activity*>(activity)); }, &worker);
+  begin_counting(caller);
+  for (int i = 0; i < epochs; ++i) {
+    if (pair.receives()) pair.receiver().enqueue_start(lane);
+    if (pair.sends()) pair.sender().enqueue_start(lane);
+    if (pair.receives()) pair.receiver().enqueue_wait(lane);
+    if (pair.sends()) pair.sender().enqueue_wait(lane);
+  }
+  end_counting();
+  lane.launch([](void*) { end_counting(); }, nullptr);
+  gate.open = true;
+  gate.open.notify_all();
+  lane.finish();
+}
+
+TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  RecordProperty("system_calls_counted", can_count_system_calls() ? "yes" : "no");
+  // Two commands of the library and two functions for each end and epoch.
+  const int commands_an_epoch = partner() == rank() ? 8 : 4;
+  for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::ready}) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{4096}, eager_max() + 1}) {
+      // A ready send needs a proof that its receive is started; a rank to itself has it in the order of its stream.
+      if (kind == Kind::ready && partner() != rank()) continue;
+      const int epochs = bytes == 8 || long_run() ? 10000 : 1000;
+      const int commands = commands_an_epoch * epochs;
+      const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
+      const OneWay::Options options{.bytes = bytes, .kind = kind, .memory = Memory::allocated};
+      SCOPED_TRACE(text(options));
+      OneWay pair(options);
+      ASSERT_TRUE(pair.on_peer_transport());
+      Lane lane;
+      grow(lane, commands + 2000);
+      Activity caller, worker;
+      run_counted(pair, lane, epochs, caller, worker);
+      pair.expect_good(static_cast<std::uint64_t>(epochs));
+      EXPECT_EQ(caller.allocations, 0u) << caller.text();
+      EXPECT_LE(caller.locks, chunk_locks) << caller.text();
+      EXPECT_EQ(caller.system_calls_beyond_waiting(), 0u) << caller.text();
+      EXPECT_EQ(worker.allocations, 0u) << worker.text();
+      EXPECT_LE(worker.locks, chunk_locks) << worker.text();
+      EXPECT_EQ(worker.system_calls_beyond_waiting(), 0u) << worker.text();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::test

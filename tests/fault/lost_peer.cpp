@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// G9: a peer that has been killed, stopped or has freed its half is an error of the queue, never a hang.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "fault/fault.hpp"
+
+namespace penstock::fault {
+namespace {
+
+void raise_flag(void* flag) {
+  static_cast<std::atomic<bool>*>(flag)->store(true);
+}
+
+// Start and wait to a peer that is dead: each may succeed, or say so if the queue knows by then.
+void try_both(Lane& lane, MPI_Request& request) {
+  int code = PST_Enqueue_start(lane.queue, &request);
+  if (code == MPI_SUCCESS) code = PST_Enqueue_wait(lane.queue, &request);
+  if (code != MPI_SUCCESS) require_kind(code, PST_ERROR_PEER_DEAD, "an enqueue call to a dead peer");
+}
+
+// The queue has failed: it says so, its stream goes on, and it stays so.
+void expect_broken(Lane& lane, PST_Error kind, MPI_Request& request, std::atomic<bool>& passed) {
+  require_kind(PST_Queue_wait(lane.queue), kind, "PST_Queue_wait");
+  require(passed, "the stream has been released");
+  require_kind(PST_Queue_wait(lane.queue), kind, "a second PST_Queue_wait");
+  require_kind(PST_Enqueue_start(lane.queue, &request), kind, "a later start");
+  int idle = 0;
+  require_kind(PST_Queue_test(lane.queue, &idle), kind, "PST_Queue_test");
+  require_kind(PST_Queue_free(&lane.queue), kind, "PST_Queue_free");
+  require(lane.queue == PST_QUEUE_NULL, "PST_Queue_free sets the handle");
+  require_success(PST_Stream_free(&lane.stream), "PST_Stream_free");
+}
+
+}  // namespace
+
+void dead_peer(const Job& job) {
+  // On one lane the survivor waits for a receive, on the other for a synchronous send.
+  Duplex small(job, 100), large(job, 300000, true);
+  small.match();
+  large.match();
+  Lane receiving, sending;
+  small.run_epochs(receiving, 3);
+  large.run_epochs(sending, 3);
+  meet();
+  if (job.rank == 1) die();
+  std::atomic<bool> passed[2] = {false, false};
+  try_both(receiving, small.receive);
+  require_success(PST_Stream_launch(receiving.stream, raise_flag, &passed[0]), "PST_Stream_launch");
+  try_both(sending, large.send);
+  require_success(PST_Stream_launch(sending.stream, raise_flag, &passed[1]), "PST_Stream_launch");
+  expect_broken(receiving, PST_ERROR_PEER_DEAD, small.receive, passed[0]);
+  expect_broken(sending, PST_ERROR_PEER_DEAD, large.send, passed[1]);
+  // Also on a new queue, for an end that has not been used since.
+  Lane other;
+  try_both(other, small.send);
+  PST_Queue_wait(other.queue);  // a small standard send may have completed
+  content_and_gone();
+}
+
+void dead_peer_in_match(const Job& job) {
+  // MPICH's launcher tells the survivors by SIGUSR1, which by default ends a process that has no queue yet.
+  signal(SIGUSR1, SIG_IGN);
+  meet();
+  if (job.rank == 1) die();
+  Duplex pair(job, 100);
+  require_kind(PST_Match(&pair.receive, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "PST_Match");
+  content_and_gone();
+}
+
+void stopped_peer(const Job& job) {
+  // Runs with PENSTOCK_TIMEOUT; the report on standard error is read by the driver.
+  Duplex pair(job, 12345);
+  pair.match();
+  Lane lane;
+  pair.run_epochs(lane, 2);
+  meet();
+  if (job.rank == 1) {
+    raise(SIGSTOP);
+    say("goes on");
+  } else {
+    std::atomic<bool> passed = false;
+    lane.start(pair.receive);
+    lane.wait(pair.receive);
+    require_success(PST_Stream_launch(lane.stream, raise_flag, &passed), "PST_Stream_launch");
+    expect_broken(lane, PST_ERROR_TIMEOUT, pair.receive, passed);
+    kill(job.pids[1], SIGCONT);
+  }
+  // Ends by MPI_Finalize, which the broken pair must not hold up.
+}
+
+void fatal_handler(const Job& job) {
+  // With MPI_ERRORS_ARE_FATAL a program that only synchronises its stream must not go on with garbage: the job is
+  // aborted.
+  Duplex pair(job, 12345);
+  pair.match();
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  Lane lane;  // a queue goes by the handler that it finds at its creation
+  meet();
+  if (job.rank == 1) {
+    for (;;) pause();  // ended by the abort
+  }
+  lane.start(pair.receive);
+  lane.wait(pair.receive);
+  PST_Stream_synchronize(lane.stream);
+  say("went on after the time-out");
+  for (;;) pause();
+}
+
+void freed_peer(const Job& job) {
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{300000}}) {
+    for (const bool receive : {true, false}) {
+      Duplex pair(job, bytes, true);
+      pair.match();
+      Lane lane;
+      pair.run_epochs(lane, 2);
+      meet();
+      if (job.rank == 1) {
+        require_success(MPI_Request_free(&pair.send), "MPI_Request_free");
+        require_success(MPI_Request_free(&pair.receive), "MPI_Request_free");
+      }
+      meet();
+      if (job.rank == 0) {
+        MPI_Request& request = receive ? pair.receive : pair.send;
+        const int code = PST_Enqueue_start(lane.queue, &request);
+        if (code == MPI_SUCCESS) {
+          lane.wait(request);
+          require_kind(PST_Queue_wait(lane.queue), PST_ERROR_PEER_FREED, "PST_Queue_wait");
+        } else {
+          require_kind(code, PST_ERROR_PEER_FREED, "start");
+        }
+        PST_Queue_free(&lane.queue);
+        require_success(MPI_Request_free(&pair.send), "MPI_Request_free");
+        require_success(MPI_Request_free(&pair.receive), "MPI_Request_free");
+      } else {
+        require_success(PST_Queue_free(&lane.queue), "PST_Queue_free");
+      }
+      require_success(PST_Stream_free(&lane.stream), "PST_Stream_free");
+      meet();
+    }
+  }
+}
+
+void match_time_out(const Job& job) {
+  // Runs with PENSTOCK_TIMEOUT. The request stays unmatched, and can be matched once the peer takes part.
+  Duplex pair(job, 1000);
+  if (job.rank == 0) {
+    require_kind(PST_Match(&pair.receive, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match of a receive");
+    int matched = 1;
+    require_success(PST_Is_matched(pair.receive, &matched), "PST_Is_matched");
+    require(matched == 0, "the receive stays unmatched");
+    require_kind(PST_Match(&pair.send, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match of a send");
+    require_success(PST_Is_matched(pair.send, &matched), "PST_Is_matched");
+    require(matched == 0, "the send stays unmatched");
+  }
+  meet();
+  pair.match();
+  Lane lane;
+  pair.run_epochs(lane, 3);
+  require_success(MPI_Request_free(&pair.send), "MPI_Request_free");
+  require_success(MPI_Request_free(&pair.receive), "MPI_Request_free");
+  require_success(PST_Queue_free(&lane.queue), "PST_Queue_free");
+  require_success(PST_Stream_free(&lane.stream), "PST_Stream_free");
+}
+
+}  // namespace penstock::fault

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of SIGUSR1, jobs that are killed from outside, little shared memory, idle processes.
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "fault/fault.hpp"
+
+namespace penstock::fault {
+
+void report(const Job& job) {
+  // Rank 0 waits for a message and asks itself for the report; the driver answers with a line once it has read it.
+  Duplex pair(job, 12345);
+  pair.match();
+  Lane lane;
+  pair.run_epochs(lane, 2);
+  meet();
+  if (job.rank == 0) {
+    lane.start(pair.receive);
+    lane.wait(pair.receive);
+    say("asks");
+    for (std::string line; line != "go";) {
+      // Again and again: the first one may come before the stream is inside the wait.
+      kill(getpid(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      fd_set ready;
+      FD_ZERO(&ready);
+      FD_SET(0, &ready);
+      timeval none{0, 0};
+      if (select(1, &ready, nullptr, nullptr, &none) > 0 && !std::getline(std::cin, line)) break;
+    }
+  }
+  meet();
+  if (job.rank == 1) {
+    fill(pair.out, 3);
+    lane.start(pair.send);
+    lane.wait(pair.send);
+  }
+  require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  if (job.rank == 0) require(holds(pair.in, 12345, 3), "the message after the report");
+}
+
+void own_signal_handler(const Job& job) {
+  static std::atomic<int> caught = 0;
+  signal(SIGUSR1, [](int) { ++caught; });
+  Duplex pair(job, 100);
+  pair.match();
+  Lane lane;
+  pair.run_epochs(lane, 2);
+  raise(SIGUSR1);
+  require(caught == 1, "the program's own handler stays");
+}
+
+void traffic(const Job& job) {
+  // Runs until it is killed.
+  std::byte* memory = nullptr;
+  require_success(PST_Alloc_mem(1 << 20, MPI_INFO_NULL, &memory), "PST_Alloc_mem");
+  Duplex small(job, 100), large(job, 300000);
+  small.match();
+  large.match();
+  Lane lane;
+  say("pid " + std::to_string(getpid()));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  for (int round = 0; std::chrono::steady_clock::now() < end; ++round) {
+    small.run_epochs(lane, 20);
+    large.run_epochs(lane, 5);
+    if (round == 5) say("runs");
+  }
+}
+
+void small_memory(const Job& job) {
+  // More memory than there is shared memory: PST_Alloc_mem gives ordinary memory then, and every message stays right.
+  constexpr int count = 24;
+  constexpr int bytes = 1 << 20;
+  std::vector<std::byte*> memory(count, nullptr);
+  for (std::byte*& base : memory) require_success(PST_Alloc_mem(bytes, MPI_INFO_NULL, &base), "PST_Alloc_mem");
+  Lane lane;
+  std::vector<MPI_Request> requests(count);
+  for (int i = 0; i < count; ++i) {
+    const int length = i % 2 == 0 ? bytes : 5000;
+    const bool sends = (i % 4 < 2) == (job.rank == 0);
+    const auto index = static_cast<std::size_t>(i);
+    if (sends) {
+      const std::vector<std::byte> data = message(static_cast<std::size_t>(length), i);
+      std::copy(data.begin(), data.end(), memory[index]);
+      MPI_Send_init(memory[index], length, MPI_BYTE, job.peer, i, MPI_COMM_WORLD, &requests[index]);
+    } else {
+      MPI_Recv_init(memory[index], length, MPI_BYTE, job.peer, i, MPI_COMM_WORLD, &requests[index]);
+    }
+  }
+  const int code = PST_Matchall(count, requests.data(), MPI_STATUSES_IGNORE);
+  if (code != MPI_SUCCESS) {
+    // An error is an answer too, if it names the cause; a wrong message or a fault of the bus is not.
+    PST_Error kind = PST_ERROR_NONE;
+    PST_Error_kind(code, &kind);
+    char text[2048] = "";
+    PST_Last_error(text, sizeof text);
+    require(kind == PST_ERROR_RESOURCES || kind == PST_ERROR_TRANSPORT, std::string("match: ") + text);
+    say(std::string("refused: ") + text);
+    content_and_gone();
+  }
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    require_success(PST_Enqueue_startall(lane.queue, count, requests.data()), "startall");
+    require_success(PST_Enqueue_waitall(lane.queue, count, requests.data()), "waitall");
+  }
+  require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  int over_peer = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto length = static_cast<std::size_t>(i % 2 == 0 ? bytes : 5000);
+    const std::vector<std::byte> data = message(length, i);
+    require(std::equal(data.begin(), data.end(), memory[static_cast<std::size_t>(i)]), "message " + std::to_string(i));
+    char name[32] = "";
+    require_success(PST_Request_transport(requests[static_cast<std::size_t>(i)], name, sizeof name), "transport");
+    over_peer += std::string(name) == "peer";
+  }
+  say("over peer: " + std::to_string(over_peer) + " of " + std::to_string(count));
+  for (MPI_Request& request : requests) require_success(MPI_Request_free(&request), "MPI_Request_free");
+  for (std::byte* base : memory) require_success(PST_Free_mem(base), "PST_Free_mem");
+  require_success(PST_Queue_free(&lane.queue), "PST_Queue_free");
+  require_success(PST_Stream_free(&lane.stream), "PST_Stream_free");
+  meet();
+  content_and_gone();  // over sockets MPICH's MPI_Finalize does not always end
+}
+
+void idle(const Job& job) {
+  // This one measures time on purpose: an idle process with queues uses less than one per cent of a core.
+  std::vector<Lane> lanes(8);
+  Duplex pair(job, 1000);
+  pair.match();
+  for (Lane& lane : lanes) pair.run_epochs(lane, 3);
+  meet();
+  const auto used = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // waits may still be spinning down
+  const double before = used();
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const double share = (used() - before) / 2;
+  say("used " + std::to_string(share * 100) + " % of a core");
+  require(share < 0.01, "an idle process uses less than 1 % of a core");
+  meet();
+}
+
+}  // namespace penstock::fault

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one scenario of fault_program on two ranks, breaks what the scenario does not break itself, and judges the output.
+
+    run_fault.py --mpiexec PATH --vendor mpich|openmpi --program PATH [--transport NAME] CASE
+
+Exit code 0: as it should be; 1: not so; 77: this machine does not allow the case.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+HANG = 60  # seconds after which a job is taken for hung; no case is judged by the time it takes
+SKIPPED = 77
+
+
+class Wrong(Exception):
+    """What the job did is not what it should do."""
+
+
+class Skip(Exception):
+    """The machine does not allow this case."""
+
+
+class Job:
+    """A running MPI job. Its output is collected line by line, both streams together."""
+
+    def __init__(self, options, scenario, settings=None, survive=False, wrapper=()):
+        environment = dict(os.environ)
+        environment.setdefault("PENSTOCK_TRANSPORT", options.transport)
+        environment.update(settings or {})
+        command = list(wrapper) + [options.mpiexec]
+        if options.vendor == "mpich":
+            command += ["-disable-auto-cleanup"] if survive else []
+        elif options.vendor == "openmpi":
+            environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+            command += ["--enable-recovery"] if survive else []
+            command += ["--oversubscribe", "--bind-to", "none"]
+        command += ["-n", "2"]
+        if survive:
+            # MPICH's launcher ends the survivors when a child of its own dies by a signal; a grandchild may.
+            command += ["sh", "-c", '"$0" "$@"; exit 0']
+        command += [options.program, scenario]
+        self.lines = []
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+        self.changed = threading.Condition()
+        self.closed = False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self.changed:
+                self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+    def text(self):
+        with self.changed:
+            return "\n".join(self.lines)
+
+    def await_text(self, pattern, count=1):
+        """Returns the matches of `pattern` once there are `count` of them."""
+        end = time.monotonic() + HANG
+        while True:
+            found = re.findall(pattern, self.text(), re.MULTILINE)
+            if len(found) >= count:
+                return found
+            with self.changed:
+                if self.closed or not self.changed.wait(timeout=max(0, end - time.monotonic())):
+                    if len(re.findall(pattern, "\n".join(self.lines), re.MULTILINE)) < count:
+                        raise Wrong(f"no '{pattern}' in the output")
+
+    def answer(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def finish(self):
+        """Waits for the end; returns mpiexec's exit code."""
+        try:
+            return self.process.wait(timeout=HANG)
+        except subprocess.TimeoutExpired:
+            raise Wrong("the job hangs") from None
+
+    def end(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, number)
+                try:
+                    self.process.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    pass
+
+
+def expect(condition, text):
+    if not condition:
+        raise Wrong(text)
+
+
+def expect_content(job, *ranks):
+    job.finish()
+    text = job.text()
+    expect("FAILED" not in text, "a rank reports a failure")
+    for rank in ranks:
+        expect(f"rank {rank} content" in text, f"rank {rank} did not get to its end")
+
+
+def line_with(job, *parts):
+    """True if one line of the output holds all the parts."""
+    return any(all(re.search(part, line) for part in parts) for line in job.lines)
+
+
+def run_simple(options, jobs, scenario, ranks=(0, 1), settings=None, survive=False, wrapper=()):
+    job = Job(options, scenario, settings, survive, wrapper)
+    jobs.append(job)
+    expect_content(job, *ranks)
+    return job
+
+
+def dead_peer(options, jobs):
+    run_simple(options, jobs, "dead_peer", ranks=(0,), survive=True)
+
+
+def dead_peer_in_match(options, jobs):
+    run_simple(options, jobs, "dead_peer_in_match", ranks=(0,), survive=True)
+
+
+def stopped_peer(options, jobs):
+    job = run_simple(options, jobs, "stopped_peer", settings={"PENSTOCK_TIMEOUT": "1"})
+    expect(line_with(job, r"\b1\b", r"\b42\b", r"\b12345\b"), "no line names peer 1, tag 42 and 12345 bytes")
+
+
+def fatal_handler(options, jobs):
+    job = Job(options, "fatal_handler", {"PENSTOCK_TIMEOUT": "1"})
+    jobs.append(job)
+    expect(job.finish() != 0, "the job ends as if nothing had happened")
+    expect("went on" not in job.text(), "the program went on with garbage")
+    expect(line_with(job, r"\b42\b", r"\b12345\b"), "no line names tag 42 and 12345 bytes")
+
+
+def released_sender(options, jobs):
+    run_simple(options, jobs, "released_sender", settings={"PENSTOCK_TIMEOUT": "1"})
+
+
+def released_small_sender(options, jobs):
+    run_simple(options, jobs, "released_small_sender", settings={"PENSTOCK_TIMEOUT": "1"})
+
+
+def released_receiver(options, jobs):
+    run_simple(options, jobs, "released_receiver", settings={"PENSTOCK_TIMEOUT": "1"})
+
+
+def freed_peer(options, jobs):
+    run_simple(options, jobs, "freed_peer")
+
+
+def match_time_out(options, jobs):
+    run_simple(options, jobs, "match_time_out", settings={"PENSTOCK_TIMEOUT": "1"})
+
+
+def report(options, jobs):
+    job = Job(options, "report")
+    jobs.append(job)
+    job.await_text(r"rank 0 asks")
+    job.await_text(r"^(?=.*\b42\b)(?=.*\b12345\b).*$")
+    job.answer("go")
+    expect_content(job, 0, 1)
+
+
+def own_signal_handler(options, jobs):
+    run_simple(options, jobs, "own_signal_handler")
+
+
+def shared_memory_files():
+    # What the MPI libraries leave is theirs.
+    foreign = re.compile(r"^(ucx_|mpich_|vader_|sm_segment|osc|sem\.|open_mpi|psm|cma_|hwloc)")
+    return {name for name in os.listdir("/dev/shm") if not foreign.match(name)}
+
+
+def killed_job(options, jobs):
+    for moment in (r"rank \d+ pid \d+", r"rank \d+ runs"):
+        before = shared_memory_files()
+        job = Job(options, "traffic")
+        jobs.append(job)
+        pids = [int(pid) for pid in job.await_text(r"rank \d+ pid (\d+)", 2)]
+        job.await_text(moment, 2)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        job.finish()
+        left = shared_memory_files() - before
+        for _ in range(50):  # other jobs of this machine have files there for a moment
+            if not left:
+                break
+            time.sleep(0.1)
+            left &= shared_memory_files()
+        expect(not left, f"left in /dev/shm: {sorted(left)}")
+
+
+def small_memory(options, jobs):
+    for size in ("1m", "8m"):
+        mount = f'mount -t tmpfs -o size={size} tmpfs /dev/shm && exec "$@"'
+        wrapper = ["unshare", "-m", "sh", "-c", mount, "sh"]
+        if subprocess.run(wrapper + ["true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            raise Skip("no mount namespaces here")
+        # The MPI libraries need more than that for themselves, unless they are told to use sockets.
+        settings = {"UCX_TLS": "tcp,self", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1"}
+        job = run_simple(options, jobs, "small_memory", settings=settings, survive=True, wrapper=wrapper)
+        print("\n".join(line for line in job.lines if re.match(r"rank \d", line)))
+
+
+def idle(options, jobs):
+    run_simple(options, jobs, "idle")
+
+
+CASES = {case.__name__: case for case in (
+    dead_peer, dead_peer_in_match, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, idle)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mpiexec", required=True)
+    parser.add_argument("--vendor", default="other")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--transport", default="peer")
+    parser.add_argument("case", choices=sorted(CASES))
+    options = parser.parse_args()
+    jobs = []
+    try:
+        CASES[options.case](options, jobs)
+    except Wrong as wrong:
+        print(f"{options.case}: {wrong}")
+        print("\n".join(jobs[-1].lines[-60:]) if jobs else "")
+        return 1
+    except Skip as skip:
+        print(f"{options.case} skipped: {skip}")
+        return SKIPPED
+    finally:
+        for job in jobs:
+            job.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

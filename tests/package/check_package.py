@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs Penstock into a fresh prefix and builds and runs programs against it, as a user does.
+
+Usage: check_package.py BUILD_TREE WORK_FOLDER GENERATOR MPICC MPI_LIBRARY MPIEXEC VERSION LIBDIR
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def run(*command, **options):
+    words = [str(word) for word in command]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **options)
+    if done.returncode != 0:
+        sys.exit(f"failed: {' '.join(words)}\n{done.stdout}")
+    return done.stdout
+
+
+def penstock_first(program):
+    """Is libpenstock searched for symbols before the MPI library: the recorder sees the program's MPI calls only then."""
+    lines = run("readelf", "-d", program).splitlines()
+    libraries = [line.split("[")[1].split("]")[0] for line in lines if "(NEEDED)" in line]
+    for library in libraries:
+        if library.startswith("libpenstock"):
+            return True  # and perhaps alone: the linker drops MPI where the recorder has every function that is called
+        if library.startswith("libmpi"):
+            return False
+    sys.exit(f"{program} names neither library: {libraries}")
+
+
+def check(mpiexec, program, version, first):
+    output = run(mpiexec, "-n", "2", program)
+    print(f"{program.name}: {output.strip()}")
+    if output.count(f"penstock {version}") != 2:
+        sys.exit(f"{program} did not print 'penstock {version}' on each of 2 ranks")
+    if penstock_first(program) != first:
+        sys.exit(f"{program} does not name {'penstock before MPI' if first else 'MPI before penstock'}")
+
+
+def build_with_cmake(source, folder, prefix, generator, *options):
+    run("cmake", "-S", source, "-B", folder, "-G", generator, f"-DCMAKE_PREFIX_PATH={prefix}", *options)
+    run("cmake", "--build", folder)
+
+
+def build_with_pkg_config(mpicc, program, prefix, libdir, *before):
+    env = os.environ | {"PKG_CONFIG_PATH": str(prefix / libdir / "pkgconfig")}
+    flags = run("pkg-config", "--cflags", "--libs", "penstock", env=env).split()
+    run(mpicc, HERE / "c_consumer/consumer.c", *before, *flags, f"-Wl,-rpath,{prefix / libdir}", "-o", program)
+
+
+def main():
+    tree, work, generator, mpicc, mpi_library, mpiexec, version, libdir = sys.argv[1:]
+    work = Path(work)
+    shutil.rmtree(work, ignore_errors=True)
+    prefix = work / "prefix"
+    run("cmake", "--install", tree, "--prefix", prefix)
+
+    # With the package the order in which a project names the two does not matter: penstock depends on MPI, so that CMake
+    # puts it first.
+    build_with_cmake(HERE / "c_consumer", work / "c", prefix, generator, f"-DMPI_C_COMPILER={mpicc}")
+    check(mpiexec, work / "c/names_penstock_first", version, True)
+    check(mpiexec, work / "c/names_mpi_first", version, True)
+    build_with_cmake(HERE / "cxx_consumer", work / "cxx", prefix, generator)
+    check(mpiexec, work / "cxx/cxx_only", version, True)
+
+    # By hand the order is what the user writes; a program with MPI first must call PST_Init itself, and works.
+    build_with_pkg_config(mpicc, work / "penstock_first", prefix, libdir)
+    check(mpiexec, work / "penstock_first", version, True)
+    build_with_pkg_config(mpicc, work / "mpi_first", prefix, libdir, mpi_library)
+    check(mpiexec, work / "mpi_first", version, False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main function of every conformance test. A failure on any rank fails the job, and is printed with its rank.
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "support/environment.hpp"
+
+namespace penstock::test {
+namespace {
+
+// Prints failures with their rank; the ranks that may be waiting for the one that failed cannot end by themselves, so
+// it ends the job.
+class RankListener : public ::testing::EmptyTestEventListener {
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const std::string file = result.file_name() == nullptr ? "?" : result.file_name();
+    std::fprintf(stderr, "[rank %d] %s:%d: %s\n", rank(), file.c_str(), result.line_number(), result.message());
+  }
+
+  void OnTestEnd(const ::testing::TestInfo& info) override {
+    if (info.result()->Failed()) {
+      std::fprintf(stderr, "[rank %d] FAILED %s.%s, seed %llu\n", rank(), info.test_suite_name(), info.name(),
+                   static_cast<unsigned long long>(seed()));
+      std::fflush(nullptr);
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    meet();
+  }
+};
+
+bool proxy_wanted() {
+  const char* value = std::getenv("PENSTOCK_TRANSPORT");
+  return value != nullptr && std::string(value).find("proxy") != std::string::npos;
+}
+
+void initialize(int* argc, char*** argv) {
+  // A hang becomes a report of what waits.
+  setenv("PENSTOCK_TIMEOUT", "60", 0);
+  if (proxy_wanted()) {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  } else {
+    MPI_Init(argc, argv);
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+}
+
+void prepare_output() {
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+  if (rank() != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new RankListener);
+  if (rank() == 0)
+    std::printf("ranks %d, seed %llu\n", size(), static_cast<unsigned long long>(seed()));
+  else
+    seed();
+}
+
+}  // namespace
+}  // namespace penstock::test
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
+  penstock::test::initialize(&argc, &argv);
+  if (PST_Init() != MPI_SUCCESS) {
+    std::fprintf(stderr, "[rank %d] PST_Init: %s\n", penstock::test::rank(), penstock::test::last_error().c_str());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  penstock::test::prepare_output();
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return result;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/handle_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace penstock::core {
+namespace {
+
+TEST(HandleTable, FindsLiveHandlesOnly) {
+  HandleTable<int> table;
+  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_EQ(table.find(0xdeadbeef), nullptr);
+  const auto handle = table.insert(std::make_shared<int>(5));
+  ASSERT_NE(handle, 0u);
+  ASSERT_NE(table.find(handle), nullptr);
+  EXPECT_EQ(*table.find(handle), 5);
+  EXPECT_EQ(*table.remove(handle), 5);
+  EXPECT_EQ(table.find(handle), nullptr);
+  EXPECT_EQ(table.remove(handle), nullptr);
+}
+
+TEST(HandleTable, AFreedHandleIsNotTheNextOne) {
+  HandleTable<int> table;
+  std::set<std::uintptr_t> seen;
+  for (int use = 0; use < 1000; ++use) {
+    const auto handle = table.insert(std::make_shared<int>(use));
+    EXPECT_TRUE(seen.insert(handle).second);
+    table.remove(handle);
+  }
+  for (const auto handle : seen) EXPECT_EQ(table.find(handle), nullptr);
+}
+
+TEST(HandleTable, SaysWhenItIsFull) {
+  HandleTable<int> table;
+  const auto object = std::make_shared<int>(0);
+  for (int i = 0; i < 65536; ++i) ASSERT_NE(table.insert(object), 0u);
+  EXPECT_EQ(table.insert(object), 0u);
+}
+
+}  // namespace
+}  // namespace penstock::core

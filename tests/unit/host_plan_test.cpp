@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// What peer and proxy plans have in common: starts, waits, failures, release, close.
+#include "transport/host_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace penstock::transport {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using device::host::Stream;
+using std::chrono::microseconds;
+
+class TestSink final : public Sink {
+ public:
+  void fail(const Error& error) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+    failed_.store(true, std::memory_order_release);
+  }
+  void blocked_since(Plan& plan) noexcept override {
+    const std::lock_guard lock(mutex_);
+    blocked_ = &plan;
+    ++times_blocked_;
+  }
+  void unblocked(Plan&) noexcept override {
+    const std::lock_guard lock(mutex_);
+    blocked_ = nullptr;
+  }
+  template <class Act>
+  void when_blocked(Act act) {
+    for (;; std::this_thread::yield()) {
+      const std::lock_guard lock(mutex_);
+      if (!blocked_) continue;
+      act(*blocked_);
+      return;
+    }
+  }
+  std::optional<Error> error() {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+  int times_blocked() {
+    const std::lock_guard lock(mutex_);
+    return times_blocked_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> error_;
+  Plan* blocked_ = nullptr;
+  int times_blocked_ = 0;
+};
+
+class TestPlan final : public HostPlan {
+ public:
+  TestPlan() { set_label("receive from rank 3 (tag 7)"); }
+  bool peer_closed(Epoch) const noexcept override { return false; }
+  std::string describe() const override { return "epoch 1"; }
+  std::string path() const override { return "test"; }
+
+  std::atomic<std::uint64_t> arrived{0};  // waits that may end
+  std::atomic<bool> hopeless_now{false};
+  std::atomic<bool> arrives_with_hopeless{false};
+  std::optional<Error> start_error;
+  // The worker's own, read after synchronize().
+  std::uint64_t starts = 0;
+  std::uint64_t waits = 0;
+  int closed = 0;
+  int spoiled = 0;
+
+ protected:
+  std::optional<Error> run_start() noexcept override {
+    if (start_error) return start_error;
+    ++starts;
+    return std::nullopt;
+  }
+  bool run_wait() noexcept override {
+    if (arrived.load(std::memory_order_acquire) <= waits) return false;
+    ++waits;
+    return true;
+  }
+  std::optional<Error> hopeless() noexcept override {
+    if (!hopeless_now.load(std::memory_order_acquire)) return std::nullopt;
+    if (arrives_with_hopeless.load()) arrived.fetch_add(1);
+    return Error(ErrorKind::peer_dead, "the peer has ended");
+  }
+  void run_close() noexcept override { ++closed; }
+  void spoil() noexcept override { ++spoiled; }
+};
+
+class HostPlanTest : public ::testing::Test {
+ protected:
+  void start_and_wait() {
+    plan.start(stream, sink);
+    plan.wait(stream, sink);
+  }
+  Stream stream{microseconds{20}};
+  TestSink sink;
+  TestPlan plan;
+};
+
+TEST_F(HostPlanTest, RunsStartsAndWaitsInOrder) {
+  plan.arrived = 1000;
+  for (int epoch = 0; epoch < 1000; ++epoch) start_and_wait();
+  stream.synchronize({});
+  EXPECT_EQ(plan.starts, 1000u);
+  EXPECT_EQ(plan.waits, 1000u);
+  EXPECT_FALSE(sink.failed());
+  EXPECT_EQ(sink.times_blocked(), 0);
+  EXPECT_EQ(plan.spoiled, 0);
+}
+
+TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
+  start_and_wait();
+  sink.when_blocked([&](Plan& blocked) {
+    EXPECT_EQ(&blocked, &plan);
+    plan.arrived = 1;
+  });
+  stream.synchronize({});
+  EXPECT_EQ(plan.waits, 1u);
+  EXPECT_EQ(sink.times_blocked(), 1);
+  EXPECT_FALSE(sink.failed());
+}
+
+TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
+  start_and_wait();
+  start_and_wait();
+  sink.when_blocked([](Plan& blocked) { blocked.release(Error(ErrorKind::timeout, "too long")); });
+  stream.synchronize({});
+  ASSERT_TRUE(sink.error().has_value());
+  EXPECT_EQ(sink.error()->kind(), ErrorKind::timeout);
+  EXPECT_EQ(sink.error()->text(), "receive from rank 3 (tag 7): too long");
+  EXPECT_EQ(plan.starts, 1u);  // the second one was suppressed
+  EXPECT_EQ(plan.spoiled, 1);
+}
+
+TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
+  start_and_wait();
+  sink.when_blocked([&](Plan& blocked) {
+    // The wait cannot tell the sink that it has ended before this returns.
+    plan.arrived = 1;
+    std::this_thread::yield();
+    blocked.release(Error(ErrorKind::timeout, "too long"));
+  });
+  stream.synchronize({});
+  const bool too_late = plan.waits == 1;
+  EXPECT_EQ(sink.failed(), !too_late);
+  if (!too_late) return;
+  plan.arrived = 1;
+  start_and_wait();
+  sink.when_blocked([&](Plan&) { plan.arrived = 2; });
+  stream.synchronize({});
+  EXPECT_FALSE(sink.failed());
+  EXPECT_EQ(plan.waits, 2u);
+}
+
+TEST_F(HostPlanTest, AHopelessWaitFails) {
+  plan.hopeless_now = true;
+  start_and_wait();
+  stream.synchronize({});
+  ASSERT_TRUE(sink.error().has_value());
+  EXPECT_EQ(sink.error()->kind(), ErrorKind::peer_dead);
+  EXPECT_EQ(plan.spoiled, 1);
+}
+
+TEST_F(HostPlanTest, AMessageThatCameJustBeforeItsSenderWentCounts) {
+  plan.hopeless_now = true;
+  plan.arrives_with_hopeless = true;
+  start_and_wait();
+  stream.synchronize({});
+  EXPECT_EQ(plan.waits, 1u);
+  EXPECT_FALSE(sink.failed());
+  EXPECT_EQ(plan.spoiled, 0);
+}
+
+TEST_F(HostPlanTest, AfterAFailedStartTheWaitEndsAtOnce) {
+  plan.start_error = Error(ErrorKind::buffer, "no buffer is free");
+  start_and_wait();
+  stream.synchronize({});
+  ASSERT_TRUE(sink.error().has_value());
+  EXPECT_EQ(sink.error()->kind(), ErrorKind::buffer);
+  EXPECT_EQ(plan.spoiled, 1);
+}
+
+TEST_F(HostPlanTest, OnAFailedQueueStartsDoNothingAndThePeerIsTold) {
+  sink.fail(Error(ErrorKind::timeout, "another request"));
+  start_and_wait();
+  stream.synchronize({});
+  EXPECT_EQ(plan.starts, 0u);
+  EXPECT_EQ(plan.spoiled, 1);
+  EXPECT_EQ(sink.error()->text(), "another request");
+}
+
+TEST_F(HostPlanTest, OnAFailedQueueAWaitTakesWhatIsThereAndElseEnds) {
+  TestPlan other;
+  plan.start(stream, sink);
+  other.start(stream, sink);
+  stream.synchronize({});
+  sink.fail(Error(ErrorKind::timeout, "a third request"));
+  plan.arrived = 1;
+  plan.wait(stream, sink);
+  other.wait(stream, sink);
+  stream.synchronize({});
+  EXPECT_EQ(plan.waits, 1u);
+  EXPECT_EQ(plan.spoiled, 0);
+  EXPECT_EQ(other.waits, 0u);
+  EXPECT_EQ(other.spoiled, 1);
+}
+
+TEST_F(HostPlanTest, ASpoiledPairFailsTheNextQueueToo) {
+  sink.fail(Error(ErrorKind::timeout, "another request"));
+  start_and_wait();
+  TestSink next;
+  plan.start(stream, next);
+  plan.wait(stream, next);
+  stream.synchronize({});
+  EXPECT_TRUE(next.failed());
+  EXPECT_EQ(plan.starts, 0u);
+  EXPECT_EQ(plan.spoiled, 1);
+}
+
+TEST_F(HostPlanTest, CloseTellsThePeerAndThenItsCaller) {
+  plan.arrived = 1;
+  start_and_wait();
+  bool ended = false;
+  plan.close(
+      stream, [](void* argument) { *static_cast<bool*>(argument) = true; }, &ended);
+  stream.synchronize({});
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(plan.closed, 1);
+  EXPECT_EQ(plan.waits, 1u);
+}
+
+class ForeignStream final : public device::Stream {
+ public:
+  ForeignStream() : device::Stream(device::StreamKind::cuda) {}
+  void record(device::Marker&, std::uint64_t) override {}
+  void await(device::Marker&, std::uint64_t) override {}
+  void synchronize(const std::function<void()>&) override {}
+  bool idle() const override { return true; }
+  bool on_worker() const noexcept override { return false; }
+};
+
+TEST_F(HostPlanTest, RefusesOtherStreams) {
+  ForeignStream foreign;
+  for (const auto enqueue : {&HostPlan::start, &HostPlan::wait}) {
+    try {
+      (plan.*enqueue)(foreign, sink);
+      FAIL() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::transport

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace penstock::base {
+namespace {
+
+class LogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = std::filesystem::temp_directory_path() / "penstock-log-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    log::configure(LogLevel::warn, "");
+    std::filesystem::remove_all(folder_);
+  }
+  static std::string text(const std::filesystem::path& file) {
+    std::ostringstream all;
+    all << std::ifstream(file).rdbuf();
+    return all.str();
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(LogTest, TheFileIsNamedByHostAndProcess) {
+  log::configure(LogLevel::info, folder_ / "log.%h.%p.%%x");
+  log::info("a line");
+  std::array<char, 256> host{};
+  ASSERT_EQ(gethostname(host.data(), host.size() - 1), 0);
+  const auto file = folder_ / ("log." + std::string(host.data()) + "." + std::to_string(getpid()) + ".%%x");
+  EXPECT_NE(text(file).find("a line\n"), std::string::npos);
+}
+
+TEST_F(LogTest, OnlyWhatTheLevelAllowsIsWritten) {
+  const auto file = folder_ / "log";
+  log::configure(LogLevel::warn, file);
+  EXPECT_TRUE(log::enabled(LogLevel::error));
+  EXPECT_FALSE(log::enabled(LogLevel::info));
+  log::error("one");
+  log::warn("two");
+  log::info("three");
+  log::debug("four");
+  log::configure(LogLevel::off, file);
+  log::error("five");
+  log::report("six");
+  const std::string written = text(file);
+  for (const char* word : {"one", "two", "six"}) EXPECT_NE(written.find(word), std::string::npos) << word;
+  for (const char* word : {"three", "four", "five"}) EXPECT_EQ(written.find(word), std::string::npos) << word;
+}
+
+TEST_F(LogTest, LinesSayTheRankAndKeepBraces) {
+  const auto file = folder_ / "log";
+  log::configure(LogLevel::warn, file);
+  log::set_rank(17);
+  log::warn("{} {0} %v %n");
+  const std::string written = text(file);
+  EXPECT_NE(written.find("penstock 17]"), std::string::npos) << written;
+  EXPECT_NE(written.find("{} {0} %v %n\n"), std::string::npos) << written;
+}
+
+TEST_F(LogTest, AFileThatCannotBeOpenedIsRefused) {
+  std::ofstream(folder_ / "plain") << "no folder";
+  try {
+    log::configure(LogLevel::warn, folder_ / "plain" / "log");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::setting);
+    EXPECT_NE(error.text().find("PENSTOCK_LOG_FILE"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::base

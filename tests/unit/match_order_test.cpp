@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI's order of matching, against a plain list that is searched from the front.
+#include "core/match_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <list>
+#include <random>
+
+namespace penstock::core {
+namespace {
+
+constexpr group::CommunicatorId world{1, 1};
+constexpr group::CommunicatorId other{2, 2};
+
+TEST(PostedReceives, GivesTheEarliestThatAccepts) {
+  PostedReceives<int> posted;
+  posted.post(posted.next_number(), {world, any_rank, 7}, 1);
+  posted.post(posted.next_number(), {world, 3, 7}, 2);
+  posted.post(posted.next_number(), {other, any_rank, any_tag}, 3);
+  EXPECT_EQ(posted.take({world, 3, 7})->second, 1);
+  EXPECT_EQ(posted.take({world, 3, 7})->second, 2);
+  EXPECT_FALSE(posted.take({world, 3, 7}));
+  EXPECT_EQ(posted.take({other, 0, 0})->second, 3);
+}
+
+TEST(PostedReceives, PutBackKeepsItsPlace) {
+  PostedReceives<int> posted;
+  posted.post(posted.next_number(), {world, 0, 0}, 1);
+  posted.post(posted.next_number(), {world, 0, 0}, 2);
+  const auto first = posted.take({world, 0, 0});
+  posted.post(first->first, {world, 0, 0}, first->second);
+  EXPECT_EQ(posted.take({world, 0, 0})->second, 1);
+  EXPECT_EQ(posted.take({world, 0, 0})->second, 2);
+}
+
+TEST(PostedReceives, WithdrawTakesOutOne) {
+  PostedReceives<int> posted;
+  posted.post(posted.next_number(), {world, 0, 0}, 1);
+  posted.post(posted.next_number(), {world, 0, 0}, 2);
+  EXPECT_TRUE(posted.withdraw({world, 0, 0}, 1));
+  EXPECT_FALSE(posted.withdraw({world, 0, 0}, 1));
+  EXPECT_EQ(posted.take({world, 0, 0})->second, 2);
+}
+
+TEST(UnexpectedMessages, TakeIfFindsOne) {
+  UnexpectedMessages<int> messages;
+  messages.add({world, 1, 1}, 10);
+  messages.add({world, 1, 1}, 11);
+  EXPECT_EQ(messages.take_if([](int item) { return item == 11; }), 11);
+  EXPECT_FALSE(messages.take_if([](int item) { return item == 11; }));
+  EXPECT_EQ(messages.take({world, any_rank, any_tag}), 10);
+}
+
+unsigned seed() {
+  const char* text = std::getenv("PENSTOCK_TEST_SEED");
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : std::random_device{}();
+}
+
+struct Reference {
+  std::list<std::pair<Envelope, int>> posted;
+  std::list<std::pair<Envelope, int>> messages;
+
+  template <class Accepts>
+  static std::optional<int> take(std::list<std::pair<Envelope, int>>& list, Accepts&& accepts) {
+    for (auto each = list.begin(); each != list.end(); ++each)
+      if (accepts(each->first)) {
+        const int item = each->second;
+        list.erase(each);
+        return item;
+      }
+    return std::nullopt;
+  }
+};
+
+TEST(MatchOrder, AgreesWithASearchFromTheFront) {
+  const unsigned start = seed();
+  RecordProperty("seed", std::to_string(start));
+  SCOPED_TRACE("PENSTOCK_TEST_SEED=" + std::to_string(start));
+  std::mt19937 random(start);
+  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+  PostedReceives<int> posted;
+  UnexpectedMessages<int> messages;
+  Reference reference;
+  for (int item = 0; item < 20000; ++item) {
+    Envelope envelope{below(2) ? world : other, below(3), below(3)};
+    if (below(2)) {  // a message
+      const auto expected =
+          Reference::take(reference.posted, [&](const Envelope& key) { return key.accepts(envelope); });
+      const auto found = posted.take(envelope);
+      ASSERT_EQ(found.has_value(), expected.has_value());
+      if (expected) {
+        ASSERT_EQ(found->second, *expected);
+      } else {
+        messages.add(envelope, item);
+        reference.messages.emplace_back(envelope, item);
+      }
+    } else {  // a receive
+      if (below(4) == 0) envelope.source = any_rank;
+      if (below(4) == 0) envelope.tag = any_tag;
+      const auto expected =
+          Reference::take(reference.messages, [&](const Envelope& message) { return envelope.accepts(message); });
+      ASSERT_EQ(messages.take(envelope), expected);
+      if (!expected) {
+        posted.post(posted.next_number(), envelope, item);
+        reference.posted.emplace_back(envelope, item);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::core

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared memory of one process: growth, mapping by others, what is left behind, what happens when there is no more.
+#include "transport/peer/arena.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "base/error.hpp"
+#include "transport/peer/arena_file.hpp"
+#include "transport/peer/mapping.hpp"
+#include "transport/peer/memory.hpp"
+
+namespace penstock::transport::peer {
+namespace {
+
+std::string file_of(const ArenaIdentity& identity) {
+  return std::string("/dev/shm") + identity.name;
+}
+
+TEST(PeerArena, AnotherMappingSeesTheSameBytes) {
+  const auto arena = Arena::create();
+  std::string why;
+  const auto mapping = Mapping::open(arena->identity(), why);
+  ASSERT_TRUE(mapping) << why;
+  arena->unlink();
+  EXPECT_FALSE(std::filesystem::exists(file_of(arena->identity())));
+  for (const std::size_t bytes : {64u, 5000u, 300000u, 3u << 20, 100u}) {
+    std::byte* ours = arena->allocate(bytes, 64);
+    const auto place = arena->find(ours, bytes);
+    ASSERT_TRUE(place);
+    std::byte* theirs = mapping->at(*place);
+    ASSERT_NE(ours, theirs);
+    std::memset(ours, 42, bytes);
+    EXPECT_EQ(std::memcmp(ours, theirs, bytes), 0);
+    std::memset(theirs, 43, bytes);
+    EXPECT_EQ(std::memcmp(ours, theirs, bytes), 0);
+  }
+}
+
+TEST(PeerArena, SaysWhatIsNotItsOwn) {
+  const auto arena = Arena::create();
+  arena->unlink();
+  int elsewhere = 0;
+  EXPECT_FALSE(arena->find(&elsewhere, sizeof(elsewhere)));
+  std::byte* inside = arena->allocate(64, 64);
+  EXPECT_TRUE(arena->find(inside, 64));
+  EXPECT_FALSE(arena->find(inside, std::size_t{1} << 40));
+}
+
+TEST(PeerArena, ReusesWhatIsFreed) {
+  const auto arena = Arena::create();
+  arena->unlink();
+  const std::size_t small = arena->file_bytes();
+  for (int i = 0; i < 10000; ++i) arena->free(arena->allocate(1000, 64));
+  EXPECT_EQ(arena->file_bytes(), small);
+  std::byte* large = arena->allocate(8 << 20, 4096);
+  const std::size_t grown = arena->file_bytes();
+  for (int i = 0; i < 10; ++i) {
+    std::memset(large, 1, 8 << 20);
+    arena->free(large);
+    large = arena->allocate(8 << 20, 4096);
+  }
+  EXPECT_EQ(arena->file_bytes(), grown);
+}
+
+TEST(PeerArena, ShortageIsAnErrorAndChangesNothing) {
+  const auto arena = Arena::create();
+  arena->unlink();
+  const std::size_t before = arena->file_bytes();
+  for (const std::size_t bytes : {std::size_t{1} << 50, ~std::size_t{0}, ~std::size_t{0} - 100}) {
+    try {
+      arena->allocate(bytes, 64);
+      FAIL() << bytes << " bytes were given";
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.kind(), base::ErrorKind::resources);
+      EXPECT_NE(error.text().find("shared memory"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(arena->file_bytes(), before);
+  std::memset(arena->allocate(4096, 64), 1, 4096);
+}
+
+TEST(PeerArena, WrongFileIsRefused) {
+  const auto arena = Arena::create();
+  ArenaIdentity other = arena->identity();
+  other.nonce[1] ^= 1;
+  std::string why;
+  EXPECT_FALSE(Mapping::open(other, why));
+  EXPECT_NE(why, "");
+  arena->unlink();
+  EXPECT_FALSE(Mapping::open(arena->identity(), why));
+  EXPECT_NE(why.find("another host"), std::string::npos) << why;
+}
+
+TEST(PeerArena, FilesOfKilledProcessesAreRemovedAndOthersStay) {
+  int channel[2];
+  ASSERT_EQ(pipe(channel), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto arena = Arena::create();
+    const ArenaIdentity identity = arena->identity();
+    if (write(channel[1], &identity, sizeof(identity)) != static_cast<ssize_t>(sizeof(identity))) _exit(1);
+    pause();
+    _exit(0);
+  }
+  ArenaIdentity theirs;
+  ASSERT_EQ(read(channel[0], &theirs, sizeof(theirs)), static_cast<ssize_t>(sizeof(theirs)));
+  const auto ours = Arena::create();
+  remove_leftover_files();
+  EXPECT_TRUE(std::filesystem::exists(file_of(theirs))) << "its owner lives";
+  EXPECT_TRUE(std::filesystem::exists(file_of(ours->identity())));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(channel[0]);
+  close(channel[1]);
+  EXPECT_TRUE(std::filesystem::exists(file_of(theirs)));
+  remove_leftover_files();
+  EXPECT_FALSE(std::filesystem::exists(file_of(theirs)));
+  EXPECT_TRUE(std::filesystem::exists(file_of(ours->identity())));
+  ours->unlink();
+}
+
+TEST(PeerMemory, AllocatesAlignsAndFrees) {
+  const auto arena = Arena::create();
+  arena->unlink();
+  Memory memory(arena.get());
+  for (const std::size_t bytes : {0u, 1u, 64u, 4095u, 4096u, 1u << 20}) {
+    void* address = memory.allocate(bytes);
+    ASSERT_NE(address, nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(address) % (bytes >= 4096 ? 4096 : 64), 0u);
+    EXPECT_TRUE(memory.contains(address, bytes));
+    EXPECT_FALSE(memory.contains(address, bytes + 100));
+    std::memset(address, 1, bytes);
+    EXPECT_TRUE(memory.free(address));
+    EXPECT_FALSE(memory.free(address));
+    EXPECT_FALSE(memory.contains(address, bytes));
+  }
+  int elsewhere = 0;
+  EXPECT_FALSE(memory.free(&elsewhere));
+  EXPECT_FALSE(memory.contains(&elsewhere, 1));
+}
+
+TEST(PeerMemory, PinnedMemoryOutlivesItsFree) {
+  const auto arena = Arena::create();
+  arena->unlink();
+  Memory memory(arena.get());
+  auto* address = static_cast<std::byte*>(memory.allocate(100000));
+  auto pin = memory.pin(address + 500);
+  ASSERT_TRUE(pin);
+  EXPECT_TRUE(memory.free(address));
+  void* other = memory.allocate(100000);
+  EXPECT_NE(other, address);
+  std::memset(address, 1, 100000);
+  pin.reset();
+  EXPECT_EQ(memory.allocate(100000), address);
+  EXPECT_TRUE(memory.free(other));
+}
+
+TEST(PeerMemory, OrdinaryMemoryWhereThereIsNoShared) {
+  Memory memory(nullptr);
+  void* address = memory.allocate(10000);
+  ASSERT_NE(address, nullptr);
+  EXPECT_FALSE(memory.contains(address, 1)) << "others cannot address it";
+  EXPECT_TRUE(memory.free(address));
+}
+
+}  // namespace
+}  // namespace penstock::transport::peer

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a pair, in order and out of order: freed by one side, given up, released, its peer dead; and the reuse of
+// its memory.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "unit/peer_two.hpp"
+
+namespace penstock::transport::peer {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+
+base::Settings settings_of(std::size_t eager_max) {
+  base::Settings settings;
+  settings.eager_max = eager_max;
+  return settings;
+}
+
+void once(Plan& plan, End& end) {
+  plan.start(*end.stream, end.sink);
+  plan.wait(*end.stream, end.sink);
+}
+
+constexpr std::size_t both_paths[] = {0, std::size_t{1} << 30};
+
+TEST(PeerEnds, L18LateFinDoesNotReachTheNextPair) {
+  const auto ends = introduce(settings_of(1 << 20));
+  End& a = (*ends)[0];
+  End& b = (*ends)[1];
+  for (std::uint64_t i = 1; i <= 500; ++i) {
+    std::uint64_t from = i, to = 0;
+    Matched pair = match(a, b, &from, 8, &to, 8);
+    once(*pair.send, a);
+    a.stream->synchronize({});
+    pair.send->close();
+    pair.send.reset();
+    // The next pair is matched while the receiver of this one has not waited yet: its FIN and CLOSED come later.
+    std::uint64_t next_from = ~i, next_to = 0;
+    Matched next = match(a, b, &next_from, 8, &next_to, 8);
+    once(*next.send, a);
+    once(*pair.receive, b);
+    b.stream->synchronize({});
+    EXPECT_EQ(to, i);
+    pair.receive->close();
+    once(*next.send, a);
+    once(*next.receive, b);
+    once(*next.receive, b);
+    a.stream->synchronize({});
+    b.stream->synchronize({});
+    ASSERT_EQ(next_to, ~i);
+    next.send->close();
+    next.receive->close();
+  }
+  EXPECT_FALSE(a.sink.error());
+  EXPECT_FALSE(b.sink.error());
+}
+
+TEST(PeerEnds, BlocksAreReusedOnceBothHaveClosedAndNotBefore) {
+  const auto ends = introduce(settings_of(1 << 20));
+  End& a = (*ends)[0];
+  End& b = (*ends)[1];
+  std::vector<std::byte> from(10000), to(10000);
+  std::vector<Matched> half_open;
+  const auto file_bytes = [&](End& end) { return end.transport->shared_memory()->file_bytes(); };
+  for (int i = 0; i < 20; ++i) match(a, b, from.data(), from.size(), to.data(), to.size()).send->close();
+  const std::size_t before = file_bytes(b);
+  for (int i = 0; i < 2000; ++i) {
+    Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size());
+    pair.send->close();
+    pair.receive->close();
+  }
+  EXPECT_EQ(file_bytes(b), before);
+  for (int i = 0; i < 2000; ++i) {
+    Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size());
+    pair.receive->close();
+    half_open.push_back(std::move(pair));  // the sender may still store into the receiver's block
+    half_open.back().receive.reset();
+  }
+  EXPECT_GT(file_bytes(b), before + 2000 * 20000);
+}
+
+TEST(PeerEnds, StartAfterThePeerFreedItsHalfIsAnError) {
+  for (const std::size_t eager_max : both_paths) {
+    const auto ends = introduce(settings_of(eager_max));
+    End& a = (*ends)[0];
+    End& b = (*ends)[1];
+    std::uint64_t from = 1, to = 0;
+    Matched pair = match(a, b, &from, 8, &to, 8);
+    pair.receive->start(*b.stream, b.sink);
+    once(*pair.send, a);
+    pair.receive->wait(*b.stream, b.sink);
+    a.stream->synchronize({});
+    b.stream->synchronize({});
+    EXPECT_FALSE(pair.send->peer_closed(2));
+    pair.receive->close();
+    EXPECT_FALSE(pair.send->peer_closed(1));
+    EXPECT_TRUE(pair.send->peer_closed(2));
+    once(*pair.send, a);
+    a.stream->synchronize({});
+    ASSERT_TRUE(a.sink.error());
+    EXPECT_EQ(a.sink.error()->kind(), ErrorKind::peer_freed);
+  }
+}
+
+TEST(PeerEnds, WaitEndsWhenThePeerFreesItsHalfMeanwhile) {
+  for (const std::size_t eager_max : both_paths) {
+    const auto ends = introduce(settings_of(eager_max));
+    End& a = (*ends)[0];
+    End& b = (*ends)[1];
+    std::uint64_t from = 1, to = 0;
+    Matched pair = match(a, b, &from, 8, &to, 8);
+    once(*pair.receive, b);
+    b.sink.when_blocked([&](Plan&) { pair.send->close(); });
+    b.stream->synchronize({});
+    ASSERT_TRUE(b.sink.error());
+    EXPECT_EQ(b.sink.error()->kind(), ErrorKind::peer_freed);
+  }
+}
+
+TEST(PeerEnds, WhatWasSentBeforeTheSenderFreedArrives) {
+  const auto ends = introduce(settings_of(1 << 20));
+  End& a = (*ends)[0];
+  End& b = (*ends)[1];
+  std::uint64_t from = 77, to = 0;
+  Matched pair = match(a, b, &from, 8, &to, 8);
+  once(*pair.send, a);
+  a.stream->synchronize({});
+  pair.send->close();
+  pair.send.reset();
+  EXPECT_FALSE(pair.receive->peer_closed(1));
+  once(*pair.receive, b);
+  b.stream->synchronize({});
+  EXPECT_EQ(to, 77u);
+  EXPECT_FALSE(b.sink.error());
+}
+
+TEST(PeerEnds, WaitEndsWhenThePeerDies) {
+  for (const std::size_t eager_max : both_paths) {
+    const auto ends = introduce(settings_of(eager_max));
+    End& b = (*ends)[1];
+    std::uint64_t from = 1, to = 0;
+    Matched pair = match((*ends)[0], b, &from, 8, &to, 8);
+    once(*pair.receive, b);
+    b.sink.when_blocked([&](Plan&) { b.world.kill(0); });
+    b.stream->synchronize({});
+    ASSERT_TRUE(b.sink.error());
+    EXPECT_EQ(b.sink.error()->kind(), ErrorKind::peer_dead);
+  }
+}
+
+TEST(PeerEnds, L21ReleasedWaitSpoilsThePairOnBothSides) {
+  for (const std::size_t eager_max : both_paths) {
+    for (const bool sender_released : {true, false}) {
+      const auto ends = introduce(settings_of(eager_max));
+      End& a = (*ends)[0];
+      End& b = (*ends)[1];
+      std::uint64_t from = 1, to = 99;
+      Matched pair = match(a, b, &from, 8, &to, 8, Mode::synchronous);
+      End& released = sender_released ? a : b;
+      once(sender_released ? *pair.send : *pair.receive, released);
+      released.sink.when_blocked([](Plan& plan) {
+        EXPECT_NE(plan.describe().find("epoch 1"), std::string::npos) << plan.describe();
+        plan.release(Error(ErrorKind::timeout, "too long"));
+      });
+      released.stream->synchronize({});
+      ASSERT_TRUE(released.sink.error());
+      EXPECT_EQ(released.sink.error()->kind(), ErrorKind::timeout);
+      End& other = sender_released ? b : a;
+      once(sender_released ? *pair.receive : *pair.send, other);
+      other.stream->synchronize({});
+      // A ring's data had left before the release; nothing else may be reported as a success.
+      const bool had_left = sender_released && eager_max != 0;
+      EXPECT_EQ(other.sink.error().has_value(), !had_left);
+      if (!had_left) {
+        EXPECT_EQ(to, 99u) << "data was moved after the release";
+      }
+      pair.send->close();
+      pair.receive->close();
+    }
+  }
+}
+
+TEST(PeerEnds, FreedMemoryStaysWhileRequestsUseIt) {
+  const auto ends = introduce(settings_of(0));
+  End& a = (*ends)[0];
+  End& b = (*ends)[1];
+  constexpr std::size_t bytes = 2 << 20;
+  void* from = a.transport->memory().allocate(bytes);
+  void* to = b.transport->memory().allocate(bytes);
+  std::memset(from, 3, bytes);
+  Matched pair = match(a, b, from, bytes, to, bytes);
+  EXPECT_TRUE(a.transport->memory().free(from));
+  EXPECT_TRUE(b.transport->memory().free(to));
+  once(*pair.send, a);
+  once(*pair.receive, b);
+  a.stream->synchronize({});
+  b.stream->synchronize({});
+  EXPECT_EQ(static_cast<std::byte*>(to)[bytes - 1], std::byte{3});
+  pair.send->close();
+  pair.receive->close();
+}
+
+TEST(PeerEnds, ShortSharedMemoryIsAnErrorAtMatch) {
+  const auto ends = introduce(settings_of(std::size_t{1} << 60));
+  std::uint64_t word = 0;
+  try {
+    match((*ends)[0], (*ends)[1], &word, std::size_t{1} << 50, &word, std::size_t{1} << 50);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::resources);
+  }
+  std::uint64_t from = 4, to = 0;
+  Matched pair = match((*ends)[0], (*ends)[1], &from, 8, &to, 8);
+  once(*pair.send, (*ends)[0]);
+  once(*pair.receive, (*ends)[1]);
+  (*ends)[1].stream->synchronize({});
+  EXPECT_EQ(to, 4u);
+  (*ends)[0].stream->synchronize({});
+}
+
+TEST(PeerSettings, MoreSlotsThanFlagsAreRefused) {
+  base::Settings settings;
+  settings.slots = PENSTOCK_FLAG_BITS >= 32 ? 0xffffffffu : 1u << PENSTOCK_FLAG_BITS;
+  FakeWorld world(0, 1);
+  if (PENSTOCK_FLAG_BITS >= 32)
+    EXPECT_NO_THROW(Peer(settings, world));
+  else
+    EXPECT_THROW(Peer(settings, world), Error);
+}
+
+}  // namespace
+}  // namespace penstock::transport::peer

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/ranges.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace penstock::transport::peer {
+namespace {
+
+TEST(PeerRanges, GivesWhatIsFreeAndNothingElse) {
+  Ranges ranges;
+  EXPECT_FALSE(ranges.take(64, 64));
+  ranges.add_chunk(4096, 4096);
+  EXPECT_EQ(ranges.take(64, 64), 4096u);
+  EXPECT_EQ(ranges.take(64, 64), 4160u);
+  EXPECT_FALSE(ranges.take(4096, 64));
+  ranges.give(4096, 64);
+  ranges.give(4160, 64);
+  EXPECT_EQ(ranges.take(4096, 64), 4096u);
+  EXPECT_EQ(ranges.free_bytes(), 0u);
+}
+
+TEST(PeerRanges, Aligns) {
+  Ranges ranges;
+  ranges.add_chunk(0, 16384);
+  EXPECT_EQ(ranges.take(64, 64), 0u);
+  EXPECT_EQ(ranges.take(4096, 4096), 4096u);
+  EXPECT_EQ(ranges.take(4032, 64), 64u);
+}
+
+TEST(PeerRanges, KeepsChunksApart) {
+  Ranges ranges;
+  ranges.add_chunk(0, 4096);
+  ranges.add_chunk(4096, 4096);
+  EXPECT_FALSE(ranges.take(8192, 64));
+  const auto first = ranges.take(4096, 64);
+  const auto second = ranges.take(4096, 64);
+  ranges.give(*first, 4096);
+  ranges.give(*second, 4096);
+  EXPECT_FALSE(ranges.take(4160, 64));
+}
+
+TEST(PeerRanges, RandomUseNeverOverlaps) {
+  std::mt19937_64 random(7);
+  Ranges ranges;
+  std::map<std::uint64_t, std::uint64_t> taken;
+  std::uint64_t end = 0;
+  for (int step = 0; step < 20000; ++step) {
+    if (random() % 2 == 0 && !taken.empty()) {
+      const auto victim = std::next(taken.begin(), static_cast<long>(random() % taken.size()));
+      ranges.give(victim->first, victim->second);
+      taken.erase(victim);
+      continue;
+    }
+    const std::uint64_t bytes = 64 * (1 + random() % 100);
+    const std::uint64_t alignment = random() % 4 == 0 ? 4096 : 64;
+    auto offset = ranges.take(bytes, alignment);
+    if (!offset) {
+      ranges.add_chunk(end, 65536);
+      end += 65536;
+      offset = ranges.take(bytes, alignment);
+    }
+    ASSERT_TRUE(offset);
+    ASSERT_EQ(*offset % alignment, 0u);
+    ASSERT_EQ(*offset / 65536, (*offset + bytes - 1) / 65536) << "across two chunks";
+    const auto after = taken.lower_bound(*offset);
+    ASSERT_TRUE(after == taken.end() || *offset + bytes <= after->first);
+    ASSERT_TRUE(after == taken.begin() || std::prev(after)->first + std::prev(after)->second <= *offset);
+    taken.emplace(*offset, bytes);
+  }
+  for (const auto& [offset, bytes] : taken) ranges.give(offset, bytes);
+  EXPECT_EQ(ranges.free_bytes(), end);
+}
+
+}  // namespace
+}  // namespace penstock::transport::peer

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ends of the peer transport in one process, each with a world of its own: they reach each other as two processes
+// would, by opening and mapping each other's shared memory. And a process alone, for messages to itself.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "device/host/stream.hpp"
+#include "group/world.hpp"
+#include "transport/peer/peer.hpp"
+
+namespace penstock::transport::peer {
+
+class FakeWorld final : public group::World {
+ public:
+  FakeWorld(int rank, int size) : rank_(rank), size_(size), dead_(static_cast<std::size_t>(size)) {}
+
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return size_; }
+  group::ThreadLevel thread_level() const noexcept override { return group::ThreadLevel::single; }
+  const std::string& host() const noexcept override { return name_; }
+  const std::string& mpi_version() const noexcept override { return name_; }
+  int processes_on_host() const noexcept override { return size_; }
+  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte>) override { return {}; }
+  void barrier() override {}
+  const std::atomic<bool>& dead(int rank) const noexcept override { return dead_[static_cast<std::size_t>(rank)]; }
+  void watch(int) noexcept override {}
+  void wake() noexcept override {}
+  void kill(int rank) { dead_[static_cast<std::size_t>(rank)].store(true); }
+
+ private:
+  int rank_;
+  int size_;
+  std::string name_ = "here";
+  std::vector<std::atomic<bool>> dead_;
+};
+
+class RecordingSink final : public Sink {
+ public:
+  void fail(const base::Error& error) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+    failed_.store(true, std::memory_order_release);
+  }
+  void blocked_since(Plan& plan) noexcept override {
+    const std::lock_guard lock(mutex_);
+    blocked_ = &plan;
+  }
+  void unblocked(Plan&) noexcept override {
+    const std::lock_guard lock(mutex_);
+    blocked_ = nullptr;
+  }
+  std::optional<base::Error> error() {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+  template <class Act>
+  void when_blocked(Act act) {
+    for (;; std::this_thread::yield()) {
+      const std::lock_guard lock(mutex_);
+      if (blocked_ == nullptr) continue;
+      act(*blocked_);
+      return;
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<base::Error> error_;
+  Plan* blocked_ = nullptr;
+};
+
+inline std::shared_ptr<device::host::Stream> make_stream() {
+  return std::make_shared<device::host::Stream>(std::chrono::microseconds(20));
+}
+
+// A rank of a job of `size` ranks in this process.
+struct End {
+  End(const base::Settings& settings, int rank, int size)
+      : settings_(settings), world(rank, size), transport(std::make_unique<Peer>(settings_, world)) {}
+
+  base::Settings settings_;
+  FakeWorld world;
+  std::unique_ptr<Peer> transport;
+  RecordingSink sink;
+  std::shared_ptr<device::host::Stream> stream = make_stream();
+};
+
+inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& settings) {
+  std::unique_ptr<std::array<End, 2>> ends(new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
+  std::vector<Blob> announcements;
+  for (End& end : *ends) announcements.push_back(end.transport->announce());
+  for (End& end : *ends) end.transport->meet(announcements);
+  for (End& end : *ends) end.transport->met();
+  return ends;
+}
+
+struct Matched {
+  std::unique_ptr<Plan> send;
+  std::unique_ptr<Plan> receive;
+};
+
+// The handshake between a sender and a receiver that both live here. Throws what the transport throws.
+inline Matched match(End& sender, End& receiver, void* from, std::size_t bytes, void* to, std::size_t room,
+                     Mode mode = Mode::standard) {
+  Message send;
+  send.direction = Direction::send;
+  send.mode = mode;
+  send.buffer = from;
+  send.bytes = bytes;
+  send.peer = receiver.world.rank();
+  Message receive = send;
+  receive.direction = Direction::receive;
+  receive.buffer = to;
+  receive.bytes = room;
+  receive.peer = sender.world.rank();
+  Message told = send;
+  told.buffer = nullptr;
+
+  const auto offer = sender.transport->offer(send);
+  const auto acceptance = receiver.transport->accept(receive, told, offer->blob());
+  Matched matched;
+  matched.send = offer->connect(acceptance->blob());
+  matched.receive = acceptance->confirm();
+  return matched;
+}
+
+inline std::byte pattern(std::uint64_t epoch, std::size_t at) {
+  return static_cast<std::byte>((epoch * 131 + at * 7 + (at >> 8)) & 0xff);
+}
+
+}  // namespace penstock::transport::peer

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of rung channels: each at most once, none lost, the earliest first, and what was written before is seen.
+#include "transport/proxy/rung_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace penstock::transport::proxy {
+namespace {
+
+struct Item : Rung<Item> {
+  std::atomic<std::uint64_t> wanted{0};
+  std::uint64_t payload = 0;  // plain: ordered by `wanted`
+  std::uint64_t seen = 0;
+};
+
+TEST(ProxyRungList, TakesNothingFromAnEmptyList) {
+  RungList<Item> list;
+  EXPECT_TRUE(list.empty());
+  EXPECT_FALSE(list.take([](Item&) { FAIL(); }));
+}
+
+TEST(ProxyRungList, TakesTheEarliestFirstAndEachOnce) {
+  RungList<Item> list;
+  std::array<Item, 3> items;
+  list.ring(items[1]);
+  list.ring(items[0]);
+  list.ring(items[1]);
+  list.ring(items[2]);
+  std::vector<Item*> taken;
+  EXPECT_TRUE(list.take([&](Item& item) { taken.push_back(&item); }));
+  EXPECT_EQ(taken, (std::vector<Item*>{&items[1], &items[0], &items[2]}));
+  EXPECT_TRUE(list.empty());
+}
+
+TEST(ProxyRungList, AnItemRungDuringItsVisitComesAgain) {
+  RungList<Item> list;
+  Item item;
+  list.ring(item);
+  EXPECT_TRUE(list.take([&](Item& same) { list.ring(same); }));
+  EXPECT_FALSE(list.empty());
+  int visits = 0;
+  EXPECT_TRUE(list.take([&](Item&) { ++visits; }));
+  EXPECT_EQ(visits, 1);
+}
+
+// Every ringer has a few items and rings the next number of one only when the last has been taken, as a stream does.
+TEST(ProxyRungList, LosesNothingBetweenManyRingersAndOneTaker) {
+  constexpr int ringers = 3;
+  constexpr int items_each = 4;
+  constexpr std::uint64_t rounds = 3000;
+  struct Answer {
+    std::atomic<std::uint64_t> taken{0};
+  };
+  RungList<Item> list;
+  std::vector<Item> items(ringers * items_each);
+  std::vector<Answer> answers(items.size());
+  std::vector<std::thread> threads;
+  for (int ringer = 0; ringer < ringers; ++ringer) {
+    threads.emplace_back([&, ringer] {
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        for (int i = 0; i < items_each; ++i) {
+          const auto index = static_cast<std::size_t>(ringer * items_each + i);
+          while (answers[index].taken.load(std::memory_order_acquire) < round - 1) std::this_thread::yield();
+          items[index].payload = round * 7;
+          items[index].wanted.store(round, std::memory_order_release);
+          list.ring(items[index]);
+        }
+      }
+    });
+  }
+  std::size_t finished = 0;
+  bool good = true;
+  while (finished < items.size()) {
+    const bool any = list.take([&](Item& item) {
+      const std::uint64_t wanted = item.wanted.load(std::memory_order_acquire);
+      if (wanted == item.seen) return;  // taken with an earlier ring
+      good = good && wanted == item.seen + 1 && item.payload == wanted * 7;
+      item.seen = wanted;
+      if (wanted == rounds) ++finished;
+      answers[static_cast<std::size_t>(&item - items.data())].taken.store(wanted, std::memory_order_release);
+    });
+    if (!any) std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(good);
+  list.take([](Item&) {});
+  EXPECT_TRUE(list.empty());
+}
+
+}  // namespace
+}  // namespace penstock::transport::proxy

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/operation.hpp"
+
+namespace penstock::core {
+namespace {
+
+Recording tagged(int tag) {
+  Recording recording;
+  recording.tag = tag;
+  return recording;
+}
+
+void forget(Handle handle) {
+  if (Operation* operation = Registry::get().remove(handle)) Operation::retire(operation);
+}
+
+TEST(Registry, FindsWhatWasRecordedAndNothingElse) {
+  Registry& registry = Registry::get();
+  EXPECT_EQ(registry.find(0), nullptr);
+  EXPECT_EQ(registry.find(4096), nullptr);
+  registry.record(4096, tagged(1));
+  ASSERT_NE(registry.find(4096), nullptr);
+  EXPECT_EQ(registry.find(4096)->recording().tag, 1);
+  forget(4096);
+  EXPECT_EQ(registry.find(4096), nullptr);
+  EXPECT_EQ(registry.remove(4096), nullptr);
+}
+
+TEST(Registry, AHandleReturnedAgainReplacesItsEntry) {
+  Registry& registry = Registry::get();
+  registry.record(8192, tagged(1));
+  registry.record(8192, tagged(2));
+  EXPECT_EQ(registry.find(8192)->recording().tag, 2);
+  forget(8192);
+  EXPECT_EQ(registry.find(8192), nullptr);
+}
+
+TEST(Registry, KeepsTensOfThousandsThroughGrowthAndReuse) {
+  Registry& registry = Registry::get();
+  constexpr int count = 30000;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 1; i <= count; ++i) registry.record(static_cast<Handle>(i) * 16 + round, tagged(i));
+    for (int i = 1; i <= count; ++i) {
+      const Operation* found = registry.find(static_cast<Handle>(i) * 16 + round);
+      ASSERT_NE(found, nullptr);
+      ASSERT_EQ(found->recording().tag, i);
+    }
+    for (int i = 1; i <= count; ++i) forget(static_cast<Handle>(i) * 16 + round);
+  }
+}
+
+TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
+  Registry& registry = Registry::get();
+  constexpr Handle mine = 1u << 20;
+  for (Handle i = 0; i < 64; ++i) registry.record(mine + i, tagged(static_cast<int>(i)));
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread reader([&] {
+    while (!stop.load(std::memory_order_relaxed))
+      for (Handle i = 0; i < 64; ++i) {
+        const Operation* found = registry.find(mine + i);
+        if (!found || found->recording().tag != static_cast<int>(i)) wrong.fetch_add(1);
+      }
+  });
+  for (Handle i = 1; i < 20000; ++i) {
+    registry.record((mine << 1) + i * 8, tagged(0));
+    if (i % 3 == 0) forget((mine << 1) + (i / 3) * 8);
+  }
+  stop.store(true);
+  reader.join();
+  EXPECT_EQ(wrong.load(), 0);
+  for (Operation* operation : registry.clear()) Operation::retire(operation);
+  EXPECT_EQ(registry.find(mine), nullptr);
+}
+
+}  // namespace
+}  // namespace penstock::core

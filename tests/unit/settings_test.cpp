@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Environment variables: what is valid, and that what is not is refused with the valid values.
+#include "base/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace penstock::base {
+namespace {
+
+class SettingsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+
+  static void set(const char* name, const char* value) { setenv(name, value, 1); }
+  static std::string refusal(const char* name, const char* value) {
+    clear();
+    set(name, value);
+    try {
+      Settings::from_environment();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::setting);
+      EXPECT_NE(error.text().find(name), std::string::npos) << error.text();
+      EXPECT_NE(error.text().find(value), std::string::npos) << error.text();
+      EXPECT_LT(error.text().size(), 256u);
+      return error.text();
+    }
+    ADD_FAILURE() << name << "='" << value << "' was accepted";
+    return "";
+  }
+
+ private:
+  static void clear() {
+    for (const auto& [name, value] : Settings{}.table()) unsetenv(name.c_str());
+  }
+};
+
+TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
+  const auto expect_defaults = [] {
+    const Settings settings = Settings::from_environment();
+    EXPECT_EQ(settings.table(), Settings{}.table());
+    EXPECT_TRUE(settings.transports.empty());
+    EXPECT_EQ(settings.eager_max, 4096u);
+    EXPECT_TRUE(settings.cross_memory);
+    EXPECT_EQ(settings.slots, 2u);
+    EXPECT_FALSE(settings.spin.has_value());
+    EXPECT_EQ(settings.timeout.count(), 0);
+    EXPECT_FALSE(settings.check);
+    EXPECT_FALSE(settings.thread_multiple);
+    EXPECT_EQ(settings.log_level, LogLevel::warn);
+    EXPECT_EQ(settings.log_file, "");
+  };
+  expect_defaults();
+  for (const auto& [name, value] : Settings{}.table()) set(name.c_str(), "");
+  expect_defaults();
+}
+
+TEST_F(SettingsTest, ValidValuesAreTaken) {
+  set("PENSTOCK_TRANSPORT", "proxy,peer,proxy");
+  set("PENSTOCK_EAGER_MAX", "0");
+  set("PENSTOCK_CMA", "0");
+  set("PENSTOCK_SLOTS", "3");
+  set("PENSTOCK_SPIN_US", "0");
+  set("PENSTOCK_TIMEOUT", "1.5");
+  set("PENSTOCK_CHECK", "1");
+  set("PENSTOCK_THREAD_MULTIPLE", "1");
+  set("PENSTOCK_LOG", "debug");
+  set("PENSTOCK_LOG_FILE", "log.%p");
+  const Settings settings = Settings::from_environment();
+  EXPECT_EQ(settings.transports, (std::vector<std::string>{"peer", "proxy"}));  // best first, each once
+  EXPECT_EQ(settings.eager_max, 0u);
+  EXPECT_FALSE(settings.cross_memory);
+  EXPECT_EQ(settings.slots, 3u);
+  EXPECT_EQ(settings.spin, std::chrono::microseconds{0});
+  EXPECT_EQ(settings.timeout, std::chrono::milliseconds{1500});
+  EXPECT_TRUE(settings.check);
+  EXPECT_TRUE(settings.thread_multiple);
+  EXPECT_EQ(settings.log_level, LogLevel::debug);
+  EXPECT_EQ(settings.log_file, "log.%p");
+}
+
+TEST_F(SettingsTest, ATinyTimeOutIsNotNever) {
+  set("PENSTOCK_TIMEOUT", "0.0001");
+  EXPECT_EQ(Settings::from_environment().timeout, std::chrono::milliseconds{1});
+}
+
+TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
+  for (const char* value : {"tcp", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
+    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("peer, ofi, proxy"), std::string::npos);
+  }
+  for (const char* value : {"-1", "16k", "1e3", " 1", "1073741825", "99999999999999999999"}) {
+    EXPECT_NE(refusal("PENSTOCK_EAGER_MAX", value).find("1073741824"), std::string::npos);
+  }
+  for (const char* name : {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_THREAD_MULTIPLE"}) {
+    for (const char* value : {"2", "yes", "01", "on"}) {
+      EXPECT_NE(refusal(name, value).find("0 or 1"), std::string::npos);
+    }
+  }
+  for (const char* value : {"0", "1", "-2", "two", "65536"}) {
+    EXPECT_NE(refusal("PENSTOCK_SLOTS", value).find("from 2"), std::string::npos);
+  }
+  for (const char* value : {"-1", "20us", "1000001"}) {
+    EXPECT_NE(refusal("PENSTOCK_SPIN_US", value).find("from 0"), std::string::npos);
+  }
+  for (const char* value : {"-1", "nan", "inf", "1s", "1,5", "1e99", "40000000"}) {
+    EXPECT_NE(refusal("PENSTOCK_TIMEOUT", value).find("seconds"), std::string::npos);
+  }
+  for (const char* value : {"verbose", "WARN", "3"}) {
+    EXPECT_NE(refusal("PENSTOCK_LOG", value).find("off, error, warn, info, debug"), std::string::npos);
+  }
+}
+
+TEST_F(SettingsTest, SlotsFitTheLineFlag) {
+  const std::uint64_t most = (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1;
+  if (most >= 65535) GTEST_SKIP() << "the flag is wide";
+  set("PENSTOCK_SLOTS", std::to_string(most).c_str());
+  EXPECT_EQ(Settings::from_environment().slots, most);
+  refusal("PENSTOCK_SLOTS", std::to_string(most + 1).c_str());
+}
+
+}  // namespace
+}  // namespace penstock::base
