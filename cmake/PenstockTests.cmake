@@ -19,7 +19,7 @@ function(penstock_unit_test name)
   target_link_libraries(${name} PRIVATE penstock_internal GTest::gtest_main)
   penstock_sanitized_program(${name})
   penstock_sanitizer_environment(environment)
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "unit;${arg_LABELS}" ENVIRONMENT "${environment}")
 endfunction()
 

@@ -12,10 +12,12 @@ import re
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULT = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (\S+) \.*\s*(.*?)\s+[\d.]+ sec\s*$")
+RESULT = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (\S+) .*\bsec\s*$")
+BAD = re.compile(r"\*\*\*(?!Skipped|Not Run \(Disabled\))")
 NOISE = re.compile(r"^(\s*Start\s+\d+: |Test project |Internal ctest |\s*$)")
 SUMMARY = re.compile(r"^\d+% tests passed")
 
@@ -28,34 +30,42 @@ class Suite:
         self.name = " ".join([self.tree] + [word for word in rest])
         self.passed, self.skipped, self.failed = 0, 0, []
 
-    def note(self, name, outcome):
-        if outcome.startswith("Passed"):
-            self.passed += 1
-        elif "Skipped" in outcome or "Not Run (Disabled)" in outcome:
-            self.skipped += 1
-        else:
-            self.failed.append(name)
+    def count(self, report):
+        """Reads the verdicts from ctest's own report; what it prints is only shown."""
+        for case in xml.parse(report).getroot().iter("testcase"):
+            if case.get("status") == "run":
+                self.passed += 1
+            elif case.get("status") == "fail":
+                self.failed.append(case.get("name"))
+            elif case.get("status") == "disabled" or case.find("skipped").get("message").startswith("SKIP_"):
+                self.skipped += 1
+            else:
+                self.failed.append(f"{case.get('name')} ({case.get('status')})")
 
     def run(self, terminal):
         start = time.monotonic()
-        command = ["ctest", "--output-on-failure", "--no-tests=error", *" ".join(self.options).split()]
-        process = subprocess.Popen(command, cwd=ROOT / "build" / self.tree, env=os.environ | self.variables,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, errors="replace")
+        tree = ROOT / "build" / self.tree
+        report = tree / "test-report.xml"
+        report.unlink(missing_ok=True)
+        command = ["ctest", "--output-on-failure", "--no-tests=error", "--output-junit", report,
+                   *" ".join(self.options).split()]
+        process = subprocess.Popen(command, cwd=tree, env=os.environ | self.variables, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         in_summary = False
         for line in process.stdout:
             result = RESULT.match(line)
             in_summary = in_summary or bool(SUMMARY.match(line))
             if result:
-                number, total, name, outcome = result.groups()
-                self.note(name, outcome)
+                number, total, name = result.groups()
                 if terminal:
                     print(f"\r\033[K{self.name}: {number}/{total} {name}"[:100], end="", flush=True)
-                if self.failed and self.failed[-1] == name:
+                if BAD.search(line):
                     print(("\r\033[K" if terminal else "") + line.rstrip(), flush=True)
             elif not in_summary and not NOISE.match(line):
                 print(line, end="", flush=True)
         code = process.wait()
+        if report.exists():
+            self.count(report)
         if code != 0 and not self.failed:
             self.failed.append(f"ctest itself (exit {code})")
         seconds = time.monotonic() - start

@@ -38,8 +38,9 @@ def penstock_first(program):
 def check(mpiexec, program, version, first):
     output = run(mpiexec, "-n", "2", program)
     print(f"{program.name}: {output.strip()}")
-    if output.count(f"penstock {version}") != 2:
-        sys.exit(f"{program} did not print 'penstock {version}' on each of 2 ranks")
+    # The launcher may mix the two ranks' output within a line, but not within one word that was written at once.
+    if output.split().count(f"penstock-{version}") != 2:
+        sys.exit(f"{program} did not print 'penstock-{version}' on each of 2 ranks")
     if penstock_first(program) != first:
         sys.exit(f"{program} does not name {'penstock before MPI' if first else 'MPI before penstock'}")
 
