@@ -43,7 +43,7 @@ bench: setup ## latency and bandwidth beside plain MPI, on both MPIs
 	  mpiexec.$$mpi -n 2 build/release-$$mpi/bin/penstock bench $$what </dev/null || exit 1; done; done
 
 format: setup-tools ## clang-format over all sources
-	@git ls-files '*.c' '*.cpp' '*.h' '*.hpp' | xargs clang-format -i
+	@git ls-files '*.c' '*.cpp' '*.cu' '*.cuh' '*.h' '*.hpp' | xargs clang-format -i
 
 tidy: setup setup-tools ## clang-tidy over src
 	@tools/build release-mpich

@@ -36,9 +36,12 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 # Everything of ours is compiled with penstock_flags; nothing of it reaches those who use the installed library.
 add_library(penstock_flags INTERFACE)
 # -Wno-restrict: GCC 12 sees overlapping copies in "text" + std::string (its bug 105651).
-target_compile_options(penstock_flags INTERFACE -Wall -Wextra -Wshadow -Wno-restrict -Wpointer-arith
+target_compile_options(penstock_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wshadow -Wno-restrict -Wpointer-arith>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi>
-  $<$<BOOL:${PENSTOCK_WERROR}>:-Werror>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  $<$<AND:$<BOOL:${PENSTOCK_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>
+  $<$<AND:$<BOOL:${PENSTOCK_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Werror=all-warnings>)
 
 if(PENSTOCK_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
@@ -48,7 +51,8 @@ elseif(NOT PENSTOCK_SANITIZE STREQUAL "")
   message(FATAL_ERROR "PENSTOCK_SANITIZE is '${PENSTOCK_SANITIZE}': give nothing, address or thread")
 endif()
 if(PENSTOCK_SANITIZE)
-  target_compile_options(penstock_flags INTERFACE ${sanitizers} -O1 -g -fno-omit-frame-pointer)
+  target_compile_options(penstock_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:${sanitizers} -O1 -g -fno-omit-frame-pointer>)
   target_link_options(penstock_flags INTERFACE ${sanitizers})
 endif()
 
@@ -60,11 +64,31 @@ function(penstock_sanitized_program target)
   endif()
 endfunction()
 
+# CUDA, if it was asked for and can be had. The driver is not needed to build, and never linked: see src/device/cuda.
 if(PENSTOCK_CUDA)
-  file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/device/cuda/*.cu")
-  if(NOT cuda_sources)
-    message(WARNING "PENSTOCK_CUDA=ON, but this version of Penstock holds no CUDA device (src/device/cuda has no "
-                    "sources): the build goes on without it")
-    set(PENSTOCK_CUDA OFF CACHE BOOL "Build the CUDA device" FORCE)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit 12.8)
+  endif()
+  if(NOT CMAKE_CUDA_COMPILER OR NOT CUDAToolkit_FOUND)
+    message(STATUS "CUDA: no toolkit of version 12.8 or later was found (nvcc in PATH, or CMAKE_CUDA_COMPILER): "
+                   "the build goes on without it")
+    set(PENSTOCK_CUDA OFF)
+  else()
+    message(STATUS "CUDA: ${CUDAToolkit_VERSION}, for ${CMAKE_CUDA_ARCHITECTURES}")
+    # CMake before 3.26 does not know that nvcc has C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
+    # The runtime is linked statically, by us: programs bring their own, or none.
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
   endif()
 endif()

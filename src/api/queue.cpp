@@ -5,6 +5,8 @@
 #include "api/handles.hpp"
 #include "core/monitor.hpp"
 #include "core/queues.hpp"
+#include "core/transports.hpp"
+#include "device/gpu.hpp"
 
 using namespace penstock;
 using base::Error;
@@ -35,21 +37,31 @@ std::function<void()> meanwhile_of(const core::Library& library) {
   return [] { core::drive_matches(); };
 }
 
+std::uintptr_t create_on_host(core::Library& library, const void* stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(*static_cast<const PST_Stream*>(stream));
+  return library.queues().create_queue(handle, abort_if_fatal(library));
+}
+
+std::uintptr_t create_on_cuda(core::Library& library, const void* stream) {
+  std::shared_ptr<device::Stream> opened = device::open_cuda_stream(stream);
+  library.transports().prepare(*opened);
+  return library.queues().create_queue(std::move(opened), abort_if_fatal(library));
+}
+
 }  // namespace
 
 int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
   return api::guard([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
-    if (type == PST_QUEUE_CUDA || type == PST_QUEUE_HIP)
-      throw Error(ErrorKind::unsupported, std::string(type == PST_QUEUE_CUDA ? "PST_QUEUE_CUDA" : "PST_QUEUE_HIP") +
-                                              " is not built into this library: use PST_QUEUE_HOST");
-    if (type != PST_QUEUE_HOST)
+    if (type == PST_QUEUE_HIP)
+      throw Error(ErrorKind::unsupported, "PST_QUEUE_HIP is not built into this library: use PST_QUEUE_HOST");
+    if (type != PST_QUEUE_HOST && type != PST_QUEUE_CUDA)
       throw Error(ErrorKind::argument, "unknown queue type " + std::to_string(static_cast<int>(type)) +
                                            ": the types are PST_QUEUE_HOST, PST_QUEUE_CUDA and PST_QUEUE_HIP");
     api::require_pointer(stream, "the address of the stream handle");
-    const auto handle = reinterpret_cast<std::uintptr_t>(*static_cast<PST_Stream*>(stream));
-    *queue = reinterpret_cast<PST_Queue>(library.queues().create_queue(handle, abort_if_fatal(library)));
+    *queue = reinterpret_cast<PST_Queue>(type == PST_QUEUE_CUDA ? create_on_cuda(library, stream)
+                                                                : create_on_host(library, stream));
     library.monitor().queue_created();
   });
 }

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "i
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
 constexpr std::uint64_t slots_limit = std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
+constexpr std::uint64_t blocks_limit = 1024;
 constexpr std::uint64_t spin_limit = 1'000'000;  // a second
 constexpr double timeout_limit = 365.0 * 86400;  // a year
 
@@ -123,6 +124,11 @@ Settings Settings::from_environment() {
   Settings settings;
   settings.transports = read_transports();
   if (const auto bytes = whole_number("PENSTOCK_EAGER_MAX", 0, eager_limit, " of bytes")) settings.eager_max = *bytes;
+  if (const auto bytes = whole_number("PENSTOCK_CUDA_EAGER_MAX", 0, eager_limit, " of bytes"))
+    settings.cuda_eager_max = *bytes;
+  if (const auto blocks = whole_number("PENSTOCK_CUDA_BLOCKS", 2, blocks_limit, ""))
+    settings.cuda_blocks = static_cast<unsigned>(*blocks);
+  read_switch("PENSTOCK_CUDA_DEPENDENT_LAUNCH", settings.cuda_dependent_launch);
   read_switch("PENSTOCK_CMA", settings.cross_memory);
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
     settings.slots = static_cast<unsigned>(*slots);
@@ -144,6 +150,9 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
   return {
       {"PENSTOCK_TRANSPORT", transports.empty() ? "all" : joined(transports, ",")},
       {"PENSTOCK_EAGER_MAX", fmt::format("{}", eager_max)},
+      {"PENSTOCK_CUDA_EAGER_MAX", fmt::format("{}", cuda_eager_max)},
+      {"PENSTOCK_CUDA_BLOCKS", fmt::format("{}", cuda_blocks)},
+      {"PENSTOCK_CUDA_DEPENDENT_LAUNCH", on(cuda_dependent_launch)},
       {"PENSTOCK_CMA", on(cross_memory)},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
       {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},

@@ -5,6 +5,7 @@
 
 #include "core/library.hpp"
 #include "core/transports.hpp"
+#include "device/gpu.hpp"
 #include "group/machine.hpp"
 
 namespace penstock::core {
@@ -41,9 +42,10 @@ std::string describe(Library& library, const std::string& version) {
   json["cores"] = machine.cores;
   json["cores_usable"] = machine.usable_cores;
   json["numa_nodes"] = machine.numa_nodes;
+  const device::GpuStatus cuda = device::cuda_status();
   json["devices"] =
       nlohmann::ordered_json::array({{{"name", "host"}, {"usable", true}, {"why", "streams with a worker thread each"}},
-                                     {{"name", "cuda"}, {"usable", false}, {"why", "not built into this library"}},
+                                     {{"name", "cuda"}, {"usable", cuda.usable}, {"why", cuda.why}},
                                      {{"name", "hip"}, {"usable", false}, {"why", "not built into this library"}}});
   json["transports"] = nlohmann::ordered_json::array();
   for (const Transports::Entry& entry : library.transports().entries()) {

@@ -8,6 +8,7 @@
 #include "core/letter.hpp"
 #include "core/matcher.hpp"
 #include "core/operation.hpp"
+#include "device/gpu.hpp"
 
 namespace penstock::core {
 
@@ -42,6 +43,7 @@ Message message_of(const Operation& operation, int peer_world) {
   message.mode = mode_of(recording.kind);
   message.buffer = recording.buffer;
   message.bytes = recording.bytes;
+  message.memory = device::memory_kind(recording.buffer);
   message.layout = recording.layout;
   message.peer = peer_world;
   return message;

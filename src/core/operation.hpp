@@ -42,13 +42,18 @@ class Operation {
   const MatchResult& result() const noexcept { return result_; }
   const std::string& transport() const noexcept { return transport_; }
 
-  // The queue's side: enqueues on a stream, ordered after this operation's work on the stream it was last used on.
+  // The queue's side. Throws where the pair cannot be served on the stream: before anything is enqueued.
+  void check_stream(const device::Stream& stream) const {
+    if (plan_ && last_stream_ != &stream) plan_->check_stream(stream);
+  }
+  // Enqueues on a stream, ordered after this operation's work on the stream it was last used on.
   void enqueue_start(const std::shared_ptr<device::Stream>& stream, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
   bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(starts_ + 1); }
 
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
   Queue* started_on = nullptr;
+  std::uint64_t started_in = 0;  // the graph capture in which it was started, 0 for none
   Operation* next = nullptr;
   Operation* previous = nullptr;
 

@@ -15,6 +15,10 @@ Queue::Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease
              std::function<void(const Error&)> when_failed)
     : stream_(std::move(stream)), lease_(std::move(lease)), number_(number), when_failed_(std::move(when_failed)) {}
 
+Queue::~Queue() {
+  stream_->leave();
+}
+
 void Queue::add(Operation& operation) noexcept {
   operation.started_on = this;
   operation.previous = last_;
@@ -38,9 +42,10 @@ void Queue::check_start(Operation& operation) const {
         operation.label() + " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
   if (operation.peer_closed())
     throw OperationError(operation, ErrorKind::peer_freed, ": the peer has freed its half of the pair");
+  operation.check_stream(*stream_);
 }
 
-void Queue::check_wait(const Operation& operation) const {
+void Queue::check_wait(const Operation& operation, std::uint64_t capture) const {
   if (!operation.matched())
     throw OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
   if (!operation.started_on)
@@ -48,6 +53,10 @@ void Queue::check_wait(const Operation& operation) const {
   if (operation.started_on != this)
     throw OperationError(operation, ErrorKind::wrong_queue,
                          " was started on another queue: enqueue its wait on that one");
+  if (operation.started_in != capture)
+    throw OperationError(
+        operation, ErrorKind::not_started,
+        " was not started in the same graph capture as its wait: have both inside it, or both outside");
 }
 
 // Joining the list is part of the check, so that a request that occurs twice in one array is found; a failure takes
@@ -64,15 +73,21 @@ void Queue::start(std::size_t count, Operation* const* operations) {
     while (checked-- > 0) remove(*operations[checked]);
     throw;
   }
-  for (std::size_t i = 0; i < count; ++i) operations[i]->enqueue_start(stream_, *this);
+  const std::uint64_t capture = stream_->capture();
+  for (std::size_t i = 0; i < count; ++i) {
+    operations[i]->started_in = capture;
+    operations[i]->enqueue_start(stream_, *this);
+  }
+  stream_->flush();
 }
 
 void Queue::wait(std::size_t count, Operation* const* operations) {
   raise();
+  const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
   try {
     for (; checked < count; ++checked) {
-      check_wait(*operations[checked]);
+      check_wait(*operations[checked], capture);
       remove(*operations[checked]);
     }
   } catch (...) {
@@ -80,6 +95,7 @@ void Queue::wait(std::size_t count, Operation* const* operations) {
     throw;
   }
   for (std::size_t i = 0; i < count; ++i) operations[i]->enqueue_wait(*stream_, *this);
+  stream_->flush();
 }
 
 void Queue::enqueue_outstanding() {
@@ -88,6 +104,7 @@ void Queue::enqueue_outstanding() {
     remove(operation);
     operation.enqueue_wait(*stream_, *this);
   }
+  stream_->flush();
 }
 
 void Queue::wait_outstanding() {
@@ -96,6 +113,9 @@ void Queue::wait_outstanding() {
 }
 
 void Queue::complete(const std::function<void()>& meanwhile) {
+  if (stream_->capture() != 0)
+    throw Error(ErrorKind::stream,
+                "the queue's stream is being captured: wait for the queue after the capture has ended");
   enqueue_outstanding();
   stream_->synchronize(meanwhile);
   raise();

@@ -30,6 +30,7 @@ class Queue final : public transport::Sink {
   // is called once, from a thread of ours, when communication fails.
   Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease, std::uint64_t number,
         std::function<void(const base::Error&)> when_failed);
+  ~Queue() override;
 
   device::Stream& stream() noexcept { return *stream_; }
   std::uint64_t number() const noexcept { return number_; }
@@ -55,7 +56,7 @@ class Queue final : public transport::Sink {
 
  private:
   void check_start(Operation& operation) const;
-  void check_wait(const Operation& operation) const;
+  void check_wait(const Operation& operation, std::uint64_t capture) const;
   void add(Operation& operation) noexcept;
   void remove(Operation& operation) noexcept;
   void enqueue_outstanding();

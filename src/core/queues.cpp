@@ -42,8 +42,16 @@ std::uintptr_t Queues::create_queue(std::uintptr_t stream, std::function<void(co
   const std::shared_ptr<device::Stream> verbs(owner, &owner->stream);
   ++owner->queues;
   const std::shared_ptr<void> lease(nullptr, [owner](void*) { --owner->queues; });
-  const std::uintptr_t handle =
-      queues_.insert(std::make_shared<Queue>(verbs, lease, ++numbers_, std::move(when_failed)));
+  return add(std::make_shared<Queue>(verbs, lease, ++numbers_, std::move(when_failed)));
+}
+
+std::uintptr_t Queues::create_queue(std::shared_ptr<device::Stream> stream,
+                                    std::function<void(const Error&)> when_failed) {
+  return add(std::make_shared<Queue>(std::move(stream), nullptr, ++numbers_, std::move(when_failed)));
+}
+
+std::uintptr_t Queues::add(std::shared_ptr<Queue> queue) {
+  const std::uintptr_t handle = queues_.insert(std::move(queue));
   if (handle == 0) throw Error(ErrorKind::resources, "65536 queues exist: free some with PST_Queue_free");
   return handle;
 }

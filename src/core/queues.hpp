@@ -30,12 +30,17 @@ class Queues {
   std::uintptr_t create_queue(
       std::uintptr_t stream,
       std::function<void(const base::Error&)> when_failed);  // throws Error(stream), Error(resources)
+  // Over a stream that the program made by other means; the transports have prepared it.
+  std::uintptr_t create_queue(std::shared_ptr<device::Stream> stream,
+                              std::function<void(const base::Error&)> when_failed);  // throws Error(resources)
   void free_queue(std::uintptr_t handle,
                   const std::function<void()>& meanwhile);  // throws the queue's error when all is freed
 
   void for_each(const std::function<void(Queue&)>& visit) { queues_.for_each(visit); }
 
  private:
+  std::uintptr_t add(std::shared_ptr<Queue> queue);
+
   HandleTable<HostStream> streams_;
   HandleTable<Queue> queues_;
   std::atomic<std::uint64_t> numbers_{0};

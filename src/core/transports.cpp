@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#if PENSTOCK_CUDA
+#include "transport/peer/cuda/cuda_peer.hpp"
+#endif
 #include "transport/proxy/proxy.hpp"
 
 namespace penstock::core {
@@ -12,7 +15,9 @@ using transport::Transport;
 using transport::Verdict;
 
 Transports::Transports(const base::Settings& settings, group::World& world) {
-  const auto allowed = [&](const std::string& name) {
+  // "peer" allows all its forms: peer-cuda is one.
+  const auto allowed = [&](std::string name) {
+    name.resize(std::min(name.find('-'), name.size()));
     return settings.transports.empty() ||
            std::find(settings.transports.begin(), settings.transports.end(), name) != settings.transports.end();
   };
@@ -22,6 +27,9 @@ Transports::Transports(const base::Settings& settings, group::World& world) {
   };
   auto peer = std::make_unique<transport::peer::Peer>(settings, world);
   peer_ = peer.get();
+#if PENSTOCK_CUDA
+  add(transport::peer::cuda::make_transport(settings, world, *peer_));
+#endif
   add(std::move(peer));
   add(std::make_unique<transport::proxy::Proxy>(settings, world));
 

@@ -23,6 +23,11 @@ class Transports {
     bool allowed;  // by PENSTOCK_TRANSPORT
   };
   const std::vector<Entry>& entries() const noexcept { return entries_; }
+  // For a new queue's stream. Throws Error.
+  void prepare(device::Stream& stream) const {
+    for (const Entry& entry : entries_)
+      if (entry.allowed) entry.transport->prepare(stream);
+  }
   transport::Transport* find(
       const std::string& name) const noexcept;               // null if there is none of that name or it is not allowed
   transport::peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory

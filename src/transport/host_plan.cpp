@@ -21,14 +21,17 @@ constexpr std::uint32_t looks_between_questions = 32;
 
 using Ended = void (*)(void*);
 
-device::host::Stream& host_stream(device::Stream& stream) {
-  if (stream.kind() != device::StreamKind::host) {
-    throw Error(ErrorKind::unsupported, "this pair is served on host streams only; use a queue of type PST_QUEUE_HOST");
-  }
+device::host::Stream& host_stream(device::Stream& stream) noexcept {
   return static_cast<device::host::Stream&>(stream);
 }
 
 }  // namespace
+
+void HostPlan::check_stream(const device::Stream& stream) const {
+  if (stream.kind() != device::StreamKind::host)
+    throw Error(ErrorKind::unsupported,
+                label() + ": the buffer is in host memory, which is served on queues of type PST_QUEUE_HOST");
+}
 
 void HostPlan::start(device::Stream& stream, Sink& sink) {
   host_stream(stream).push({&start_step, this, &sink, 0});

@@ -14,6 +14,7 @@ namespace penstock::transport {
 
 class HostPlan : public Plan {
  public:
+  void check_stream(const device::Stream& stream) const final;
   void start(device::Stream& stream, Sink& sink) final;
   void wait(device::Stream& stream, Sink& sink) final;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) final;

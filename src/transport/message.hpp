@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/memory.hpp"
 #include "group/layout.hpp"
 #include "protocol/epoch.hpp"
 
@@ -17,7 +18,7 @@ using protocol::Epoch;
 using protocol::Mode;
 
 enum class Direction : std::uint8_t { send, receive };
-enum class MemoryKind : std::uint8_t { host, cuda, hip };
+using device::MemoryKind;
 
 struct Message {
   Direction direction = Direction::send;

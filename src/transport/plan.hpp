@@ -33,7 +33,9 @@ class Sink {
 class Plan {
  public:
   virtual ~Plan() = default;
-  virtual void start(device::Stream& stream, Sink& sink) = 0;  // throws only Error(unsupported): a stream it cannot serve
+  virtual void check_stream(const device::Stream& stream) const = 0;  // throws Error(unsupported): a stream it cannot serve
+  // The stream has passed that check. Its flush() ends each enqueue call.
+  virtual void start(device::Stream& stream, Sink& sink) = 0;
   virtual void wait(device::Stream& stream, Sink& sink) = 0;
   // Stream order: after all work enqueued for this plan the peer is told that this half is gone, then `ended(argument)` is called from
   // any thread of ours (never one that holds a lock of ours), after which the plan may be deleted.

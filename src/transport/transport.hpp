@@ -46,6 +46,8 @@ class Transport {
   virtual Blob announce() = 0;
   virtual void meet(std::span<const Blob> announcements) = 0;  // by world rank; includes our own
   virtual void met() {}
+  // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws Error.
+  virtual void prepare(device::Stream&) {}
 
   virtual Verdict usable() const = 0;                            // in this process at all
   virtual Verdict can_serve(const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked

@@ -251,13 +251,12 @@ class ForeignStream final : public device::Stream {
 
 TEST_F(HostPlanTest, RefusesOtherStreams) {
   ForeignStream foreign;
-  for (const auto enqueue : {&HostPlan::start, &HostPlan::wait}) {
-    try {
-      (plan.*enqueue)(foreign, sink);
-      FAIL() << "accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    }
+  EXPECT_NO_THROW(plan.check_stream(stream));
+  try {
+    plan.check_stream(foreign);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   }
 }
 

@@ -74,6 +74,7 @@ class TestWorld final : public group::World {
 class TestPlan final : public transport::Plan {
  public:
   TestPlan() { set_label("receive from rank 3 (tag 7)"); }
+  void check_stream(const device::Stream&) const override {}
   void start(device::Stream&, transport::Sink&) override {}
   void wait(device::Stream&, transport::Sink&) override {}
   void close(device::Stream&, void (*)(void*), void*) override {}

@@ -22,7 +22,7 @@ using base::ErrorKind;
 class Peer::SendHalf final : public Offer {
  public:
   SendHalf(Peer& owner, const Message& send)
-      : owner_(owner), send_(send), holding_(owner.hold(sizeof(SenderBlock), send.buffer)) {
+      : owner_(owner), send_(send), holding_(owner.hold(sizeof(SenderBlock), owner.memory_->pin(send.buffer))) {
     record_.eager_max = owner.settings_.eager_max;
     record_.slots = owner.settings_.slots;
     record_.checks_ready = owner.settings_.check;
@@ -80,7 +80,7 @@ class Peer::ReceiveHalf final : public Acceptance {
     const std::size_t ring_bytes = path_ == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     pair_ = owner.pair_with(send.peer);
-    pair_.holding = owner.hold(sizeof(ReceiverBlock) + ring_bytes, receive.buffer);
+    pair_.holding = owner.hold(sizeof(ReceiverBlock) + ring_bytes, owner.memory_->pin(receive.buffer));
     std::byte* block = pair_.holding.block();
     pair_.port.sender = reinterpret_cast<SenderBlock*>(owner.map(send.peer, offer.block));
     pair_.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
@@ -163,13 +163,16 @@ Verdict Peer::usable() const {
 }
 
 Verdict Peer::can_serve(const Message& message) const {
-  if (!arena_) return {false, why_no_arena_};
   if (message.memory != MemoryKind::host) return {false, "buffer is not in host memory"};
   if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
-  if (message.peer == world_.rank()) return {true, "the process itself"};
-  if (message.peer < 0 || static_cast<std::size_t>(message.peer) >= neighbours_.size())
-    return {false, "peer is not of this job"};
-  const Neighbour& neighbour = neighbours_[static_cast<std::size_t>(message.peer)];
+  return reaches(message.peer);
+}
+
+Verdict Peer::reaches(int rank) const {
+  if (!arena_) return {false, why_no_arena_};
+  if (rank == world_.rank()) return {true, "the process itself"};
+  if (rank < 0 || static_cast<std::size_t>(rank) >= neighbours_.size()) return {false, "peer is not of this job"};
+  const Neighbour& neighbour = neighbours_[static_cast<std::size_t>(rank)];
   if (!neighbour.arena) return {false, neighbour.why_not};
   return {true, neighbour.cross_memory ? "shared memory and cross-memory copy" : neighbour.why_no_cross_memory};
 }
@@ -196,10 +199,6 @@ BufferPlace Peer::place_of(const Message& message, std::size_t bytes) const {
     where.place = *place;
   }
   return where;
-}
-
-Holding Peer::hold(std::size_t block_bytes, const void* user_buffer) {
-  return Holding(*arena_, block_bytes, memory_->pin(user_buffer));
 }
 
 std::byte* Peer::map(int rank, const Place& place) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings.hpp"
@@ -35,6 +36,14 @@ class Peer final : public Transport {
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                      std::span<const std::byte> offer) override;
 
+  // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
+  Verdict reaches(int rank) const;  // the shared memory of that process
+  Holding hold(std::size_t block_bytes, std::shared_ptr<const void> keep) {
+    return Holding(*arena_, block_bytes, std::move(keep));
+  }
+  std::byte* map(int rank, const Place& place) const;
+  Retired& retired() const noexcept { return retired_; }
+
   Memory& memory() noexcept { return *memory_; }                        // from announce() on
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
 
@@ -43,8 +52,6 @@ class Peer final : public Transport {
   class ReceiveHalf;
 
   BufferPlace place_of(const Message& message, std::size_t bytes) const;
-  Holding hold(std::size_t block_bytes, const void* user_buffer);
-  std::byte* map(int rank, const Place& place) const;
   std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
   Pair pair_with(int rank) const;
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/memory.hpp"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <array>
+
+namespace penstock::device::cuda {
+namespace {
+
+// The driver is never linked: its functions are asked for, and only where the process has it loaded.
+using PointerGetAttributes = CUresult (*)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
+
+PointerGetAttributes find_function() noexcept {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  constexpr unsigned since = 7000;
+  if (cudaGetDriverEntryPointByVersion("cuPointerGetAttributes", &function, since, cudaEnableDefault, &found) !=
+          cudaSuccess ||
+      found != cudaDriverEntryPointSuccess) {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  return reinterpret_cast<PointerGetAttributes>(function);
+}
+
+}  // namespace
+
+bool driver_is_loaded() noexcept {
+  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library != nullptr) dlclose(library);
+  return library != nullptr;
+}
+
+Region look_at(const void* address) noexcept {
+  Region region;
+  if (address == nullptr || !driver_is_loaded()) return region;
+  static const PointerGetAttributes get_attributes = find_function();
+  if (get_attributes == nullptr) return region;
+
+  unsigned type = 0, managed = 0, exportable = 0;
+  int device = -1;
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  unsigned long long number = 0;
+  std::array<CUpointer_attribute, 7> names{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                           CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                           CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                           CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                           CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                           CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                           CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+  std::array<void*, 7> values{&type, &managed, &device, &base, &bytes, &number, &exportable};
+  if (get_attributes(static_cast<unsigned>(names.size()), names.data(), values.data(),
+                     reinterpret_cast<CUdeviceptr>(address)) != CUDA_SUCCESS)
+    return region;  // unknown to the driver: ordinary memory
+  region.on_device = type == CU_MEMORYTYPE_DEVICE || managed != 0;
+  region.exportable = region.on_device && managed == 0 && exportable != 0;
+  region.device = device;
+  region.base = base;
+  region.bytes = bytes;
+  region.allocation = number;
+  return region;
+}
+
+}  // namespace penstock::device::cuda

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way into the CUDA device for code that must not see CUDA's headers.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/stream.hpp"
+
+namespace penstock::device::cuda {
+
+std::string why_unusable();      // empty: there is a driver and a device. Starts the driver
+std::string describe_devices();  // "2 GPUs, NVIDIA H200"
+// Reads the cudaStream_t at `handle`. Throws Error(stream).
+std::shared_ptr<device::Stream> open_stream(const void* handle);
+
+}  // namespace penstock::device::cuda

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/stream.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "device/cuda/open.hpp"
+#include "device/cuda/runtime.hpp"
+
+namespace penstock::device::cuda {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+constexpr std::chrono::microseconds meanwhile_interval{100};
+
+bool is_default(cudaStream_t handle) noexcept {
+  return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+}
+
+// The default streams are those of the caller's current device.
+int device_of(cudaStream_t handle) {
+  int device = 0;
+  const cudaError_t code = is_default(handle) ? cudaGetDevice(&device) : cudaStreamGetDevice(handle, &device);
+  if (code == cudaSuccess) return device;
+  (void)cudaGetLastError();
+  throw Error(ErrorKind::stream,
+              std::string("the CUDA stream of a new queue is not valid: ") + cudaGetErrorString(code));
+}
+
+}  // namespace
+
+std::string why_unusable() {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  (void)cudaGetLastError();
+  if (code == cudaSuccess && devices > 0) return "";
+  if (code == cudaErrorInsufficientDriver) {
+    int version = 0;
+    if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
+      return "the CUDA driver is too old for this library";
+    return "there is no CUDA driver (libcuda.so.1)";
+  }
+  return code == cudaSuccess ? "there is no CUDA device" : cudaGetErrorString(code);
+}
+
+std::string describe_devices() {
+  int devices = 0;
+  cudaGetDeviceCount(&devices);
+  cudaDeviceProp properties{};
+  const bool named = cudaGetDeviceProperties(&properties, 0) == cudaSuccess;
+  return std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs") +
+         (named ? std::string(", ") + properties.name : "");
+}
+
+std::shared_ptr<device::Stream> open_stream(const void* handle) {
+  return std::make_shared<Stream>(*static_cast<const cudaStream_t*>(handle));
+}
+
+Stream::Stream(cudaStream_t handle) : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
+  const DeviceGuard guard(device_);
+  check(cudaEventCreateWithFlags(&point_, cudaEventDisableTiming), "cudaEventCreate");
+}
+
+Stream::~Stream() {
+  attachment_.reset();
+  const DeviceGuard guard(device_);
+  cudaEventDestroy(point_);
+}
+
+// The marker carries the event to whichever stream awaits it, right afterwards.
+void Stream::record(Marker& marker, std::uint64_t) {
+  marker.event = nullptr;
+  marker.capture = capture();
+  if (cudaEventRecord(point_, handle_) == cudaSuccess) marker.event = point_;
+}
+
+// Between a captured stream and one outside its capture CUDA allows no order: a graph's launch is ordered against other
+// uses of the same requests by the program, as for any buffer that the graph uses.
+void Stream::await(Marker& marker, std::uint64_t) {
+  if (marker.event == nullptr || marker.capture != capture()) return;
+  const DeviceGuard guard(device_);
+  cudaStreamWaitEvent(handle_, static_cast<cudaEvent_t>(marker.event), 0);
+}
+
+void Stream::flush() noexcept {
+  if (attachment_) attachment_->flush();
+}
+
+std::uint64_t Stream::capture() const {
+  cudaStreamCaptureStatus status{};
+  unsigned long long id = 0;
+  if (cudaStreamGetCaptureInfo(handle_, &status, &id) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  return status == cudaStreamCaptureStatusActive ? id + 1 : 0;
+}
+
+void Stream::synchronize(const std::function<void()>& meanwhile) {
+  const DeviceGuard guard(device_);
+  cudaError_t code = cudaSuccess;
+  if (meanwhile) {
+    while ((code = cudaStreamQuery(handle_)) == cudaErrorNotReady) {
+      meanwhile();
+      std::this_thread::sleep_for(meanwhile_interval);
+    }
+  } else {
+    code = cudaStreamSynchronize(handle_);
+  }
+  if (attachment_) attachment_->synchronized();
+  check(code, "the queue's CUDA stream has failed");
+}
+
+bool Stream::idle() const {
+  if (capture() != 0) return false;
+  const DeviceGuard guard(device_);
+  const cudaError_t code = cudaStreamQuery(handle_);
+  if (code == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  if (attachment_) attachment_->synchronized();
+  check(code, "the queue's CUDA stream has failed");
+  return true;
+}
+
+}  // namespace penstock::device::cuda

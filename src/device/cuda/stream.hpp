@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA stream of the program's: legacy default, per-thread default, blocking or not, captured or not.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "device/stream.hpp"
+
+namespace penstock::device::cuda {
+
+// What a transport keeps for a stream that it serves.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+  virtual void flush() noexcept = 0;         // launches what has been gathered since the last flush
+  virtual void synchronized() noexcept = 0;  // the stream has just run dry: failures of its kernels are to be told
+};
+
+class Stream final : public device::Stream {
+ public:
+  explicit Stream(cudaStream_t handle);  // throws Error(stream)
+  ~Stream() override;
+
+  cudaStream_t handle() const noexcept { return handle_; }
+  int device() const noexcept { return device_; }
+  void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
+  Attachment* attachment() const noexcept { return attachment_.get(); }
+
+  void record(Marker& marker, std::uint64_t number) override;
+  void await(Marker& marker, std::uint64_t number) override;
+  void flush() noexcept override;
+  void leave() noexcept override { attachment_.reset(); }
+  std::uint64_t capture() const override;
+  void synchronize(const std::function<void()>& meanwhile) override;
+  bool idle() const override;
+  bool on_worker() const noexcept override { return false; }
+
+ private:
+  cudaStream_t handle_;
+  int device_ = 0;
+  cudaEvent_t point_ = nullptr;  // made here, so that no enqueue makes one
+  std::unique_ptr<Attachment> attachment_;
+};
+
+}  // namespace penstock::device::cuda
