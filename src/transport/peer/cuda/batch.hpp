@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of the CUDA form work on: the words of a pair, and the descriptors that a launch carries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "protocol/epoch.hpp"
+
+#ifndef PENSTOCK_FLAG_BITS
+#define PENSTOCK_FLAG_BITS 32
+#endif
+
+namespace penstock::transport::peer::cuda {
+
+using Word64 = std::uint64_t;
+
+// Everything that two devices poll lies in memory of the polling one, in lines of its own.
+inline constexpr std::size_t device_line = 128;
+
+struct alignas(device_line) SenderWords {
+  Word64 cts, fin, pull, push, claim;
+};
+
+// The slots of a ring follow.
+struct alignas(device_line) ReceiverWords {
+  Word64 rts, done;
+};
+
+// The private words of one half, on its own device, touched in stream order only. `exited`, `command`, `parts` and
+// `parts_done` are between the blocks of one kernel.
+struct alignas(device_line) Half {
+  Word64 done;        // as protocol::SendState and ReceiveState have it
+  Word64 posted;      // rendezvous: as SendState has it. Ring: a start has run whose wait has not
+  Word64 exited;      // blocks that have left the kernel
+  Word64 command;     // from the block that decides: which kernel of which epoch, and what is to be copied
+  Word64 parts;       // that kernel, and the first part that no block has taken
+  Word64 parts_done;  // that kernel, and how many have been copied
+};
+
+// A ring's slot is made of cells: 8 bytes of data in two halves, each beside its flag, so that each half needs only the
+// 64-bit accesses that the memory model has.
+struct alignas(16) Cell {
+  Word64 low, high;
+};
+inline constexpr std::size_t cell_payload = 8;
+
+PENSTOCK_HD constexpr std::uint64_t cells_for(std::uint64_t bytes) noexcept {
+  return bytes == 0 ? 1 : (bytes + cell_payload - 1) / cell_payload;
+}
+
+enum class Route : std::uint8_t { ring, rendezvous };
+
+// One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
+struct Pair {
+  Half* half = nullptr;
+  SenderWords* sender = nullptr;
+  ReceiverWords* receiver = nullptr;
+  Cell* cells = nullptr;        // ring: the first slot
+  std::byte* buffer = nullptr;  // ours
+  std::byte* other = nullptr;   // rendezvous: the other end's, as this device addresses it
+  std::uint64_t bytes = 0;
+  std::uint32_t slots = 2;
+  std::uint32_t id = 0;  // in reports
+  std::uint16_t blocks = 1;
+  std::uint16_t threads = 32;  // of a block, at least
+  protocol::Mode mode = protocol::Mode::standard;
+  Route route = Route::ring;
+  bool sends = false;
+  bool native_atomics = false;
+  bool checks_ready = false;
+};
+
+enum class Failure : std::uint32_t { none, released, not_ready, promise_broken };
+
+// In pinned memory of the host: how a queue's kernels and the host talk when something takes long or goes wrong.
+struct alignas(64) Report {
+  Word64 abort;    // host: end every wait
+  Word64 waiting;  // kernels: 1 + the id of a pair that has been waited for longer than a moment, or 0
+  Word64 epoch;    // of that pair
+  Word64 failed;   // kernels: Failure in the upper half, 1 + the id of the pair in the lower
+};
+
+// In device memory: once set, the queue's later kernels do nothing, so that stale data is never sent on as good.
+struct alignas(device_line) Sticky {
+  Word64 failed;
+};
+
+template <int capacity>
+struct Batch {
+  Report* report = nullptr;
+  Sticky* sticky = nullptr;
+  int count = 0;
+  Pair pair[capacity];
+};
+
+inline constexpr int largest_batch = 32;
+
+}  // namespace penstock::transport::peer::cuda

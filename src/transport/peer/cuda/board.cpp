@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/cuda/board.hpp"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "device/cuda/runtime.hpp"
+#include "transport/peer/cuda/device_plan.hpp"
+#include "transport/peer/cuda/watch.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+std::uint64_t load(std::uint64_t& word) noexcept {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+Report& report_of(const Board::Memory& memory) noexcept {
+  return *static_cast<Report*>(memory.report.get());
+}
+
+}  // namespace
+
+Board::Board(const device::cuda::Stream& stream, Memory memory, bool dependent_launch, Watch& watch)
+    : stream_(stream.handle()),
+      device_(stream.device()),
+      memory_(std::move(memory)),
+      dependent_launch_(dependent_launch),
+      watch_(watch) {
+  watch_.add(*this);
+}
+
+Board::~Board() {
+  watch_.remove(*this);
+}
+
+void Board::gather(Gathered& to, const Pair& pair, Sink& sink) noexcept {
+  sink_ = &sink;
+  to.pair[to.count++] = pair;
+  if (to.count == to.pair.size()) flush();
+}
+
+void Board::flush() noexcept {
+  if (starts_.count == 0 && waits_.count == 0) return;
+  const device::cuda::DeviceGuard guard(device_);
+  const Launch launch{stream_, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_};
+  cudaError_t code = cudaSuccess;
+  if (starts_.count > 0) code = launch_starts(launch, {starts_.pair.data(), starts_.count});
+  if (waits_.count > 0 && code == cudaSuccess) code = launch_waits(launch, {waits_.pair.data(), waits_.count});
+  starts_.count = waits_.count = 0;
+  if (code != cudaSuccess)
+    sink_->fail(Error(ErrorKind::stream, std::string("a kernel cannot be launched: ") + cudaGetErrorString(code)));
+}
+
+void Board::synchronized() noexcept {
+  watch_.look_at(*this);
+}
+
+void Board::abort(const Error& error) noexcept {
+  {
+    const std::lock_guard lock(error_mutex_);
+    if (abort_error_) return;
+    abort_error_ = error;
+  }
+  std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
+}
+
+void Board::change_blocked(DevicePlan* plan) noexcept {
+  if (plan == blocked_) return;
+  if (blocked_ != nullptr) sink_->unblocked(*blocked_);
+  blocked_ = plan;
+  if (blocked_ != nullptr) sink_->blocked_since(*blocked_);
+}
+
+Error Board::error_of(Failure failure, const DevicePlan* plan) {
+  if (failure != Failure::released && plan != nullptr) return plan->broken_promise(failure);
+  const std::lock_guard lock(error_mutex_);
+  return abort_error_ ? *abort_error_ : Error(ErrorKind::internal, "a wait has ended without a reason");
+}
+
+void Board::look() noexcept {
+  if (sink_ == nullptr || failed_) return;
+  Report& report = report_of(memory_);
+  DevicePlan* const waiting = watch_.find(load(report.waiting));
+  if (waiting != nullptr) waiting->waits_for(load(report.epoch));
+  change_blocked(waiting);
+  if (waiting != nullptr) waiting->look_for_lost_cause();
+
+  const std::uint64_t failed = load(report.failed);
+  if (failed == 0) return;
+  failed_ = true;
+  change_blocked(nullptr);
+  DevicePlan* const plan = watch_.find(failed & 0xffffffffu);
+  const auto failure = static_cast<Failure>(failed >> 32);
+  sink_->fail(error_of(failure, plan));
+  // Their later starts do nothing, which their peers must learn.
+  for (DevicePlan* each : watch_.plans())
+    if (each != nullptr && each->used_on(*this)) each->spoil();
+}
+
+}  // namespace penstock::transport::peer::cuda

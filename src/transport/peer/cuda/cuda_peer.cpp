@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/cuda/cuda_peer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "device/cuda/memory.hpp"
+#include "device/cuda/runtime.hpp"
+#include "device/gpu.hpp"
+#include "transport/peer/cuda/device_plan.hpp"
+#include "transport/peer/cuda/devices.hpp"
+#include "transport/peer/cuda/imports.hpp"
+#include "transport/peer/cuda/pinned.hpp"
+#include "transport/peer/cuda/watch.hpp"
+#include "transport/peer/handshake.hpp"
+#include "transport/peer/peer.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+// A user's buffer, for the other side.
+struct Buffer {
+  std::uint32_t exported = 0;  // otherwise only its own process reaches it
+  std::int32_t device = -1;    // in its own process
+  DeviceIdentity device_identity{};
+  DevicePlace place;
+};
+
+// What both letters hold.
+struct HalfRecord {
+  Buffer buffer;
+  DevicePlace words;  // SenderWords, or ReceiverWords and a ring
+  Place host_words;   // SenderBlock or ReceiverBlock, of which only `closed` is used
+};
+
+struct DeviceOffer {
+  std::uint64_t version = handshake_version;
+  std::uint64_t eager_max = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t checks_ready = 0;
+  HalfRecord half;
+};
+
+struct DeviceAnswer {
+  std::uint64_t version = handshake_version;
+  std::uint32_t slots = 0;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t rendezvous = 0;
+  std::uint32_t native_atomics = 0;
+  HalfRecord half;
+};
+
+std::string describe(const Pair& pair, bool staged) {
+  if (pair.route == Route::rendezvous)
+    return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
+  return fmt::format("{}, {} slots", staged ? "whole message staged" : "ring", pair.slots);
+}
+
+}  // namespace
+
+class CudaPeer final : public Transport {
+ public:
+  CudaPeer(const base::Settings& settings, group::World& world, Peer& host)
+      : settings_(settings), world_(world), host_(host) {}
+  // Halves that were given up in the order of a stream end on the driver's threads.
+  ~CudaPeer() override { devices_.finish(); }
+
+  std::string name() const override { return "peer-cuda"; }
+  Blob announce() override { return {}; }
+  void meet(std::span<const Blob>) override {}
+  void prepare(device::Stream& stream) override;
+
+  Verdict usable() const override;
+  Verdict can_serve(const Message& message) const override;
+  std::unique_ptr<Offer> offer(const Message& send) override;
+  std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
+                                     std::span<const std::byte> offer) override;
+
+ private:
+  class SendHalf;
+  class ReceiveHalf;
+
+  Buffer describe_buffer(const Message& message);
+  // Our half: private words, and the words that the peer stores into.
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes, HalfRecord& half);
+  // The other half's memory, as our device addresses it.
+  std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
+  std::byte* reach_host_words(int rank, const Place& place) { return host_.map(rank, place); }
+  Watch& watch();
+  std::unique_ptr<Plan> make_plan(DevicePair pair) {
+    return std::make_unique<DevicePlan>(std::move(pair), watch(), settings_.cuda_blocks);
+  }
+
+  const base::Settings& settings_;
+  group::World& world_;
+  Peer& host_;
+  std::shared_ptr<PinnedPool> pinned_ = std::make_shared<PinnedPool>();
+  Devices devices_;
+  Imports imports_;
+  std::mutex mutex_;
+  std::unique_ptr<Watch> watch_;
+};
+
+// The sender's half until the answer has come.
+class CudaPeer::SendHalf final : public Offer {
+ public:
+  SendHalf(CudaPeer& owner, const Message& send) : owner_(owner), send_(send) {
+    record_.eager_max = owner.settings_.cuda_eager_max;
+    record_.slots = std::max(owner.settings_.slots, 2u);
+    record_.checks_ready = owner.settings_.check;
+    record_.half.buffer = owner.describe_buffer(send);
+    pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), sizeof(SenderBlock),
+                               record_.half);
+    pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
+  }
+
+  Blob blob() const override { return to_blob(record_); }
+
+  std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
+    const auto theirs = from_blob<DeviceAnswer>(answer);
+    const int device = theirs.half.buffer.device;
+    Pair& pair = pair_.pair;
+    std::byte* const words = owner_.reach(send_.peer, pair_, device, theirs.half.words);
+    pair.receiver = reinterpret_cast<ReceiverWords*>(words);
+    pair.cells = reinterpret_cast<Cell*>(words + sizeof(ReceiverWords));
+    pair.buffer = static_cast<std::byte*>(send_.buffer);
+    pair.bytes = send_.bytes;
+    pair.slots = theirs.slots;
+    pair.mode = send_.mode;
+    pair.sends = true;
+    pair.route = theirs.rendezvous != 0 ? Route::rendezvous : Route::ring;
+    pair.native_atomics = theirs.native_atomics != 0;
+    pair.checks_ready = theirs.checks_ready != 0;
+    if (pair.route == Route::rendezvous) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
+    auto* const block = reinterpret_cast<ReceiverBlock*>(owner_.reach_host_words(send_.peer, theirs.half.host_words));
+    pair_.closed_by_us = &block->closed;
+    pair_.closed_by_peer = &reinterpret_cast<SenderBlock*>(pair_.holding.block())->closed;
+    pair_.path = describe(pair, pair.bytes > record_.eager_max);
+    return owner_.make_plan(std::move(pair_));
+  }
+
+ private:
+  CudaPeer& owner_;
+  Message send_;
+  DevicePair pair_;
+  DeviceOffer record_;
+};
+
+// The receiver's half until the sender has confirmed.
+class CudaPeer::ReceiveHalf final : public Acceptance {
+ public:
+  ReceiveHalf(CudaPeer& owner, const Message& receive, const Message& send, const DeviceOffer& offer) : owner_(owner) {
+    const int rank = receive.peer;
+    const bool self = rank == owner.world_.rank();
+    record_.half.buffer = owner.describe_buffer(receive);
+    const Buffer& ours = record_.half.buffer;
+    const Buffer& theirs = offer.half.buffer;
+    const Devices::Reach reach = owner.devices_.reach(ours.device, theirs.device_identity);
+    if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
+    const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
+    const bool rendezvous = send.bytes > offer.eager_max && exported;
+    const std::size_t ring_bytes = rendezvous ? 0 : offer.slots * cells_for(send.bytes) * sizeof(Cell);
+
+    pair_ =
+        owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, sizeof(ReceiverBlock), record_.half);
+    Pair& pair = pair_.pair;
+    const auto words = reinterpret_cast<std::byte*>(record_.half.words.address);
+    pair.receiver = reinterpret_cast<ReceiverWords*>(words);
+    pair.cells = reinterpret_cast<Cell*>(words + sizeof(ReceiverWords));
+    pair.sender = reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
+    pair.buffer = static_cast<std::byte*>(receive.buffer);
+    pair.bytes = send.bytes;
+    pair.slots = offer.slots;
+    pair.mode = send.mode;
+    pair.route = rendezvous ? Route::rendezvous : Route::ring;
+    pair.native_atomics = reach.native_atomics;
+    pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
+    if (rendezvous) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
+    auto* const block = reinterpret_cast<SenderBlock*>(owner.reach_host_words(rank, offer.half.host_words));
+    pair_.closed_by_us = &block->closed;
+    pair_.closed_by_peer = &reinterpret_cast<ReceiverBlock*>(pair_.holding.block())->closed;
+    pair_.path = describe(pair, pair.bytes > offer.eager_max);
+
+    record_.slots = pair.slots;
+    record_.checks_ready = pair.checks_ready;
+    record_.rendezvous = rendezvous;
+    record_.native_atomics = pair.native_atomics;
+  }
+
+  Blob blob() const override { return to_blob(record_); }
+  std::unique_ptr<Plan> confirm() override { return owner_.make_plan(std::move(pair_)); }
+
+ private:
+  CudaPeer& owner_;
+  DevicePair pair_;
+  DeviceAnswer record_;
+};
+
+Verdict CudaPeer::usable() const {
+  if (const Verdict host = host_.usable(); !host.yes) return host;
+  // A match of host memory must not start a driver that the program does not use.
+  if (!device::cuda::driver_is_loaded()) return {false, "no CUDA driver is loaded"};
+  const device::GpuStatus status = device::cuda_status();
+  return {status.usable, status.usable ? "CUDA memory, mapped between processes" : status.why};
+}
+
+Verdict CudaPeer::can_serve(const Message& message) const {
+  if (message.memory != MemoryKind::cuda) return {false, "buffer is not in CUDA memory"};
+  if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+  if (message.mode == Mode::buffered) return {false, "buffered sends are not served from CUDA memory"};
+  return host_.reaches(message.peer);
+}
+
+std::unique_ptr<Offer> CudaPeer::offer(const Message& send) {
+  host_.retired().sweep();
+  return std::make_unique<SendHalf>(*this, send);
+}
+
+std::unique_ptr<Acceptance> CudaPeer::accept(const Message& receive, const Message& send,
+                                             std::span<const std::byte> offer) {
+  host_.retired().sweep();
+  return std::make_unique<ReceiveHalf>(*this, receive, send, from_blob<DeviceOffer>(offer));
+}
+
+void CudaPeer::prepare(device::Stream& stream) {
+  if (stream.kind() != device::StreamKind::cuda) return;
+  auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
+  const device::cuda::DeviceGuard guard(cuda_stream.device());
+  const auto arena = devices_.arena(cuda_stream.device());
+  Board::Memory memory{pinned_->take(), arena->allocate(sizeof(Sticky))};
+  const Launch launch{arena->stream(), static_cast<Report*>(memory.report.get()),
+                      reinterpret_cast<Sticky*>(memory.sticky.get()), settings_.cuda_dependent_launch};
+  device::cuda::check(load_kernels(launch), "loading the kernels");
+  cuda_stream.attach(std::make_unique<Board>(cuda_stream, std::move(memory), settings_.cuda_dependent_launch, watch()));
+}
+
+Watch& CudaPeer::watch() {
+  const std::lock_guard lock(mutex_);
+  if (!watch_) watch_ = std::make_unique<Watch>();
+  return *watch_;
+}
+
+Buffer CudaPeer::describe_buffer(const Message& message) {
+  const device::cuda::Region region = device::cuda::look_at(message.buffer);
+  if (!region.on_device) throw Error(ErrorKind::transport, "the buffer is no longer CUDA memory");
+  Buffer buffer;
+  buffer.device = region.device;
+  buffer.device_identity = devices_.identity(region.device);
+  buffer.place.address = reinterpret_cast<std::uint64_t>(message.buffer);
+  const bool inside = message.bytes <= region.base + region.bytes - buffer.place.address;
+  if (region.exportable && inside) {
+    buffer.place = export_memory(message.buffer);
+    buffer.exported = 1;
+  }
+  return buffer;
+}
+
+DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes,
+                                  HalfRecord& half) {
+  DevicePair pair;
+  pair.peer = rank;
+  pair.peer_dead = &world_.dead(rank);
+  pair.arena = devices_.arena(device);
+  pair.half = pair.arena->allocate(sizeof(Half));
+  pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
+  pair.last_words = pinned_->take();
+  pair.retired = &host_.retired();
+  const std::shared_ptr<std::byte> words = pair.arena->allocate(words_bytes);
+  half.words = export_memory(words.get());
+  pair.holding = host_.hold(host_bytes, words);
+  half.host_words = pair.holding.place();
+  return pair;
+}
+
+std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {
+  if (rank == world_.rank()) {
+    devices_.connect(pair.arena->device(), other_device);
+    return reinterpret_cast<std::byte*>(place.address);
+  }
+  pair.imports.push_back(imports_.open(rank, pair.arena->device(), place));
+  return pair.imports.back().get();
+}
+
+std::unique_ptr<Transport> make_transport(const base::Settings& settings, group::World& world, Peer& host) {
+  return std::make_unique<CudaPeer>(settings, world, host);
+}
+
+}  // namespace penstock::transport::peer::cuda

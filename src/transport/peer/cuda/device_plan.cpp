@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/cuda/device_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "device/cuda/runtime.hpp"
+#include "transport/peer/cuda/shape.hpp"
+#include "transport/peer/cuda/watch.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using base::Error;
+using base::ErrorKind;
+using protocol::Mode;
+
+namespace {
+
+// What the peer cannot do without being told: small standard and ready sends find their slot free, and large ready
+// sends rely on the promise alone.
+bool start_has_work(const Pair& pair) noexcept {
+  if (pair.sends || (pair.mode == Mode::ready && pair.checks_ready)) return true;
+  return pair.route == Route::ring ? pair.mode == Mode::synchronous : pair.mode != Mode::ready;
+}
+
+// What remains of a small send after its start is seen to by the next start: see kernels.cu.
+bool wait_has_work(const Pair& pair) noexcept {
+  return !(pair.sends && pair.route == Route::ring && pair.mode != Mode::synchronous);
+}
+
+Pair with(Pair pair, const Shape& shape) noexcept {
+  pair.blocks = shape.blocks;
+  pair.threads = shape.threads;
+  return pair;
+}
+
+}  // namespace
+
+DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fixed_(std::move(pair)), watch_(watch) {
+  fixed_.pair.id = watch_.add(*this);
+  start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
+  wait_ = with(fixed_.pair, shape_of_wait(fixed_.pair, most_blocks));
+  starts_by_kernel_ = start_has_work(fixed_.pair);
+  waits_by_kernel_ = wait_has_work(fixed_.pair);
+}
+
+DevicePlan::~DevicePlan() {
+  watch_.remove(*this);
+  fixed_.retired->add(std::move(fixed_.holding), fixed_.closed_by_peer);
+}
+
+void DevicePlan::check_stream(const device::Stream& stream) const {
+  if (stream.kind() != device::StreamKind::cuda)
+    throw Error(ErrorKind::unsupported,
+                label() + ": the buffer is in CUDA memory, which is served on queues of type PST_QUEUE_CUDA");
+  const int device = static_cast<const device::cuda::Stream&>(stream).device();
+  if (device != fixed_.arena->device())
+    throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                                                    label(), fixed_.arena->device(), device));
+}
+
+Board& DevicePlan::board_on(device::Stream& stream) noexcept {
+  auto& board = static_cast<Board&>(*static_cast<device::cuda::Stream&>(stream).attachment());
+  board_.store(&board, std::memory_order_relaxed);
+  return board;
+}
+
+void DevicePlan::start(device::Stream& stream, Sink& sink) {
+  Board& board = board_on(stream);
+  if (starts_by_kernel_) board.start(start_, sink);
+}
+
+void DevicePlan::wait(device::Stream& stream, Sink& sink) {
+  Board& board = board_on(stream);
+  if (waits_by_kernel_) board.wait(wait_, sink);
+}
+
+// The last epoch is known to the device alone.
+void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
+  auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
+  ended_ = ended;
+  ended_argument_ = argument;
+  const device::cuda::DeviceGuard guard(cuda_stream.device());
+  const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
+  if (cuda_stream.capture() == 0 &&
+      cudaMemcpyAsync(fixed_.last_words.get(), half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) ==
+          cudaSuccess &&
+      cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
+    return;
+  close();
+  ended(argument);
+}
+
+void DevicePlan::end_close(void* plan) {
+  auto& self = *static_cast<DevicePlan*>(plan);
+  self.close_at(self.first_not_served(*static_cast<const Half*>(self.fixed_.last_words.get())));
+  self.ended_(self.ended_argument_);  // last: the plan may be gone when it returns
+}
+
+void DevicePlan::close() {
+  Half half{};
+  fixed_.arena->read(&half, fixed_.half.get(), sizeof half);
+  close_at(first_not_served(half));
+}
+
+// A message of the ring has been sent by its start, though the next start is yet to see to its wait.
+Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
+  const bool sent = fixed_.pair.sends && fixed_.pair.route == Route::ring && half.posted != 0;
+  return half.done + (sent ? 1 : 0) + 1;
+}
+
+bool DevicePlan::peer_closed(Epoch epoch) const noexcept {
+  // Acquire: what the peer did before it closed is seen with it.
+  return protocol::closed_before(std::atomic_ref(*fixed_.closed_by_peer).load(std::memory_order_acquire), epoch);
+}
+
+// The peer may reuse its memory once this has come and it has closed too: no kernel of ours stores there afterwards.
+void DevicePlan::close_at(Epoch first_not_served) noexcept {
+  if (closed_.exchange(true)) return;
+  std::atomic_ref(*fixed_.closed_by_us).store(first_not_served == 0 ? 1 : first_not_served, std::memory_order_release);
+}
+
+void DevicePlan::release(const Error& error) noexcept {
+  Board* const board = board_.load(std::memory_order_relaxed);
+  if (board == nullptr) return;
+  try {
+    board->abort(Error(error.kind(), fmt::format("{}: {}", label(), error.text())));
+  } catch (const std::exception&) {
+    board->abort(error);
+  }
+}
+
+void DevicePlan::forget(const Board& board) noexcept {
+  if (used_on(board)) board_.store(nullptr, std::memory_order_relaxed);
+}
+
+// A wait that is hopeless goes on looking until it is released: what it is for may have come just before its sender
+// went.
+void DevicePlan::look_for_lost_cause() noexcept {
+  const Epoch epoch = epoch_.load(std::memory_order_relaxed);
+  try {
+    if (peer_closed(epoch))
+      release(Error(ErrorKind::peer_freed,
+                    fmt::format("rank {} has freed its request, or given it up, before epoch {}", fixed_.peer, epoch)));
+    else if (fixed_.peer_dead->load(std::memory_order_acquire))
+      release(Error(ErrorKind::peer_dead, fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
+  } catch (const std::exception&) {
+    // No memory for a text: the next look tries again.
+  }
+}
+
+Error DevicePlan::broken_promise(Failure failure) const {
+  return Error(ErrorKind::ready,
+               label() + (failure == Failure::not_ready ? ": ready send started before its receive"
+                                                        : ": a later ready send was started before its receive"));
+}
+
+std::string DevicePlan::describe() const {
+  return fmt::format("epoch {}, {}, waits for {}", epoch_.load(std::memory_order_relaxed), fixed_.path,
+                     fixed_.pair.sends ? "the receive" : "the send");
+}
+
+}  // namespace penstock::transport::peer::cuda

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair whose messages are moved by kernels.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "transport/peer/cuda/board.hpp"
+#include "transport/peer/cuda/device_arena.hpp"
+#include "transport/peer/holding.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+// Everything fixed at match.
+struct DevicePair {
+  Pair pair;      // without id
+  int peer = -1;  // world rank
+  const std::atomic<bool>* peer_dead = nullptr;
+  std::shared_ptr<DeviceArena> arena;
+  std::shared_ptr<std::byte> half;  // ours, on the device
+  std::vector<std::shared_ptr<std::byte>> imports;
+  std::shared_ptr<void> last_words;  // pinned: the half's words when it is given up
+  Holding holding;                   // host words, and the device memory that the peer stores into
+  Retired* retired = nullptr;
+  std::uint64_t* closed_by_us = nullptr;    // in the peer's host block
+  std::uint64_t* closed_by_peer = nullptr;  // in ours
+  std::string path;
+};
+
+class DevicePlan final : public Plan {
+ public:
+  DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks);
+  ~DevicePlan() override;
+
+  void check_stream(const device::Stream& stream) const override;
+  void start(device::Stream& stream, Sink& sink) override;
+  void wait(device::Stream& stream, Sink& sink) override;
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
+  void close() override;
+  bool peer_closed(Epoch epoch) const noexcept override;
+  void release(const base::Error& error) noexcept override;
+  std::string describe() const override;
+  std::string path() const override { return "peer-cuda (" + fixed_.path + ")"; }
+
+  // For boards, under the watch's lock.
+  void waits_for(Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
+  void look_for_lost_cause() noexcept;
+  base::Error broken_promise(Failure failure) const;
+  bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
+  void forget(const Board& board) noexcept;
+  void spoil() noexcept { close_at(epoch_.load(std::memory_order_relaxed)); }
+
+ private:
+  Board& board_on(device::Stream& stream) noexcept;
+  void close_at(Epoch first_not_served) noexcept;
+  static void end_close(void* plan);
+  Epoch first_not_served(const Half& half) const noexcept;
+
+  DevicePair fixed_;
+  Watch& watch_;
+  Pair start_;  // for its kernel, if a start needs one
+  Pair wait_;
+  bool starts_by_kernel_;
+  bool waits_by_kernel_;
+  std::atomic<Board*> board_{nullptr};  // the queue that it was last used on
+  std::atomic<Epoch> epoch_{0};         // that a wait reported
+  std::atomic<bool> closed_{false};
+  void (*ended_)(void*) = nullptr;
+  void* ended_argument_ = nullptr;
+};
+
+}  // namespace penstock::transport::peer::cuda

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/cuda/devices.hpp"
+
+#include <cstring>
+
+#include "device/cuda/runtime.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using device::cuda::check;
+using device::cuda::DeviceGuard;
+
+std::shared_ptr<DeviceArena> Devices::arena(int device) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<DeviceArena>& arena = arenas_[device];
+  if (!arena) arena = std::make_shared<DeviceArena>(device);
+  return arena;
+}
+
+DeviceIdentity Devices::identity(int device) const {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  DeviceIdentity identity;
+  static_assert(sizeof properties.uuid == sizeof identity);
+  std::memcpy(identity.data(), &properties.uuid, sizeof identity);
+  return identity;
+}
+
+Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int each = 0; each < count; ++each) {
+    if (identity(each) != other) continue;
+    if (each == device) return {true, true};
+    int possible = 0;
+    int native = 0;
+    check(cudaDeviceCanAccessPeer(&possible, device, each), "cudaDeviceCanAccessPeer");
+    check(cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, device, each),
+          "cudaDeviceGetP2PAttribute");
+    return {possible != 0, native != 0};
+  }
+  return {true, false};
+}
+
+void Devices::connect(int device, int other) {
+  if (device == other) return;
+  for (const auto& [from, to] : {std::pair(device, other), std::pair(other, device)}) {
+    const DeviceGuard guard(from);
+    const cudaError_t code = cudaDeviceEnablePeerAccess(to, 0);
+    if (code == cudaErrorPeerAccessAlreadyEnabled)
+      (void)cudaGetLastError();
+    else
+      check(code, "cudaDeviceEnablePeerAccess");
+  }
+}
+
+void Devices::finish() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [device, arena] : arenas_) {
+    const DeviceGuard guard(device);
+    cudaDeviceSynchronize();
+  }
+}
+
+}  // namespace penstock::transport::peer::cuda

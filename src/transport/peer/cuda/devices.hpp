@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPUs of this process, as far as pairs use them: their arenas, and what one can do with the memory of another.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "transport/peer/cuda/device_arena.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using DeviceIdentity = std::array<std::byte, 16>;  // the same in every process
+
+class Devices {
+ public:
+  std::shared_ptr<DeviceArena> arena(int device);  // made on first use. Throws Error
+  DeviceIdentity identity(int device) const;
+
+  struct Reach {
+    bool possible = false;
+    bool native_atomics = false;
+  };
+  // From our device to another one. A device that this process does not see may still be mapped: it is tried.
+  Reach reach(int device, const DeviceIdentity& other) const;
+  // Lets our two devices address each other's memory, for pairs within this process. Throws Error(transport).
+  void connect(int device, int other);
+  void finish() noexcept;  // waits until the devices that were used are idle
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<int, std::shared_ptr<DeviceArena>> arenas_;
+};
+
+}  // namespace penstock::transport::peer::cuda

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that reads what kernels report: a wait that lasts, a queue that has failed. It makes no CUDA call, and
+// sleeps while there is no queue.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace penstock::transport::peer::cuda {
+
+class Board;
+class DevicePlan;
+
+class Watch {
+ public:
+  Watch();
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void add(Board& board);
+  void remove(Board& board) noexcept;
+  std::uint32_t add(DevicePlan& plan);  // its id in reports
+  void remove(DevicePlan& plan) noexcept;
+  void look_at(Board& board) noexcept;
+
+  // For boards, which are looked at under the lock.
+  DevicePlan* find(std::uint64_t id_plus_one) const noexcept;
+  const std::vector<DevicePlan*>& plans() const noexcept { return plans_; }
+
+ private:
+  void run() noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Board*> boards_;
+  std::vector<DevicePlan*> plans_;  // by id; null: free
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace penstock::transport::peer::cuda
