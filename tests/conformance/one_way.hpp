@@ -62,14 +62,16 @@ class OneWay {
     if (receives()) receiver_->enqueue_wait(receive_lane_);
   }
   // Returns once the stream has run what is enqueued on it; adds no wait for the requests.
-  void synchronize_send() { EXPECT_PST(PST_Stream_synchronize(send_lane_.stream())); }
-  void synchronize_receive() { EXPECT_PST(PST_Stream_synchronize(receive_lane_.stream())); }
+  void synchronize_send() { send_lane_.synchronize(); }
+  void synchronize_receive() { receive_lane_.synchronize(); }
   void finish_send() { send_lane_.finish(); }
   void finish_receive() { receive_lane_.finish(); }
   void expect_good(std::uint64_t epochs) {
     if (receives()) receiver_->expect_good(epochs);
   }
-  bool on_peer_transport() { return transport_of(sends() ? sender_->request() : receiver_->request()) == "peer"; }
+  bool on_peer_transport() {
+    return transport_of(sends() ? sender_->request() : receiver_->request()).rfind("peer", 0) == 0;
+  }
 
  private:
   // Destroyed last: the lanes complete everything first.

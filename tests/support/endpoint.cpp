@@ -44,6 +44,10 @@ void Lane::finish() {
   EXPECT_PST(PST_Queue_wait(queue_));
 }
 
+void Lane::synchronize() {
+  EXPECT_PST(PST_Stream_synchronize(stream_));
+}
+
 Buffer::Buffer(std::size_t bytes, Memory memory, std::size_t shift)
     : bytes_(bytes), memory_(memory), behind_(guard + 64 - shift) {
   const std::size_t total = guard + shift + bytes + behind_;

@@ -3,6 +3,10 @@
 // by functions on the stream, in the order of the stream.
 #pragma once
 
+#if PENSTOCK_TEST_CUDA
+#include "support/cuda/endpoint.hpp"
+#else
+
 #include <mpi.h>
 
 #include <atomic>
@@ -29,7 +33,8 @@ class Lane {
   void launch(void (*function)(void*), void* argument);
   void start(MPI_Request& request);
   void wait(MPI_Request& request);
-  void finish();  // PST_Queue_wait, expected to succeed
+  void finish();       // PST_Queue_wait, expected to succeed
+  void synchronize();  // the stream alone
 
  private:
   PST_Stream stream_ = PST_STREAM_NULL;
@@ -126,3 +131,5 @@ std::uint64_t sequence_key(int source, int destination, int tag);
 void enqueue_delay(Lane& lane, std::uintptr_t microseconds);
 
 }  // namespace penstock::test
+
+#endif

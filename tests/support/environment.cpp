@@ -54,7 +54,11 @@ bool long_run() {
 }
 
 std::size_t eager_max() {
+#if PENSTOCK_TEST_CUDA
+  return number("PENSTOCK_CUDA_EAGER_MAX", 32768);
+#else
   return number("PENSTOCK_EAGER_MAX", 4096);
+#endif
 }
 
 unsigned slots() {
@@ -79,6 +83,10 @@ std::string only_transport() {
 std::vector<std::size_t> protocol_sizes() {
   const std::size_t limit = eager_max();
   std::vector<std::size_t> sizes{0, 1, 8, 55, 56, 57, limit, limit + 1, 65536, (1u << 20) + 3};
+#if PENSTOCK_TEST_CUDA
+  // Around one cell, one block and several blocks of a ring.
+  sizes.insert(sizes.end(), {7, 9, 4096, 4097, 8192, 8200, 16385});
+#endif
   if (limit > 0) sizes.push_back(limit - 1);
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());

@@ -8,6 +8,9 @@
 #include <cstdlib>
 #include <string>
 
+#if PENSTOCK_TEST_CUDA
+#include "support/endpoint.hpp"
+#endif
 #include "support/environment.hpp"
 
 namespace penstock::test {
@@ -72,6 +75,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "[rank %d] PST_Init: %s\n", penstock::test::rank(), penstock::test::last_error().c_str());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
+#if PENSTOCK_TEST_CUDA
+  if (const char* why = nullptr; !penstock::test::choose_device(why)) {
+    std::printf("skipped: no CUDA device (%s)\n", why);
+    MPI_Finalize();
+    return 77;
+  }
+#endif
   penstock::test::prepare_output();
   const int result = RUN_ALL_TESTS();
   MPI_Finalize();

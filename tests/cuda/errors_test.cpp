@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrong and impossible use on CUDA queues: a clear error at the call, nothing enqueued, the queue stays usable.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/one_way.hpp"
+
+namespace penstock::test {
+namespace {
+
+// A pair of this rank with itself over the given memory.
+struct Loop {
+  Loop(void* from, void* to, int bytes, int tag) {
+    EXPECT_PST(MPI_Send_init(from, bytes, MPI_BYTE, rank(), tag, MPI_COMM_WORLD, &requests[0]));
+    EXPECT_PST(MPI_Recv_init(to, bytes, MPI_BYTE, rank(), tag, MPI_COMM_WORLD, &requests[1]));
+  }
+  ~Loop() {
+    for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
+  }
+  int match() { return PST_Matchall(2, requests, MPI_STATUSES_IGNORE); }
+  MPI_Request requests[2];
+};
+
+TEST(CudaErrors, G7_HostMemoryOnACudaQueue) {
+  std::vector<std::byte> from(64), to(64);
+  Buffer device_from(64, Memory::ordinary), device_to(64, Memory::ordinary);
+  Loop host(from.data(), to.data(), 64, 1), device(device_from.data(), device_to.data(), 64, 2);
+  ASSERT_PST(host.match());
+  ASSERT_PST(device.match());
+  EXPECT_EQ(transport_of(host.requests[0]), "peer");
+  EXPECT_EQ(transport_of(device.requests[0]), "peer-cuda");
+  Lane lane;
+  MPI_Request mixed[] = {device.requests[0], device.requests[1], host.requests[0], host.requests[1]};
+  EXPECT_PST_KIND(PST_Enqueue_startall(lane.queue(), 4, mixed), PST_ERROR_UNSUPPORTED);
+  // Nothing of it was enqueued.
+  EXPECT_PST_KIND(PST_Enqueue_wait(lane.queue(), &mixed[0]), PST_ERROR_NOT_STARTED);
+  EXPECT_PST(PST_Enqueue_startall(lane.queue(), 2, mixed));
+  EXPECT_PST(PST_Enqueue_waitall(lane.queue(), 2, mixed));
+  lane.finish();
+}
+
+TEST(CudaErrors, G7_CudaMemoryOnAHostQueue) {
+  Buffer from(64, Memory::ordinary), to(64, Memory::ordinary);
+  Loop loop(from.data(), to.data(), 64, 1);
+  ASSERT_PST(loop.match());
+  PST_Stream stream = PST_STREAM_NULL;
+  PST_Queue queue = PST_QUEUE_NULL;
+  ASSERT_PST(PST_Stream_create(&stream));
+  ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
+  EXPECT_PST_KIND(PST_Enqueue_start(queue, &loop.requests[0]), PST_ERROR_UNSUPPORTED);
+  EXPECT_PST(PST_Queue_free(&queue));
+  EXPECT_PST(PST_Stream_free(&stream));
+}
+
+TEST(CudaErrors, OneBufferInHostMemory) {
+  std::vector<std::byte> host(64);
+  Buffer device(64, Memory::ordinary);
+  Loop loop(host.data(), device.data(), 64, 1);
+  EXPECT_PST_KIND(loop.match(), PST_ERROR_TRANSPORT);
+  EXPECT_NE(last_error().find("CUDA memory"), std::string::npos) << last_error();
+}
+
+TEST(CudaErrors, BufferedSend) {
+  Buffer from(64, Memory::ordinary), to(64, Memory::ordinary);
+  MPI_Request requests[2];
+  ASSERT_PST(MPI_Bsend_init(from.data(), 64, MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &requests[0]));
+  ASSERT_PST(MPI_Recv_init(to.data(), 64, MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &requests[1]));
+  EXPECT_PST_KIND(PST_Matchall(2, requests, MPI_STATUSES_IGNORE), PST_ERROR_TRANSPORT);
+  for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
+}
+
+TEST(CudaErrors, G7_StreamOfAnotherDevice) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  if (devices < 2) GTEST_SKIP() << "needs two devices";
+  Buffer from(64, Memory::ordinary), to(64, Memory::ordinary);
+  Loop loop(from.data(), to.data(), 64, 1);
+  ASSERT_PST(loop.match());
+  int own = 0;
+  cudaGetDevice(&own);
+  cudaSetDevice(1 - own);
+  {
+    Lane lane;
+    EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &loop.requests[0]), PST_ERROR_UNSUPPORTED);
+  }
+  cudaSetDevice(own);
+}
+
+// G9. Run with PENSTOCK_TIMEOUT set to a second or so.
+TEST(CudaErrors, G9_AWaitThatNobodyEndsIsReleased) {
+  if (std::getenv("PENSTOCK_TEST_RELEASE") == nullptr)
+    GTEST_SKIP() << "needs PENSTOCK_TEST_RELEASE and a short PENSTOCK_TIMEOUT";
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{20000}, eager_max() + 1}) {
+    SCOPED_TRACE(bytes);
+    const int peer = partner();
+    Sender sender(bytes, Memory::ordinary, 1);
+    Receiver receiver(bytes, Memory::ordinary, 1);
+    sender.init(Kind::standard, peer, 0);
+    receiver.init(peer, 0);
+    match_all({&sender.request(), &receiver.request()});
+    PST_Queue queue = PST_QUEUE_NULL;
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_CUDA, &stream));
+    EXPECT_PST(PST_Enqueue_start(queue, &receiver.request()));
+    EXPECT_PST(PST_Enqueue_wait(queue, &receiver.request()));
+    EXPECT_PST_KIND(PST_Queue_wait(queue), PST_ERROR_TIMEOUT);
+    EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess) << "the stream has been released";
+    EXPECT_PST_KIND(PST_Enqueue_start(queue, &sender.request()), PST_ERROR_TIMEOUT);
+    EXPECT_PST_KIND(PST_Queue_free(&queue), PST_ERROR_TIMEOUT);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    meet();
+  }
+}
+
+}  // namespace
+}  // namespace penstock::test

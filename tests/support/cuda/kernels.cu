@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cuda/kernels.hpp"
+
+namespace penstock::test {
+namespace {
+
+constexpr unsigned threads = 256;
+
+__device__ std::uint64_t pattern_word(std::uint64_t key, std::uint64_t epoch, std::uint64_t index) {
+  const std::uint64_t base = (key * 0x9E3779B97F4A7C15u) ^ (epoch * 0xC2B2AE3D27D4EB4Fu);
+  const std::uint64_t mixed = (base + index * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
+  return mixed ^ (mixed >> 32);
+}
+
+__device__ std::uint8_t pattern_byte(std::uint64_t key, std::uint64_t epoch, std::uint64_t at) {
+  return static_cast<std::uint8_t>(pattern_word(key, epoch, at / 8) >> (8 * (at % 8)));
+}
+
+__device__ void complain(Tally* tally, std::uint64_t epoch, std::uint64_t byte) {
+  if (atomicAdd_system(reinterpret_cast<unsigned long long*>(&tally->complaints), 1ull) != 0) return;
+  tally->first_epoch = epoch;
+  tally->first_byte = byte;
+}
+
+__global__ void fill(std::byte* data, std::size_t bytes, std::uint64_t key, const Tally* tally) {
+  const std::uint64_t epoch = tally->epochs + 1;
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    data[i] = static_cast<std::byte>(pattern_byte(key, epoch, i));
+}
+
+__global__ void check(const std::byte* data, std::size_t bytes, std::size_t room, std::uint64_t key,
+                      std::uint8_t clear_value, Tally* tally) {
+  const std::uint64_t epoch = tally->epochs + 1;
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < room; i += gridDim.x * blockDim.x) {
+    const auto expected = i < bytes ? pattern_byte(key, epoch, i) : clear_value;
+    if (static_cast<std::uint8_t>(data[i]) != expected) complain(tally, epoch, i);
+  }
+}
+
+__global__ void check_value(const std::byte* data, std::size_t bytes, std::uint8_t value, Tally* tally) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    if (static_cast<std::uint8_t>(data[i]) != value) complain(tally, tally->epochs, i);
+}
+
+__global__ void count(Tally* tally) {
+  ++tally->epochs;
+  __threadfence_system();
+}
+
+__global__ void set(std::byte* data, std::size_t bytes, std::uint8_t value) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    data[i] = static_cast<std::byte>(value);
+}
+
+__global__ void spin(std::uint64_t nanoseconds) {
+  std::uint64_t begin = 0, now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - begin < nanoseconds);
+}
+
+unsigned blocks_for(std::size_t bytes) {
+  const std::size_t blocks = (bytes + threads * 16 - 1) / (threads * 16);
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks > 64 ? 64 : blocks);
+}
+
+}  // namespace
+
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, Tally* tally) {
+  fill<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, key, tally);
+  count<<<1, 1, 0, stream>>>(tally);
+}
+
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::size_t room, std::uint64_t key,
+                   std::uint8_t clear_value, Tally* tally) {
+  check<<<blocks_for(room), threads, 0, stream>>>(data, bytes, room, key, clear_value, tally);
+  count<<<1, 1, 0, stream>>>(tally);
+}
+
+void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint8_t value,
+                         Tally* tally) {
+  check_value<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, value, tally);
+}
+
+void enqueue_set(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint8_t value) {
+  set<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, value);
+}
+
+void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds) {
+  spin<<<1, 1, 0, stream>>>(microseconds * 1000);
+}
+
+void load_kernels() {
+  cudaFuncAttributes attributes;
+  for (const void* kernel : {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
+                             reinterpret_cast<const void*>(&check_value), reinterpret_cast<const void*>(&count),
+                             reinterpret_cast<const void*>(&set), reinterpret_cast<const void*>(&spin)})
+    cudaFuncGetAttributes(&attributes, kernel);
+  spin<<<1, 1>>>(0);
+  cudaDeviceSynchronize();
+}
+
+}  // namespace penstock::test
