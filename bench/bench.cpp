@@ -11,6 +11,7 @@ namespace {
 
 const std::map<std::string, Mode> modes{
     {"standard", Mode::standard}, {"ready", Mode::ready}, {"synchronous", Mode::synchronous}};
+const std::map<std::string, DeviceKind> devices{{"host", DeviceKind::host}, {"cuda", DeviceKind::cuda}};
 const std::map<std::string, MemoryKind> memories{{"alloc", MemoryKind::alloc}, {"malloc", MemoryKind::malloc}};
 const std::map<std::string, Order> orders{{"sequential", Order::sequential}, {"preposted", Order::preposted}};
 
@@ -42,27 +43,50 @@ void add_common_options(CLI::App& app, Options& options) {
   add_choice(app, "--send", options.mode, modes, "Mode of the sends, of both sides (default: standard)");
   add_choice(app, "--order", options.order, orders,
              "Receives started right before their wait (sequential, the default) or one iteration ahead (preposted)");
+  add_choice(app, "--device", options.device, devices, "Streams and memory of: host (the default) or cuda");
+  app.add_option("--sizes", options.sizes, "These sizes in bytes, with commas, instead of --min to --max")
+      ->delimiter(',');
+  app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
+  app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
+  app.add_option("--baseline", options.baselines, "cuda: measure these beside Penstock, with commas: nccl, mpi")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"nccl", "mpi"}));
   app.add_flag("--check", options.check, "Fill and verify every byte of every message; times include that");
   app.add_flag("--json", options.as_json, "Print JSON lines");
 }
+
+using Run = int (*)(const Options&, const tool::Session&);
+#if PENSTOCK_CUDA
+constexpr bool has_cuda = true;
+constexpr Run cuda_latency = run_cuda_latency;
+constexpr Run cuda_bandwidth = run_cuda_bandwidth;
+#else
+constexpr bool has_cuda = false;
+constexpr Run cuda_latency = nullptr;
+constexpr Run cuda_bandwidth = nullptr;
+#endif
 
 // A ready send promises that its receive has been started, which the sequential order does not give.
 void settle(Options& options, const tool::Command& command) {
   if (options.min_bytes > options.max_bytes) throw CLI::ValidationError("--min", "must not be larger than --max");
   if (options.mode == Mode::ready) options.order = Order::preposted;
   options.transport = command.transport;
+  const bool cuda_only = options.graph || options.pack || !options.baselines.empty();
+  if (options.device == DeviceKind::host && cuda_only)
+    throw CLI::ValidationError("--graph, --pack and --baseline", "are for --device cuda");
+  if (options.device == DeviceKind::cuda && !has_cuda)
+    throw CLI::ValidationError("--device", "cuda is not built into this command");
 }
 
-using Run = int (*)(const Options&, const tool::Session&);
-
 CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::string& name, const std::string& text,
-                        Run run, const std::shared_ptr<Options>& options) {
+                        Run run, Run cuda_run, const std::shared_ptr<Options>& options) {
   CLI::App* app = parent.add_subcommand(name, text);
   add_common_options(*app, *options);
   tool::add_run_options(*app, command);
-  app->callback([options, run, &command] {
+  app->callback([=, &command] {
     settle(*options, command);
-    command.run = [options, run](const tool::Session& session) { return run(*options, session); };
+    const Run chosen = options->device == DeviceKind::cuda ? cuda_run : run;
+    command.run = [options, chosen](const tool::Session& session) { return chosen(*options, session); };
   });
   return app;
 }
@@ -74,9 +98,10 @@ void add_bench(CLI::App& parent, tool::Command& command) {
       parent.add_subcommand("bench", "Measure messages between 2 ranks, beside plain MPI persistent requests");
   app->require_subcommand(1);
   add_benchmark(*app, command, "latency", "Ping-pong: half round trip, and what the calls cost", run_latency,
-                std::make_shared<Options>());
+                cuda_latency, std::make_shared<Options>());
   const auto options = std::make_shared<Options>();
-  CLI::App* bw = add_benchmark(*app, command, "bw", "Windowed one-way bandwidth", run_bandwidth, options);
+  CLI::App* bw =
+      add_benchmark(*app, command, "bw", "Windowed one-way bandwidth", run_bandwidth, cuda_bandwidth, options);
   bw->add_option("--window", options->window, "Messages in flight; fewer when they exceed 16 MiB together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

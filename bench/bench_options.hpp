@@ -16,7 +16,10 @@ enum class MemoryKind { alloc, malloc };
 // send. Ready sends need the latter.
 enum class Order { sequential, preposted };
 
+enum class DeviceKind { host, cuda };
+
 struct Options {
+  DeviceKind device = DeviceKind::host;
   std::size_t min_bytes = 8;
   std::size_t max_bytes = std::size_t{1} << 20;
   int rounds = 9;
@@ -27,10 +30,15 @@ struct Options {
   Order order = Order::sequential;
   bool check = false;
   bool as_json = false;
+  // CUDA only.
+  bool graph = false;                  // the program is captured once, and its graph launched
+  bool pack = false;                   // a kernel before each send and one behind each receive
+  std::vector<std::string> baselines;  // nccl, mpi
+  std::vector<std::size_t> sizes;      // instead of min to max
   std::string transport;
 };
 
-// min, then powers of two up to max.
+// The sizes asked for, or min, then powers of two up to max.
 std::vector<std::size_t> message_sizes(const Options& options);
 
 const char* name_of(MemoryKind kind) noexcept;
@@ -38,5 +46,7 @@ const char* name_of(Mode mode) noexcept;
 
 int run_latency(const Options& options, const tool::Session& session);
 int run_bandwidth(const Options& options, const tool::Session& session);
+int run_cuda_latency(const Options& options, const tool::Session& session);
+int run_cuda_bandwidth(const Options& options, const tool::Session& session);
 
 }  // namespace penstock::bench

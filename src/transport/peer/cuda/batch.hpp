@@ -18,24 +18,27 @@ using Word64 = std::uint64_t;
 // Everything that two devices poll lies in memory of the polling one, in lines of its own.
 inline constexpr std::size_t device_line = 128;
 
+// A large message is cut into parts, and FIN and DONE are said of each part by the block that has moved it: so no block
+// waits for another one. A ring of several blocks is a ring for each: block i has cells, FIN and private words of its
+// own.
+inline constexpr unsigned most_parts = 64;
+
 struct alignas(device_line) SenderWords {
-  Word64 cts, fin, pull, push, claim;
+  Word64 cts, pull, push, claim;
+  alignas(device_line) Word64 fin[most_parts];
 };
 
 // The slots of a ring follow.
 struct alignas(device_line) ReceiverWords {
-  Word64 rts, done;
+  Word64 rts;
+  alignas(device_line) Word64 done[most_parts];
 };
 
-// The private words of one half, on its own device, touched in stream order only. `exited`, `command`, `parts` and
-// `parts_done` are between the blocks of one kernel.
-struct alignas(device_line) Half {
-  Word64 done;        // as protocol::SendState and ReceiveState have it
-  Word64 posted;      // rendezvous: as SendState has it. Ring: a start has run whose wait has not
-  Word64 exited;      // blocks that have left the kernel
-  Word64 command;     // from the block that decides: which kernel of which epoch, and what is to be copied
-  Word64 parts;       // that kernel, and the first part that no block has taken
-  Word64 parts_done;  // that kernel, and how many have been copied
+// The private words of one half for one block of its kernels, on its own device, touched in stream order only.
+struct alignas(32) Half {
+  Word64 done;     // as protocol::SendState and ReceiveState have it
+  Word64 posted;   // rendezvous: as SendState has it, set by starts. Ring: a start has run whose wait has not
+  Word64 command;  // block 0's, to the other blocks: for which kernel of which epoch, and what is to be copied
 };
 
 // A ring's slot is made of cells: 8 bytes of data in two halves, each beside its flag, so that each half needs only the
@@ -53,7 +56,7 @@ enum class Route : std::uint8_t { ring, rendezvous };
 
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
 struct Pair {
-  Half* half = nullptr;
+  Half* half = nullptr;  // one for each block
   SenderWords* sender = nullptr;
   ReceiverWords* receiver = nullptr;
   Cell* cells = nullptr;        // ring: the first slot
@@ -62,7 +65,8 @@ struct Pair {
   std::uint64_t bytes = 0;
   std::uint32_t slots = 2;
   std::uint32_t id = 0;  // in reports
-  std::uint16_t blocks = 1;
+  std::uint16_t parts = 1;
+  std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer; for a ring as many
   std::uint16_t threads = 32;  // of a block, at least
   protocol::Mode mode = protocol::Mode::standard;
   Route route = Route::ring;

@@ -18,26 +18,26 @@ class BlockPort {
 
   template <Order order>
   __device__ Word64 load(Word word) const {
+    if (word == Word::fin) return least(pair_.sender->fin);
+    if (word == Word::done) return least(pair_.receiver->done);
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).load(order_of(order)) : 0);
   }
+  // FIN and DONE are said part by part: see Team.
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
+    if (word == Word::fin || word == Word::done) return;
     __syncthreads();  // what the other threads have done comes before a release
     if (threadIdx.x == 0) SystemWord(at(word)).store(value, order_of(order));
   }
   __device__ Word64 exchange(Word word, Word64 value) const {
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel) : 0);
   }
-  // By one thread, without the others.
-  __device__ void exchange_alone(Word word, Word64 value) const {
-    SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel);
-  }
   __device__ void fence() const {
     ::cuda::atomic_thread_fence(::cuda::memory_order_seq_cst, ::cuda::thread_scope_system);
   }
 
-  __device__ void push() { team_.carry_out(Task::push); }
-  __device__ void pull() { team_.carry_out(Task::pull); }
+  __device__ void push() { team_.lead(Task::push); }
+  __device__ void pull() { team_.lead(Task::pull); }
 
   __device__ void fill(unsigned, std::uint32_t) {}
   __device__ void drain(unsigned, std::uint32_t) {}
@@ -49,24 +49,32 @@ class BlockPort {
   __device__ bool checks_ready() const { return pair_.checks_ready; }
 
  private:
+  // The epoch that all parts have reached.
+  __device__ Word64 least(Word64* words) const {
+    constexpr unsigned warp = 32;
+    Word64 reached = ~Word64{0};
+    if (threadIdx.x < warp) {
+      for (unsigned part = threadIdx.x; part < pair_.parts; part += warp)
+        reached = min(reached, SystemWord(words[part]).load(::cuda::memory_order_acquire));
+      for (unsigned apart = warp / 2; apart > 0; apart /= 2)
+        reached = min(reached, __shfl_xor_sync(~0u, reached, apart));
+    }
+    return agree(reached);
+  }
   __device__ Word64& at(Word word) const {
     switch (word) {
       case Word::cts:
         return pair_.sender->cts;
-      case Word::fin:
-        return pair_.sender->fin;
       case Word::pull:
         return pair_.sender->pull;
       case Word::push:
         return pair_.sender->push;
       case Word::claim:
         return pair_.sender->claim;
-      case Word::rts:
-        return pair_.receiver->rts;
-      case Word::done:
+      default:
         break;
     }
-    return pair_.receiver->done;
+    return pair_.receiver->rts;
   }
 
   const Pair& pair_;

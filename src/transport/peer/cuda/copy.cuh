@@ -35,7 +35,8 @@ __device__ inline void copy_aligned(std::byte* to, const std::byte* from, std::u
   if (tail + threadIdx.x < bytes) to[tail + threadIdx.x] = from[tail + threadIdx.x];
 }
 
-__device__ inline void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+// A call of its own: the registers of its loads would otherwise be taken from the code around it.
+__device__ __noinline__ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
   if (apart % sizeof(uint4) == 0)
     copy_aligned<uint4>(to, from, bytes);

@@ -14,6 +14,7 @@
 #include "transport/peer/cuda/devices.hpp"
 #include "transport/peer/cuda/imports.hpp"
 #include "transport/peer/cuda/pinned.hpp"
+#include "transport/peer/cuda/shape.hpp"
 #include "transport/peer/cuda/watch.hpp"
 #include "transport/peer/handshake.hpp"
 #include "transport/peer/peer.hpp"
@@ -54,6 +55,8 @@ struct DeviceAnswer {
   std::uint32_t checks_ready = 0;
   std::uint32_t rendezvous = 0;
   std::uint32_t native_atomics = 0;
+  std::uint32_t parts = 1;
+  std::uint32_t padding = 0;
   HalfRecord half;
 };
 
@@ -136,6 +139,7 @@ class CudaPeer::SendHalf final : public Offer {
     pair.mode = send_.mode;
     pair.sends = true;
     pair.route = theirs.rendezvous != 0 ? Route::rendezvous : Route::ring;
+    pair.parts = static_cast<std::uint16_t>(theirs.parts);
     pair.native_atomics = theirs.native_atomics != 0;
     pair.checks_ready = theirs.checks_ready != 0;
     if (pair.route == Route::rendezvous) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
@@ -180,6 +184,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair.slots = offer.slots;
     pair.mode = send.mode;
     pair.route = rendezvous ? Route::rendezvous : Route::ring;
+    pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
     pair.native_atomics = reach.native_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (rendezvous) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
@@ -191,6 +196,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     record_.slots = pair.slots;
     record_.checks_ready = pair.checks_ready;
     record_.rendezvous = rendezvous;
+    record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
   }
 
@@ -268,7 +274,7 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
   pair.arena = devices_.arena(device);
-  pair.half = pair.arena->allocate(sizeof(Half));
+  pair.half = pair.arena->allocate(most_parts * sizeof(Half));
   pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
   pair.last_words = pinned_->take();
   pair.retired = &host_.retired();

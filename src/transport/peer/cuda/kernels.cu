@@ -24,6 +24,7 @@ using protocol::StartOutcome;
 struct Context {
   Report& report;
   Sticky& sticky;
+  bool failed;  // before this kernel: then it does nothing
 };
 
 __device__ SendState load_send(const Half& half) {
@@ -39,20 +40,24 @@ __device__ ReceiveState load_receive(const Half& half) {
   return state;
 }
 
-__device__ void save(Half& half, const SendState& state) {
-  half.done = state.done;
-  half.posted = state.posted;
+// Told by one thread of a block whose wait was ended from outside.
+__device__ void tell_released(const Context& context, const Pair& pair) {
+  if (threadIdx.x == 0) fail(context.report, context.sticky, pair, Failure::released);
 }
 
 // ---- Ring ----------------------------------------------------------------------------------------------------------
 
 // The wait of a small standard send has no kernel of its own: the message has left with the start, and what remains,
 // that the next slot be free, is seen to by the next start of the pair, which stands behind that wait in every order.
+// All that is read first is read at once: each look at memory costs as much as the message's way.
 template <Mode mode, int group>
 __device__ void start_ring_send(const Context& context, const Pair& pair, const Place& place) {
+  Half& half = pair.half[place.index];
   RingPort<group> port(pair, place);
   port.fetch();
-  SendState state = load_send(*pair.half);
+  SendState state = load_send(half);
+  port.look_at_fin();
+  if (context.failed) return;
   bool aborted = false;
   if (mode != Mode::synchronous && state.posted) {
     Patience patience(context.report, pair.id, state.done + 1);
@@ -62,48 +67,46 @@ __device__ void start_ring_send(const Context& context, const Pair& pair, const 
   let_successor_in();
   StartOutcome outcome = StartOutcome::started;
   if (!aborted) outcome = ring::start_send<mode>(port, state);
-  const bool failed = __syncthreads_or(aborted || outcome != StartOutcome::started) != 0;
-  if (failed) {
+  if (__syncthreads_or(aborted || outcome != StartOutcome::started) != 0) {
     if (threadIdx.x == 0) fail(context.report, context.sticky, pair, aborted ? Failure::released : Failure::not_ready);
     return;
   }
-  if (!last_to_leave(*pair.half, place)) return;
-  state.posted = true;
-  save(*pair.half, state);
+  if (threadIdx.x != 0) return;
+  half.done = state.done;
+  half.posted = true;
 }
 
 template <int group>
 __device__ void wait_ring_receive(const Context& context, const Pair& pair, const Place& place) {
+  Half& half = pair.half[place.index];
   RingPort<group> port(pair, place);
-  ReceiveState state = load_receive(*pair.half);
+  ReceiveState state = load_receive(half);
+  if (context.failed) return;
   Patience patience(context.report, pair.id, state.done + 1);
   bool aborted = false;
   while (!aborted && ring::wait_receive(port, state) != Progress::ended) aborted = patience.over();
   patience.ended();
   let_successor_in();
-  if (__syncthreads_or(aborted) != 0) {
-    if (threadIdx.x == 0) fail(context.report, context.sticky, pair, Failure::released);
-    return;
-  }
-  if (!last_to_leave(*pair.half, place)) return;
-  // Every cell has been loaded by now. Release: those loads come before the sender's next stores into the slot.
-  SystemWord(pair.sender->fin).store(state.done, ::cuda::memory_order_release);
-  pair.half->done = state.done;
+  if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
+  if (threadIdx.x != 0) return;
+  // The sender's next stores into the slot must not be seen by this block's loads from it. The memory model asks for a
+  // release here; relaxed does, because every load has returned its flag before the barrier, and a fence would hold the
+  // kernel up until its stores to the receive buffer are visible everywhere.
+  SystemWord(pair.sender->fin[place.index]).store(state.done, ::cuda::memory_order_relaxed);
+  half.done = state.done;
 }
 
-// A synchronous send ends when its receive has been started.
+// A synchronous send ends when its receive has been started. One block sees to it for all.
 __device__ void wait_ring_send(const Context& context, const Pair& pair, const Place& place) {
   RingPort<1> port(pair, place);
   SendState state = load_send(*pair.half);
-  if (threadIdx.x != 0) return;
+  if (context.failed) return;
   Patience patience(context.report, pair.id, state.done + 1);
-  while (ring::wait_send<Mode::synchronous>(port, state) != Progress::ended) {
-    if (!patience.over()) continue;
-    fail(context.report, context.sticky, pair, Failure::released);
-    return;
-  }
+  bool aborted = false;
+  while (!aborted && ring::wait_send<Mode::synchronous>(port, state) != Progress::ended) aborted = patience.over();
   patience.ended();
-  save(*pair.half, state);
+  if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
+  for (unsigned block = threadIdx.x; block < pair.parts; block += blockDim.x) pair.half[block].done = state.done;
 }
 
 // ---- Rendezvous ----------------------------------------------------------------------------------------------------
@@ -111,20 +114,16 @@ __device__ void wait_ring_send(const Context& context, const Pair& pair, const P
 template <Mode mode, bool native>
 __device__ void start_rendezvous_send(const Context& context, const Pair& pair, const Place& place) {
   SendState state = load_send(*pair.half);
-  Team team(pair, place, Phase::start, state.done + 1);
+  if (context.failed) return;
   let_successor_in();  // a start waits for nobody
-  StartOutcome outcome = StartOutcome::started;
-  if (place.leads()) {
-    BlockPort<native> port(pair, team);
-    outcome = rendezvous::start_send<mode>(port, state);
-    team.dismiss();
-    if (threadIdx.x == 0 && outcome != StartOutcome::started)
-      fail(context.report, context.sticky, pair, Failure::not_ready);
-    if (threadIdx.x == 0) pair.half->posted = state.posted;
-  } else {
-    team.help();
-  }
-  last_to_leave(*pair.half, place);
+  Team team(pair, place, Phase::start, state.done + 1);
+  if (!place.leads()) return team.help(nullptr);
+  BlockPort<native> port(pair, team);
+  const StartOutcome outcome = rendezvous::start_send<mode>(port, state);
+  team.dismiss();
+  if (threadIdx.x != 0) return;
+  pair.half->posted = state.posted;
+  if (outcome != StartOutcome::started) fail(context.report, context.sticky, pair, Failure::not_ready);
 }
 
 // Waits until the protocol says so. False: the wait was ended from outside.
@@ -141,41 +140,45 @@ __device__ bool poll(const Context& context, const Pair& pair, Word64 epoch, Ste
 
 template <Mode mode, bool native>
 __device__ void wait_rendezvous_send(const Context& context, const Pair& pair, const Place& place) {
-  SendState state = load_send(*pair.half);
-  Team team(pair, place, Phase::wait, state.done + 1);
+  Half& half = pair.half[place.index];
+  SendState state = load_send(half);
+  state.posted = pair.half->posted != 0;
+  if (context.failed) return;
+  const Word64 epoch = state.done + 1;
+  Team team(pair, place, Phase::wait, epoch);
   if (place.leads()) {
     BlockPort<native> port(pair, team);
-    const bool ended = poll(context, pair, state.done + 1, [&] { return rendezvous::wait_send<mode>(port, state); });
+    if (!poll(context, pair, epoch, [&] { return rendezvous::wait_send<mode>(port, state); }))
+      tell_released(context, pair);
     team.dismiss();
-    if (threadIdx.x == 0 && !ended) fail(context.report, context.sticky, pair, Failure::released);
-  } else {
-    team.help();
-    ++state.done;  // what the leader's state says at the end, if it ends well
-    state.posted = false;
+  } else if (state.posted) {
+    team.help(pair.sender->fin);
   }
-  if (last_to_leave(*pair.half, place) && context.sticky.failed == 0) save(*pair.half, state);
+  if (threadIdx.x == 0) half.done = epoch;
 }
 
 template <Mode mode, bool native>
 __device__ void wait_rendezvous_receive(const Context& context, const Pair& pair, const Place& place) {
-  ReceiveState state = load_receive(*pair.half);
-  Team team(pair, place, Phase::wait, state.done + 1);
+  Half& half = pair.half[place.index];
+  ReceiveState state = load_receive(half);
+  if (context.failed) return;
+  const Word64 epoch = state.done + 1;
+  Team team(pair, place, Phase::wait, epoch);
   if (place.leads()) {
     BlockPort<native> port(pair, team);
-    const bool ended = poll(context, pair, state.done + 1, [&] { return rendezvous::wait_receive<mode>(port, state); });
+    const bool ended = poll(context, pair, epoch, [&] { return rendezvous::wait_receive<mode>(port, state); });
     team.dismiss();
-    if (threadIdx.x == 0 && !ended) {
+    if (!ended) {
       // A peer that looks at the epoch from now on finds it claimed, and leaves our buffer alone.
-      if constexpr (native) port.exchange_alone(Word::claim, state.done + 1);
-      fail(context.report, context.sticky, pair, Failure::released);
-    }
-    if (threadIdx.x == 0 && ended && state.promise_broken)
+      if constexpr (native) port.exchange(Word::claim, epoch);
+      tell_released(context, pair);
+    } else if (state.promise_broken && threadIdx.x == 0) {
       fail(context.report, context.sticky, pair, Failure::promise_broken);
+    }
   } else {
-    team.help();
-    ++state.done;
+    team.help(pair.receiver->done);
   }
-  if (last_to_leave(*pair.half, place) && context.sticky.failed == 0) pair.half->done = state.done;
+  if (threadIdx.x == 0) half.done = epoch;
 }
 
 // ---- One pair ------------------------------------------------------------------------------------------------------
@@ -210,8 +213,9 @@ __device__ void wait_rendezvous(const Context& context, const Pair& pair, const 
 }
 
 // Says that the receive is started. Release: this end's earlier use of its buffer comes before the peer's push into it.
-__device__ void start_receive(const Pair& pair) {
-  if (threadIdx.x == 0) SystemWord(pair.sender->cts).store(pair.half->done + 1, ::cuda::memory_order_release);
+__device__ void start_receive(const Context& context, const Pair& pair) {
+  if (threadIdx.x == 0 && !context.failed)
+    SystemWord(pair.sender->cts).store(pair.half->done + 1, ::cuda::memory_order_release);
 }
 
 // More cells at once for messages of which each thread has several.
@@ -219,17 +223,22 @@ __device__ bool is_wide(const Pair& pair, const Place& place) {
   return cells_for(pair.bytes) > place.blocks * blockDim.x;
 }
 
+// Kernels for rings alone have less code to load and need fewer registers.
+enum class Kit { ring, any };
+
+template <Kit kit>
 __device__ void start(const Context& context, const Pair& pair, const Place& place) {
-  if (!pair.sends) return start_receive(pair);
-  if (pair.route == Route::rendezvous)
+  if (!pair.sends) return start_receive(context, pair);
+  if (kit == Kit::any && pair.route == Route::rendezvous)
     return pair.native_atomics ? start_rendezvous_send<true>(context, pair, place)
                                : start_rendezvous_send<false>(context, pair, place);
   if (is_wide(pair, place)) return start_ring_send<4>(context, pair, place);
   start_ring_send<1>(context, pair, place);
 }
 
+template <Kit kit>
 __device__ void wait(const Context& context, const Pair& pair, const Place& place) {
-  if (pair.route == Route::rendezvous)
+  if (kit == Kit::any && pair.route == Route::rendezvous)
     return pair.native_atomics ? wait_rendezvous<true>(context, pair, place)
                                : wait_rendezvous<false>(context, pair, place);
   if (pair.sends) return wait_ring_send(context, pair, place);
@@ -252,21 +261,21 @@ __device__ const Pair& find(const Batch<capacity>& batch, Place& place) {
   return batch.pair[which];
 }
 
-template <bool starts, int capacity>
-__global__ void __launch_bounds__(most_threads, 2) run(const __grid_constant__ Batch<capacity> batch) {
+template <bool starts, Kit kit, int capacity>
+__global__ void __launch_bounds__(most_threads, kit == Kit::ring ? 2 : 1)
+    run(const __grid_constant__ Batch<capacity> batch) {
   await_predecessor();
   if (batch.count == 0) return;
   Place place;
   const Pair& pair = find(batch, place);
-  if (batch.sticky->failed != 0) return;
-  const Context context{*batch.report, *batch.sticky};
+  const Context context{*batch.report, *batch.sticky, batch.sticky->failed != 0};
   if constexpr (starts)
-    start(context, pair, place);
+    start<kit>(context, pair, place);
   else
-    wait(context, pair, place);
+    wait<kit>(context, pair, place);
 }
 
-template <bool starts, int capacity>
+template <bool starts, Kit kit, int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Pair> pairs) {
   Batch<capacity> batch;
   batch.report = launch.report;
@@ -288,15 +297,30 @@ cudaError_t launch_as(const Launch& launch, std::span<const Pair> pairs) {
   config.stream = launch.stream;
   config.attrs = &attribute;
   config.numAttrs = launch.dependent ? 1 : 0;
-  return cudaLaunchKernelEx(&config, run<starts, capacity>, batch);
+  return cudaLaunchKernelEx(&config, run<starts, kit, capacity>, batch);
 }
 
 // A launch costs the more the more arguments it carries.
+template <bool starts, Kit kit>
+cudaError_t launch_with(const Launch& launch, std::span<const Pair> pairs) {
+  if (pairs.size() <= 1) return launch_as<starts, kit, 1>(launch, pairs);
+  if (pairs.size() <= 4) return launch_as<starts, kit, 4>(launch, pairs);
+  return launch_as<starts, kit, largest_batch>(launch, pairs);
+}
+
 template <bool starts>
 cudaError_t launch_batch(const Launch& launch, std::span<const Pair> pairs) {
-  if (pairs.size() <= 1) return launch_as<starts, 1>(launch, pairs);
-  if (pairs.size() <= 4) return launch_as<starts, 4>(launch, pairs);
-  return launch_as<starts, largest_batch>(launch, pairs);
+  const bool rings =
+      std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.route == Route::ring; });
+  return rings ? launch_with<starts, Kit::ring>(launch, pairs) : launch_with<starts, Kit::any>(launch, pairs);
+}
+
+template <bool starts, Kit kit>
+cudaError_t load(const Launch& launch) {
+  for (const auto call :
+       {&launch_as<starts, kit, 1>, &launch_as<starts, kit, 4>, &launch_as<starts, kit, largest_batch>})
+    if (const cudaError_t code = call(launch, {}); code != cudaSuccess) return code;
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -310,9 +334,9 @@ cudaError_t launch_waits(const Launch& launch, std::span<const Pair> pairs) {
 }
 
 cudaError_t load_kernels(const Launch& launch) {
-  for (const auto call : {&launch_as<true, 1>, &launch_as<false, 1>, &launch_as<true, 4>, &launch_as<false, 4>,
-                          &launch_as<true, largest_batch>, &launch_as<false, largest_batch>})
-    if (const cudaError_t code = call(launch, {}); code != cudaSuccess) return code;
+  for (const auto load_some :
+       {&load<true, Kit::ring>, &load<false, Kit::ring>, &load<true, Kit::any>, &load<false, Kit::any>})
+    if (const cudaError_t code = load_some(launch); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }
 

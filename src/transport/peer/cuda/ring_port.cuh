@@ -35,16 +35,21 @@ class RingPort {
 
   __device__ RingPort(const Pair& pair, const Place& place)
       : pair_(pair),
+        place_(place),
         cells_(cells_for(pair.bytes)),
         first_(place.index * blockDim.x + threadIdx.x),
         stride_(place.blocks * blockDim.x),
         lines_(first_ >= cells_ ? 0 : static_cast<std::uint32_t>((cells_ - first_ - 1) / (stride_ * group) + 1)) {}
 
   template <Order order>
-  __device__ Word64 load(Word word) const {
+  __device__ Word64 load(Word word) {
+    if (word == Word::fin && has_early_fin_) {
+      has_early_fin_ = false;
+      return early_fin_;
+    }
     return SystemWord(at(word)).load(order_of(order));
   }
-  // FIN is one for all threads: said by say_fin() when the last one has taken its cells.
+  // FIN is said once for the block, when all its threads have taken their cells.
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
     if (word != Word::fin) SystemWord(at(word)).store(value, order_of(order));
@@ -55,6 +60,11 @@ class RingPort {
   // The send buffer does not change between start and wait, so the first line may be fetched before anything is known.
   __device__ void fetch() {
     if (lines_ > 0) fetch(0);
+  }
+  // Words only grow, so a look may be taken ahead, together with others.
+  __device__ void look_at_fin() {
+    early_fin_ = load<Order::acquire>(Word::fin);
+    has_early_fin_ = true;
   }
   __device__ void fill(unsigned, std::uint32_t line) {
     if (line != fetched_) fetch(line);
@@ -120,19 +130,15 @@ class RingPort {
         data_[i] = load_bytes(pair_.buffer + cell * cell_payload, pair_.bytes - cell * cell_payload);
   }
   __device__ Word64& at(Word word) const {
-    switch (word) {
-      case Word::cts:
-        return pair_.sender->cts;
-      case Word::fin:
-        return pair_.sender->fin;
-      default:
-        return pair_.receiver->done;  // a ring uses no other
-    }
+    return word == Word::cts ? pair_.sender->cts : pair_.sender->fin[place_.index];  // a ring uses no other
   }
 
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
   const Pair& pair_;
+  Place place_;
+  Word64 early_fin_ = 0;
+  bool has_early_fin_ = false;
   Word64 cells_;
   Word64 first_;
   Word64 stride_;

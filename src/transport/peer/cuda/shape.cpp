@@ -10,20 +10,25 @@ namespace penstock::transport::peer::cuda {
 namespace {
 
 constexpr std::uint64_t cells_a_block = 2 * most_threads;
-constexpr std::uint64_t bytes_a_block = 16 * 1024;
-
-std::uint16_t divide(std::uint64_t work, std::uint64_t share, unsigned most) noexcept {
-  return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, std::max(most, 1u)));
-}
+constexpr std::uint64_t bytes_a_part = 16 * 1024;
 
 Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
-  if (pair.route == Route::rendezvous) return {divide(pair.bytes, bytes_a_block, most_blocks), most_threads};
-  const std::uint64_t cells = cells_for(pair.bytes);
-  const auto threads = static_cast<std::uint16_t>(std::min<std::uint64_t>((cells + 31) / 32 * 32, most_threads));
-  return {divide(cells, cells_a_block, most_blocks), threads};
+  if (pair.route == Route::rendezvous)
+    return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))), most_threads};
+  const std::uint64_t threads = (cells_for(pair.bytes) + 31) / 32 * 32;
+  return {pair.parts, static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
 }
 
 }  // namespace
+
+// A ring has a block for each part in both of its kernels, a rendezvous as many as there are or fewer.
+std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept {
+  const bool ring = route == Route::ring;
+  const std::uint64_t work = ring ? cells_for(bytes) : bytes;
+  const std::uint64_t share = ring ? cells_a_block : bytes_a_part;
+  const std::uint64_t most = std::clamp(ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
+  return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, most));
+}
 
 Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
   return pair.sends ? shape_of(pair, most_blocks) : Shape{};  // a receive only says that it is there

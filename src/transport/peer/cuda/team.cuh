@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the blocks of one kernel copy one message: one block decides, the others help. Parts are taken, not dealt out, so
-// that blocks which find no place on the device are not waited for.
+// How the blocks of one kernel copy one message: one block decides, and each copies its own parts and says so to the
+// peer. No block waits for one that may have found no place on the device, except for the first.
 #pragma once
 
 #include "transport/peer/cuda/block.cuh"
@@ -14,69 +14,65 @@ enum class Phase : std::uint8_t { start, wait };
 class Team {
  public:
   __device__ Team(const Pair& pair, const Place& place, Phase phase, Word64 epoch)
-      : pair_(pair), half_(*pair.half), place_(place), kernel_(2 * epoch + static_cast<Word64>(phase)) {}
+      : pair_(pair), place_(place), epoch_(epoch), kernel_(2 * epoch + static_cast<Word64>(phase)) {}
 
-  // The leader: copies the message together with the others, and returns when all of it has been copied.
-  __device__ void carry_out(Task task) {
-    if (place_.blocks == 1) {
-      copy_part(task, 0, 1);
-      return;
-    }
-    if (threadIdx.x == 0) {
-      DeviceWord(half_.parts).store(kernel_ << part_bits, ::cuda::memory_order_relaxed);
-      DeviceWord(half_.parts_done).store(kernel_ << part_bits, ::cuda::memory_order_relaxed);
-      // Release: the counters, and what this block has acquired from the peer, come before a helper's copy.
-      DeviceWord(half_.command).store(encode(task), ::cuda::memory_order_release);
-    }
-    commanded_ = true;
-    take_parts(task);
-    if (threadIdx.x == 0) {
-      const Word64 all = kernel_ << part_bits | place_.blocks;
-      while (SystemWord(half_.parts_done).load(::cuda::memory_order_acquire) != all) {
-      }
-    }
-    __syncthreads();
+  // The leader: the message is to be copied.
+  __device__ void lead(Task task) {
+    command(task);
+    copy_parts(task);
   }
 
   // The leader: nothing was to be copied in this kernel, the others may go.
   __device__ void dismiss() {
-    if (place_.blocks > 1 && !commanded_ && threadIdx.x == 0)
-      DeviceWord(half_.command).store(encode(Task::none), ::cuda::memory_order_release);
+    if (!commanded_) command(Task::none);
   }
 
-  // The others.
-  __device__ void help() {
-    Word64 command = 0;
+  // The others. `said` (may be null): words of the parts that the peer writes; once it has said ours, they are its
+  // work.
+  __device__ void help(Word64* said) {
+    Word64 word = 0;
     if (threadIdx.x == 0) {
-      do command = DeviceWord(half_.command).load(::cuda::memory_order_acquire);
-      while (command >> task_bits != kernel_);
+      do {
+        word = DeviceWord(pair_.half->command).load(::cuda::memory_order_acquire);
+        if (word >> task_bits == kernel_) break;
+        word = 0;
+      } while (said == nullptr || !all_said(said));
     }
-    const auto task = static_cast<Task>(agree(command) & ((1u << task_bits) - 1));
-    if (task != Task::none) take_parts(task);
+    const auto task = static_cast<Task>(agree(word) & ((1u << task_bits) - 1));
+    if (task != Task::none) copy_parts(task);
   }
 
  private:
   static constexpr unsigned task_bits = 2;
-  static constexpr unsigned part_bits = 16;
 
-  __device__ Word64 encode(Task task) const { return kernel_ << task_bits | static_cast<Word64>(task); }
-
-  __device__ void take_parts(Task task) {
-    for (;;) {
-      Word64 part = 0;
-      if (threadIdx.x == 0) part = DeviceWord(half_.parts).fetch_add(1, ::cuda::memory_order_relaxed);
-      part = agree(part) & ((Word64{1} << part_bits) - 1);
-      if (part >= place_.blocks) return;
-      copy_part(task, static_cast<unsigned>(part), place_.blocks);
-      __syncthreads();
-      // Release at system scope: this block's stores to the peer, or loads from it, come before DONE or FIN, which
-      // another block stores.
-      if (threadIdx.x == 0) SystemWord(half_.parts_done).fetch_add(1, ::cuda::memory_order_release);
-    }
+  // Release: what this block has acquired from the peer comes before the others' copies.
+  __device__ void command(Task task) {
+    commanded_ = true;
+    if (place_.blocks > 1 && threadIdx.x == 0)
+      DeviceWord(pair_.half->command)
+          .store(kernel_ << task_bits | static_cast<Word64>(task), ::cuda::memory_order_release);
   }
 
-  __device__ void copy_part(Task task, unsigned part, unsigned parts) const {
-    const Word64 step = ((pair_.bytes + parts - 1) / parts + device_line - 1) / device_line * device_line;
+  // Acquire: what the peer has stored into our buffer, or loaded from it, comes before.
+  __device__ bool all_said(Word64* said) const {
+    for (unsigned part = place_.index; part < pair_.parts; part += place_.blocks)
+      if (SystemWord(said[part]).load(::cuda::memory_order_acquire) < epoch_) return false;
+    return true;
+  }
+
+  __device__ void copy_parts(Task task) const {
+    for (unsigned part = place_.index; part < pair_.parts; part += place_.blocks) copy_part(task, part);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    // The payload before DONE, or our loads from the send buffer before FIN, which lets the sender overwrite it.
+    ::cuda::atomic_thread_fence(::cuda::memory_order_release, ::cuda::thread_scope_system);
+    Word64* const words = task == Task::push ? pair_.receiver->done : pair_.sender->fin;
+    for (unsigned part = place_.index; part < pair_.parts; part += place_.blocks)
+      SystemWord(words[part]).store(epoch_, ::cuda::memory_order_relaxed);
+  }
+
+  __device__ void copy_part(Task task, unsigned part) const {
+    const Word64 step = ((pair_.bytes + pair_.parts - 1) / pair_.parts + device_line - 1) / device_line * device_line;
     const Word64 begin = part * step;
     if (begin >= pair_.bytes) return;
     const Word64 bytes = pair_.bytes - begin < step ? pair_.bytes - begin : step;
@@ -86,8 +82,8 @@ class Team {
   }
 
   const Pair& pair_;
-  Half& half_;
   Place place_;
+  Word64 epoch_;
   Word64 kernel_;
   bool commanded_ = false;
 };

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.hpp"
+
+namespace penstock::bench {
+namespace {
+
+constexpr unsigned threads = 256;
+
+__device__ std::uint64_t mix(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+__device__ std::byte expected(unsigned sender, std::uint64_t message, std::uint64_t at) {
+  const std::uint64_t word = mix(mix(sender + 1) ^ mix(message * 2 + 1) + at / 8);
+  return static_cast<std::byte>(word >> (8 * (at % 8)));
+}
+
+__global__ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t first = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
+  const std::size_t stride = gridDim.x * std::size_t{blockDim.x};
+  const std::size_t words = bytes / sizeof(uint4);
+  for (std::size_t i = first; i < words; i += stride)
+    reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
+  for (std::size_t i = words * sizeof(uint4) + first; i < bytes; i += stride) to[i] = from[i];
+}
+
+__global__ void fill(std::byte* data, std::size_t bytes, unsigned sender, const CheckTally* tally) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    data[i] = expected(sender, tally->filled, i);
+}
+
+__global__ void check(const std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally) {
+  unsigned long long wrong = 0;
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    wrong += data[i] != expected(sender, tally->checked, i) ? 1 : 0;
+  if (wrong != 0) atomicAdd(&tally->wrong_bytes, wrong);
+}
+
+__global__ void count(unsigned long long* counter) {
+  ++*counter;
+}
+
+unsigned blocks_for(std::size_t bytes) {
+  const std::size_t blocks = (bytes + threads * sizeof(uint4) - 1) / (threads * sizeof(uint4));
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks > 256 ? 256 : blocks);
+}
+
+}  // namespace
+
+void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std::size_t bytes) {
+  copy<<<blocks_for(bytes), threads, 0, stream>>>(to, from, bytes);
+}
+
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally) {
+  fill<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, sender, tally);
+  count<<<1, 1, 0, stream>>>(&tally->filled);
+}
+
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally) {
+  check<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, sender, tally);
+  count<<<1, 1, 0, stream>>>(&tally->checked);
+}
+
+}  // namespace penstock::bench
