@@ -17,7 +17,7 @@ struct Settings {
   std::vector<std::string> transports;            // PENSTOCK_TRANSPORT: allowed, best first; empty: all
   std::size_t eager_max = 4096;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
   std::size_t cuda_eager_max = 262144;            // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
-  unsigned cuda_blocks = 32;                      // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
+  unsigned cuda_blocks = 64;                      // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
   bool cuda_dependent_launch = true;              // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it
   bool cross_memory = true;                       // PENSTOCK_CMA: kernel copies between address spaces
   unsigned slots = 2;                             // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2

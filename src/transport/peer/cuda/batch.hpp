@@ -52,6 +52,11 @@ PENSTOCK_HD constexpr std::uint64_t cells_for(std::uint64_t bytes) noexcept {
   return bytes == 0 ? 1 : (bytes + cell_payload - 1) / cell_payload;
 }
 
+// Receivers say FIN one epoch late (see kernels.cu). wait(send, e) needs FIN of epoch e + 1 - slots, and when receive e
+// is started, the wait of e - 1 has ended and that of e - 2 has been told: so the least is three. A power of two makes
+// the choice of a slot cheap.
+inline constexpr unsigned ring_slots = 4;
+
 enum class Route : std::uint8_t { ring, rendezvous };
 
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
@@ -63,8 +68,8 @@ struct Pair {
   std::byte* buffer = nullptr;  // ours
   std::byte* other = nullptr;   // rendezvous: the other end's, as this device addresses it
   std::uint64_t bytes = 0;
-  std::uint32_t slots = 2;
-  std::uint32_t id = 0;  // in reports
+  std::uint64_t share = 0;  // of each part: bytes, or cells of a ring
+  std::uint32_t id = 0;     // in reports
   std::uint16_t parts = 1;
   std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer; for a ring as many
   std::uint16_t threads = 32;  // of a block, at least

@@ -43,7 +43,7 @@ class BlockPort {
   __device__ void drain(unsigned, std::uint32_t) {}
   __device__ Word64 load_flag(unsigned, std::uint32_t) const { return 0; }
   __device__ void store_flag(unsigned, std::uint32_t, Word64) {}
-  __device__ unsigned slots() const { return pair_.slots; }
+  __device__ static constexpr unsigned slots() { return 0; }
   __device__ std::uint32_t lines() const { return 0; }
   __device__ static constexpr unsigned flag_bits() { return PENSTOCK_FLAG_BITS; }
   __device__ bool checks_ready() const { return pair_.checks_ready; }

@@ -44,26 +44,24 @@ struct HalfRecord {
 struct DeviceOffer {
   std::uint64_t version = handshake_version;
   std::uint64_t eager_max = 0;
-  std::uint32_t slots = 0;
   std::uint32_t checks_ready = 0;
+  std::uint32_t padding = 0;
   HalfRecord half;
 };
 
 struct DeviceAnswer {
   std::uint64_t version = handshake_version;
-  std::uint32_t slots = 0;
   std::uint32_t checks_ready = 0;
   std::uint32_t rendezvous = 0;
   std::uint32_t native_atomics = 0;
   std::uint32_t parts = 1;
-  std::uint32_t padding = 0;
   HalfRecord half;
 };
 
 std::string describe(const Pair& pair, bool staged) {
   if (pair.route == Route::rendezvous)
     return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
-  return fmt::format("{}, {} slots", staged ? "whole message staged" : "ring", pair.slots);
+  return staged ? "whole message staged" : "ring";
 }
 
 }  // namespace
@@ -116,7 +114,6 @@ class CudaPeer::SendHalf final : public Offer {
  public:
   SendHalf(CudaPeer& owner, const Message& send) : owner_(owner), send_(send) {
     record_.eager_max = owner.settings_.cuda_eager_max;
-    record_.slots = std::max(owner.settings_.slots, 2u);
     record_.checks_ready = owner.settings_.check;
     record_.half.buffer = owner.describe_buffer(send);
     pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), sizeof(SenderBlock),
@@ -135,11 +132,11 @@ class CudaPeer::SendHalf final : public Offer {
     pair.cells = reinterpret_cast<Cell*>(words + sizeof(ReceiverWords));
     pair.buffer = static_cast<std::byte*>(send_.buffer);
     pair.bytes = send_.bytes;
-    pair.slots = theirs.slots;
     pair.mode = send_.mode;
     pair.sends = true;
     pair.route = theirs.rendezvous != 0 ? Route::rendezvous : Route::ring;
     pair.parts = static_cast<std::uint16_t>(theirs.parts);
+    pair.share = share_of(pair.route, pair.bytes, pair.parts);
     pair.native_atomics = theirs.native_atomics != 0;
     pair.checks_ready = theirs.checks_ready != 0;
     if (pair.route == Route::rendezvous) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
@@ -170,7 +167,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
     const bool rendezvous = send.bytes > offer.eager_max && exported;
-    const std::size_t ring_bytes = rendezvous ? 0 : offer.slots * cells_for(send.bytes) * sizeof(Cell);
+    const std::size_t ring_bytes = rendezvous ? 0 : ring_slots * cells_for(send.bytes) * sizeof(Cell);
 
     pair_ =
         owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, sizeof(ReceiverBlock), record_.half);
@@ -181,10 +178,10 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair.sender = reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
     pair.buffer = static_cast<std::byte*>(receive.buffer);
     pair.bytes = send.bytes;
-    pair.slots = offer.slots;
     pair.mode = send.mode;
     pair.route = rendezvous ? Route::rendezvous : Route::ring;
     pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
+    pair.share = share_of(pair.route, pair.bytes, pair.parts);
     pair.native_atomics = reach.native_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (rendezvous) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
@@ -193,7 +190,6 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair_.closed_by_peer = &reinterpret_cast<ReceiverBlock*>(pair_.holding.block())->closed;
     pair_.path = describe(pair, pair.bytes > offer.eager_max);
 
-    record_.slots = pair.slots;
     record_.checks_ready = pair.checks_ready;
     record_.rendezvous = rendezvous;
     record_.parts = pair.parts;

@@ -82,18 +82,17 @@ __device__ void wait_ring_receive(const Context& context, const Pair& pair, cons
   RingPort<group> port(pair, place);
   ReceiveState state = load_receive(half);
   if (context.failed) return;
+  // FIN of the epoch before. At the end of this kernel, FIN of this epoch would hold up the stream until the peer's
+  // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch, see ring_slots.
+  // Relaxed: the loads that it speaks of were an earlier kernel's.
+  if (threadIdx.x == 0) SystemWord(pair.sender->fin[place.index]).store(state.done, ::cuda::memory_order_relaxed);
   Patience patience(context.report, pair.id, state.done + 1);
   bool aborted = false;
   while (!aborted && ring::wait_receive(port, state) != Progress::ended) aborted = patience.over();
   patience.ended();
   let_successor_in();
   if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
-  if (threadIdx.x != 0) return;
-  // The sender's next stores into the slot must not be seen by this block's loads from it. The memory model asks for a
-  // release here; relaxed does, because every load has returned its flag before the barrier, and a fence would hold the
-  // kernel up until its stores to the receive buffer are visible everywhere.
-  SystemWord(pair.sender->fin[place.index]).store(state.done, ::cuda::memory_order_relaxed);
-  half.done = state.done;
+  if (threadIdx.x == 0) half.done = state.done;
 }
 
 // A synchronous send ends when its receive has been started. One block sees to it for all.
@@ -105,6 +104,7 @@ __device__ void wait_ring_send(const Context& context, const Pair& pair, const P
   bool aborted = false;
   while (!aborted && ring::wait_send<Mode::synchronous>(port, state) != Progress::ended) aborted = patience.over();
   patience.ended();
+  let_successor_in();
   if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
   for (unsigned block = threadIdx.x; block < pair.parts; block += blockDim.x) pair.half[block].done = state.done;
 }
@@ -154,6 +154,7 @@ __device__ void wait_rendezvous_send(const Context& context, const Pair& pair, c
   } else if (state.posted) {
     team.help(pair.sender->fin);
   }
+  let_successor_in();
   if (threadIdx.x == 0) half.done = epoch;
 }
 
@@ -178,6 +179,7 @@ __device__ void wait_rendezvous_receive(const Context& context, const Pair& pair
   } else {
     team.help(pair.receiver->done);
   }
+  let_successor_in();
   if (threadIdx.x == 0) half.done = epoch;
 }
 
@@ -214,13 +216,14 @@ __device__ void wait_rendezvous(const Context& context, const Pair& pair, const 
 
 // Says that the receive is started. Release: this end's earlier use of its buffer comes before the peer's push into it.
 __device__ void start_receive(const Context& context, const Pair& pair) {
+  let_successor_in();
   if (threadIdx.x == 0 && !context.failed)
     SystemWord(pair.sender->cts).store(pair.half->done + 1, ::cuda::memory_order_release);
 }
 
 // More cells at once for messages of which each thread has several.
-__device__ bool is_wide(const Pair& pair, const Place& place) {
-  return cells_for(pair.bytes) > place.blocks * blockDim.x;
+__device__ bool is_wide(const Pair& pair) {
+  return pair.share > blockDim.x;
 }
 
 // Kernels for rings alone have less code to load and need fewer registers.
@@ -232,7 +235,7 @@ __device__ void start(const Context& context, const Pair& pair, const Place& pla
   if (kit == Kit::any && pair.route == Route::rendezvous)
     return pair.native_atomics ? start_rendezvous_send<true>(context, pair, place)
                                : start_rendezvous_send<false>(context, pair, place);
-  if (is_wide(pair, place)) return start_ring_send<4>(context, pair, place);
+  if (is_wide(pair)) return start_ring_send<4>(context, pair, place);
   start_ring_send<1>(context, pair, place);
 }
 
@@ -242,7 +245,7 @@ __device__ void wait(const Context& context, const Pair& pair, const Place& plac
     return pair.native_atomics ? wait_rendezvous<true>(context, pair, place)
                                : wait_rendezvous<false>(context, pair, place);
   if (pair.sends) return wait_ring_send(context, pair, place);
-  if (is_wide(pair, place)) return wait_ring_receive<4>(context, pair, place);
+  if (is_wide(pair)) return wait_ring_receive<4>(context, pair, place);
   wait_ring_receive<1>(context, pair, place);
 }
 

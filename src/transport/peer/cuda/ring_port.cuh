@@ -27,7 +27,8 @@ __device__ inline void store_bytes(std::byte* to, Word64 data, std::uint64_t cou
   for (unsigned i = 0; i < cell_payload && i < count; ++i) to[i] = static_cast<std::byte>(data >> (8 * i));
 }
 
-// `group`: cells that a thread loads at once.
+// Each block has a range of the cells, the same at both ends whatever the sizes of their blocks. `group`: cells that a
+// thread loads at once; with 1, a block has a thread for each of its cells.
 template <int group>
 class RingPort {
  public:
@@ -37,9 +38,11 @@ class RingPort {
       : pair_(pair),
         place_(place),
         cells_(cells_for(pair.bytes)),
-        first_(place.index * blockDim.x + threadIdx.x),
-        stride_(place.blocks * blockDim.x),
-        lines_(first_ >= cells_ ? 0 : static_cast<std::uint32_t>((cells_ - first_ - 1) / (stride_ * group) + 1)) {}
+        first_(place.index * pair.share + threadIdx.x),
+        end_(min(cells_, (place.index + 1) * pair.share)),
+        lines_(first_ >= end_ ? 0
+               : group == 1   ? 1
+                              : static_cast<std::uint32_t>(end_ - first_ - 1) / (blockDim.x * group) + 1) {}
 
   template <Order order>
   __device__ Word64 load(Word word) {
@@ -49,7 +52,7 @@ class RingPort {
     }
     return SystemWord(at(word)).load(order_of(order));
   }
-  // FIN is said once for the block, when all its threads have taken their cells.
+  // FIN is not a thread's to say: see wait_ring_receive.
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
     if (word != Word::fin) SystemWord(at(word)).store(value, order_of(order));
@@ -75,7 +78,7 @@ class RingPort {
   __device__ void store_flag(unsigned slot, std::uint32_t line, Word64 flag) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const Word64 cell = number(line, i); cell < cells_) store_cell(slot_at(slot) + cell, data_[i], flag);
+      if (const Word64 cell = number(line, i); cell < end_) store_cell(slot_at(slot) + cell, data_[i], flag);
   }
   // The flag that all cells of the line show in both halves, or none that a line can have.
   __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
@@ -85,7 +88,7 @@ class RingPort {
 #pragma unroll
     for (int i = 0; i < group; ++i) {
       const Word64 cell = number(line, i);
-      if (cell >= cells_) continue;
+      if (cell >= end_) continue;
       const Cell value = load_cell(slot_at(slot) + cell);
       if (i == 0) flag = value.low >> 32;
       same = same && value.low >> 32 == flag && value.high >> 32 == flag;
@@ -96,14 +99,14 @@ class RingPort {
   __device__ void drain(unsigned, std::uint32_t line) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const Word64 cell = number(line, i); cell < cells_)
+      if (const Word64 cell = number(line, i); cell < end_)
         store_bytes(pair_.buffer + cell * cell_payload, data_[i], pair_.bytes - cell * cell_payload);
   }
   __device__ void push() {}
   __device__ void pull() {}
 
-  __device__ unsigned slots() const {
-    return pair_.slots;
+  __device__ static constexpr unsigned slots() {
+    return ring_slots;
   }
   __device__ std::uint32_t lines() const {
     return lines_;
@@ -117,7 +120,7 @@ class RingPort {
 
  private:
   __device__ Word64 number(std::uint32_t line, int i) const {
-    return first_ + (static_cast<Word64>(line) * group + i) * stride_;
+    return first_ + (static_cast<Word64>(line) * group + i) * blockDim.x;
   }
   __device__ Cell* slot_at(unsigned slot) const {
     return pair_.cells + slot * cells_;
@@ -126,7 +129,7 @@ class RingPort {
     fetched_ = line;
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const Word64 cell = number(line, i); cell < cells_)
+      if (const Word64 cell = number(line, i); cell < end_)
         data_[i] = load_bytes(pair_.buffer + cell * cell_payload, pair_.bytes - cell * cell_payload);
   }
   __device__ Word64& at(Word word) const {
@@ -140,8 +143,8 @@ class RingPort {
   Word64 early_fin_ = 0;
   bool has_early_fin_ = false;
   Word64 cells_;
-  Word64 first_;
-  Word64 stride_;
+  Word64 first_;  // of this thread
+  Word64 end_;    // of this block
   std::uint32_t lines_;
   std::uint32_t fetched_ = nothing;
   Word64 data_[group];

@@ -9,13 +9,16 @@ namespace penstock::transport::peer::cuda {
 
 namespace {
 
-constexpr std::uint64_t cells_a_block = 2 * most_threads;
+constexpr std::uint64_t cells_a_block = 256;
 constexpr std::uint64_t bytes_a_part = 16 * 1024;
+// Of kernels that wait for large messages: their blocks keep their places while they wait, and starts of other streams
+// must find room beside them.
+constexpr unsigned most_waiting = 16;
 
 Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.route == Route::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))), most_threads};
-  const std::uint64_t threads = (cells_for(pair.bytes) + 31) / 32 * 32;
+  const std::uint64_t threads = (pair.share + 31) / 32 * 32;
   return {pair.parts, static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
 }
 
@@ -30,13 +33,18 @@ std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) 
   return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, most));
 }
 
+std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept {
+  if (route == Route::ring) return (cells_for(bytes) + parts - 1) / parts;
+  return ((bytes + parts - 1) / parts + device_line - 1) / device_line * device_line;
+}
+
 Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
   return pair.sends ? shape_of(pair, most_blocks) : Shape{};  // a receive only says that it is there
 }
 
 Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.route == Route::ring && pair.sends) return {};  // looks at one word
-  return shape_of(pair, most_blocks / 2);
+  return shape_of(pair, std::min(most_blocks, most_waiting));
 }
 
 }  // namespace penstock::transport::peer::cuda

@@ -13,9 +13,10 @@ struct Shape {
 
 // Into how many parts a message is cut: the same number at both ends, so the receiver says it.
 std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept;
+// How much of a message each part has, in bytes, or in cells of a ring.
+std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept;
 
-// `most_blocks` bounds kernels that only start; kernels that wait take half of them at most, because their blocks keep
-// their places while they wait, and starts of other streams must find room beside them.
+// `most_blocks` bounds kernels that only start.
 Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;
 Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept;
 

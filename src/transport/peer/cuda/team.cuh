@@ -72,10 +72,9 @@ class Team {
   }
 
   __device__ void copy_part(Task task, unsigned part) const {
-    const Word64 step = ((pair_.bytes + pair_.parts - 1) / pair_.parts + device_line - 1) / device_line * device_line;
-    const Word64 begin = part * step;
+    const Word64 begin = part * pair_.share;
     if (begin >= pair_.bytes) return;
-    const Word64 bytes = pair_.bytes - begin < step ? pair_.bytes - begin : step;
+    const Word64 bytes = min(pair_.bytes - begin, pair_.share);
     std::byte* const to = (task == Task::push ? pair_.other : pair_.buffer) + begin;
     const std::byte* const from = (task == Task::push ? pair_.buffer : pair_.other) + begin;
     copy_bytes(to, from, bytes);
