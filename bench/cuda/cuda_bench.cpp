@@ -80,6 +80,21 @@ class Side {
     samples_.push_back((run(trips), tool::now_us() - begin) / (graph_ ? in_graphs(trips) : trips));
   }
 
+  // What the calls of one round trip cost the caller, in us.
+  std::optional<double> enqueue_cost() {
+    if (!exchange_->on_stream() || graph_) return std::nullopt;
+    constexpr int trips = 100;  // the driver holds up who is further ahead than some thousand launches
+    std::vector<double> costs;
+    for (int i = 0; i < 9; ++i) {
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double begin = tool::now_us();
+      enqueue_chain(*exchange_, trips);
+      costs.push_back((tool::now_us() - begin) / trips);
+      CHECK_CUDA(cudaStreamSynchronize(stream_));
+    }
+    return tool::summarize(costs).median;
+  }
+
   void require_right(std::size_t bytes) const {
     if (!tally_) return;
     CheckTally tally{};
@@ -156,6 +171,15 @@ class CudaTable {
     for (std::size_t i = 1; i < sides.size(); ++i) fmt::print(" {:>14}", sides[i]->name() + " / ours");
     fmt::print("   ({})\n", unit());
     std::fflush(stdout);
+  }
+
+  void print_cost(std::size_t bytes, const std::string& name, double us) const {
+    if (!session_.is_root()) return;
+    if (options_.as_json)
+      fmt::print("{}\n",
+                 nlohmann::ordered_json{{"benchmark", "enqueue"}, {"side", name}, {"bytes", bytes}, {"us", us}}.dump());
+    else
+      fmt::print("# {}: the calls of a round trip of {} bytes cost the caller {:.2f} us\n", name, bytes, us);
   }
 
   void print(std::size_t bytes, int trips, const std::vector<std::unique_ptr<Side>>& sides, double factor) const {
@@ -258,6 +282,9 @@ int run(const Options& options, const tool::Session& session, const std::string&
       for (const auto& side : sides) side->run_round(trips);
     for (const auto& side : sides) side->require_right(bytes);
     table.print(bytes, trips, sides, factor_for(bytes));
+    if (bytes != message_sizes(options).front()) continue;
+    for (const auto& side : sides)
+      if (const auto cost = side->enqueue_cost()) table.print_cost(bytes, side->name(), *cost);
   }
   return 0;
 }

@@ -2,42 +2,23 @@
 #include "device/cuda/memory.hpp"
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <array>
+
+#include "device/cuda/driver.hpp"
 
 namespace penstock::device::cuda {
 namespace {
 
-// The driver is never linked: its functions are asked for, and only where the process has it loaded.
 using PointerGetAttributes = CUresult (*)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
 
-PointerGetAttributes find_function() noexcept {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  constexpr unsigned since = 7000;
-  if (cudaGetDriverEntryPointByVersion("cuPointerGetAttributes", &function, since, cudaEnableDefault, &found) !=
-          cudaSuccess ||
-      found != cudaDriverEntryPointSuccess) {
-    (void)cudaGetLastError();
-    return nullptr;
-  }
-  return reinterpret_cast<PointerGetAttributes>(function);
-}
-
 }  // namespace
-
-bool driver_is_loaded() noexcept {
-  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library != nullptr) dlclose(library);
-  return library != nullptr;
-}
 
 Region look_at(const void* address) noexcept {
   Region region;
   if (address == nullptr || !driver_is_loaded()) return region;
-  static const PointerGetAttributes get_attributes = find_function();
+  static const auto get_attributes =
+      reinterpret_cast<PointerGetAttributes>(driver_function("cuPointerGetAttributes", 7000));
   if (get_attributes == nullptr) return region;
 
   unsigned type = 0, managed = 0, exportable = 0;

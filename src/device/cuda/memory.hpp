@@ -16,9 +16,6 @@ struct Region {
   std::uint64_t allocation = 0;  // a number that no other allocation of the process has or will have
 };
 
-// Whether the process has loaded the driver: otherwise it can have no memory or stream of a GPU.
-bool driver_is_loaded() noexcept;
-
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.
 Region look_at(const void* address) noexcept;
 

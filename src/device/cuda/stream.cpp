@@ -91,6 +91,7 @@ void Stream::flush() noexcept {
 
 std::uint64_t Stream::capture() const {
   cudaStreamCaptureStatus status{};
+  if (cudaStreamIsCapturing(handle_, &status) == cudaSuccess && status == cudaStreamCaptureStatusNone) return 0;
   unsigned long long id = 0;
   if (cudaStreamGetCaptureInfo(handle_, &status, &id) != cudaSuccess) {
     (void)cudaGetLastError();

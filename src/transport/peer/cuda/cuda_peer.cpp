@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "device/cuda/driver.hpp"
 #include "device/cuda/memory.hpp"
 #include "device/cuda/runtime.hpp"
 #include "device/gpu.hpp"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/cuda/launch.hpp"
 #include "protocol/rendezvous.hpp"
 #include "protocol/ring.hpp"
 #include "transport/peer/cuda/block_port.cuh"
@@ -291,16 +292,8 @@ cudaError_t launch_as(const Launch& launch, std::span<const Pair> pairs) {
     blocks += pairs[i].blocks;
     threads = std::max<unsigned>(threads, pairs[i].threads);
   }
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(std::max(blocks, 1u));
-  config.blockDim = dim3(threads);
-  config.stream = launch.stream;
-  config.attrs = &attribute;
-  config.numAttrs = launch.dependent ? 1 : 0;
-  return cudaLaunchKernelEx(&config, run<starts, kit, capacity>, batch);
+  static const device::cuda::Kernel kernel(reinterpret_cast<const void*>(&run<starts, kit, capacity>));
+  return kernel.launch({std::max(blocks, 1u), threads, launch.stream, launch.dependent}, &batch);
 }
 
 // A launch costs the more the more arguments it carries.
