@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/driver.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -20,6 +21,13 @@ void* driver_function(const char* name, unsigned version) noexcept {
     return function;
   (void)cudaGetLastError();
   return nullptr;
+}
+
+void* current_context() noexcept {
+  static const auto get_current = reinterpret_cast<CUresult (*)(CUcontext*)>(driver_function("cuCtxGetCurrent", 4000));
+  CUcontext context = nullptr;
+  if (get_current != nullptr) get_current(&context);
+  return context;
 }
 
 }  // namespace penstock::device::cuda

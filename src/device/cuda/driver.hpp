@@ -8,5 +8,7 @@ namespace penstock::device::cuda {
 bool driver_is_loaded() noexcept;
 // As the CUDA version of that number (12080 for 12.8) declares it; null: the driver has none.
 void* driver_function(const char* name, unsigned version) noexcept;
+// The calling thread's context, null if it has none: what every enqueue call asks, so without the runtime's overhead.
+void* current_context() noexcept;
 
 }  // namespace penstock::device::cuda

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/stream.hpp"
 
+#include <cuda.h>
+
 #include <chrono>
 #include <thread>
 
+#include "device/cuda/driver.hpp"
 #include "device/cuda/open.hpp"
 #include "device/cuda/runtime.hpp"
 
@@ -62,6 +65,7 @@ std::shared_ptr<device::Stream> open_stream(const void* handle) {
 Stream::Stream(cudaStream_t handle) : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
   const DeviceGuard guard(device_);
   check(cudaEventCreateWithFlags(&point_, cudaEventDisableTiming), "cudaEventCreate");
+  context_ = current_context();
 }
 
 Stream::~Stream() {
@@ -90,8 +94,13 @@ void Stream::flush() noexcept {
 }
 
 std::uint64_t Stream::capture() const {
+  static const auto is_capturing =
+      reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(driver_function("cuStreamIsCapturing", 10000));
+  CUstreamCaptureStatus quick{};
+  if (is_capturing != nullptr && current_context() == context_ && is_capturing(handle_, &quick) == CUDA_SUCCESS &&
+      quick == CU_STREAM_CAPTURE_STATUS_NONE)
+    return 0;
   cudaStreamCaptureStatus status{};
-  if (cudaStreamIsCapturing(handle_, &status) == cudaSuccess && status == cudaStreamCaptureStatusNone) return 0;
   unsigned long long id = 0;
   if (cudaStreamGetCaptureInfo(handle_, &status, &id) != cudaSuccess) {
     (void)cudaGetLastError();

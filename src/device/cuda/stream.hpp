@@ -25,6 +25,7 @@ class Stream final : public device::Stream {
 
   cudaStream_t handle() const noexcept { return handle_; }
   int device() const noexcept { return device_; }
+  void* context() const noexcept { return context_; }  // of the device
   void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
   Attachment* attachment() const noexcept { return attachment_.get(); }
 
@@ -40,6 +41,7 @@ class Stream final : public device::Stream {
  private:
   cudaStream_t handle_;
   int device_ = 0;
+  void* context_ = nullptr;
   cudaEvent_t point_ = nullptr;  // made here, so that no enqueue makes one
   std::unique_ptr<Attachment> attachment_;
 };

@@ -18,9 +18,8 @@ using Word64 = std::uint64_t;
 // Everything that two devices poll lies in memory of the polling one, in lines of its own.
 inline constexpr std::size_t device_line = 128;
 
-// A large message is cut into parts, and FIN and DONE are said of each part by the block that has moved it: so no block
-// waits for another one. A ring of several blocks is a ring for each: block i has cells, FIN and private words of its
-// own.
+// A message is cut into parts, and FIN and DONE are said of each part by the block that has moved it: so no block waits
+// for another one. Each part of a ring is a ring of its own, with cells, FIN and private words.
 inline constexpr unsigned most_parts = 64;
 
 struct alignas(device_line) SenderWords {
@@ -34,11 +33,12 @@ struct alignas(device_line) ReceiverWords {
   alignas(device_line) Word64 done[most_parts];
 };
 
-// The private words of one half for one block of its kernels, on its own device, touched in stream order only.
+// The private words of one half for one part, on its own device, touched in stream order only.
 struct alignas(32) Half {
   Word64 done;     // as protocol::SendState and ReceiveState have it
   Word64 posted;   // rendezvous: as SendState has it, set by starts. Ring: a start has run whose wait has not
-  Word64 command;  // block 0's, to the other blocks: for which kernel of which epoch, and what is to be copied
+  Word64 command;  // part 0's: from the first block to the others, for which kernel of which epoch, and what is to be
+                   // copied
 };
 
 // A ring's slot is made of cells: 8 bytes of data in two halves, each beside its flag, so that each half needs only the
@@ -61,7 +61,7 @@ enum class Route : std::uint8_t { ring, rendezvous };
 
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
 struct Pair {
-  Half* half = nullptr;  // one for each block
+  Half* half = nullptr;  // one for each part
   SenderWords* sender = nullptr;
   ReceiverWords* receiver = nullptr;
   Cell* cells = nullptr;        // ring: the first slot
@@ -71,7 +71,7 @@ struct Pair {
   std::uint64_t share = 0;  // of each part: bytes, or cells of a ring
   std::uint32_t id = 0;     // in reports
   std::uint16_t parts = 1;
-  std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer; for a ring as many
+  std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer
   std::uint16_t threads = 32;  // of a block, at least
   protocol::Mode mode = protocol::Mode::standard;
   Route route = Route::ring;

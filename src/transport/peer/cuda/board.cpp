@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "device/cuda/driver.hpp"
 #include "device/cuda/runtime.hpp"
 #include "transport/peer/cuda/device_plan.hpp"
 #include "transport/peer/cuda/watch.hpp"
@@ -29,6 +30,7 @@ Report& report_of(const Board::Memory& memory) noexcept {
 Board::Board(const device::cuda::Stream& stream, Memory memory, bool dependent_launch, Watch& watch)
     : stream_(stream.handle()),
       device_(stream.device()),
+      context_(stream.context()),
       memory_(std::move(memory)),
       dependent_launch_(dependent_launch),
       watch_(watch) {
@@ -47,7 +49,8 @@ void Board::gather(Gathered& to, const Pair& pair, Sink& sink) noexcept {
 
 void Board::flush() noexcept {
   if (starts_.count == 0 && waits_.count == 0) return;
-  const device::cuda::DeviceGuard guard(device_);
+  std::optional<device::cuda::DeviceGuard> guard;
+  if (device::cuda::current_context() != context_) guard.emplace(device_);
   const Launch launch{stream_, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_};
   cudaError_t code = cudaSuccess;
   if (starts_.count > 0) code = launch_starts(launch, {starts_.pair.data(), starts_.count});

@@ -51,6 +51,7 @@ class Board final : public device::cuda::Attachment {
 
   cudaStream_t stream_;
   int device_;
+  void* context_;
   Memory memory_;
   bool dependent_launch_;
   Watch& watch_;

@@ -52,53 +52,71 @@ __device__ void tell_released(const Context& context, const Pair& pair) {
 // that the next slot be free, is seen to by the next start of the pair, which stands behind that wait in every order.
 // All that is read first is read at once: each look at memory costs as much as the message's way.
 template <Mode mode, int group>
-__device__ void start_ring_send(const Context& context, const Pair& pair, const Place& place) {
-  Half& half = pair.half[place.index];
-  RingPort<group> port(pair, place);
+__device__ bool start_part(const Context& context, const Pair& pair, unsigned part, bool last) {
+  Half& half = pair.half[part];
+  RingPort<group> port(pair, part);
   port.fetch();
   SendState state = load_send(half);
   port.look_at_fin();
-  if (context.failed) return;
+  if (context.failed) return false;
   bool aborted = false;
   if (mode != Mode::synchronous && state.posted) {
     Patience patience(context.report, pair.id, state.done + 1);
     while (!aborted && ring::wait_send<mode>(port, state) != Progress::ended) aborted = patience.over();
     patience.ended();
   }
-  let_successor_in();
+  if (last) let_successor_in();
   StartOutcome outcome = StartOutcome::started;
   if (!aborted) outcome = ring::start_send<mode>(port, state);
   if (__syncthreads_or(aborted || outcome != StartOutcome::started) != 0) {
     if (threadIdx.x == 0) fail(context.report, context.sticky, pair, aborted ? Failure::released : Failure::not_ready);
-    return;
+    return false;
   }
-  if (threadIdx.x != 0) return;
-  half.done = state.done;
-  half.posted = true;
+  if (threadIdx.x == 0) {
+    half.done = state.done;
+    half.posted = true;
+  }
+  return true;
+}
+
+template <Mode mode, int group>
+__device__ void start_ring_send(const Context& context, const Pair& pair, const Place& place) {
+  for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+    if (!start_part<mode, group>(context, pair, part, part + place.blocks >= pair.parts)) return;
 }
 
 template <int group>
-__device__ void wait_ring_receive(const Context& context, const Pair& pair, const Place& place) {
-  Half& half = pair.half[place.index];
-  RingPort<group> port(pair, place);
+__device__ bool receive_part(const Context& context, const Pair& pair, unsigned part, bool last) {
+  Half& half = pair.half[part];
+  RingPort<group> port(pair, part);
   ReceiveState state = load_receive(half);
-  if (context.failed) return;
+  if (context.failed) return false;
   // FIN of the epoch before. At the end of this kernel, FIN of this epoch would hold up the stream until the peer's
-  // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch, see ring_slots.
+  // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch: see ring_slots.
   // Relaxed: the loads that it speaks of were an earlier kernel's.
-  if (threadIdx.x == 0) SystemWord(pair.sender->fin[place.index]).store(state.done, ::cuda::memory_order_relaxed);
+  if (threadIdx.x == 0) SystemWord(pair.sender->fin[part]).store(state.done, ::cuda::memory_order_relaxed);
   Patience patience(context.report, pair.id, state.done + 1);
   bool aborted = false;
   while (!aborted && ring::wait_receive(port, state) != Progress::ended) aborted = patience.over();
   patience.ended();
-  let_successor_in();
-  if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
+  if (last) let_successor_in();
+  if (__syncthreads_or(aborted) != 0) {
+    tell_released(context, pair);
+    return false;
+  }
   if (threadIdx.x == 0) half.done = state.done;
+  return true;
+}
+
+template <int group>
+__device__ void wait_ring_receive(const Context& context, const Pair& pair, const Place& place) {
+  for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+    if (!receive_part<group>(context, pair, part, part + place.blocks >= pair.parts)) return;
 }
 
 // A synchronous send ends when its receive has been started. One block sees to it for all.
-__device__ void wait_ring_send(const Context& context, const Pair& pair, const Place& place) {
-  RingPort<1> port(pair, place);
+__device__ void wait_ring_send(const Context& context, const Pair& pair) {
+  RingPort<1> port(pair, 0);
   SendState state = load_send(*pair.half);
   if (context.failed) return;
   Patience patience(context.report, pair.id, state.done + 1);
@@ -107,7 +125,7 @@ __device__ void wait_ring_send(const Context& context, const Pair& pair, const P
   patience.ended();
   let_successor_in();
   if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
-  for (unsigned block = threadIdx.x; block < pair.parts; block += blockDim.x) pair.half[block].done = state.done;
+  for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = state.done;
 }
 
 // ---- Rendezvous ----------------------------------------------------------------------------------------------------
@@ -125,6 +143,12 @@ __device__ void start_rendezvous_send(const Context& context, const Pair& pair, 
   if (threadIdx.x != 0) return;
   pair.half->posted = state.posted;
   if (outcome != StartOutcome::started) fail(context.report, context.sticky, pair, Failure::not_ready);
+}
+
+// A later kernel may have more blocks than this one, so each block speaks for those that it stands for.
+__device__ void advance(const Pair& pair, const Place& place, Word64 epoch) {
+  if (threadIdx.x != 0) return;
+  for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
 }
 
 // Waits until the protocol says so. False: the wait was ended from outside.
@@ -156,7 +180,7 @@ __device__ void wait_rendezvous_send(const Context& context, const Pair& pair, c
     team.help(pair.sender->fin);
   }
   let_successor_in();
-  if (threadIdx.x == 0) half.done = epoch;
+  advance(pair, place, epoch);
 }
 
 template <Mode mode, bool native>
@@ -181,7 +205,7 @@ __device__ void wait_rendezvous_receive(const Context& context, const Pair& pair
     team.help(pair.receiver->done);
   }
   let_successor_in();
-  if (threadIdx.x == 0) half.done = epoch;
+  advance(pair, place, epoch);
 }
 
 // ---- One pair ------------------------------------------------------------------------------------------------------
@@ -245,7 +269,7 @@ __device__ void wait(const Context& context, const Pair& pair, const Place& plac
   if (kit == Kit::any && pair.route == Route::rendezvous)
     return pair.native_atomics ? wait_rendezvous<true>(context, pair, place)
                                : wait_rendezvous<false>(context, pair, place);
-  if (pair.sends) return wait_ring_send(context, pair, place);
+  if (pair.sends) return wait_ring_send(context, pair);
   if (is_wide(pair)) return wait_ring_receive<4>(context, pair, place);
   wait_ring_receive<1>(context, pair, place);
 }
@@ -279,21 +303,38 @@ __global__ void __launch_bounds__(most_threads, kit == Kit::ring ? 2 : 1)
     wait<kit>(context, pair, place);
 }
 
+// The blocks of one kernel together. Those that wait keep their places while they do, and so may those of starts, whose
+// senders can be ahead of their slots: a device full of them would have no room for the start that they wait for.
+template <bool starts, Kit kit>
+constexpr unsigned most_blocks_together = starts             ? 128
+                                          : kit == Kit::ring ? 64
+                                                             : 16;
+
+template <int capacity>
+unsigned share_out(Batch<capacity>& batch, unsigned most) {
+  unsigned wanted = 0;
+  for (int i = 0; i < batch.count; ++i) wanted += batch.pair[i].blocks;
+  unsigned given = 0;
+  for (int i = 0; i < batch.count; ++i) {
+    std::uint16_t& blocks = batch.pair[i].blocks;
+    if (wanted > most) blocks = static_cast<std::uint16_t>(std::max(blocks * most / wanted, 1u));
+    given += blocks;
+  }
+  return std::max(given, 1u);
+}
+
 template <bool starts, Kit kit, int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Pair> pairs) {
   Batch<capacity> batch;
   batch.report = launch.report;
   batch.sticky = launch.sticky;
   batch.count = static_cast<int>(pairs.size());
-  unsigned blocks = 0;
+  std::copy(pairs.begin(), pairs.end(), batch.pair);
   unsigned threads = 32;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    batch.pair[i] = pairs[i];
-    blocks += pairs[i].blocks;
-    threads = std::max<unsigned>(threads, pairs[i].threads);
-  }
+  for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
+  const unsigned blocks = share_out(batch, most_blocks_together<starts, kit>);
   static const device::cuda::Kernel kernel(reinterpret_cast<const void*>(&run<starts, kit, capacity>));
-  return kernel.launch({std::max(blocks, 1u), threads, launch.stream, launch.dependent}, &batch);
+  return kernel.launch({blocks, threads, launch.stream, launch.dependent}, &batch);
 }
 
 // A launch costs the more the more arguments it carries.

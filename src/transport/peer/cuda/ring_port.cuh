@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of one thread to a ring in device memory. The protocol's lines are groups of cells: each thread has its own
-// ones, and the state machine runs in every thread.
+// The port of one thread to one part of a ring in device memory. The protocol's lines are groups of cells: each thread
+// has its own ones, and the state machine runs in every thread.
 #pragma once
 
 #include "transport/peer/cuda/access.cuh"
@@ -27,19 +27,19 @@ __device__ inline void store_bytes(std::byte* to, Word64 data, std::uint64_t cou
   for (unsigned i = 0; i < cell_payload && i < count; ++i) to[i] = static_cast<std::byte>(data >> (8 * i));
 }
 
-// Each block has a range of the cells, the same at both ends whatever the sizes of their blocks. `group`: cells that a
-// thread loads at once; with 1, a block has a thread for each of its cells.
+// Each part has a range of the cells, the same at both ends whatever their numbers of blocks and threads. `group`:
+// cells that a thread loads at once; with 1, there is a thread for each cell of the part.
 template <int group>
 class RingPort {
  public:
   static constexpr bool native_atomics = true;  // a ring claims nothing
 
-  __device__ RingPort(const Pair& pair, const Place& place)
+  __device__ RingPort(const Pair& pair, unsigned part)
       : pair_(pair),
-        place_(place),
+        part_(part),
         cells_(cells_for(pair.bytes)),
-        first_(place.index * pair.share + threadIdx.x),
-        end_(min(cells_, (place.index + 1) * pair.share)),
+        first_(part * pair.share + threadIdx.x),
+        end_(min(cells_, (part + 1) * pair.share)),
         lines_(first_ >= end_ ? 0
                : group == 1   ? 1
                               : static_cast<std::uint32_t>(end_ - first_ - 1) / (blockDim.x * group) + 1) {}
@@ -133,18 +133,18 @@ class RingPort {
         data_[i] = load_bytes(pair_.buffer + cell * cell_payload, pair_.bytes - cell * cell_payload);
   }
   __device__ Word64& at(Word word) const {
-    return word == Word::cts ? pair_.sender->cts : pair_.sender->fin[place_.index];  // a ring uses no other
+    return word == Word::cts ? pair_.sender->cts : pair_.sender->fin[part_];  // a ring uses no other
   }
 
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
   const Pair& pair_;
-  Place place_;
+  unsigned part_;
   Word64 early_fin_ = 0;
   bool has_early_fin_ = false;
   Word64 cells_;
   Word64 first_;  // of this thread
-  Word64 end_;    // of this block
+  Word64 end_;    // of the part
   std::uint32_t lines_;
   std::uint32_t fetched_ = nothing;
   Word64 data_[group];

@@ -24,7 +24,6 @@ Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
 
 }  // namespace
 
-// A ring has a block for each part in both of its kernels, a rendezvous as many as there are or fewer.
 std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept {
   const bool ring = route == Route::ring;
   const std::uint64_t work = ring ? cells_for(bytes) : bytes;

@@ -31,9 +31,10 @@ class Team {
   // work.
   __device__ void help(Word64* said) {
     Word64 word = 0;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x < warp) {
       do {
-        word = DeviceWord(pair_.half->command).load(::cuda::memory_order_acquire);
+        if (threadIdx.x == 0) word = DeviceWord(pair_.half->command).load(::cuda::memory_order_acquire);
+        word = __shfl_sync(~0u, word, 0);
         if (word >> task_bits == kernel_) break;
         word = 0;
       } while (said == nullptr || !all_said(said));
@@ -44,6 +45,7 @@ class Team {
 
  private:
   static constexpr unsigned task_bits = 2;
+  static constexpr unsigned warp = 32;
 
   // Release: what this block has acquired from the peer comes before the others' copies.
   __device__ void command(Task task) {
@@ -53,11 +55,13 @@ class Team {
           .store(kernel_ << task_bits | static_cast<Word64>(task), ::cuda::memory_order_release);
   }
 
-  // Acquire: what the peer has stored into our buffer, or loaded from it, comes before.
+  // By a warp, which looks at all of the block's parts at once. Acquire: what the peer has stored into our buffer, or
+  // loaded from it, comes before.
   __device__ bool all_said(Word64* said) const {
-    for (unsigned part = place_.index; part < pair_.parts; part += place_.blocks)
-      if (SystemWord(said[part]).load(::cuda::memory_order_acquire) < epoch_) return false;
-    return true;
+    bool all = true;
+    for (unsigned part = place_.index + threadIdx.x * place_.blocks; part < pair_.parts; part += warp * place_.blocks)
+      all = all && SystemWord(said[part]).load(::cuda::memory_order_acquire) >= epoch_;
+    return __all_sync(~0u, all) != 0;
   }
 
   __device__ void copy_parts(Task task) const {
