@@ -27,8 +27,8 @@ class Stream {
   virtual void record(Marker& marker, std::uint64_t number) = 0;
   // Stream order: what is enqueued afterwards runs only when `marker` has reached `number`. Does not block the caller.
   virtual void await(Marker& marker, std::uint64_t number) = 0;
-  // Blocks the caller until everything enqueued before the call has ended. While it waits it calls `meanwhile` (if any) every
-  // 100 us or so from the calling thread.
+  // Blocks the caller until everything enqueued before the call has ended. While it waits it calls `meanwhile` (if any)
+  // every 100 us or so from the calling thread.
   virtual void synchronize(const std::function<void()>& meanwhile) = 0;
   // True when everything enqueued has ended. Does not block.
   virtual bool idle() const = 0;

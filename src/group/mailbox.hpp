@@ -26,7 +26,8 @@ class Mailbox {
   // lock, one letter at a time, and may send.
   virtual bool poll(
       const std::function<void(int rank, std::span<const std::byte> letter)>& handle) = 0;  // true: something moved
-  // True when MPI has taken every letter: only then do they arrive although this process calls neither us nor MPI again.
+  // True when MPI has taken every letter: only then do they arrive although this process calls neither us nor MPI
+  // again.
   virtual bool flushed() = 0;
 };
 

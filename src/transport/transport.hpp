@@ -4,7 +4,8 @@
 //   initialisation   announce() on every process, an all-gather, meet() with everybody's answer, a barrier, met()
 //   match, sender    offer(message)                 -> what travels with the handshake's offer
 //   match, receiver  accept(message, offer)         -> its half, and what travels back
-//   match, sender    connect(half, answer)          -> its half is complete; the receiver's is once the sender has confirmed
+//   match, sender    connect(half, answer)          -> its half is complete; the receiver's is once the sender has
+//   confirmed
 #pragma once
 
 #include <memory>
@@ -27,7 +28,8 @@ class Offer {
  public:
   virtual ~Offer() = default;
   virtual Blob blob() const = 0;
-  virtual std::unique_ptr<Plan> connect(std::span<const std::byte> answer) = 0;  // throws Error: the next transport is tried
+  virtual std::unique_ptr<Plan> connect(
+      std::span<const std::byte> answer) = 0;  // throws Error: the next transport is tried
 };
 
 // The receiver's half between accept and the sender's confirmation. Destroying it frees what it holds.
@@ -47,10 +49,12 @@ class Transport {
   virtual void meet(std::span<const Blob> announcements) = 0;  // by world rank; includes our own
   virtual void met() {}
 
-  virtual Verdict usable() const = 0;                            // in this process at all
-  virtual Verdict can_serve(const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
+  virtual Verdict usable() const = 0;  // in this process at all
+  virtual Verdict can_serve(
+      const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;
-  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws Error: the next transport is tried.
+  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws Error: the next
+  // transport is tried.
   virtual std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                              std::span<const std::byte> offer) = 0;
 };
