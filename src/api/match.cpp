@@ -59,7 +59,7 @@ int query_matching(void* state, MPI_Status* status) {
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
   if (!matching->job->error) return MPI_SUCCESS;
-  return api::guard([&] { throw core::OperationError(*matching->job->failed, *matching->job->error); });
+  return api::guard([&] { throw *matching->job->error; });
 }
 
 int free_matching(void* state) {

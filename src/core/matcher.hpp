@@ -107,7 +107,7 @@ class Matcher {
   bool accept_next(Answered& answered);
   void refuse(const IncomingOffer& offer, const base::Error& error);
 
-  void succeed(MatchJob& job);
+  void succeed(Operation& operation, MatchJob& job);
   void fail(Operation& operation, MatchJob& job, const base::Error& error);
   void settle(MatchJob& job);
   void end_settled_jobs();
