@@ -15,7 +15,7 @@ enum class LogLevel { off, error, warn, info, debug };
 
 struct Settings {
   std::vector<std::string> transports;            // PENSTOCK_TRANSPORT: allowed, best first; empty: all
-  std::size_t eager_max = 4096;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
+  std::size_t eager_max = 8192;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
   bool cross_memory = true;                       // PENSTOCK_CMA: kernel copies between address spaces
   unsigned slots = 2;                             // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
   std::optional<std::chrono::microseconds> spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores

@@ -73,7 +73,7 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
   // Two commands of the library and two functions for each end and epoch.
   const int commands_an_epoch = partner() == rank() ? 8 : 4;
   for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::ready}) {
-    for (const std::size_t bytes : {std::size_t{8}, std::size_t{4096}, eager_max() + 1}) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{8192}, eager_max() + 1}) {
       // A ready send needs a proof that its receive is started; a rank to itself has it in the order of its stream.
       if (kind == Kind::ready && partner() != rank()) continue;
       const int epochs = bytes == 8 || long_run() ? 10000 : 1000;

@@ -136,7 +136,7 @@ TEST_P(Threads, ManyEpochs) {
 
 // Large enough for the waiting side to copy a part of the other's message.
 TEST(ThreadsShared, BothMoveOneMessage) {
-  static_assert(200 * 1024 >= peer::Parts::worth_sharing);
+  ASSERT_GT(peer::Parts::best_count(200 * 1024, true), 1u);
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
     const PairSpec kind = rendezvous(claim);
     const Setting setting{200 * 1024, 64, long_run() ? 500u : 20u, base_seed()};

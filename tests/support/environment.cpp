@@ -54,7 +54,7 @@ bool long_run() {
 }
 
 std::size_t eager_max() {
-  return number("PENSTOCK_EAGER_MAX", 4096);
+  return number("PENSTOCK_EAGER_MAX", 8192);
 }
 
 unsigned slots() {

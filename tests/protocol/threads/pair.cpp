@@ -78,7 +78,7 @@ std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes, std
 
 Pair::Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
     : spec_(spec),
-      geometry_{bytes, line_bytes, spec.slots},
+      geometry_{bytes, line_bytes, spec.slots, peer::Parts::best_count(bytes, true)},
       sender_block_(new peer::SenderBlock{}),
       receiver_block_(new peer::ReceiverBlock{}),
       line_storage_(geometry_.ring_bytes() + line_bytes),
