@@ -16,10 +16,10 @@ namespace penstock::protocol {
 //   cts     at A, by B's start: release/acquire orders B's earlier use of its receive buffer before A's push into it
 //   fin     at A, by B's wait: release/acquire orders B's *loads* from slot or send buffer before A's next stores there
 //   pull    at A, by B: 2e+1 B wants to pull e, 2e+2 B gave way; ordered against push by sequential consistency
-//   push    at A, by A: A wants to push e; beside pull, so that a link without native atomics answers B's question in
-//   order claim   at A, by exchange of both: e has been claimed. acq_rel also keeps the copy behind it rts     at B, by
-//   A's start: release/acquire orders the data in the send buffer before B's pull done    at B, by A: release/acquire
-//   orders the payload before B's use of it
+//   push    at A, by A: A wants to push e; beside pull, so that a link without native atomics answers B in order
+//   claim   at A, by exchange of both: e has been claimed; acq_rel also keeps the copy behind it
+//   rts     at B, by A's start: release/acquire orders the data in the send buffer before B's pull
+//   done    at B, by A: release/acquire orders the payload before B's use of it
 enum class Word : std::uint8_t { cts, fin, pull, push, claim, rts, done };
 
 enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
