@@ -78,7 +78,7 @@ std::string only_transport() {
 
 std::vector<std::size_t> protocol_sizes() {
   const std::size_t limit = eager_max();
-  std::vector<std::size_t> sizes{0, 1, 8, 55, 56, 57, limit, limit + 1, 65536, (1u << 20) + 3};
+  std::vector<std::size_t> sizes{0, 1, 8, 55, 56, 57, limit, limit + 1, 16384, 65536, (1u << 20) + 3};
   if (limit > 0) sizes.push_back(limit - 1);
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
