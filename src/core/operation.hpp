@@ -47,6 +47,9 @@ class Operation {
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
   bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(starts_ + 1); }
 
+  // A queue or a match call refers to it.
+  bool in_use() const noexcept { return started_on != nullptr || match_state() == MatchState::under_way; }
+
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
   Queue* started_on = nullptr;
   Operation* next = nullptr;
