@@ -68,8 +68,9 @@ inline bool mpi_is_running() noexcept {
 }
 
 template <class Callable>
-concept Launchable = std::is_invocable_v < std::decay_t<Callable>
-& > ;
+concept Launchable = requires(std::decay_t<Callable> copy) {
+  copy();
+};
 
 template <class Number>
 concept NumberOtherThanRequest = std::integral<Number> && !std::same_as<Number, MPI_Request>;

@@ -30,7 +30,7 @@ class Operation {
 
   const Recording& recording() const noexcept { return recording_; }
   bool is_receive() const noexcept { return recording_.kind == RequestKind::receive; }
-  // "receive from rank 3, tag 7, MPI_COMM_WORLD, 4096 bytes"
+  // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)"
   std::string label() const;
 
   MatchState match_state() const noexcept { return match_state_.load(std::memory_order_acquire); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Out-of-band letters between processes, on a private duplicate of MPI_COMM_WORLD: the match handshake and notices of
-// closing.
+// Out-of-band letters between processes, on a private duplicate of MPI_COMM_WORLD: the match handshake.
 #pragma once
 
 #include <cstddef>

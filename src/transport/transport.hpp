@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core asks of a transport. All cost sits in prepare and connect; the steady state is in Plan.
+// What core asks of a transport. All cost sits in the match; the steady state is in Plan.
 //
 //   initialisation   announce() on every process, an all-gather, meet() with everybody's answer, a barrier, met()
 //   match, sender    offer(message)                 -> what travels with the handshake's offer
 //   match, receiver  accept(message, offer)         -> its half, and what travels back
-//   match, sender    connect(half, answer)          -> its half is complete; the receiver's is once the sender has
-//   confirmed
+//   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
 #pragma once
 
 #include <memory>
