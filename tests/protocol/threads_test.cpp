@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "protocol/explorer/kinds.hpp"
-#include "protocol/threads/run.hpp"
+#include "protocol/threads/release.hpp"
 
 static_assert(PENSTOCK_FLAG_BITS == 3, "these tests wrap the flags around");
 
@@ -131,6 +131,20 @@ TEST_P(Threads, ManyEpochs) {
   const unsigned epochs = long_run() ? 1'000'000 : 100'000;
   for (bool delays : {false, true})
     EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"}, {56, 64, delays ? epochs / 10 : epochs, base_seed(), delays}), "")
+        << "PENSTOCK_TEST_SEED=" << base_seed();
+}
+
+// Nobody uses a buffer anew here, which is what a release is about: against a copy that cannot be called back that is a
+// race by its nature, and the fences that make it harmless are not seen (docs/protocol.md, Limits).
+TEST_P(Threads, L21_ReleasedWaits) {
+  for (std::size_t bytes : {56, 200})
+    EXPECT_EQ(run_released(kind, {bytes, 64, long_run() ? 5000u : 300u, base_seed()}), "")
+        << "PENSTOCK_TEST_SEED=" << base_seed();
+}
+
+TEST(ThreadsShared, L21_ReleasedWaits) {
+  for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags})
+    EXPECT_EQ(run_released(rendezvous(claim), {200 * 1024, 64, long_run() ? 500u : 10u, base_seed()}), "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
