@@ -68,6 +68,7 @@ class HostPort {
 
  public:
   static constexpr bool native_atomics = true;  // the claim is one exchange
+  static constexpr bool may_close = true;
   static constexpr std::size_t payload = line_bytes - sizeof(std::uint64_t);
 
   explicit HostPort(const PortSetup& setup) noexcept
@@ -89,11 +90,8 @@ class HostPort {
     return std::atomic_ref(at(word)).load(std_order(order));
   }
 
-  // A copy that failed must not be announced as done: DONE and FIN are withheld, and the plan reports copy_error().
   template <protocol::Order order>
   void store(protocol::Word word, std::uint64_t value) const noexcept {
-    if ((word == protocol::Word::done || word == protocol::Word::fin) && copy_error_ != 0) [[unlikely]]
-      return;
     std::atomic_ref(at(word)).store(value, std_order(order));
   }
 
@@ -101,11 +99,12 @@ class HostPort {
     return std::atomic_ref(at(word)).exchange(value, std::memory_order_acq_rel);
   }
 
-  // Only a claim by flags needs it. Race detectors do not model fences; there the seq_cst accesses beside it have to
-  // do.
+  // Race detectors do not model fences. For a claim by flags the seq_cst accesses beside them have to do there; what
+  // fences order around CLOSED is a race to them in any case.
+  template <protocol::Order order>
   void fence() const noexcept {
 #ifndef __SANITIZE_THREAD__
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic_thread_fence(std_order(order));
 #endif
   }
 
@@ -157,6 +156,9 @@ class HostPort {
   }
   bool help_pull(protocol::Epoch epoch) noexcept {
     return offered(sender_->pulled_parts, epoch) && send_parts(sender_->pulled_parts) > 0;
+  }
+  bool copy_failed() const noexcept {
+    return copy_error_ != 0;
   }
   int copy_error() const noexcept {
     return copy_error_;
@@ -247,9 +249,13 @@ class HostPort {
       case protocol::Word::rts:
         return receiver_->rts;
       case protocol::Word::done:
+        return receiver_->done;
+      case protocol::Word::sender_closed:
+        return receiver_->closed;
+      case protocol::Word::receiver_closed:
         break;
     }
-    return receiver_->done;
+    return sender_->closed;
   }
   std::byte* line_at(unsigned slot, std::uint32_t line) const noexcept {
     return lines_at_ + slot * slot_bytes_ + std::size_t{line} * line_bytes;
