@@ -137,7 +137,13 @@ PST_API int PST_Stream_free(PST_Stream* stream);
 typedef struct PST_Queue_s* PST_Queue;
 #define PST_QUEUE_NULL ((PST_Queue)0)
 
-typedef enum { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP = 2 } PST_Queue_type;
+/* In C++ any int may be passed, as in C: an unknown one is an error of the call. */
+#ifdef __cplusplus
+#define PST_ANY_INT : int
+#else
+#define PST_ANY_INT
+#endif
+typedef enum PST_ANY_INT { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP = 2 } PST_Queue_type;
 
 /* Creates a queue over a stream. `stream` is the address of the stream handle (PST_Stream *, cudaStream_t *,
  * hipStream_t *) and is read during this call only. Several queues may share a stream. Does not block. Any thread.
