@@ -34,7 +34,7 @@ test: setup ## release builds for both MPIs, every suite
 
 test-all: setup ## test, sanitizers, no eager messages, 3-bit flags, a million epochs
 	@for tree in $(RELEASE) $(FLAG3) $(SANITIZED); do tools/build $$tree || exit 1; done
-	@tools/run_tests.py $(RELEASE) $(addsuffix $(comma)PENSTOCK_EAGER_MAX=0,$(RELEASE)) $(FLAG3) $(SANITIZED) \
+	@tools/run_tests.py $(RELEASE) $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) $(SANITIZED) \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
 
 bench: setup ## latency and bandwidth beside plain MPI, on both MPIs

@@ -20,15 +20,19 @@ int window_for(const Options& options, std::size_t bytes) {
   return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(options.window), fitting));
 }
 
-// At least 1000 messages are enqueued ahead.
-int iterations_for(const Options& options, int window) {
-  return options.iterations > 0 ? options.iterations : std::max(20, 1000 / window + 1);
+// Enough messages, all enqueued ahead, for a round to last some milliseconds: shorter ones measure where the scheduler
+// happened to put the threads.
+int iterations_for(const Options& options, int window, std::size_t bytes) {
+  if (options.iterations > 0) return options.iterations;
+  constexpr std::size_t fewest = 1000, most = 100'000, volume = std::size_t{256} << 20;
+  const std::size_t messages = std::clamp(volume / std::max<std::size_t>(1, bytes), fewest, most);
+  return static_cast<int>(messages) / window + 1;
 }
 
 void measure_size(const Options& options, int rank, std::size_t bytes, StreamEngine& stream_engine, Table& table,
                   bool first) {
   const int window = window_for(options, bytes);
-  const int iterations = iterations_for(options, window);
+  const int iterations = iterations_for(options, window, bytes);
   Window mpi_side(bytes, window, MemoryKind::malloc, options.mode, rank, mpi_tag);
   Window stream_side(bytes, window, options.memory, options.mode, rank, stream_tag);
   match(stream_side.requests);

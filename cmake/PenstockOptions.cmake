@@ -4,6 +4,7 @@
 option(PENSTOCK_BUILD_TOOLS "Build the penstock command" ${PROJECT_IS_TOP_LEVEL})
 option(PENSTOCK_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(PENSTOCK_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PENSTOCK_BUILD_PROTOCOL_TESTS "Among them the explorer of the protocol and its thread tests, the same for every MPI" ON)
 option(PENSTOCK_WERROR "Make warnings errors" OFF)
 option(PENSTOCK_CUDA "Build the CUDA device" OFF)
 set(PENSTOCK_FLAG_BITS 32 CACHE STRING "Width of the flag in a message line; small values make tests wrap around early")

@@ -17,7 +17,8 @@ launcher_of() { sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$1/CMakeCache.txt"; }
 
 # More ranks than cores: Open MPI must be allowed to, MPICH needs no word.
 oversubscribe_option() {
-  if "$1" --version 2>&1 | grep -qi 'open mpi\|openrte'; then echo --oversubscribe; fi
+  # Not grep -q: under pipefail it would end the launcher early and spoil the answer.
+  if "$1" --version 2>&1 | grep -i 'open mpi\|openrte' >/dev/null; then echo --oversubscribe; fi
 }
 
 timed_ranks=$(nproc)

@@ -8,16 +8,15 @@
 namespace penstock::life {
 namespace {
 
-// Why the receive of every ready send has been started (all in the order of one stream per rank; step k uses set k mod
-// 2):
+// Why the receive of every ready send has been started (all in the order of one stream per rank; step k uses
+// set k mod 2):
 //   1. The stream's program of step k is: start sends(k); wait for receives(k) and sends(k); unpack, compute, pack into
 //      the other set; start receives(k+2). So a rank starts receives(k+2) before it sends message k+1.
 //   2. A rank sends message k+2 after it has waited for message k+1 of the same neighbour. Halos are exchanged in both
 //      directions between the same two ranks at every step, so by 1 that message proves that receives(k+2) are started
 //      there.
 //   3. Steps 0 and 1 have no such message before them. Their receives are started first, the host waits until its
-//   stream
-//      has done so, and the barrier tells everybody that all ranks have.
+//      stream has done so, and the barrier tells everybody that all ranks have.
 // The receives must not share a buffer with what is still being unpacked: that is why there are two sets.
 class ReadySend final : public Variant {
  public:

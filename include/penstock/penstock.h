@@ -15,8 +15,8 @@
  *      for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread level. Two calls
- *      that name the same queue or the same request must not overlap. Matching calls, PST_Init and PST_Comm_attach call MPI
- *      and follow the program's MPI thread level.
+ *      that name the same queue or the same request must not overlap. Matching calls, PST_Init and PST_Comm_attach
+ *      call MPI and follow the program's MPI thread level.
  *   6. Counts are numbers of requests, sizes are bytes.
  *   7. Before PST_Init (or MPI_Init) and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line.
  * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections III-V of
@@ -75,13 +75,13 @@ typedef enum {
   PST_ERROR_INTERNAL = 25        /* a defect of Penstock: please report it with the text */
 } PST_Error;
 
-/* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI; MPI_SUCCESS gives PST_ERROR_NONE.
- * Does not block. Any thread. Error: PST_ERROR_ARGUMENT for a null pointer. Source: Penstock. */
-PST_API int PST_Error_kind(int code, PST_Error *kind);
+/* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI; MPI_SUCCESS gives
+ * PST_ERROR_NONE. Does not block. Any thread. Error: PST_ERROR_ARGUMENT for a null pointer. Source: Penstock. */
+PST_API int PST_Error_kind(int code, PST_Error* kind);
 
 /* Copies the text of this thread's last error, cut to size-1 characters and terminated; "" when there was none.
  * Works before PST_Init and after MPI_Finalize. Does not block. Any thread. Source: Penstock. */
-PST_API int PST_Last_error(char *text, int size);
+PST_API int PST_Last_error(char* text, int size);
 
 /* ---- Library ---------------------------------------------------------------------------------------------------- */
 
@@ -92,135 +92,150 @@ PST_API int PST_Init(void);
 
 /* The version of the library that is loaded (the PST_VERSION macros are those of the header). Does not block. Works
  * before PST_Init. Error: PST_ERROR_ARGUMENT for a null pointer. */
-PST_API int PST_Get_version(int *major, int *minor, int *patch);
+PST_API int PST_Get_version(int* major, int* minor, int* patch);
 
-/* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores, devices, transports and
- * why each is or is not usable, settings. At most size-1 characters and a terminator are written to `json`; *length is
- * the whole text's length without terminator, so a call with size 0 (json may then be null) tells the size needed. Does not block.
- * Errors: PST_ERROR_ARGUMENT. Source: Penstock. */
-PST_API int PST_Describe(char *json, int size, int *length);
+/* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores, devices, transports
+ * and why each is or is not usable, settings. At most size-1 characters and a terminator are written to `json`; *length
+ * is the whole text's length without terminator, so a call with size 0 (json may then be null) tells the size needed.
+ * Does not block. Errors: PST_ERROR_ARGUMENT. Source: Penstock. */
+PST_API int PST_Describe(char* json, int size, int* length);
 
-/* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock did not see (made before
- * it was loaded, by a call that it does not record, or with the profiling interface taken). Collective over `comm`; blocks
- * until all its members have called it; calling it again does nothing. Every member's answer is the same.
- * Errors: PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside MPI_COMM_WORLD. Source: Penstock. */
+/* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock did not see (made
+ * before it was loaded, by a call that it does not record, or with the profiling interface taken). Collective over
+ * `comm`; blocks until all its members have called it; calling it again does nothing. Every member's answer is the
+ * same. Errors: PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside MPI_COMM_WORLD. Source: Penstock. */
 PST_API int PST_Comm_attach(MPI_Comm comm);
 
 /* ---- Host streams ----------------------------------------------------------------------------------------------- */
 
-/* An in-order stream of work that runs on a worker thread of its own: what a CUDA stream is to a GPU. Work starts in the
- * order in which it was enqueued, each after the one before it has ended. A worker without work sleeps. */
-typedef struct PST_Stream_s *PST_Stream;
+/* An in-order stream of work that runs on a worker thread of its own: what a CUDA stream is to a GPU. Work starts in
+ * the order in which it was enqueued, each after the one before it has ended. A worker without work sleeps. */
+typedef struct PST_Stream_s* PST_Stream;
 #define PST_STREAM_NULL ((PST_Stream)0)
 
 /* Creates a stream. Does not block. Any thread. Errors: PST_ERROR_ARGUMENT, PST_ERROR_RESOURCES. Source: Penstock. */
-PST_API int PST_Stream_create(PST_Stream *stream);
+PST_API int PST_Stream_create(PST_Stream* stream);
 
-/* Enqueues function(argument). Stream order: runs after everything enqueued before it, before everything enqueued after.
- * The function may enqueue (on any stream) but must not wait for a stream, a queue or a message; it may wait for a thread of the program.
- * Does not block. Any thread, also several at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM. Source: Penstock. */
-PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void *), void *argument);
+/* Enqueues function(argument). Stream order: runs after everything enqueued before it, before everything enqueued
+ * after. The function may enqueue (on any stream) but must not wait for a stream, a queue or a message; it may wait for
+ * a thread of the program. Does not block. Any thread, also several at once. Errors: PST_ERROR_ARGUMENT,
+ * PST_ERROR_STREAM. Source: Penstock. */
+PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument);
 
-/* Blocks until everything enqueued on the stream before the call has ended. Errors: PST_ERROR_STREAM. Source: Penstock. */
+/* Blocks until everything enqueued on the stream before the call has ended. Errors: PST_ERROR_STREAM.
+ * Source: Penstock. */
 PST_API int PST_Stream_synchronize(PST_Stream stream);
 
 /* Synchronises, ends the worker and sets *stream to PST_STREAM_NULL. Blocks. Queues of the stream must have been freed
- * before: otherwise PST_ERROR_IN_USE. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM, PST_ERROR_IN_USE. Source: Penstock. */
-PST_API int PST_Stream_free(PST_Stream *stream);
+ * before: otherwise PST_ERROR_IN_USE. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM, PST_ERROR_IN_USE.
+ * Source: Penstock. */
+PST_API int PST_Stream_free(PST_Stream* stream);
 
 /* ---- Queues ----------------------------------------------------------------------------------------------------- */
 
 /* Ties the progress of communication to one stream. */
-typedef struct PST_Queue_s *PST_Queue;
+typedef struct PST_Queue_s* PST_Queue;
 #define PST_QUEUE_NULL ((PST_Queue)0)
 
-typedef enum { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP = 2 } PST_Queue_type;
+/* In C++ any int may be passed, as in C: an unknown one is an error of the call. */
+#ifdef __cplusplus
+#define PST_ANY_INT : int
+#else
+#define PST_ANY_INT
+#endif
+typedef enum PST_ANY_INT { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP = 2 } PST_Queue_type;
 
-/* Creates a queue over a stream. `stream` is the address of the stream handle (PST_Stream *, cudaStream_t *, hipStream_t *)
- * and is read during this call only. Several queues may share a stream. Does not block. Any thread.
+/* Creates a queue over a stream. `stream` is the address of the stream handle (PST_Stream *, cudaStream_t *,
+ * hipStream_t *) and is read during this call only. Several queues may share a stream. Does not block. Any thread.
  * Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED (type not built in).
  * Source: ST III-B. */
-PST_API int PST_Queue_init(PST_Queue *queue, PST_Queue_type type, void *stream);
+PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 
-/* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when it returns an error of
- * communication. Blocks. Errors: those of PST_Queue_wait. Source: ST III-B. */
-PST_API int PST_Queue_free(PST_Queue *queue);
+/* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when it returns an error
+ * of communication. Blocks. Errors: those of PST_Queue_wait. Source: ST III-B. */
+PST_API int PST_Queue_free(PST_Queue* queue);
 
-/* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait is enqueued for it), and until everything
- * enqueued on its stream before the call has ended. Returns the queue's error if communication has failed on it: such an error
- * is sticky, and every later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED,
- * PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_MPI. Source: ST III-D. */
+/* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait is enqueued for it),
+ * and until everything enqueued on its stream before the call has ended. Returns the queue's error if communication has
+ * failed on it: such an error is sticky, and every later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE,
+ * PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_MPI.
+ * Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
-/* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that was started on the queue
- * has no wait enqueued. Enqueues nothing. Never blocks. Errors: as PST_Queue_wait. Source: Penstock. */
-PST_API int PST_Queue_test(PST_Queue queue, int *flag);
+/* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that was started on the
+ * queue has no wait enqueued. Enqueues nothing. Never blocks. Errors: as PST_Queue_wait. Source: Penstock. */
+PST_API int PST_Queue_test(PST_Queue queue, int* flag);
 
 /* ---- Requests --------------------------------------------------------------------------------------------------- */
 
-/* Programs use MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init, MPI_Bsend_init, MPI_Recv_init and MPI_Request_free: libpenstock
- * records them through the MPI profiling interface. Where another tool owns that interface, these do the same explicitly:
- * they create (free) the same MPI request and record it. Arguments, blocking and errors as in MPI. Source: MPI, Penstock. */
-PST_API int PST_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                          MPI_Request *request);
-PST_API int PST_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                           MPI_Request *request);
-PST_API int PST_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                           MPI_Request *request);
-PST_API int PST_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                           MPI_Request *request);
-PST_API int PST_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                          MPI_Request *request);
-/* Frees a recorded request, matched or not. Does not wait for the peer; work enqueued on a stream for it still completes.
- * Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_ARGUMENT. Source: ST III-D. */
-PST_API int PST_Request_free(MPI_Request *request);
+/* Programs use MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init, MPI_Bsend_init, MPI_Recv_init and MPI_Request_free:
+ * libpenstock records them through the MPI profiling interface. Where another tool owns that interface, these do the
+ * same explicitly: they create (free) the same MPI request and record it. Arguments, blocking and errors as in MPI.
+ * Source: MPI, Penstock. */
+PST_API int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                          MPI_Request* request);
+PST_API int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                           MPI_Request* request);
+PST_API int PST_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                           MPI_Request* request);
+PST_API int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                           MPI_Request* request);
+PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                          MPI_Request* request);
+/* Frees a recorded request, matched or not. Does not wait for the peer; work enqueued on a stream for it still
+ * completes. Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_ARGUMENT. Source: ST III-D.
+ */
+PST_API int PST_Request_free(MPI_Request* request);
 
 /* ---- Matching --------------------------------------------------------------------------------------------------- */
 
-/* Pairs persistent sends and receives with those that their peers hand to match, permanently until MPI_Request_free. Order per
- * (communicator, source, tag) is that in which requests are handed to match on each end, as in MPI's non-overtaking rule.
- * MPI_ANY_SOURCE and MPI_ANY_TAG are resolved here, once. A request to MPI_PROC_NULL matches at once and is a no-op for ever.
- * Not collective: only the two processes of each pair take part. The status of a receive holds its resolved source and tag, and
- * MPI_Get_count the size of the matched send; that of a send is empty. `statuses` may be MPI_STATUSES_IGNORE.
- * PST_Match and PST_Matchall block until every peer has handed its half to match (PENSTOCK_TIMEOUT bounds that); a count
- * of 0 succeeds at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both
- * ends), PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT; the requests then stay unmatched, except
- * those of the array whose own match succeeded. Source: ST III-C. */
-PST_API int PST_Match(MPI_Request *request, MPI_Status *status);
-PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status *statuses);
+/* Pairs persistent sends and receives with those that their peers hand to match, permanently until MPI_Request_free.
+ * Order per (communicator, source, tag) is that in which requests are handed to match on each end, as in MPI's
+ * non-overtaking rule. MPI_ANY_SOURCE and MPI_ANY_TAG are resolved here, once. A request to MPI_PROC_NULL matches at
+ * once and is a no-op for ever. Not collective: only the two processes of each pair take part. The status of a receive
+ * holds its resolved source and tag, and MPI_Get_count the size of the matched send; that of a send is empty.
+ * `statuses` may be MPI_STATUSES_IGNORE. PST_Match and PST_Matchall block until every peer has handed its half to match
+ * (PENSTOCK_TIMEOUT bounds that); a count of 0 succeeds at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST,
+ * PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends), PST_ERROR_TRANSPORT,
+ * PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT; the requests then stay
+ * unmatched, except those of the array whose own match succeeded. Source: ST III-C. */
+PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
+PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
 /* The same without blocking: *matching is an MPI request that completes when all of them are matched. Complete it with
- * the MPI_Wait or MPI_Test family; it cannot be cancelled. Errors found at the call are returned by it, later ones by the
- * completing call. Does not block. Source: ST III-C. */
-PST_API int PST_Imatch(MPI_Request *request, MPI_Request *matching);
-PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request *matching);
+ * the MPI_Wait or MPI_Test family; it cannot be cancelled. Errors found at the call are returned by it, later ones by
+ * the completing call. Does not block. Source: ST III-C. */
+PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
+PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 
 /* Sets *flag to 1 when the request is matched, else to 0, and drives matches that are under way. Does not block.
  * Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST. Source: ST III-C. */
-PST_API int PST_Is_matched(MPI_Request request, int *flag);
+PST_API int PST_Is_matched(MPI_Request request, int* flag);
 
 /* The status that PST_Match gives, for requests matched by PST_Imatch. Does not block. Errors: PST_ERROR_ARGUMENT,
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
-PST_API int PST_Match_status(MPI_Request request, MPI_Status *status);
+PST_API int PST_Match_status(MPI_Request request, MPI_Status* status);
 
-/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "proxy", "null" for MPI_PROC_NULL), cut to size-1 characters
- * and terminated. Does not block. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
-PST_API int PST_Request_transport(MPI_Request request, char *name, int size);
+/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "proxy", "null" for MPI_PROC_NULL),
+ * cut to size-1 characters and terminated. Does not block. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST,
+ * PST_ERROR_NOT_MATCHED. Source: Penstock. */
+PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
 
 /* ---- Enqueueing ------------------------------------------------------------------------------------------------- */
 
-/* Enqueues the start of matched requests. Stream order: the message of a send holds what the stream's earlier work wrote; a
- * receive's buffer may be written as soon as the stream gets here. A start never makes the stream wait. Does not block.
- * A count of 0 does nothing; in arrays all requests are enqueued or, after an error, none. Errors: PST_ERROR_ARGUMENT, PST_ERROR_QUEUE,
- * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, and the queue's own error after a failure of
- * communication. Source: ST III-D. */
-PST_API int PST_Enqueue_start(PST_Queue queue, MPI_Request *request);
+/* Enqueues the start of matched requests. Stream order: the message of a send holds what the stream's earlier work
+ * wrote; a receive's buffer may be written as soon as the stream gets here. A start never makes the stream wait. Does
+ * not block. A count of 0 does nothing; in arrays all requests are enqueued or, after an error, none. Errors:
+ * PST_ERROR_ARGUMENT, PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, and the
+ * queue's own error after a failure of communication. Source: ST III-D. */
+PST_API int PST_Enqueue_start(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]);
 
-/* Enqueues a wait for requests started on this queue. Stream order: later work of the stream runs when the requests are complete: receive
- * buffers hold their messages, send buffers may be written. The stream waits, the caller does not block. The request may be started
- * again, on any queue, once the wait is enqueued. Errors: as above, PST_ERROR_NOT_STARTED, PST_ERROR_WRONG_QUEUE. Source: ST III-D. */
-PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request *request);
+/* Enqueues a wait for requests started on this queue. Stream order: later work of the stream runs when the requests are
+ * complete: receive buffers hold their messages, send buffers may be written. The stream waits, the caller does not
+ * block. The request may be started again, on any queue, once the wait is enqueued. Errors: as above,
+ * PST_ERROR_NOT_STARTED, PST_ERROR_WRONG_QUEUE. Source: ST III-D. */
+PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]);
 
 /* PST_Enqueue_waitall for everything started on the queue that has no wait enqueued yet. Does not block. Errors:
@@ -229,16 +244,18 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 
 /* ---- Memory ----------------------------------------------------------------------------------------------------- */
 
-/* Allocates `size` bytes (64-byte aligned, page aligned from a page on) and writes their address to the pointer at `baseptr`. Messages between such
- * buffers of processes on one host are copied once, without the help of the kernel. The info key mpi_memory_alloc_kinds
- * is honoured ("system" and "mpi" are served); neither its absence nor MPI_INFO_NULL is an error. Where shared
- * memory is short, ordinary memory is given and the log says so. Does not block. Any thread.
- * Errors: PST_ERROR_ARGUMENT (negative size, null pointer), PST_ERROR_RESOURCES. Source: MPI (MPI_Alloc_mem), Penstock. */
-PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr);
+/* Allocates `size` bytes (64-byte aligned, page aligned from a page on) and writes their address to the pointer at
+ * `baseptr`. Messages between such buffers of processes on one host are copied once, without the help of the kernel.
+ * The info key mpi_memory_alloc_kinds is honoured ("system" and "mpi" are served); neither its absence nor
+ * MPI_INFO_NULL is an error. Where shared memory is short, ordinary memory is given and the log says so. Does not
+ * block. Any thread. Errors: PST_ERROR_ARGUMENT (negative size, null pointer), PST_ERROR_RESOURCES. Source: MPI
+ * (MPI_Alloc_mem), Penstock. */
+PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 
-/* Frees memory of PST_Alloc_mem. Requests over it must have been freed before. A null pointer does nothing. Does not block.
- * Any thread. Error: PST_ERROR_ARGUMENT for any other pointer that is not from PST_Alloc_mem. Source: MPI, Penstock. */
-PST_API int PST_Free_mem(void *base);
+/* Frees memory of PST_Alloc_mem. Requests over it must have been freed before. A null pointer does nothing. Does not
+ * block. Any thread. Error: PST_ERROR_ARGUMENT for any other pointer that is not from PST_Alloc_mem. Source: MPI,
+ * Penstock. */
+PST_API int PST_Free_mem(void* base);
 
 #ifdef __cplusplus
 }

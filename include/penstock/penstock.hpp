@@ -4,14 +4,12 @@
 //
 // Conventions:
 //   1. An owner (Stream, Queue, Request, Requests, Buffer) frees what it holds; it can be moved, not copied. A view
-//   (StreamView,
-//      QueueView, RequestView) is a handle that owns nothing; every owner of a handle is also a view of it, so that a
-//      function takes views and is given either. A view must not outlive its owner.
+//      (StreamView, QueueView, RequestView) is a handle that owns nothing; every owner of a handle is also a view of
+//      it, so that a function takes views and is given either. A view must not outlive its owner.
 //   2. A call that fails throws penstock::Error. The MPI error handler runs first, and MPI's default handler ends the
 //      job: call penstock::return_errors() once where exceptions are wanted.
 //   3. Destructors never throw and do nothing after MPI_Finalize, when the library has already released everything.
-//   Those that block say so.
-//      free() does the same and reports errors.
+//      Those that block say so. free() does the same and reports errors.
 //   4. "Blocks" and "stream order" mean what penstock.h says, as do the rules for threads.
 #pragma once
 
@@ -68,6 +66,14 @@ inline bool mpi_is_running() noexcept {
   MPI_Finalized(&finalized);
   return initialized != 0 && finalized == 0;
 }
+
+template <class Callable>
+concept Launchable = requires(std::decay_t<Callable> copy) {
+  copy();
+};
+
+template <class Number>
+concept NumberOtherThanRequest = std::integral<Number> && !std::same_as<Number, MPI_Request>;
 
 inline int to_count(std::size_t count) {
   if (count > 0x7fffffffU) throw std::length_error("penstock: a count must fit into an int");
@@ -127,9 +133,8 @@ class StreamView {
 
   // Enqueues a call of a copy of `callable`. The copy belongs to the stream and is destroyed on it right after its one
   // run, so what it captured by value lives exactly as long as the stream's program needs it. Otherwise as above.
-  template <class Callable>
-  requires std::invocable < std::decay_t<Callable>
-  & > void launch(Callable&& callable) const {
+  template <detail::Launchable Callable>
+  void launch(Callable&& callable) const {
     using Owned = std::decay_t<Callable>;
     auto owned = std::make_unique<Owned>(std::forward<Callable>(callable));
     launch([](void* object) noexcept { (*std::unique_ptr<Owned>(static_cast<Owned*>(object)))(); }, owned.get());
@@ -168,9 +173,8 @@ class RequestView {
   RequestView(MPI_Request request) noexcept : handle_(request) {}
   RequestView(std::nullptr_t) = delete;
   // Where MPI_Request is a pointer, 0 is refused too; where it is an int, 0 cannot be told from a handle.
-  template <std::integral Number>
-  requires(!std::same_as<Number, MPI_Request>) RequestView(Number)
-  = delete;
+  template <detail::NumberOtherThanRequest Number>
+  RequestView(Number) = delete;
 
   MPI_Request get() const noexcept { return handle_; }
 
@@ -234,8 +238,8 @@ class Requests {
   }
 
   void add(Request request) {
-    handles_.reserve(handles_.size() + 1);
-    handles_.push_back(request.release());
+    handles_.push_back(request.get());
+    static_cast<void>(request.release());
   }
 
   std::size_t size() const noexcept { return handles_.size(); }

@@ -104,6 +104,17 @@ const std::string& last_error() noexcept {
   return last_text;
 }
 
+void note_mpi_error(int code) noexcept {
+  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+  int length = 0;
+  if (PMPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
+  try {
+    last_text.assign(text.data(), static_cast<std::size_t>(length));
+  } catch (const std::bad_alloc&) {
+    last_text.clear();
+  }
+}
+
 int report_error(const Error& error, const group::Communicator* communicator) noexcept {
   try {
     last_text = error.text();

@@ -37,5 +37,7 @@ int error_code(base::ErrorKind kind) noexcept;
 base::ErrorKind error_kind(int code) noexcept;
 // The text of this thread's last error.
 const std::string& last_error() noexcept;
+// Makes MPI's text for an error code that is handed on that of last_error().
+void note_mpi_error(int code) noexcept;
 
 }  // namespace penstock::api

@@ -18,6 +18,12 @@ int mpi_rank(int rank) {
   return rank == core::null_rank ? MPI_PROC_NULL : rank == core::any_rank ? MPI_ANY_SOURCE : rank;
 }
 
+// Null, and not the MPI's own word for "no status", which is null in some.
+template <class Ignore>
+void require_status(const MPI_Status* status, Ignore ignore) {
+  if (status != ignore) api::require_pointer(status, "status");
+}
+
 // A receive's status: where its message will come from, and its size; a send's: empty, as MPI_Wait's.
 void write_status(const core::Operation& operation, MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
@@ -37,6 +43,7 @@ std::vector<core::Operation*> operations_to_match(int count, MPI_Request* reques
 
 void match(int count, MPI_Request* requests, MPI_Status* statuses) {
   core::Library& library = core::Library::require();
+  if (count > 0) require_status(statuses, MPI_STATUSES_IGNORE);
   const auto operations = operations_to_match(count, requests);
   const auto job = library.matcher().prepare(operations);
   library.matcher().begin(job);
@@ -59,7 +66,7 @@ int query_matching(void* state, MPI_Status* status) {
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
   if (!matching->job->error) return MPI_SUCCESS;
-  return api::guard([&] { throw core::OperationError(*matching->job->failed, *matching->job->error); });
+  return api::guard([&] { throw *matching->job->error; });
 }
 
 int free_matching(void* state) {
@@ -106,6 +113,7 @@ int PST_Match(MPI_Request* request, MPI_Status* status) {
   return api::guard([&] {
     core::Library::require();
     api::require_pointer(request, "request");
+    require_status(status, MPI_STATUS_IGNORE);
     match(1, request, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status);
   });
 }
@@ -138,6 +146,7 @@ int PST_Is_matched(MPI_Request request, int* flag) {
 int PST_Match_status(MPI_Request request, MPI_Status* status) {
   return api::guard([&] {
     core::Library::require();
+    require_status(status, MPI_STATUS_IGNORE);
     const core::Operation& operation = api::operation_of(request);
     if (!operation.matched())
       throw core::OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");

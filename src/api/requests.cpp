@@ -17,7 +17,9 @@ int create(Create&& create) {
     core::Library::require();
     mpi = create();
   });
-  return ours != MPI_SUCCESS ? ours : mpi;
+  if (ours != MPI_SUCCESS) return ours;
+  if (mpi != MPI_SUCCESS) api::note_mpi_error(mpi);
+  return mpi;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ enum class LogLevel { off, error, warn, info, debug };
 
 struct Settings {
   std::vector<std::string> transports;            // PENSTOCK_TRANSPORT: allowed, best first; empty: all
-  std::size_t eager_max = 4096;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
+  std::size_t eager_max = 8192;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
   std::size_t cuda_eager_max = 524288;            // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
   unsigned cuda_blocks = 64;                      // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
   bool cuda_dependent_launch = true;              // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it

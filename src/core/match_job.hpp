@@ -3,24 +3,22 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
-#include "base/error.hpp"
+#include "core/operation_error.hpp"
 
 namespace penstock::core {
 
-class Operation;
-
 // One call of the match family: done when each of its operations is matched or has failed. Guarded by the matcher's
-// lock, except `finished`, which is set last.
+// lock, except `finished`, which is set last. Operations with an outcome are the program's again, which may free them.
 struct MatchJob {
-  std::vector<Operation*> operations;
-  std::size_t open = 0;              // operations without an outcome
-  std::optional<base::Error> error;  // the first one
-  Operation* failed = nullptr;       // whose it is
+  std::vector<Operation*> to_post;      // until they are
+  std::unordered_set<Operation*> open;  // operations without an outcome
+  std::vector<int> receivers;           // world ranks that its sends go to
+  std::optional<OperationError> error;  // the first one
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void()> on_finished;  // called once, without the lock, from whichever thread drove the last step
   std::atomic<bool> finished{false};

@@ -9,7 +9,6 @@
 
 #include "base/backoff.hpp"
 #include "base/log.hpp"
-#include "core/operation_error.hpp"
 
 namespace penstock::core {
 
@@ -66,8 +65,13 @@ std::shared_ptr<MatchJob> Matcher::prepare(std::vector<Operation*> operations) {
     throw;
   }
   auto job = std::make_shared<MatchJob>();
-  job->operations = std::move(operations);
-  job->open = job->operations.size();
+  job->open.insert(operations.begin(), operations.end());
+  for (const Operation* operation : operations)
+    if (operation->recording().is_send() && operation->recording().peer != null_rank)
+      job->receivers.push_back(operation->recording().peer_world);
+  std::sort(job->receivers.begin(), job->receivers.end());
+  job->receivers.erase(std::unique(job->receivers.begin(), job->receivers.end()), job->receivers.end());
+  job->to_post = std::move(operations);
   return job;
 }
 
@@ -77,8 +81,8 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     if (settings_.timeout.count() > 0) job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
     jobs_under_way.fetch_add(1);
     jobs_.push_back(job);
-    if (job->open == 0) settle(*job);
-    for (Operation* operation : job->operations) post(*operation, job);
+    if (job->open.empty()) settle(*job);
+    for (Operation* operation : std::exchange(job->to_post, {})) post(*operation, job);
   }
   drive();
 }
@@ -87,7 +91,7 @@ void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = operation.recording();
   if (recording.peer == null_rank) {
     operation.matched_to({null_rank, any_tag, 0}, nullptr, "null");
-    succeed(*job);
+    succeed(operation, *job);
   } else if (operation.is_receive()) {
     post_receive(operation, job);
   } else {
@@ -97,34 +101,31 @@ void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
 
 // ---- Outcomes
 
-void Matcher::succeed(MatchJob& job) {
-  --job.open;
+void Matcher::succeed(Operation& operation, MatchJob& job) {
+  job.open.erase(&operation);
   settle(job);
 }
 
 void Matcher::fail(Operation& operation, MatchJob& job, const Error& error) {
   operation.match_failed();
-  if (!job.error) {
-    job.error = error;
-    job.failed = &operation;
-  }
-  --job.open;
+  if (!job.error) job.error.emplace(operation, error);
+  job.open.erase(&operation);
   settle(job);
 }
 
 void Matcher::settle(MatchJob& job) {
-  if (job.open > 0) return;
+  if (!job.open.empty()) return;
   const auto self = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& each) { return each.get() == &job; });
   settled_.push_back(*self);
   jobs_.erase(self);
 }
 
 // A call may return only when its last letters are MPI's: its peers wait for them, and the program may not call MPI
-// again for long.
+// again for long. The last letter of a match is the sender's.
 void Matcher::end_settled_jobs() {
-  const bool flushed = mailbox_.flushed();
   std::erase_if(settled_, [&](const std::shared_ptr<MatchJob>& job) {
-    if (!flushed && !job->error) return false;
+    const auto flushed = [&](int rank) { return mailbox_.flushed(rank); };
+    if (!job->error && !std::all_of(job->receivers.begin(), job->receivers.end(), flushed)) return false;
     jobs_under_way.fetch_sub(1);
     if (job->on_finished) finished_.push_back([job] { job->on_finished(); });
     job->finished.store(true, std::memory_order_release);
@@ -154,9 +155,7 @@ void Matcher::look_for_lost_causes() {
   const auto jobs = jobs_;
   for (const auto& job : jobs) {
     const bool late = job->deadline && now >= *job->deadline;
-    for (Operation* operation : std::vector<Operation*>(job->operations)) {
-      if (job->open == 0) break;
-      if (operation->match_state() != MatchState::under_way) continue;
+    for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
       if (const auto error = lost_cause(*operation, late)) {
         withdraw(*operation);
         fail(*operation, *job, *error);
@@ -217,7 +216,7 @@ void Matcher::finish(MatchJob& job) {
     drive();
     backoff.pause();
   }
-  if (job.error) throw OperationError(*job.failed, *job.error);
+  if (job.error) throw *job.error;
 }
 
 void Matcher::drive_from_own_thread() {
@@ -235,9 +234,8 @@ void Matcher::drive_from_own_thread() {
 void Matcher::report_leftovers() {
   const std::lock_guard lock(mutex_);
   for (const auto& job : jobs_)
-    for (const Operation* operation : job->operations)
-      if (operation->match_state() == MatchState::under_way)
-        base::log::error(operation->label() + " is still unmatched at MPI_Finalize");
+    for (const Operation* operation : job->open)
+      base::log::error(operation->label() + " is still unmatched at MPI_Finalize");
   unexpected_.for_each([](const Envelope& envelope, const IncomingOffer& offer) {
     base::log::error(
         fmt::format("rank {} has handed a send of {} bytes with tag {} to match, and no receive for it was ever "

@@ -2,8 +2,8 @@
 // Matching: the handshake that pairs a send with its receive, once.
 //
 //   sender    Offer    ->  receiver   what is sent, and what each transport that could carry it needs to know
-//   receiver  Answer   ->  sender     the transport it chose and that one's half; or a refusal (truncation, no
-//   transport) sender    Confirm  ->  receiver   connected; or why not, and the receiver tries the next transport
+//   receiver  Answer   ->  sender     the transport it chose and that one's half; or a refusal (truncation, none fits)
+//   sender    Confirm  ->  receiver   connected; or why not, and the receiver tries the next transport
 //   sender    Withdraw ->  receiver   the match call timed out; an unanswered offer must not be taken any more
 //
 // Letters between two processes keep their order, so offers arrive as the sender handed its requests to match. The
@@ -107,7 +107,7 @@ class Matcher {
   bool accept_next(Answered& answered);
   void refuse(const IncomingOffer& offer, const base::Error& error);
 
-  void succeed(MatchJob& job);
+  void succeed(Operation& operation, MatchJob& job);
   void fail(Operation& operation, MatchJob& job, const base::Error& error);
   void settle(MatchJob& job);
   void end_settled_jobs();

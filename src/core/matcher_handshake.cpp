@@ -252,7 +252,7 @@ void Matcher::complete(Answered answered) {
   operation.matched_to({answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
                        std::move(plan), answered.transport);
   log_pair(operation, path, answered.refusals, answered.offer.refusals);
-  succeed(*answered.receiving.job);
+  succeed(operation, *answered.receiving.job);
 }
 
 void Matcher::send_withdrawal(int rank, Id id) {
@@ -303,7 +303,7 @@ void Matcher::read_answer(int rank, LetterReader& letter) {
     log_pair(operation, path, sending.refusals, refusals);
     sending_.erase(found);
     confirm(true, false, "");
-    succeed(*job);
+    succeed(operation, *job);
   } catch (const std::exception& failure) {
     sending.offers.erase(transport);
     confirm(false, false, failure.what());

@@ -30,7 +30,7 @@ class Operation {
 
   const Recording& recording() const noexcept { return recording_; }
   bool is_receive() const noexcept { return recording_.kind == RequestKind::receive; }
-  // "receive from rank 3, tag 7, MPI_COMM_WORLD, 4096 bytes"
+  // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)"
   std::string label() const;
 
   MatchState match_state() const noexcept { return match_state_.load(std::memory_order_acquire); }
@@ -50,6 +50,9 @@ class Operation {
   void enqueue_start(const std::shared_ptr<device::Stream>& stream, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
   bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(starts_ + 1); }
+
+  // A queue or a match call refers to it.
+  bool in_use() const noexcept { return started_on != nullptr || match_state() == MatchState::under_way; }
 
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
   Queue* started_on = nullptr;

@@ -37,9 +37,8 @@ void Queue::check_start(Operation& operation) const {
   if (!operation.matched())
     throw OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
   if (operation.started_on)
-    throw Error(
-        ErrorKind::already_started,
-        operation.label() + " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
+    throw OperationError(operation, ErrorKind::already_started,
+                         " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
   if (operation.peer_closed())
     throw OperationError(operation, ErrorKind::peer_freed, ": the peer has freed its half of the pair");
   operation.check_stream(*stream_);

@@ -24,10 +24,23 @@ std::size_t spread(Handle handle) noexcept {
 
 }  // namespace
 
-// Open addressing. A slot whose operation is null may be taken by another handle; only growing changes the table.
+// Open addressing. A slot whose operation is null is dead: probes pass it, and another handle may take it.
 struct Registry::Table {
   explicit Table(std::size_t size) : slots(size) {}
   Slot& at(std::size_t place) noexcept { return slots[place & (slots.size() - 1)]; }
+
+  // Makes dead slots before a never used one never used again: nothing is found beyond them. Without this a program
+  // whose handles are ever new would fill the table with dead slots, and every look for an absent handle would pass
+  // all.
+  void clear_dead_before_unused(std::size_t place) noexcept {
+    for (std::size_t steps = 0; steps < slots.size(); ++steps, --place) {
+      Slot& slot = at(place);
+      if (at(place + 1).handle.load(std::memory_order_relaxed) != 0) return;
+      if (slot.operation.load(std::memory_order_relaxed) || slot.handle.load(std::memory_order_relaxed) == 0) return;
+      slot.handle.store(0, std::memory_order_release);
+    }
+  }
+
   std::vector<Slot> slots;  // a power of two of them
 };
 
@@ -68,8 +81,8 @@ namespace {
 
 template <class Table>
 void put(Table& table, Handle handle, Operation* operation) {
-  Slot* free = nullptr;
-  for (std::size_t place = spread(handle);; ++place) {
+  Slot* free = nullptr;  // there is one: at most half of the slots are live
+  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
     Slot& slot = table.at(place);
     const Handle found = slot.handle.load(std::memory_order_relaxed);
     if (found == handle) {
@@ -86,8 +99,8 @@ void put(Table& table, Handle handle, Operation* operation) {
 }  // namespace
 
 void Registry::record(Handle handle, Recording recording) {
-  Operation* stale = remove(handle);
-  if (stale) Operation::retire(stale);  // freed behind our back; MPI has returned its handle again
+  // Freed behind our back, as MPI has returned its handle again. What a queue or a match still refers to is left alone.
+  if (Operation* stale = remove(handle); stale && !stale->in_use()) Operation::retire(stale);
   auto operation = std::make_unique<Operation>(std::move(recording));
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->table.load(std::memory_order_relaxed);
@@ -115,6 +128,7 @@ Operation* Registry::remove(Handle handle) {
     if (found != handle) continue;
     Operation* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel);
     if (operation) --state_->live;
+    table.clear_dead_before_unused(place);
     return operation;
   }
   return nullptr;

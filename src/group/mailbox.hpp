@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Out-of-band letters between processes, on a private duplicate of MPI_COMM_WORLD: the match handshake and notices of
-// closing.
+// Out-of-band letters between processes, on a private duplicate of MPI_COMM_WORLD: the match handshake.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +25,9 @@ class Mailbox {
   // lock, one letter at a time, and may send.
   virtual bool poll(
       const std::function<void(int rank, std::span<const std::byte> letter)>& handle) = 0;  // true: something moved
-  // True when MPI has taken every letter: only then do they arrive although this process calls neither us nor MPI again.
-  virtual bool flushed() = 0;
+  // True when MPI has taken every letter to `rank`: only then do they arrive although this process calls neither us nor
+  // MPI again.
+  virtual bool flushed(int rank) = 0;
 };
 
 }  // namespace penstock::group

@@ -5,6 +5,7 @@
 #include <climits>
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,8 +21,9 @@ using Letter = Mailbox::Letter;
 using Handler = std::function<void(int rank, std::span<const std::byte> letter)>;
 
 constexpr int tag = 1;
-// Sends that MPI holds at a time. Few, since each poll asks for all of them; the others wait here, in order.
-constexpr std::size_t sends_in_mpi = 64;
+// Sends to one rank that MPI holds at a time. Few, since each poll asks for all of them; the others wait here, in
+// order. Each rank has its own, so that one that has stopped taking letters does not hold up those to others.
+constexpr std::size_t sends_in_mpi = 16;
 // Letters taken in one poll, so that it ends although more and more arrive.
 constexpr int letters_per_poll = 1024;
 
@@ -34,14 +36,16 @@ class Outbox {
     // it.
     if (requests_.empty()) return;
     for (MPI_Request& request : requests_) PMPI_Request_free(&request);
-    new std::vector<Letter>(std::move(in_mpi_));
+    new std::vector<InMpi>(std::move(in_mpi_));
   }
 
   void add(int rank, Letter letter) {
     if (letter.size() > INT_MAX)
       throw base::Error(base::ErrorKind::resources, "a letter between processes exceeds 2 GiB");
     const std::lock_guard lock(mutex_);
-    waiting_.push_back({rank, std::move(letter)});
+    Destination& destination = destinations_[rank];
+    if (destination.waiting.empty()) held_up_.push_back(rank);
+    destination.waiting.push_back(std::move(letter));
     advance();
   }
 
@@ -50,29 +54,37 @@ class Outbox {
     return advance();
   }
 
-  bool empty() {
+  bool empty(int rank) {
     const std::lock_guard lock(mutex_);
-    return waiting_.empty() && requests_.empty();
+    const auto found = destinations_.find(rank);
+    return found == destinations_.end() || (found->second.waiting.empty() && found->second.in_mpi == 0);
   }
 
  private:
-  struct Waiting {
+  struct Destination {
+    std::deque<Letter> waiting;
+    std::size_t in_mpi = 0;
+  };
+  struct InMpi {
     int rank;
     Letter letter;
   };
 
   bool advance() {
     bool moved = collect_finished();
-    while (!waiting_.empty() && requests_.size() < sends_in_mpi) {
-      Waiting next = std::move(waiting_.front());
-      waiting_.pop_front();
-      hand_over(next.rank, std::move(next.letter));
-      moved = true;
-    }
+    std::erase_if(held_up_, [&](int rank) {
+      Destination& destination = destinations_[rank];
+      while (!destination.waiting.empty() && destination.in_mpi < sends_in_mpi) {
+        hand_over(rank, destination, std::move(destination.waiting.front()));
+        destination.waiting.pop_front();
+        moved = true;
+      }
+      return destination.waiting.empty();
+    });
     return moved;
   }
 
-  void hand_over(int rank, Letter letter) {
+  void hand_over(int rank, Destination& destination, Letter letter) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(PMPI_Isend(letter.data(), static_cast<int>(letter.size()), MPI_BYTE, rank, tag, comm_, &request),
               "MPI_Isend");
@@ -80,7 +92,8 @@ class Outbox {
     check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) return;
     requests_.push_back(request);
-    in_mpi_.push_back(std::move(letter));  // moving a vector keeps its bytes where they are
+    in_mpi_.push_back({rank, std::move(letter)});  // moving a vector keeps its bytes where they are
+    ++destination.in_mpi;
   }
 
   bool collect_finished() {
@@ -93,7 +106,10 @@ class Outbox {
     if (count == MPI_UNDEFINED || count == 0) return false;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      if (requests_[i] == MPI_REQUEST_NULL) {
+        --destinations_[in_mpi_[i].rank].in_mpi;
+        continue;
+      }
       if (kept != i) {
         requests_[kept] = requests_[i];
         in_mpi_[kept] = std::move(in_mpi_[i]);
@@ -107,9 +123,10 @@ class Outbox {
 
   MPI_Comm comm_;
   std::mutex mutex_;
-  std::deque<Waiting> waiting_;
+  std::unordered_map<int, Destination> destinations_;  // by rank
+  std::vector<int> held_up_;                           // ranks with waiting letters
   std::vector<MPI_Request> requests_;
-  std::vector<Letter> in_mpi_;  // the letters of requests_
+  std::vector<InMpi> in_mpi_;  // the letters of requests_
   std::vector<int> finished_;
 };
 
@@ -204,7 +221,7 @@ class MpiMailbox final : public Mailbox {
     return sent || received;
   }
 
-  bool flushed() override { return outbox_.empty(); }
+  bool flushed(int rank) override { return outbox_.empty(rank); }
 
  private:
   PrivateCommunicator comm_;  // first, so that it ends last

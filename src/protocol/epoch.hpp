@@ -17,12 +17,15 @@ using Epoch = std::uint64_t;
 // How the send was made; both ends know it from the handshake.
 enum class Mode : std::uint8_t { standard, synchronous, ready, buffered };
 
+enum class Side : std::uint8_t { sender, receiver };
+
 enum class Progress : std::uint8_t { pending, ended };
 
 enum class StartOutcome : std::uint8_t {
   started,
-  no_buffer,            // buffered: every slot still holds a message that the receiver has not taken
-  receiver_not_started  // ready, checked: the promise was broken
+  no_buffer,             // buffered: every slot still holds a message that the receiver has not taken
+  receiver_not_started,  // ready, checked: the promise was broken
+  peer_closed            // the receiver serves this epoch no more
 };
 
 // The flag of an epoch in a line. A slot's stale flag is that of epoch - slots, so 2^bits > slots makes them differ.

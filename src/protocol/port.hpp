@@ -12,15 +12,19 @@
 namespace penstock::protocol {
 
 // A is the sender, B the receiver. Every word lies in the memory of the process that polls it, has one writer (CLAIM:
-// two, by exchange only), only ever grows and is zero before either side may use it. The reason for each order:
-//   cts     at A, by B's start: release/acquire orders B's earlier use of its receive buffer before A's push into it
-//   fin     at A, by B's wait: release/acquire orders B's *loads* from slot or send buffer before A's next stores there
-//   pull    at A, by B: 2e+1 B wants to pull e, 2e+2 B gave way; ordered against push by sequential consistency
-//   push    at A, by A: A wants to push e; beside pull, so that a link without native atomics answers B's question in
-//   order claim   at A, by exchange of both: e has been claimed. acq_rel also keeps the copy behind it rts     at B, by
-//   A's start: release/acquire orders the data in the send buffer before B's pull done    at B, by A: release/acquire
-//   orders the payload before B's use of it
-enum class Word : std::uint8_t { cts, fin, pull, push, claim, rts, done };
+// two, by exchange only), only ever grows and is zero before either side may use it. Why each has its order:
+enum class Word : std::uint8_t {
+  cts,    // at A, by B's start; release/acquire: B's earlier use of its receive buffer before A's push into it
+  fin,    // at A, by B's wait; release/acquire: B's *loads* from slot or send buffer before A's next stores there
+  pull,   // at A, by B: 2e+1 B wants to pull e, 2e+2 B gave way; against push by sequential consistency
+  push,   // at A, by A: A wants to push e. Beside pull, so that a link without native atomics answers B in order
+  claim,  // at A, by exchange of both: e has been claimed; acq_rel also keeps the copy behind it
+  rts,    // at B, by A's start; release/acquire: the data in the send buffer before B's pull
+  done,   // at B, by A; release/acquire: the payload before B's use of it
+  // closing.hpp; the first epoch that is served no more. Release/acquire: the last message before the word.
+  sender_closed,   // at B, by A
+  receiver_closed  // at A, by B
+};
 
 enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
 
@@ -30,7 +34,7 @@ concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_
   { port.template load<Order::acquire>(Word::cts) } -> std::same_as<std::uint64_t>;
   port.template store<Order::release>(Word::cts, value);
   { port.exchange(Word::claim, value) } -> std::same_as<std::uint64_t>;
-  port.fence();  // sequentially consistent, all memory the two processes share
+  port.template fence<Order::seq_cst>();  // all memory that the two processes share, user buffers included
   // Lines of the ring. fill copies line number `line` of the send buffer into the slot, drain from the slot into the
   // receive buffer.
   port.fill(slot, line);
@@ -40,12 +44,15 @@ concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_
   // Whole messages: send buffer to receive buffer, by the sender and by the receiver.
   port.push();
   port.pull();
+  { port.copy_failed() } -> std::convertible_to<bool>;  // one of this end, whole or in parts: never reported as done
   // Fixed at match.
   { port.slots() } -> std::convertible_to<unsigned>;
   { port.lines() } -> std::convertible_to<std::uint32_t>;
   { port.flag_bits() } -> std::convertible_to<unsigned>;
   { port.checks_ready() } -> std::convertible_to<bool>;
   { P::native_atomics } -> std::convertible_to<bool>;  // exchange works between the two processes
+  // False where neither side can be released or freed before both have ended: the explorer's pairs without CLOSED.
+  { P::may_close } -> std::convertible_to<bool>;
 };
 
 // A port may let the other side, if it is in its wait, take part in a copy, so that two processors move one message.

@@ -4,21 +4,29 @@
 #pragma once
 
 #include "protocol/claim.hpp"
+#include "protocol/closing.hpp"
 #include "protocol/port.hpp"
 #include "protocol/state.hpp"
 
 namespace penstock::protocol::rendezvous {
 
+// A copy that failed is not announced: the other side's wait ends by CLOSED.
+template <Word word, Port P>
+PENSTOCK_HD void announce_copy(P& port, Epoch epoch) {
+  if (!port.copy_failed()) port.template store<Order::release>(word, epoch);
+}
+
 // Moves the epoch's data and says so. True: the receiver, already in its wait, copied a part of it. Then its loads from
 // the send buffer end with FIN, as if it had pulled.
 template <Port P>
-PENSTOCK_HD bool push_epoch(P& port, Epoch epoch) {
+PENSTOCK_HD bool push_epoch(P& port, SendState& state, Epoch epoch) {
   bool helped = false;
+  state.copied = true;
   if constexpr (SharesCopies<P>)
     helped = port.push_with_help(epoch);
   else
     port.push();
-  port.template store<Order::release>(Word::done, epoch);
+  announce_copy<Word::done>(port, epoch);
   return helped;
 }
 
@@ -31,14 +39,15 @@ PENSTOCK_HD inline void await_helper(SendState& state) {
 template <Mode mode, Port P>
 PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
   const Epoch epoch = state.done + 1;
+  if (closing::peer_closed<Side::sender>(port, epoch)) return StartOutcome::peer_closed;
   if constexpr (mode == Mode::ready) {
     // The promise is all that is needed: it must not depend on seeing CTS, which may be visible later than the promise.
     if (port.checks_ready() && port.template load<Order::acquire>(Word::cts) < epoch)
       return StartOutcome::receiver_not_started;
-    if (push_epoch(port, epoch)) await_helper(state);
+    if (push_epoch(port, state, epoch)) await_helper(state);
   } else if (port.template load<Order::acquire>(Word::cts) >= epoch) {
     state.posted = false;
-    if (push_epoch(port, epoch)) await_helper(state);
+    if (push_epoch(port, state, epoch)) await_helper(state);
   } else {
     state.posted = true;
     port.template store<Order::release>(Word::rts, epoch);
@@ -46,8 +55,15 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
   return StartOutcome::started;
 }
 
+// The end of a wait, unless what this end has copied does not hold. Then the wait never ends: each further look comes
+// back here.
 template <Port P>
-PENSTOCK_HD Progress end_send(P&, SendState& state) {
+PENSTOCK_HD Progress end_send(P& port, SendState& state) {
+  if (state.copied && !closing::copy_holds<Side::sender>(port, state.done + 1)) {
+    await_helper(state);
+    return Progress::pending;
+  }
+  state.copied = false;
   state.posted = false;
   state.stage = Stage::open;
   ++state.done;
@@ -62,7 +78,10 @@ PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
   if (!state.posted) return end_send(port, state);  // pushed by the start
   if constexpr (SharesCopies<P>) {
     // Before the look at FIN, so that what this end has copied is complete when the wait ends.
-    if (port.help_pull(epoch)) port.template store<Order::release>(Word::done, epoch);
+    if (port.help_pull(epoch)) {
+      state.copied = true;
+      announce_copy<Word::done>(port, epoch);
+    }
   }
   if (port.template load<Order::acquire>(Word::fin) >= epoch) return end_send(port, state);
   if (state.stage == Stage::lost) return Progress::pending;
@@ -76,7 +95,7 @@ PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
       return Progress::pending;
     }
   }
-  if (push_epoch(port, epoch)) {
+  if (push_epoch(port, state, epoch)) {
     await_helper(state);
     return Progress::pending;
   }
@@ -89,7 +108,12 @@ PENSTOCK_HD void start_receive(P& port, const ReceiveState& state) {
 }
 
 template <Port P>
-PENSTOCK_HD Progress end_receive(P&, ReceiveState& state) {
+PENSTOCK_HD Progress end_receive(P& port, ReceiveState& state) {
+  if (state.copied && !closing::copy_holds<Side::receiver>(port, state.done + 1)) {
+    state.stage = Stage::lost;
+    return Progress::pending;
+  }
+  state.copied = false;
   state.stage = Stage::open;
   ++state.done;
   return Progress::ended;
@@ -100,14 +124,17 @@ PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
   const Epoch epoch = state.done + 1;
   if constexpr (SharesCopies<P>) {
     // Before the look at DONE, so that what this end has copied is complete when the wait ends.
-    if (port.help_push(epoch)) port.template store<Order::release>(Word::fin, epoch);
+    if (port.help_push(epoch)) {
+      state.copied = true;
+      announce_copy<Word::fin>(port, epoch);
+    }
   }
   const Epoch pushed = port.template load<Order::acquire>(Word::done);
   if (pushed >= epoch) {
     // A sender that keeps a ready send's promise is never past the epoch that this end waits for. Here the buffer holds
     // a later message, or parts of two.
     if (mode == Mode::ready && pushed > epoch) state.promise_broken = true;
-    return end_receive(port, state);
+    return state.promise_broken ? Progress::pending : end_receive(port, state);
   }
   if (mode == Mode::ready || state.stage == Stage::lost) return Progress::pending;
   if (port.template load<Order::acquire>(Word::rts) != epoch) return Progress::pending;
@@ -116,16 +143,24 @@ PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
     return Progress::pending;
   }
   bool helped = false;
+  state.copied = true;
   if constexpr (SharesCopies<P>)
     helped = port.pull_with_help(epoch);
   else
     port.pull();
-  port.template store<Order::release>(Word::fin, epoch);  // after the last load from the send buffer
+  announce_copy<Word::fin>(port, epoch);  // after the last load from the send buffer
   if (helped) {
     state.stage = Stage::lost;  // the sender is copying a part, and says DONE
     return Progress::pending;
   }
   return end_receive(port, state);
+}
+
+// This end is released from the epoch, or will never start it. A ring has no copies to forbid and only closes.
+template <Mode mode, Side side, Port P>
+PENSTOCK_HD void give_up(P& port, Epoch epoch) {
+  if constexpr (mode != Mode::ready) forbid_claim<side>(port, epoch);
+  closing::close<side>(port, epoch);
 }
 
 }  // namespace penstock::protocol::rendezvous

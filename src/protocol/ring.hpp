@@ -3,6 +3,7 @@
 // before has seen to it; the data travels in lines that carry their own flag, so one cache line brings both.
 #pragma once
 
+#include "protocol/closing.hpp"
 #include "protocol/port.hpp"
 #include "protocol/state.hpp"
 
@@ -12,6 +13,7 @@ template <Mode mode, Port P>
 PENSTOCK_HD StartOutcome start_send(P& port, const SendState& state) {
   const Epoch epoch = state.done + 1;
   const unsigned slots = port.slots();
+  if (closing::peer_closed<Side::sender>(port, epoch)) return StartOutcome::peer_closed;
   if constexpr (mode == Mode::buffered) {
     // Acquire: the receiver's loads from the slot come before the stores below.
     if (port.template load<Order::acquire>(Word::fin) + slots < epoch) return StartOutcome::no_buffer;
@@ -36,6 +38,9 @@ PENSTOCK_HD StartOutcome start_send(P& port, const SendState& state) {
 template <Mode mode, Port P>
 PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
   const Epoch epoch = state.done + 1;
+  // A message that the receiver has closed before taking is lost, whatever FIN and CTS say. No fence: a ring never
+  // touches the other side's buffer.
+  if (closing::peer_closed<Side::sender>(port, epoch)) return Progress::pending;
   if constexpr (mode == Mode::synchronous) {
     // Ends when the receive has been started. Not on FIN, which is written by the receiver's wait (L8). CTS(e) also
     // carries the receiver's loads of epoch e-1, so the next slot is free as well.

@@ -15,7 +15,7 @@ enum class Stage : std::uint8_t {
   // Sender, claim by flags: both want to copy, the receiver's answer is awaited. The receiver relies on this wait from
   // now on: it must go on being polled until it ends, beside whatever else its stream waits for.
   contended,
-  // The other side has claimed the copy.
+  // The other side copies, or nobody does any more: only its word ends the wait.
   lost
 };
 
@@ -23,12 +23,14 @@ struct SendState {
   Epoch done = 0;
   bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by RTS
   Stage stage = Stage::open;
+  bool copied = false;  // rendezvous: this end has copied, all of the message or a part (closing.hpp)
 };
 
 struct ReceiveState {
   Epoch done = 0;
   std::uint32_t line = 0;  // ring: lines taken in this wait
   Stage stage = Stage::open;
+  bool copied = false;  // as above
   // Large ready sends: a later epoch was pushed over one that had not been received. Sticky.
   bool promise_broken = false;
 };

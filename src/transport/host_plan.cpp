@@ -59,15 +59,16 @@ void HostPlan::spoil_once() noexcept {
   if (!std::exchange(spoiled_, true)) spoil();
 }
 
-// The queue gets the error, and the pair is done with.
+// The pair is done with, and the queue gets the error. In this order: who sees the queue's failure may use the buffers
+// again, and by then the peer must be able to know.
 void HostPlan::give_up(Sink& sink, const Error& error) noexcept {
+  spoil_once();
   try {
     failure_.emplace(error.kind(), fmt::format("{}: {}", label(), error.text()));
     sink.fail(*failure_);
   } catch (const std::exception&) {
     sink.fail(error);
   }
-  spoil_once();
 }
 
 bool HostPlan::start_step(Command& command) noexcept {

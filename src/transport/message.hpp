@@ -26,8 +26,9 @@ struct Message {
   void* buffer = nullptr;
   std::size_t bytes = 0;  // of a send: the message; of a receive: room. Both ends' plans move the send's bytes
   MemoryKind memory = MemoryKind::host;
-  std::shared_ptr<const group::Layout> layout;  // the datatype; layout->contiguous() says whether buffer/bytes describe it all
-  int peer = -1;                                // world rank
+  // The datatype; layout->contiguous() says whether buffer/bytes describe it all.
+  std::shared_ptr<const group::Layout> layout;
+  int peer = -1;  // world rank
 };
 
 }  // namespace penstock::transport

@@ -13,14 +13,15 @@ namespace penstock::transport {
 
 class Plan;
 
-// Where failures of enqueued work go: the queue it was enqueued on. Sticky: once failed, starts on it do nothing, so that stale data
-// is never sent on as good, and waits end at once.
+// Where failures of enqueued work go: the queue it was enqueued on. Sticky: once failed, starts on it do nothing, so
+// that stale data is never sent on as good, and waits end at once.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
-  // A wait that has looked many times in vain says so, for the watchdog's table, and again when it ends. Slow path only. Between the two calls the
-  // watchdog may call the plan's describe() and release(); unblocked() returns only when it does not.
+  // A wait that has looked many times in vain says so, for the watchdog's table, and again when it ends. Slow path
+  // only. Between the two calls the watchdog may call the plan's describe() and release(); unblocked() returns only
+  // when it does not.
   virtual void blocked_since(Plan& plan) noexcept = 0;
   virtual void unblocked(Plan& plan) noexcept = 0;
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
@@ -29,16 +30,18 @@ class Sink {
   std::atomic<bool> failed_{false};
 };
 
-// One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start, wait ... Nothing here blocks.
+// One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start, wait ... Nothing here
+// blocks.
 class Plan {
  public:
   virtual ~Plan() = default;
-  virtual void check_stream(const device::Stream& stream) const = 0;  // throws Error(unsupported): a stream it cannot serve
+  // Throws Error(unsupported): a stream it cannot serve.
+  virtual void check_stream(const device::Stream& stream) const = 0;
   // The stream has passed that check. Its flush() ends each enqueue call.
   virtual void start(device::Stream& stream, Sink& sink) = 0;
   virtual void wait(device::Stream& stream, Sink& sink) = 0;
-  // Stream order: after all work enqueued for this plan the peer is told that this half is gone, then `ended(argument)` is called from
-  // any thread of ours (never one that holds a lock of ours), after which the plan may be deleted.
+  // Stream order: after all work enqueued for this plan the peer is told that this half is gone, then `ended(argument)`
+  // is called from any thread of ours (never one that holds a lock of ours), after which the plan may be deleted.
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
   // The same for a plan that was never started on a stream: at once.
   virtual void close() = 0;
@@ -46,7 +49,8 @@ class Plan {
   virtual bool peer_closed(Epoch epoch) const noexcept = 0;
   // Makes a wait that is under way end with this error, and spoils the pair. Any thread.
   virtual void release(const base::Error& error) noexcept = 0;
-  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called between blocked_since and unblocked only.
+  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called between
+  // blocked_since and unblocked only.
   virtual std::string describe() const = 0;
   // "peer (ring in shared memory)": the way its messages take, for the pair's log line.
   virtual std::string path() const = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core asks of a transport. All cost sits in prepare and connect; the steady state is in Plan.
+// What core asks of a transport. All cost sits in the match; the steady state is in Plan.
 //
 //   initialisation   announce() on every process, an all-gather, meet() with everybody's answer, a barrier, met()
 //   match, sender    offer(message)                 -> what travels with the handshake's offer
 //   match, receiver  accept(message, offer)         -> its half, and what travels back
-//   match, sender    connect(half, answer)          -> its half is complete; the receiver's is once the sender has confirmed
+//   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ class Offer {
  public:
   virtual ~Offer() = default;
   virtual Blob blob() const = 0;
-  virtual std::unique_ptr<Plan> connect(std::span<const std::byte> answer) = 0;  // throws Error: the next transport is tried
+  virtual std::unique_ptr<Plan> connect(
+      std::span<const std::byte> answer) = 0;  // throws Error: the next transport is tried
 };
 
 // The receiver's half between accept and the sender's confirmation. Destroying it frees what it holds.
@@ -49,10 +50,12 @@ class Transport {
   // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws Error.
   virtual void prepare(device::Stream&) {}
 
-  virtual Verdict usable() const = 0;                            // in this process at all
-  virtual Verdict can_serve(const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
+  virtual Verdict usable() const = 0;  // in this process at all
+  virtual Verdict can_serve(
+      const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;
-  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws Error: the next transport is tried.
+  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws Error: the next
+  // transport is tried.
   virtual std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                              std::span<const std::byte> offer) = 0;
 };

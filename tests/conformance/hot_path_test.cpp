@@ -6,8 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
@@ -73,13 +75,17 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
   // Two commands of the library and two functions for each end and epoch.
   const int commands_an_epoch = partner() == rank() ? 8 : 4;
   for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::ready}) {
-    for (const std::size_t bytes : {std::size_t{8}, std::size_t{4096}, eager_max() + 1}) {
+    // A ring of one line, a ring of many (ordinary memory up to the eager limit), a rendezvous.
+    const std::array<std::pair<std::size_t, Memory>, 3> paths{
+        {{8, Memory::allocated}, {eager_max(), Memory::ordinary}, {eager_max() + 1, Memory::allocated}}};
+    for (const auto& [bytes, memory] : paths) {
+      if (bytes == 0) continue;  // PENSTOCK_EAGER_MAX=0: no ring
       // A ready send needs a proof that its receive is started; a rank to itself has it in the order of its stream.
       if (kind == Kind::ready && partner() != rank()) continue;
       const int epochs = bytes == 8 || long_run() ? 10000 : 1000;
       const int commands = commands_an_epoch * epochs;
       const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
-      const OneWay::Options options{.bytes = bytes, .kind = kind, .memory = Memory::allocated};
+      const OneWay::Options options{.bytes = bytes, .kind = kind, .memory = memory};
       SCOPED_TRACE(text(options));
       OneWay pair(options);
       ASSERT_TRUE(pair.on_peer_transport());

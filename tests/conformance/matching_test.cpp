@@ -277,6 +277,32 @@ TEST(Matching, AMatchUnderWayCannotBeCancelledOrItsRequestFreed) {
   MPI_Request_free(&receive);
 }
 
+TEST(Matching, APairMayBeUsedAndFreedWhileTheRestOfItsCallIsUnderWay) {
+  const int out = rank();
+  std::array<int, 2> in{-1, -1};
+  Requests receives(2);
+  for (int tag = 0; tag < 2; ++tag)
+    MPI_Recv_init(&in[tag], 1, MPI_INT, previous_rank(), tag, MPI_COMM_WORLD, &receives[tag]);
+  MPI_Request matching = MPI_REQUEST_NULL;
+  ASSERT_PST(PST_Imatchall(2, receives.data(), &matching));
+  const auto send = [&](int tag) {
+    Requests pair{MPI_REQUEST_NULL, receives[tag]};
+    MPI_Send_init(&out, 1, MPI_INT, next_rank(), tag, MPI_COMM_WORLD, &pair[0]);
+    ASSERT_PST(PST_Match(&pair[0], MPI_STATUS_IGNORE));
+    for (int matched = 0; !matched;) ASSERT_PST(PST_Is_matched(pair[1], &matched));
+    run_once(pair);
+    EXPECT_EQ(in[tag], previous_rank());
+    free_all(pair);
+  };
+  send(0);
+  int complete = 0;
+  for (int look = 0; look < 100; ++look) EXPECT_EQ(MPI_Test(&matching, &complete, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);  // nobody has sent the second one before everybody has looked
+  EXPECT_FALSE(complete);
+  send(1);
+  EXPECT_EQ(MPI_Wait(&matching, MPI_STATUS_IGNORE), MPI_SUCCESS);
+}
+
 TEST(Matching, CopiesOfAHandleDenoteTheMatchedRequest) {
   int out = rank();
   int in = -1;

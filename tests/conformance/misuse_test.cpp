@@ -257,6 +257,7 @@ void counting_handler(MPI_Comm*, int* code, ...) {
   handler_code = *code;
 }
 
+// Errors of a request go to its communicator's handler, those of queues and streams to MPI_COMM_WORLD's, which returns.
 TEST(Errors, TheCommunicatorsHandlerIsCalled) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -265,18 +266,58 @@ TEST(Errors, TheCommunicatorsHandlerIsCalled) {
   MPI_Comm_set_errhandler(comm, handler);
   int value = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Recv_init(&value, 1, MPI_INT, rank(), 1, comm, &request);
+  MPI_Recv_init(&value, 1, MPI_INT, MPI_PROC_NULL, 1, comm, &request);
   Lane lane;
-  const int code = PST_Enqueue_start(lane.queue(), &request);
-  EXPECT_EQ(handler_calls, 1);
-  EXPECT_EQ(handler_code, code);
-  EXPECT_EQ(kind_of(code), PST_ERROR_NOT_MATCHED);
-  // A queue belongs to no communicator: MPI_COMM_WORLD's handler, which returns.
+  Lane other;
+  int expected_calls = handler_calls;
+  const auto expect_handled = [&](int code, PST_Error kind) {
+    EXPECT_EQ(handler_calls, ++expected_calls);
+    EXPECT_EQ(handler_code, code);
+    EXPECT_EQ(kind_of(code), kind);
+  };
+  MPI_Status status;
+  expect_handled(PST_Enqueue_start(lane.queue(), &request), PST_ERROR_NOT_MATCHED);
+  expect_handled(PST_Enqueue_wait(lane.queue(), &request), PST_ERROR_NOT_MATCHED);
+  expect_handled(PST_Match_status(request, &status), PST_ERROR_NOT_MATCHED);
+  ASSERT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  expect_handled(PST_Match(&request, MPI_STATUS_IGNORE), PST_ERROR_ALREADY_MATCHED);
+  expect_handled(PST_Enqueue_wait(lane.queue(), &request), PST_ERROR_NOT_STARTED);
+  ASSERT_PST(PST_Enqueue_start(lane.queue(), &request));
+  expect_handled(PST_Enqueue_start(lane.queue(), &request), PST_ERROR_ALREADY_STARTED);
+  expect_handled(PST_Enqueue_wait(other.queue(), &request), PST_ERROR_WRONG_QUEUE);
+  MPI_Request copy = request;
+  expect_handled(PST_Request_free(&copy), PST_ERROR_IN_USE);
+  ASSERT_PST(PST_Enqueue_wait(lane.queue(), &request));
   EXPECT_PST_KIND(PST_Enqueue_start(PST_QUEUE_NULL, &request), PST_ERROR_QUEUE);
-  EXPECT_EQ(handler_calls, 1);
+  EXPECT_EQ(handler_calls, expected_calls);
+  lane.finish();
   MPI_Request_free(&request);
   MPI_Errhandler_free(&handler);
   MPI_Comm_free(&comm);
+}
+
+TEST(Errors, ANullStatusIsRefusedWhereItDoesNotMeanIgnore) {
+  MPI_Status* const null = nullptr;
+  if (null == MPI_STATUS_IGNORE) GTEST_SKIP() << "a null pointer is this MPI's MPI_STATUS_IGNORE";
+  int value = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Recv_init(&value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &request);
+  EXPECT_PST_KIND(PST_Match(&request, null), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Matchall(1, &request, null), PST_ERROR_ARGUMENT);
+  ASSERT_PST(PST_Match(&request, MPI_STATUS_IGNORE));  // nothing had been matched
+  EXPECT_PST_KIND(PST_Match_status(request, null), PST_ERROR_ARGUMENT);
+  MPI_Request_free(&request);
+}
+
+TEST(Errors, TheTextOfAnErrorOfMpiIsItsOwn) {
+  EXPECT_PST_KIND(PST_Enqueue_start(PST_QUEUE_NULL, nullptr), PST_ERROR_QUEUE);
+  const std::string before = last_error();
+  int value = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = PST_Send_init(&value, 1, MPI_INT, size() + 5, 0, MPI_COMM_WORLD, &request);
+  EXPECT_EQ(kind_of(code), PST_ERROR_MPI);
+  EXPECT_NE(last_error(), before);
+  EXPECT_FALSE(last_error().empty());
 }
 
 TEST(Library, InitTwiceVersionAndDescription) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that knows nothing of Penstock: linked with MPI only, run with libpenstock preloaded. Its messages, statuses and
- * errors must be those of MPI. With the argument "recorded" it then looks the library up at run time and matches a request
- * that it has made with MPI_Send_init, which shows that the preloaded library has recorded it. */
+ * A program that knows nothing of Penstock: linked with MPI only, run with libpenstock preloaded. Its messages,
+ * statuses and errors must be those of MPI. With the argument "recorded" it then looks the library up at run time and
+ * matches a request that it has made with MPI_Send_init, which shows that the preloaded library has recorded it. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 static int rank, size;
 
-static void check(int ok, const char *what) {
+static void check(int ok, const char* what) {
   if (ok) return;
   fprintf(stderr, "[rank %d] wrong: %s\n", rank, what);
   MPI_Abort(MPI_COMM_WORLD, 1);
@@ -38,10 +38,10 @@ static void ring(MPI_Comm comm) {
 }
 
 static int attributes_copied = 0;
-static int copy_attribute(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag) {
+static int copy_attribute(MPI_Comm comm, int keyval, void* extra, void* in, void* out, int* flag) {
   (void)comm, (void)keyval, (void)extra;
   ++attributes_copied;
-  *(void **)out = in;
+  *(void**)out = in;
   *flag = 1;
   return MPI_SUCCESS;
 }
@@ -77,12 +77,12 @@ static void errors(void) {
 }
 
 static void recorded(void) {
-  int (*match)(int, MPI_Request *, MPI_Status *);
-  int (*is_matched)(MPI_Request, int *);
+  int (*match)(int, MPI_Request*, MPI_Status*);
+  int (*is_matched)(MPI_Request, int*);
   int value = 5, flag = 0;
   MPI_Request requests[2];
-  *(void **)&match = dlsym(RTLD_DEFAULT, "PST_Matchall");
-  *(void **)&is_matched = dlsym(RTLD_DEFAULT, "PST_Is_matched");
+  *(void**)&match = dlsym(RTLD_DEFAULT, "PST_Matchall");
+  *(void**)&is_matched = dlsym(RTLD_DEFAULT, "PST_Is_matched");
   check(match != NULL && is_matched != NULL, "libpenstock is not loaded");
   MPI_Send_init(&value, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, &requests[0]);
   MPI_Recv_init(&value, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &requests[1]);
@@ -92,7 +92,7 @@ static void recorded(void) {
   MPI_Request_free(&requests[1]);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   check(provided == MPI_THREAD_FUNNELED, "the thread level, which must not be raised");

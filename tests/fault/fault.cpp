@@ -118,6 +118,12 @@ void Duplex::match() {
   require_success(PST_Matchall(2, both, MPI_STATUSES_IGNORE), "PST_Matchall");
 }
 
+int try_epoch(Lane& lane, MPI_Request& request) {
+  if (const int code = PST_Enqueue_start(lane.queue, &request); code != MPI_SUCCESS) return code;
+  if (const int code = PST_Enqueue_wait(lane.queue, &request); code != MPI_SUCCESS) return code;
+  return PST_Queue_wait(lane.queue);
+}
+
 void Duplex::run_epochs(Lane& lane, int count) {
   for (int epoch = 1; epoch <= count; ++epoch) {
     fill(out, epoch);

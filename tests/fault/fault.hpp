@@ -45,6 +45,9 @@ struct Lane {
   void wait(MPI_Request& request) { require_success(PST_Enqueue_wait(queue, &request), "wait"); }
 };
 
+// One epoch of a request whose peer may have given up: any of the three calls may be the first to say so.
+int try_epoch(Lane& lane, MPI_Request& request);
+
 // The two ends between the ranks, with room for a message each; tags 41 (from rank 0) and 42 (from rank 1).
 struct Duplex {
   Job job;

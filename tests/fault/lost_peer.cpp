@@ -124,13 +124,7 @@ void freed_peer(const Job& job) {
       meet();
       if (job.rank == 0) {
         MPI_Request& request = receive ? pair.receive : pair.send;
-        const int code = PST_Enqueue_start(lane.queue, &request);
-        if (code == MPI_SUCCESS) {
-          lane.wait(request);
-          require_kind(PST_Queue_wait(lane.queue), PST_ERROR_PEER_FREED, "PST_Queue_wait");
-        } else {
-          require_kind(code, PST_ERROR_PEER_FREED, "start");
-        }
+        require_kind(try_epoch(lane, request), PST_ERROR_PEER_FREED, "an epoch whose peer is gone");
         PST_Queue_free(&lane.queue);
         require_success(MPI_Request_free(&pair.send), "MPI_Request_free");
         require_success(MPI_Request_free(&pair.receive), "MPI_Request_free");

@@ -40,11 +40,7 @@ void released_sender(const Job& job) {
     meet();
   } else {
     meet();
-    int code = PST_Enqueue_start(lane.queue, &pair.receive);
-    if (code == MPI_SUCCESS) {
-      lane.wait(pair.receive);
-      code = PST_Queue_wait(lane.queue);
-    }
+    const int code = try_epoch(lane, pair.receive);
     require(code != MPI_SUCCESS || holds(pair.in, large, 3),
             "a receive from a released send reports success with other bytes");
     say(code == MPI_SUCCESS ? "receive succeeded with the right bytes" : "receive failed, as it may");
@@ -71,12 +67,13 @@ void released_small_sender(const Job& job) {
   if (job.rank == 0) {
     MPI_Send_init(data.data(), small, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &request);
     require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");
-    for (int i = 0; i < count; ++i) {
+    int code = MPI_SUCCESS;
+    for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
       require_success(PST_Stream_launch(lane.stream, Fill::run, &fill), "PST_Stream_launch");
-      lane.start(request);
-      lane.wait(request);
+      code = PST_Enqueue_start(lane.queue, &request);
+      if (code == MPI_SUCCESS) code = PST_Enqueue_wait(lane.queue, &request);
     }
-    const int code = PST_Queue_wait(lane.queue);
+    if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue);
     if (code != MPI_SUCCESS) require_kind(code, PST_ERROR_TIMEOUT, "sends that nobody receives");
     say(code == MPI_SUCCESS ? "all sends were buffered" : "the ring was full");
     meet();
@@ -87,11 +84,7 @@ void released_small_sender(const Job& job) {
     meet();
     int arrived = 0;
     for (int code = MPI_SUCCESS; code == MPI_SUCCESS && arrived < count;) {
-      code = PST_Enqueue_start(lane.queue, &request);
-      if (code == MPI_SUCCESS) {
-        lane.wait(request);
-        code = PST_Queue_wait(lane.queue);
-      }
+      code = try_epoch(lane, request);
       if (code == MPI_SUCCESS) {
         ++arrived;
         require(holds(data, small, arrived), "message " + std::to_string(arrived));
@@ -125,11 +118,7 @@ void released_receiver(const Job& job) {
   } else {
     meet();
     fill(pair.out, 3);
-    int code = PST_Enqueue_start(lane.queue, &pair.send);
-    if (code == MPI_SUCCESS) {
-      lane.wait(pair.send);
-      code = PST_Queue_wait(lane.queue);
-    }
+    const int code = try_epoch(lane, pair.send);
     require(code != MPI_SUCCESS, "a send to a released and freed receive reports success");
     require(fails_as_lost(code), "the kind of error of the send");
     meet();

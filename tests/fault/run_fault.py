@@ -52,7 +52,8 @@ class Job:
                                         stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
         self.changed = threading.Condition()
         self.closed = False
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self):
         for line in self.process.stdout:
@@ -84,11 +85,13 @@ class Job:
         self.process.stdin.flush()
 
     def finish(self):
-        """Waits for the end; returns mpiexec's exit code."""
+        """Waits for the end and the last of the output; returns mpiexec's exit code."""
         try:
-            return self.process.wait(timeout=HANG)
+            code = self.process.wait(timeout=HANG)
         except subprocess.TimeoutExpired:
             raise Wrong("the job hangs") from None
+        self.reader.join(timeout=10)  # a rank that outlives its launcher may keep the pipe open
+        return code
 
     def end(self):
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -101,6 +101,68 @@ TEST(PlantedDefect, SharedCopies) {
   expect_found<SilentHelper>(one_pair(shared_rendezvous(), 2), {race, stuck, other});
 }
 
+// A side is released once; each kind of pair, one for each way in which a side can have copied.
+Scenario released(const PairSpec& kind, unsigned epochs = 3) {
+  Scenario scenario = one_pair(closing(kind), epochs);
+  scenario.name = "L21";
+  scenario.releases = 1;
+  return scenario;
+}
+
+const std::string new_use = "new use", whole = "sent whole", knows = "its thread knows", cannot_end = "cannot end";
+
+TEST(PlantedDefect, NoLookAtClosedAfterACopy) {
+  expect_found<NoLookAfterCopy>(released(rendezvous()), {new_use, other});
+  expect_found<NoLookAfterCopy>(released(shared_rendezvous(), 2), {new_use, other});
+}
+
+TEST(PlantedDefect, NoFenceBetweenCopyAndLook) {
+  expect_found<Unfenced<FenceOf::pusher>::Change>(released(rendezvous()), {new_use});
+  expect_found<Unfenced<FenceOf::puller>::Change>(released(rendezvous()), {other});
+  expect_found<Unfenced<FenceOf::pusher>::Change>(released(shared_rendezvous(), 2), {new_use});
+  expect_found<Unfenced<FenceOf::puller>::Change>(released(shared_rendezvous(), 2), {other});
+}
+
+// Acquire is enough for the side that only loads from the other's buffer, and not for the one that stores.
+TEST(PlantedDefect, AnAcquireFenceDoesNotKeepAPushBeforeTheLook) {
+  expect_found<Unfenced<FenceOf::pusher, true>::Change>(released(rendezvous()), {new_use});
+}
+
+TEST(PlantedDefect, NoFenceBetweenClosedAndTheNewUse) {
+  expect_found<Unfenced<FenceOf::closer>::Change>(released(rendezvous()), {new_use, other});
+}
+
+TEST(PlantedDefect, ToldBeforeClosed) {
+  expect_found<ToldBeforeClosed>(released(rendezvous()), {new_use, other});
+  expect_found<ToldBeforeClosed>(released(rendezvous(ClaimBy::flags)), {new_use, other});
+}
+
+TEST(PlantedDefect, OldEpochClaimedAfterTheNextWasGivenUp) {
+  expect_found<OnlyThisEpochClaimed>(released(rendezvous()), {twice, new_use});
+}
+
+TEST(PlantedDefect, AnEndThatDoesNotSayThatItCloses) {
+  expect_found<Lost<Word::sender_closed>::Change>(released(rendezvous()), {stuck, cannot_end});
+  expect_found<Lost<Word::receiver_closed>::Change>(released(ring()), {stuck, cannot_end});
+}
+
+TEST(PlantedDefect, FailedCopyForgotten) {
+  PairSpec kind = rendezvous();
+  kind.copy_may_fail = true;
+  expect_found<FailureForgotten>(released(kind, 2), {other, race});
+}
+
+// What a give-up does to the claim spares the user's memory a copy that begins late. Truth does not rest on it.
+TEST(PlantedDefect, ClosingWithoutForbiddingTheClaimIsHarmless) {
+  for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
+    const Scenario scenario = released(rendezvous(claim));
+    Machine machine = machine_for(scenario.pairs[0]);
+    for (Closing& closing : machine.closing) closing.give_up = closing.close;
+    const Result result = explore(scenario, World(scenario, {machine}), Liveness::programs);
+    EXPECT_TRUE(result.ok()) << result.failure;
+  }
+}
+
 // Each order of the table in docs/protocol.md made relaxed.
 TEST(WeakenedOrder, Cts) {
   for (const PairSpec& kind : {rendezvous(), ring(Mode::synchronous)}) {
@@ -125,6 +187,11 @@ TEST(WeakenedOrder, Fin) {
 TEST(WeakenedOrder, Line) {
   expect_found<RelaxedFlagStore>(one_pair(ring()), {race});
   expect_found<RelaxedFlagLoad>(one_pair(ring()), {race});
+}
+// Release and acquire of CLOSED: the look that follows must find a message that was sent before.
+TEST(WeakenedOrder, Closed) {
+  expect_found<RelaxedStore<Word::sender_closed>::Change>(released(ring()), {whole});
+  expect_found<RelaxedLoad<Word::sender_closed>::Change>(released(ring()), {whole});
 }
 // Orders that the protocol could do without: what they would order, CTS and RTS have ordered before.
 TEST(WeakenedOrder, NotNeeded) {

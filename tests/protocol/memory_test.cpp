@@ -135,6 +135,40 @@ TEST(MemoryModel, SequentiallyConsistentFencesAloneDoNotPassData) {
   EXPECT_TRUE(outcomes.contains({-1}));
 }
 
+// A seqlock's reader: what relaxed loads saw is joined by an acquire fence, and what came before the writer's fence is
+// known with it.
+TEST(MemoryModel, AcquireFenceCompletesRelaxedLoads) {
+  const Shape shape = shape_of(2);
+  const auto run = [&](bool writer_fences, bool reader_fences) {
+    return run_litmus(shape, 2,
+                      {[=](LitmusThread& t, Registers&) {
+                         t.store(x, Order::release, 1);
+                         if (writer_fences) t.fence();
+                         t.store(y, Order::relaxed, 1);
+                       },
+                       [=](LitmusThread& t, Registers& r) {
+                         r[0] = t.load(y, Order::relaxed);
+                         if (reader_fences) t.fence(Order::acquire);
+                         r[1] = t.load(x, Order::acquire);
+                       }});
+  };
+  EXPECT_FALSE(run(true, true).contains({1, 0}));
+  EXPECT_TRUE(run(false, true).contains({1, 0}));
+  EXPECT_TRUE(run(true, false).contains({1, 0}));
+}
+
+TEST(MemoryModel, AcquireFencesDoNotForbidStoreBuffering) {
+  const Shape shape = shape_of(2);
+  auto side = [](unsigned own, unsigned other, unsigned result) {
+    return [=](LitmusThread& t, Registers& r) {
+      t.store(own, Order::release, 1);
+      t.fence(Order::acquire);
+      r[result] = t.load(other, Order::acquire);
+    };
+  };
+  EXPECT_TRUE(run_litmus(shape, 2, {side(x, y, 0), side(y, x, 1)}).contains({0, 0}));
+}
+
 TEST(MemoryModel, LoadBufferingIsExcluded) {
   const Shape shape = shape_of(2);
   auto side = [](unsigned from, unsigned to, unsigned result) {

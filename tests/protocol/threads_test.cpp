@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "protocol/explorer/kinds.hpp"
-#include "protocol/threads/run.hpp"
+#include "protocol/threads/release.hpp"
 
 static_assert(PENSTOCK_FLAG_BITS == 3, "these tests wrap the flags around");
 
@@ -134,9 +134,23 @@ TEST_P(Threads, ManyEpochs) {
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
+// Nobody uses a buffer anew here, which is what a release is about: against a copy that cannot be called back that is a
+// race by its nature, and the fences that make it harmless are not seen (docs/protocol.md, Limits).
+TEST_P(Threads, L21_ReleasedWaits) {
+  for (std::size_t bytes : {56, 200})
+    EXPECT_EQ(run_released(kind, {bytes, 64, long_run() ? 5000u : 300u, base_seed()}), "")
+        << "PENSTOCK_TEST_SEED=" << base_seed();
+}
+
+TEST(ThreadsShared, L21_ReleasedWaits) {
+  for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags})
+    EXPECT_EQ(run_released(rendezvous(claim), {200 * 1024, 64, long_run() ? 500u : 10u, base_seed()}), "")
+        << "PENSTOCK_TEST_SEED=" << base_seed();
+}
+
 // Large enough for the waiting side to copy a part of the other's message.
 TEST(ThreadsShared, BothMoveOneMessage) {
-  static_assert(200 * 1024 >= peer::Parts::worth_sharing);
+  ASSERT_GT(peer::Parts::best_count(200 * 1024, true), 1u);
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
     const PairSpec kind = rendezvous(claim);
     const Setting setting{200 * 1024, 64, long_run() ? 500u : 20u, base_seed()};
@@ -176,7 +190,7 @@ TEST(ThreadsReady, ABrokenPromiseIsSeenByTheReceiver) {
   };
   EXPECT_TRUE(pass(1));
   EXPECT_FALSE(receive.promise_broken);
-  EXPECT_TRUE(pass(2));
+  EXPECT_FALSE(pass(2));
   EXPECT_TRUE(receive.promise_broken);
 }
 

@@ -57,7 +57,7 @@ std::size_t eager_max() {
 #if PENSTOCK_TEST_CUDA
   return number("PENSTOCK_CUDA_EAGER_MAX", 524288);
 #else
-  return number("PENSTOCK_EAGER_MAX", 4096);
+  return number("PENSTOCK_EAGER_MAX", 8192);
 #endif
 }
 
@@ -82,7 +82,7 @@ std::string only_transport() {
 
 std::vector<std::size_t> protocol_sizes() {
   const std::size_t limit = eager_max();
-  std::vector<std::size_t> sizes{0, 1, 8, 55, 56, 57, limit, limit + 1, 65536, (1u << 20) + 3};
+  std::vector<std::size_t> sizes{0, 1, 8, 55, 56, 57, limit, limit + 1, 16384, 65536, (1u << 20) + 3};
 #if PENSTOCK_TEST_CUDA
   // Around one cell, one block and several blocks of a ring.
   sizes.insert(sizes.end(), {7, 9, 4096, 4097, 8192, 8200, 16385});

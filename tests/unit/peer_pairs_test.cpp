@@ -27,7 +27,7 @@ constexpr Way ways[] = {{"ring", 1 << 30, true, false},
                         {"shared", 0, false, true},
                         {"across", 0, true, false},
                         {"staged", 0, false, false},
-                        {"default", 4096, true, true}};
+                        {"default", 8192, true, true}};
 
 base::Settings settings_for(const Way& way, unsigned slots = 2) {
   base::Settings settings;
@@ -125,8 +125,9 @@ TEST_P(PeerPairs, G6EveryByteOfEveryEpochArrives) {
   End& a = (*ends)[0];
   End& b = (*ends)[1];
   std::mt19937_64 random(11);
-  std::vector<std::size_t> sizes{0,   1,   7,   8,    55,   56,   57,    112,    113,    248,
-                                 249, 512, 513, 4088, 4096, 4097, 70001, 131072, 200003, (1 << 20) + 3};
+  std::vector<std::size_t> sizes{0,     1,     7,     8,     55,     56,     57,           112,  113,
+                                 248,   249,   512,   513,   4088,   4096,   4097,         8192, 8193,
+                                 16383, 16384, 32769, 70001, 131072, 200003, (1 << 20) + 3};
   for (int i = 0; i < 12; ++i) sizes.push_back(random() % 40000);
   for (const std::size_t bytes : sizes) {
     SCOPED_TRACE(bytes);

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
+#include <functional>
+#include <iostream>
+#include <random>
 #include <thread>
+#include <vector>
 
 #include "core/operation.hpp"
 
@@ -53,6 +58,31 @@ TEST(Registry, KeepsTensOfThousandsThroughGrowthAndReuse) {
       ASSERT_EQ(found->recording().tag, i);
     }
     for (int i = 1; i <= count; ++i) forget(static_cast<Handle>(i) * 16 + round);
+  }
+}
+
+// As with an MPI that does not reuse its handles soon: few live entries, ever new handles.
+TEST(Registry, EverNewHandlesDoNotFillTheTable) {
+  Registry& registry = Registry::get();
+  std::mt19937_64 random(std::random_device{}());
+  const Handle first = random() | 1;
+  std::cout << "first handle " << first << '\n';
+  const std::vector<std::function<Handle(Handle)>> kinds{[&](Handle i) { return first + i; },
+                                                         [&](Handle i) { return first + 0x340 * i; },
+                                                         [&](Handle) { return Handle{random() | 1}; }};
+  for (const auto& handle_of : kinds) {
+    std::deque<Handle> live;
+    for (Handle i = 0; i < 200000; ++i) {
+      live.push_back(handle_of(i));
+      registry.record(live.back(), tagged(static_cast<int>(i)));
+      ASSERT_EQ(registry.find(live.back())->recording().tag, static_cast<int>(i));
+      ASSERT_NE(registry.find(live.front()), nullptr);
+      if (live.size() < 5) continue;
+      forget(live.front());
+      ASSERT_EQ(registry.find(live.front()), nullptr);
+      live.pop_front();
+    }
+    for (const Handle handle : live) forget(handle);
   }
 }
 

@@ -46,7 +46,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     const Settings settings = Settings::from_environment();
     EXPECT_EQ(settings.table(), Settings{}.table());
     EXPECT_TRUE(settings.transports.empty());
-    EXPECT_EQ(settings.eager_max, 4096u);
+    EXPECT_EQ(settings.eager_max, 8192u);
     EXPECT_TRUE(settings.cross_memory);
     EXPECT_EQ(settings.slots, 2u);
     EXPECT_FALSE(settings.spin.has_value());

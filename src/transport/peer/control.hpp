@@ -40,6 +40,7 @@ struct Geometry {
   std::size_t message_bytes = 0;
   std::uint32_t line_bytes = cache_line;
   std::uint32_t slots = 2;
+  std::uint32_t parts = 1;  // of a rendezvous, for two processors to copy
 
   std::size_t payload() const noexcept { return line_bytes - sizeof(std::uint64_t); }
   std::uint32_t lines() const noexcept {

@@ -14,11 +14,14 @@ Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept {
 
 namespace {
 
+bool both_shared(const Circumstances& now) noexcept {
+  return now.push == Copy::shared && now.pull == Copy::shared;
+}
+
 // Between buffers that both sides can address, one copy straight from buffer to buffer beats the ring's two as soon as
 // the message does not fit into the one line that also carries its flag (docs/performance.md).
 std::size_t largest_ring_message(const Circumstances& now) noexcept {
-  const bool direct = now.push == Copy::shared && now.pull == Copy::shared;
-  return direct ? std::min(now.eager_max, cache_line - sizeof(std::uint64_t)) : now.eager_max;
+  return both_shared(now) ? std::min(now.eager_max, cache_line - sizeof(std::uint64_t)) : now.eager_max;
 }
 
 }  // namespace
@@ -29,7 +32,8 @@ Decision decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
   if (now.bytes <= largest_ring_message(now) || now.mode == Mode::buffered) return {Path::ring, line_bytes};
   const bool reachable = now.push != Copy::impossible && (now.mode == Mode::ready || now.pull != Copy::impossible);
-  return {reachable ? Path::rendezvous : Path::staged, line_bytes};
+  if (!reachable) return {Path::staged, line_bytes};
+  return {Path::rendezvous, line_bytes, Parts::best_count(now.bytes, !both_shared(now))};
 }
 
 std::string describe_path(Path path, const PortSetup& port) {

@@ -25,6 +25,7 @@ struct Circumstances {
 struct Decision {
   Path path = Path::ring;
   std::uint32_t line_bytes = cache_line;
+  std::uint32_t parts = 1;
 };
 
 Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept;

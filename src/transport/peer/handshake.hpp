@@ -15,7 +15,7 @@
 
 namespace penstock::transport::peer {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e73746f0001;
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0002;
 
 struct Announcement {
   std::uint64_t version = handshake_version;
@@ -53,7 +53,9 @@ struct AnswerRecord {
   std::uint32_t path = 0;
   std::uint32_t line_bytes = 0;
   std::uint32_t slots = 0;
+  std::uint32_t parts = 1;
   std::uint32_t checks_ready = 0;
+  std::uint32_t padding = 0;
   BufferPlace buffer;
   Place block;
 };

@@ -68,6 +68,7 @@ class HostPort {
 
  public:
   static constexpr bool native_atomics = true;  // the claim is one exchange
+  static constexpr bool may_close = true;
   static constexpr std::size_t payload = line_bytes - sizeof(std::uint64_t);
 
   explicit HostPort(const PortSetup& setup) noexcept
@@ -80,6 +81,7 @@ class HostPort {
         slots_(setup.geometry.slots),
         tail_(setup.geometry.message_bytes - (lines_ - 1) * payload),
         bytes_(setup.geometry.message_bytes),
+        parts_(bytes_, setup.geometry.parts),
         other_(setup.other),
         checks_ready_(setup.checks_ready) {}
 
@@ -88,11 +90,8 @@ class HostPort {
     return std::atomic_ref(at(word)).load(std_order(order));
   }
 
-  // A copy that failed must not be announced as done: DONE and FIN are withheld, and the plan reports copy_error().
   template <protocol::Order order>
   void store(protocol::Word word, std::uint64_t value) const noexcept {
-    if ((word == protocol::Word::done || word == protocol::Word::fin) && copy_error_ != 0) [[unlikely]]
-      return;
     std::atomic_ref(at(word)).store(value, std_order(order));
   }
 
@@ -100,11 +99,12 @@ class HostPort {
     return std::atomic_ref(at(word)).exchange(value, std::memory_order_acq_rel);
   }
 
-  // Only a claim by flags needs it. Race detectors do not model fences; there the seq_cst accesses beside it have to
-  // do.
+  // Race detectors do not model fences. For a claim by flags the seq_cst accesses beside them have to do there; what
+  // fences order around CLOSED is a race to them in any case.
+  template <protocol::Order order>
   void fence() const noexcept {
 #ifndef __SANITIZE_THREAD__
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic_thread_fence(std_order(order));
 #endif
   }
 
@@ -142,23 +142,23 @@ class HostPort {
   // The sender takes parts from the front and the receiver from the back, until they meet: so each processor has the
   // same bytes in its cache in every epoch.
   bool push_with_help(protocol::Epoch epoch) noexcept {
-    const Parts parts(bytes_);
-    if (parts.count >= 2)
-      return send_parts(parts, offer_parts(receiver_->pushed_parts, parts.all(epoch))) < parts.count;
+    if (parts_.count >= 2) return send_parts(offer_parts(receiver_->pushed_parts, parts_.all(epoch))) < parts_.count;
     push();
     return false;
   }
   bool pull_with_help(protocol::Epoch epoch) noexcept {
-    const Parts parts(bytes_);
-    if (parts.count >= 2) return take_parts(parts, offer_parts(sender_->pulled_parts, parts.all(epoch))) < parts.count;
+    if (parts_.count >= 2) return take_parts(offer_parts(sender_->pulled_parts, parts_.all(epoch))) < parts_.count;
     pull();
     return false;
   }
   bool help_push(protocol::Epoch epoch) noexcept {
-    return offered(receiver_->pushed_parts, epoch) && take_parts(Parts(bytes_), receiver_->pushed_parts) > 0;
+    return offered(receiver_->pushed_parts, epoch) && take_parts(receiver_->pushed_parts) > 0;
   }
   bool help_pull(protocol::Epoch epoch) noexcept {
-    return offered(sender_->pulled_parts, epoch) && send_parts(Parts(bytes_), sender_->pulled_parts) > 0;
+    return offered(sender_->pulled_parts, epoch) && send_parts(sender_->pulled_parts) > 0;
+  }
+  bool copy_failed() const noexcept {
+    return copy_error_ != 0;
   }
   int copy_error() const noexcept {
     return copy_error_;
@@ -194,25 +194,25 @@ class HostPort {
     const std::uint64_t left = std::atomic_ref(word).load(std::memory_order_acquire);
     return Parts::of(left, epoch) && !Parts::none(left) && other_.address != 0;
   }
-  std::uint32_t send_parts(const Parts& parts, std::uint64_t& word) noexcept {
+  std::uint32_t send_parts(std::uint64_t& word) noexcept {
     std::atomic_ref left(word);
     std::uint64_t seen = left.load(std::memory_order_acquire);
     std::uint32_t taken = 0;
     while (!Parts::none(seen) && copy_error_ == 0) {
       if (!left.compare_exchange_weak(seen, Parts::without_first(seen), std::memory_order_acq_rel)) continue;
-      push_part(Parts::first(seen) * parts.bytes, parts.bytes);
+      push_part(Parts::first(seen) * parts_.bytes, parts_.bytes);
       seen = left.load(std::memory_order_acquire);
       ++taken;
     }
     return taken;
   }
-  std::uint32_t take_parts(const Parts& parts, std::uint64_t& word) noexcept {
+  std::uint32_t take_parts(std::uint64_t& word) noexcept {
     std::atomic_ref left(word);
     std::uint64_t seen = left.load(std::memory_order_acquire);
     std::uint32_t taken = 0;
     while (!Parts::none(seen) && copy_error_ == 0) {
       if (!left.compare_exchange_weak(seen, Parts::without_last(seen), std::memory_order_acq_rel)) continue;
-      pull_part(Parts::last(seen) * parts.bytes, parts.bytes);
+      pull_part(Parts::last(seen) * parts_.bytes, parts_.bytes);
       seen = left.load(std::memory_order_acquire);
       ++taken;
     }
@@ -249,9 +249,13 @@ class HostPort {
       case protocol::Word::rts:
         return receiver_->rts;
       case protocol::Word::done:
+        return receiver_->done;
+      case protocol::Word::sender_closed:
+        return receiver_->closed;
+      case protocol::Word::receiver_closed:
         break;
     }
-    return receiver_->done;
+    return sender_->closed;
   }
   std::byte* line_at(unsigned slot, std::uint32_t line) const noexcept {
     return lines_at_ + slot * slot_bytes_ + std::size_t{line} * line_bytes;
@@ -269,6 +273,7 @@ class HostPort {
   std::uint32_t slots_;
   std::size_t tail_;  // bytes in the last line
   std::size_t bytes_;
+  Parts parts_;
   Reach other_;
   int copy_error_ = 0;
   bool checks_ready_;

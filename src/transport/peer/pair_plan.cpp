@@ -12,9 +12,8 @@ namespace penstock::transport::peer {
 using base::Error;
 using base::ErrorKind;
 
-PairPlan::PairPlan(Pair pair, std::uint64_t& closed_by_us, std::uint64_t& closed_by_peer)
-    : closed_by_us_(closed_by_us),
-      closed_by_peer_(closed_by_peer),
+PairPlan::PairPlan(Pair pair, const std::uint64_t& closed_by_peer)
+    : closed_by_peer_(closed_by_peer),
       peer_(pair.peer),
       peer_dead_(*pair.peer_dead),
       holding_(std::move(pair.holding)),
@@ -23,24 +22,6 @@ PairPlan::PairPlan(Pair pair, std::uint64_t& closed_by_us, std::uint64_t& closed
 
 PairPlan::~PairPlan() {
   retired_.add(std::move(holding_), &closed_by_peer_);
-}
-
-bool PairPlan::peer_closed(Epoch epoch) const noexcept {
-  // Acquire: what the peer did before it closed is seen with it.
-  return protocol::closed_before(std::atomic_ref(closed_by_peer_).load(std::memory_order_acquire), epoch);
-}
-
-// The peer may reuse its block once this has come and it has closed too: nothing may be stored there afterwards.
-void PairPlan::close_at(Epoch first_not_served) noexcept {
-  if (closed_) return;
-  closed_ = true;
-  std::atomic_ref(closed_by_us_).store(first_not_served, std::memory_order_release);
-}
-
-void PairPlan::spoil() noexcept {
-  if (closed_) return;
-  keep_peer_from_copying(done() + 1);
-  close_at(done() + 1);
 }
 
 std::string PairPlan::describe() const {
@@ -52,6 +33,20 @@ std::optional<Error> PairPlan::why_hopeless(Epoch epoch) const {
   if (peer_closed(epoch)) return peer_freed(epoch);
   if (peer_dead_.load(std::memory_order_acquire))
     return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended before epoch {}", peer_, epoch));
+  return std::nullopt;
+}
+
+std::optional<Error> PairPlan::why_not_started(StartOutcome outcome, Epoch epoch) const {
+  switch (outcome) {
+    case StartOutcome::started:
+      break;
+    case StartOutcome::peer_closed:
+      return peer_freed(epoch);
+    case StartOutcome::no_buffer:
+      return Error(ErrorKind::buffer, "the receiver has taken none of the buffered messages");
+    case StartOutcome::receiver_not_started:
+      return Error(ErrorKind::ready, "ready send started before its receive");
+  }
   return std::nullopt;
 }
 

@@ -6,12 +6,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
+#include "protocol/closing.hpp"
+#include "protocol/state.hpp"
 #include "transport/host_plan.hpp"
 #include "transport/peer/holding.hpp"
 #include "transport/peer/host_port.hpp"
 
 namespace penstock::transport::peer {
+
+using protocol::Mode;
+using protocol::Progress;
+using protocol::Side;
+using protocol::StartOutcome;
 
 // Everything fixed at match.
 struct Pair {
@@ -25,40 +33,64 @@ struct Pair {
 
 class PairPlan : public HostPlan {
  public:
-  // `closed_by_us` lies in the peer's block, `closed_by_peer` in ours.
-  PairPlan(Pair pair, std::uint64_t& closed_by_us, std::uint64_t& closed_by_peer);
+  PairPlan(Pair pair, const std::uint64_t& closed_by_peer);  // which lies in our block
   ~PairPlan() override;
 
-  bool peer_closed(Epoch epoch) const noexcept final;
   std::string path() const final { return "peer (" + path_ + ")"; }
   std::string describe() const final;
 
  protected:
-  virtual Epoch done() const noexcept = 0;
   virtual std::string missing(Epoch epoch) const = 0;  // "the receive's start (CTS 4)"
-  virtual void keep_peer_from_copying(Epoch) noexcept {}
-
-  void run_close() noexcept final { close_at(done() + 1); }
-  void spoil() noexcept final;
 
   // The epoch that a start begins, kept for describe(), which runs on another thread.
   void begin(Epoch epoch) noexcept { shown_epoch_.store(epoch, std::memory_order_relaxed); }
   std::optional<base::Error> why_hopeless(Epoch epoch) const;
-  base::Error peer_freed(Epoch epoch) const;
+  std::optional<base::Error> why_not_started(StartOutcome outcome, Epoch epoch) const;
   base::Error copy_failed(int error) const;
 
  private:
-  void close_at(Epoch first_not_served) noexcept;
+  base::Error peer_freed(Epoch epoch) const;
 
-  std::uint64_t& closed_by_us_;
-  std::uint64_t& closed_by_peer_;
+  const std::uint64_t& closed_by_peer_;
   int peer_;
   const std::atomic<bool>& peer_dead_;
   std::atomic<Epoch> shown_epoch_{0};
-  bool closed_ = false;
   Holding holding_;
   Retired& retired_;
   std::string path_;
+};
+
+// One end of a pair: its port, its private words, and how it closes.
+template <Side side, class Port>
+class EndPlan : public PairPlan {
+ public:
+  bool peer_closed(Epoch epoch) const noexcept final { return protocol::closing::peer_closed<side>(port_, epoch); }
+
+ protected:
+  explicit EndPlan(Pair pair) : EndPlan(pair.port, std::move(pair)) {}
+
+  Epoch next() const noexcept { return state_.done + 1; }  // the epoch of the next start, or of the present wait
+  std::optional<base::Error> hopeless() noexcept override { return why_hopeless(next()); }
+  // Nothing may be stored into the peer's block afterwards: it may be reused once both have closed.
+  void run_close() noexcept final {
+    if (!std::exchange(closed_, true)) protocol::closing::close<side>(port_, next());
+  }
+  void spoil() noexcept final {
+    if (!std::exchange(closed_, true)) leave();
+  }
+  virtual void leave() noexcept {  // out of order
+    protocol::closing::close<side>(port_, next());
+  }
+
+  using State = std::conditional_t<side == Side::sender, protocol::SendState, protocol::ReceiveState>;
+  Port port_;
+  State state_;
+
+ private:
+  EndPlan(const PortSetup& port, Pair&& pair)
+      : PairPlan(std::move(pair), side == Side::sender ? port.sender->closed : port.receiver->closed), port_(port) {}
+
+  bool closed_ = false;
 };
 
 }  // namespace penstock::transport::peer

@@ -3,6 +3,7 @@
 // up to but without `end`, of one epoch. Both sides change it by compare-and-swap only, so each part is taken once.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,9 +12,6 @@
 namespace penstock::transport::peer {
 
 struct Parts {
-  // Measured: a smaller message is moved before the other side has noticed, and smaller parts are not worth taking.
-  static constexpr std::size_t worth_sharing = 128 * 1024;
-  static constexpr std::size_t smallest = 64 * 1024;
   static constexpr std::size_t most = 8;
   static constexpr unsigned field = 4;  // bits of `first` and of `end`; the epoch has the others
   static constexpr std::uint64_t mask = (std::uint64_t{1} << field) - 1;
@@ -22,10 +20,17 @@ struct Parts {
   std::size_t bytes;  // of each part but the last, a multiple of a page
   std::uint32_t count;
 
-  explicit Parts(std::size_t message) noexcept {
+  Parts(std::size_t message, std::uint32_t parts) noexcept : bytes(message), count(parts) {
     constexpr std::size_t page = 4096;
-    bytes = message / most < smallest ? smallest : (message / most / page + 1) * page;
-    count = message < worth_sharing ? 1 : static_cast<std::uint32_t>((message + bytes - 1) / bytes);
+    if (parts > 1) bytes = (message / parts / page + 1) * page;
+  }
+
+  // Into how many parts a message is best cut (docs/performance.md): in two from the size on at which the other side
+  // notices before the copy is over, which is earlier where the kernel copies; in more only while each is still large.
+  static std::uint32_t best_count(std::size_t message, bool kernel_copies) noexcept {
+    constexpr std::size_t kib = 1024, large = 64 * kib;
+    if (message < (kernel_copies ? 16 * kib : 64 * kib)) return 1;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(message / large, 2, most));
   }
 
   std::uint64_t all(protocol::Epoch epoch) const noexcept { return (epoch << (2 * field)) | count; }

@@ -42,7 +42,7 @@ class Peer::SendHalf final : public Offer {
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
     pair.port.lines = block + sizeof(ReceiverBlock);
     pair.port.buffer = static_cast<std::byte*>(send_.buffer);
-    pair.port.geometry = {send_.bytes, theirs.line_bytes, theirs.slots};
+    pair.port.geometry = {send_.bytes, theirs.line_bytes, theirs.slots, theirs.parts};
     pair.port.checks_ready = theirs.checks_ready != 0;
     if (path == Path::rendezvous) {
       const auto target = owner_.reach(send_.peer, theirs.buffer, record_.writes_across != 0);
@@ -76,7 +76,7 @@ class Peer::ReceiveHalf final : public Acceptance {
                                       .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
     path_ = decision.path;
     const Geometry geometry{send.bytes, decision.line_bytes,
-                            path_ == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2)};
+                            path_ == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2), decision.parts};
     const std::size_t ring_bytes = path_ == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     pair_ = owner.pair_with(send.peer);
@@ -94,6 +94,7 @@ class Peer::ReceiveHalf final : public Acceptance {
     record_.path = static_cast<std::uint32_t>(path_);
     record_.line_bytes = geometry.line_bytes;
     record_.slots = geometry.slots;
+    record_.parts = geometry.parts;
     record_.checks_ready = pair_.port.checks_ready;
     record_.buffer = ours;
     record_.block = pair_.holding.place();

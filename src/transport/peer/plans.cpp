@@ -14,12 +14,14 @@ namespace penstock::transport::peer {
 namespace {
 
 // Short lines let the receiver copy out while the sender still copies in; long ones cost fewer flags. The limits are
-// measured.
+// measured (docs/performance.md).
 constexpr std::uint32_t small_line = cache_line;
 constexpr std::uint32_t medium_line = 256;
-constexpr std::uint32_t large_line = 4096;
+constexpr std::uint32_t large_line = 1024;
+constexpr std::uint32_t page_line = 4096;
 constexpr std::size_t largest_in_small_lines = 512;
-constexpr std::size_t largest_in_medium_lines = 32768;
+constexpr std::size_t largest_in_medium_lines = 4096;
+constexpr std::size_t largest_in_large_lines = 32768;
 
 std::uint64_t look(const std::uint64_t& word) {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
@@ -41,6 +43,8 @@ std::unique_ptr<Plan> make(Direction direction, Path path, Pair&& pair) {
         return make_ring<mode, medium_line>(direction, std::move(pair));
       case large_line:
         return make_ring<mode, large_line>(direction, std::move(pair));
+      case page_line:
+        return make_ring<mode, page_line>(direction, std::move(pair));
       default:
         throw base::Error(base::ErrorKind::internal, "the peer chose lines of an unknown size");
     }
@@ -53,7 +57,8 @@ std::unique_ptr<Plan> make(Direction direction, Path path, Pair&& pair) {
 
 std::uint32_t line_bytes_for(std::size_t message_bytes) noexcept {
   if (message_bytes <= largest_in_small_lines) return small_line;
-  return message_bytes <= largest_in_medium_lines ? medium_line : large_line;
+  if (message_bytes <= largest_in_medium_lines) return medium_line;
+  return message_bytes <= largest_in_large_lines ? large_line : page_line;
 }
 
 std::unique_ptr<Plan> make_plan(Direction direction, Path path, Mode mode, Pair pair) {

@@ -26,8 +26,9 @@ struct Handshake {
       else
         Base::template store<order>(word, value);
     }
+    template <Order order>
     void fence() {
-      if (keeps_fence) Base::fence();
+      if (keeps_fence) Base::template fence<order>();
     }
   };
 };
@@ -155,6 +156,84 @@ struct RelaxedFlagLoad : Base {
   std::uint64_t load_flag(unsigned slot, std::uint32_t line) {
     return Base::template load_flag_with<Order::relaxed>(slot, line);
   }
+};
+
+// Whether this is one of the two words by which a side says that it is gone.
+constexpr bool is_closed(Word word) {
+  return word == Word::sender_closed || word == Word::receiver_closed;
+}
+
+// Who has copied does not look whether the other side is still there. The look is the one after a fence.
+template <class Base>
+struct NoLookAfterCopy : Base {
+  using Base::Base;
+  template <Order order>
+  void fence() {
+    Base::template fence<order>();
+    fenced_ = true;
+  }
+  template <Order order>
+  std::uint64_t load(Word word) {
+    return is_closed(word) && fenced_ ? 0 : Base::template load<order>(word);
+  }
+
+ private:
+  bool fenced_ = false;
+};
+
+// One of the three fences around CLOSED left out, or weaker, where the claim has none of its own.
+enum class FenceOf : std::uint8_t { pusher, puller, closer };
+
+template <FenceOf left_out, bool weaker = false>
+struct Unfenced {
+  template <class Base>
+  struct Change : Base {
+    using Base::Base;
+    template <Order order>
+    void store(Word word, std::uint64_t value) {
+      Base::template store<order>(word, value);
+      closes_ = closes_ || is_closed(word);
+    }
+    template <Order order>
+    void fence() {
+      const FenceOf of = closes_ ? FenceOf::closer : order == Order::acquire ? FenceOf::puller : FenceOf::pusher;
+      if (of != left_out)
+        Base::template fence<order>();
+      else if (weaker)
+        Base::template fence<Order::acquire>();
+    }
+
+   private:
+    bool closes_ = false;
+  };
+};
+
+// The user learns of the failure, and takes the buffer back, before the peer can.
+template <class Base>
+struct ToldBeforeClosed : Base {
+  using Base::Base;
+  template <Order order>
+  void store(Word word, std::uint64_t value) {
+    if (is_closed(word)) Base::take_buffer_back(word == Word::sender_closed ? Side::sender : Side::receiver);
+    Base::template store<order>(word, value);
+  }
+};
+
+// A claim is won unless the word holds this very epoch: that of a later one, given up, is not understood.
+template <class Base>
+struct OnlyThisEpochClaimed : Base {
+  using Base::Base;
+  std::uint64_t exchange(Word word, std::uint64_t value) {
+    const std::uint64_t before = Base::exchange(word, value);
+    return before > value ? 0 : before;
+  }
+};
+
+// A copy that failed is announced as if it had been made, and believed.
+template <class Base>
+struct FailureForgotten : Base {
+  using Base::Base;
+  bool copy_failed() const { return false; }
 };
 
 // Who has offered parts of its copy does not learn that the other side took one.

@@ -25,6 +25,11 @@ inline PairSpec shared_rendezvous(ClaimBy claim = ClaimBy::exchange, Mode mode =
   return kind;
 }
 
+inline PairSpec closing(PairSpec kind) {
+  kind.may_close = true;
+  return kind;
+}
+
 inline std::vector<PairSpec> all_kinds() {
   std::vector<PairSpec> kinds;
   for (Mode mode : {Mode::standard, Mode::synchronous}) {

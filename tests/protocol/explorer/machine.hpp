@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four step functions of src/protocol for one pair, instantiated over a model port (plain, or with a planted
-// defect).
+// The step functions of src/protocol for one pair, instantiated over a model port (plain, or with a planted defect).
 #pragma once
 
 #include <stdexcept>
@@ -11,12 +10,48 @@
 
 namespace penstock::explorer {
 
+// How one end closes: closing.hpp, and what a kind of pair does before.
+struct Closing {
+  bool (*peer_closed)(Step&, Epoch) = nullptr;
+  void (*close)(Step&, Epoch) = nullptr;    // freed in order
+  void (*give_up)(Step&, Epoch) = nullptr;  // released, or out of order
+};
+
 struct Machine {
   protocol::StartOutcome (*start_send)(Step&, protocol::SendState&) = nullptr;
   protocol::Progress (*wait_send)(Step&, protocol::SendState&) = nullptr;
   void (*start_receive)(Step&, protocol::ReceiveState&) = nullptr;
   protocol::Progress (*wait_receive)(Step&, protocol::ReceiveState&) = nullptr;
+  std::array<Closing, 2> closing;  // by Side
 };
+
+template <Side side, class P>
+Closing closing_of(void (*give_up)(Step&, Epoch)) {
+  return {[](Step& s, Epoch epoch) {
+            P port(s);
+            return protocol::closing::peer_closed<side>(port, epoch);
+          },
+          [](Step& s, Epoch epoch) {
+            P port(s);
+            protocol::closing::close<side>(port, epoch);
+          },
+          give_up};
+}
+
+template <Side side, class P>
+Closing ring_closing() {
+  Closing closing = closing_of<side, P>(nullptr);
+  closing.give_up = closing.close;
+  return closing;
+}
+
+template <Mode mode, Side side, class P>
+Closing rendezvous_closing() {
+  return closing_of<side, P>([](Step& s, Epoch epoch) {
+    P port(s);
+    protocol::rendezvous::give_up<mode, side>(port, epoch);
+  });
+}
 
 template <Mode mode, class P>
 Machine ring_machine() {
@@ -36,7 +71,8 @@ Machine ring_machine() {
           [](Step& s, protocol::ReceiveState& state) {
             P port(s);
             return protocol::ring::wait_receive(port, state);
-          }};
+          },
+          {ring_closing<Side::sender, P>(), ring_closing<Side::receiver, P>()}};
 }
 
 template <Mode mode, class P>
@@ -58,7 +94,8 @@ Machine rendezvous_machine() {
           [](Step& s, ReceiveState& state) {
             P port(s);
             return rendezvous::wait_receive<mode>(port, state);
-          }};
+          },
+          {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
 }
 
 template <class P>
@@ -83,12 +120,17 @@ struct Unchanged : Port {
   using Port::Port;
 };
 
+template <template <class> class Change, bool closes>
+Machine machine_with(const PairSpec& spec) {
+  if (spec.shares && spec.claim == ClaimBy::exchange) return machine_over<Change<SharingPort<true, closes>>>(spec);
+  if (spec.shares) return machine_over<Change<SharingPort<false, closes>>>(spec);
+  if (spec.claim == ClaimBy::exchange) return machine_over<Change<ModelPort<true, closes>>>(spec);
+  return machine_over<Change<ModelPort<false, closes>>>(spec);
+}
+
 template <template <class> class Change = Unchanged>
 Machine machine_for(const PairSpec& spec) {
-  if (spec.shares && spec.claim == ClaimBy::exchange) return machine_over<Change<SharingPort<true>>>(spec);
-  if (spec.shares) return machine_over<Change<SharingPort<false>>>(spec);
-  if (spec.claim == ClaimBy::exchange) return machine_over<Change<ModelPort<true>>>(spec);
-  return machine_over<Change<ModelPort<false>>>(spec);
+  return spec.may_close ? machine_with<Change, true>(spec) : machine_with<Change, false>(spec);
 }
 
 }  // namespace penstock::explorer

@@ -27,11 +27,21 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
   auto word = [&](Word which, std::uint8_t readers, bool exchange_only = false) {
     places.words[static_cast<unsigned>(which)] = add_location(shape, readers, exchange_only);
   };
+  if (spec.may_close) {
+    word(Word::sender_closed, receiver_threads);
+    word(Word::receiver_closed, sender_threads);
+    shape.fences = true;
+    if (spec.path == Path::rendezvous) {
+      places.reused = {add_location(shape, receiver_threads), add_location(shape, sender_threads)};
+      shape.mixed_fences = true;  // the new use of a buffer is published by a fence
+    }
+  }
   // A word that the pair does not need has no place, and an access to it is a fault.
   const bool checked = spec.mode == Mode::ready && spec.checks_ready;
   if (spec.mode == Mode::synchronous || checked || (spec.path == Path::rendezvous && spec.mode != Mode::ready))
     word(Word::cts, sender_threads);
-  if (spec.path == Path::ring || spec.mode != Mode::ready || spec.shares) word(Word::fin, sender_threads);
+  if (spec.path == Path::ring || spec.mode != Mode::ready || spec.shares || spec.may_close)
+    word(Word::fin, sender_threads);
   for (unsigned line = 0; line < spec.lines; ++line) {
     places.outgoing[line] = add_cell(shape);
     places.incoming[line] = add_cell(shape);
@@ -61,7 +71,8 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
 }
 
 const char* name_of(Word word) {
-  constexpr const char* names[] = {"CTS", "FIN", "PULL", "PUSH", "CLAIM", "RTS", "DONE"};
+  constexpr const char* names[] = {
+      "CTS", "FIN", "PULL", "PUSH", "CLAIM", "RTS", "DONE", "CLOSED (sender)", "CLOSED (receiver)"};
   return names[static_cast<unsigned>(word)];
 }
 
@@ -76,6 +87,8 @@ std::string describe(const PairSpec& spec) {
     text += spec.claim == ClaimBy::exchange ? ", claim by exchange" : ", claim by flags";
     if (spec.shares) text += ", shared copies of " + std::to_string(spec.lines) + " parts";
   }
+  if (spec.may_close) text += ", may close";
+  if (spec.copy_may_fail) text += ", copies may fail";
   return text;
 }
 

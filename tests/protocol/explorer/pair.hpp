@@ -12,11 +12,11 @@ namespace penstock::explorer {
 
 using protocol::Epoch;
 using protocol::Mode;
+using protocol::Side;
 using protocol::Word;
 
 enum class Path : std::uint8_t { ring, rendezvous };
 enum class ClaimBy : std::uint8_t { exchange, flags };
-enum class Side : std::uint8_t { sender, receiver };
 
 constexpr unsigned max_pairs = 4;
 constexpr unsigned max_endpoints = 2 * max_pairs;
@@ -30,21 +30,25 @@ struct PairSpec {
   unsigned lines = 1;
   unsigned flag_bits = 2;
   bool checks_ready = false;
-  bool shares = false;  // rendezvous: the side that waits helps to copy; each line is a part
+  bool shares = false;         // rendezvous: the side that waits helps to copy; each line is a part
+  bool may_close = false;      // a side may be released or freed early: the pair has CLOSED words
+  bool copy_may_fail = false;  // rendezvous that may close: any copy of a message or a part may be refused
 };
 
 struct PairPlaces {
-  std::array<std::uint8_t, 7> words{};   // by Word
+  std::array<std::uint8_t, 9> words{};   // by Word
   std::uint8_t pushed_parts = no_place;  // which parts are left, where copies are shared
   std::uint8_t pulled_parts = no_place;
-  std::array<std::uint8_t, 6> flags{};     // slot * lines + line
-  std::array<std::uint8_t, 6> slots{};     // cells
-  std::array<std::uint8_t, 2> outgoing{};  // the send buffer, a cell a line
-  std::array<std::uint8_t, 2> incoming{};  // the receive buffer
+  std::array<std::uint8_t, 2> reused{no_place, no_place};  // by Side: 1 once its user has taken the buffer back
+  std::array<std::uint8_t, 6> flags{};                     // slot * lines + line
+  std::array<std::uint8_t, 6> slots{};                     // cells
+  std::array<std::uint8_t, 2> outgoing{};                  // the send buffer, a cell a line
+  std::array<std::uint8_t, 2> incoming{};                  // the receive buffer
 };
 
 // What user data may be found in a cell.
 constexpr Value untouched = 0xdd;    // what a receiver put into its buffer before starting the receive
+constexpr Value garbage = 0xcc;      // what is copied from a buffer in new use
 constexpr Value overwritten = 0xee;  // what a sender puts into its buffer as soon as its wait has ended
 
 // Adds the pair's places to the memory's shape. Each word is read by one side only.

@@ -59,18 +59,19 @@ Value Step::access_exchange(unsigned location, Order order, std::uint64_t value,
   Value previous;
   if (replay(&previous)) return previous;
   if (!has_place(location)) return 0;
-  if (value < memory.newest(location)) fail("a word did not grow");
+  // Where one side gives up the next epoch, the other may still claim the one before.
+  if (value < memory.newest(location) && !spec.may_close) fail("a word did not grow");
   previous = memory.exchange(thread, location, order, static_cast<Value>(value));
   note(std::string("exchanges ") + name + " " + std::to_string(previous) + " for " + std::to_string(value));
   record(previous);
   return previous;
 }
 
-void Step::access_fence() {
+void Step::access_fence(Order order) {
   Value ignored;
   if (replay(&ignored)) return;
-  memory.fence(thread);
-  note("fence");
+  memory.fence(thread, order);
+  note(order == Order::acquire ? "acquire fence" : "fence");
   record(0);
 }
 
@@ -92,6 +93,50 @@ bool Step::access_take(unsigned location, bool first, unsigned* part) {
   }
   *part = taken - 1u;
   return taken != 0;
+}
+
+namespace {
+
+constexpr Value well = 0, refused = 1, misplaced = 2, from_new_use = 3;
+
+}  // namespace
+
+// Where a side may close, a copy is a step of its own, so that the other side can be released right before it. A copy
+// of which only a part comes before the new use of the buffer reads and does nothing that one wholly after it does not.
+// The new use is a relaxed store, and the receiver's loads from it are relaxed: what a seqlock asks of its data.
+Value Step::access_copy(Side by) {
+  Value how = well;
+  if (!spec.may_close || replay(&how)) return how;
+  const Side other = by == Side::sender ? Side::receiver : Side::sender;
+  const unsigned reused = places.reused[static_cast<unsigned>(other)];
+  if (spec.copy_may_fail) choices = 2;
+  if (choice == 1) {
+    how = refused;
+  } else if (memory.newest(reused) != 0) {
+    how = by == Side::sender ? misplaced : from_new_use;
+    if (by == Side::receiver) memory.load(thread, reused, Order::relaxed, 0);
+  }
+  constexpr const char* words[] = {"copies now", "fails to copy", "copies into a buffer in new use",
+                                   "copies from a buffer in new use"};
+  note(words[how]);
+  record(how);
+  return how;
+}
+
+void Step::move(Value how, unsigned line) {
+  if (how == well) write(places.incoming[line], read(places.outgoing[line]));
+  if (how == from_new_use) write(places.incoming[line], garbage);
+  fate.failed = fate.failed || how == refused;
+  fate.misplaced = fate.misplaced || how == misplaced;
+}
+
+void Step::copy(Side by, unsigned line) {
+  move(access_copy(by), line);
+}
+
+void Step::copy_all(Side by) {
+  const Value how = access_copy(by);
+  for (unsigned line = 0; line < spec.lines; ++line) move(how, line);
 }
 
 Value Step::read(unsigned cell) {

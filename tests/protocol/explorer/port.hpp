@@ -12,12 +12,18 @@
 
 namespace penstock::explorer {
 
-constexpr unsigned max_accesses = 20;  // of one call
+constexpr unsigned max_accesses = 24;  // of one call
 
 // What a call of a step function has done so far.
 struct CallLog {
   std::uint8_t size = 0;
   std::array<Value, max_accesses> values{};
+};
+
+// What has become of an end's copies.
+struct CopyFate {
+  bool failed = false;     // one was refused
+  bool misplaced = false;  // one of the present epoch went into a buffer that its owner had taken back
 };
 
 // One run of a call: where it stands, and what became of it.
@@ -27,9 +33,10 @@ struct Step {
   const PairPlaces& places;
   unsigned thread;
   CallLog& log;
-  unsigned choice;              // which of the readable values a load takes
-  std::uint8_t& copied;         // how often the pair's message has been moved, over all epochs
-  Epoch epoch;                  // of the call
+  unsigned choice;       // which of the readable values a load takes
+  std::uint8_t& copied;  // how often the pair's message has been moved, over all epochs
+  Epoch epoch;           // of the call
+  CopyFate fate;
   std::string* text = nullptr;  // where to describe the accesses, when a failure is printed
 
   unsigned position = 0;
@@ -43,7 +50,9 @@ struct Step {
   Value access_load(unsigned location, Order order, const char* name);
   void access_store(unsigned location, Order order, std::uint64_t value, bool grows, const char* name);
   Value access_exchange(unsigned location, Order order, std::uint64_t value, const char* name);
-  void access_fence();
+  void access_fence(Order order);
+  void copy(Side by, unsigned line);
+  void copy_all(Side by);
   bool access_take(unsigned location, bool first, unsigned* part);
   Value read(unsigned cell);
   void write(unsigned cell, Value value);
@@ -55,15 +64,18 @@ struct Step {
 
  private:
   bool replay(Value* value);
+  Value access_copy(Side by);
+  void move(Value how, unsigned line);
   void record(Value value);
   bool has_place(unsigned location);
 };
 
 // The port proper. Defects are planted by deriving from it (defects.hpp).
-template <bool exchange_works>
+template <bool exchange_works, bool closes>
 class ModelPort {
  public:
   static constexpr bool native_atomics = exchange_works;
+  static constexpr bool may_close = closes;
 
   explicit ModelPort(Step& step) : step_(step) {}
 
@@ -76,7 +88,10 @@ class ModelPort {
     step_.access_store(place(word), order, value, true, name_of(word));
   }
   std::uint64_t exchange(Word word, std::uint64_t value) { return exchange_with<Order::acq_rel>(word, value); }
-  void fence() { step_.access_fence(); }
+  template <Order order>
+  void fence() {
+    step_.access_fence(order);
+  }
 
   void fill(unsigned slot, std::uint32_t line) {
     step_.write(step_.places.slots[index(slot, line)], step_.read(step_.places.outgoing[line]));
@@ -89,8 +104,13 @@ class ModelPort {
   void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) {
     store_flag_with<Order::release>(slot, line, flag);
   }
-  void push() { copy(); }
-  void pull() { copy(); }
+  void push() { copy(Side::sender); }
+  void pull() { copy(Side::receiver); }
+  bool copy_failed() const { return step_.fate.failed; }
+  // By the user, at a moment of the test's choice.
+  void take_buffer_back(Side side) {
+    step_.access_store(step_.places.reused[static_cast<unsigned>(side)], Order::relaxed, 1, false, "into the buffer");
+  }
 
   unsigned slots() const { return step_.spec.slots; }
   std::uint32_t lines() const { return step_.spec.lines; }
@@ -115,9 +135,8 @@ class ModelPort {
  private:
   unsigned place(Word word) const { return step_.places.words[static_cast<unsigned>(word)]; }
   unsigned index(unsigned slot, std::uint32_t line) const { return slot * step_.spec.lines + line; }
-  void copy() {
-    for (unsigned line = 0; line < step_.spec.lines; ++line)
-      step_.write(step_.places.incoming[line], step_.read(step_.places.outgoing[line]));
+  void copy(Side by) {
+    step_.copy_all(by);
     step_.count_copy();
   }
 
@@ -137,10 +156,10 @@ struct PartsLeft {
 
 // A port whose waiting side helps: the sender takes parts from the front, the receiver from the back, each part once.
 // The compare-and-swap loop that takes a part is one access here: an attempt that fails changes nothing.
-template <bool exchange_works>
-class SharingPort : public ModelPort<exchange_works> {
+template <bool exchange_works, bool closes>
+class SharingPort : public ModelPort<exchange_works, closes> {
  public:
-  using ModelPort<exchange_works>::ModelPort;
+  using ModelPort<exchange_works, closes>::ModelPort;
 
   bool push_with_help(Epoch epoch) { return offer(places().pushed_parts, epoch, true); }
   bool pull_with_help(Epoch epoch) { return offer(places().pulled_parts, epoch, false); }
@@ -163,8 +182,8 @@ class SharingPort : public ModelPort<exchange_works> {
   unsigned copy_parts(unsigned word, bool sender) {
     Step& step = this->step();
     unsigned taken = 0, part = 0;
-    for (; step.access_take(word, sender, &part); ++taken)
-      step.write(step.places.incoming[part], step.read(step.places.outgoing[part]));
+    for (; !step.fate.failed && step.access_take(word, sender, &part); ++taken)
+      step.copy(sender ? Side::sender : Side::receiver, part);
     return taken;
   }
 };

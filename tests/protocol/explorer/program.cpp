@@ -52,6 +52,8 @@ class Parser {
       start(Side::receiver);
     else if (letter == 'w')
       wait();
+    else if (letter == 'c')
+      close();
     else if (letter == 'e')
       event(Call::Kind::record, recorded_);
     else if (letter == 'a')
@@ -80,6 +82,11 @@ class Parser {
       call.endpoints |= static_cast<std::uint8_t>(1u << endpoint_of(pair, of));
     }
     add(call);
+  }
+
+  void close() {
+    const unsigned pair = digit() - 1u;
+    add({Call::Kind::close, static_cast<std::uint8_t>(endpoint_of(pair, last_side_.at(pair)))});
   }
 
   void event(Call::Kind kind, std::array<std::uint8_t, max_events>& counts) {

@@ -3,6 +3,7 @@
 //   s1 r2    start the send of pair 1, the receive of pair 2
 //   w1 w12   wait for pair 1; for both, in any order (waitall). ws1r1 names the sides where a thread has both
 //   e1 a1    record event 1; wait for its next record (a stream's event, a message from host to host)
+//   c1       free the half of pair 1
 //   z1 n1    zero pair 1's block and begin again at epoch 1; begin again without zeroing
 //   (...)3   three times
 #pragma once
@@ -15,9 +16,9 @@
 namespace penstock::explorer {
 
 struct Call {
-  enum class Kind : std::uint8_t { start, wait, record, await, zero, renew };
+  enum class Kind : std::uint8_t { start, wait, close, record, await, zero, renew };
   Kind kind = Kind::start;
-  std::uint8_t endpoint = 0;   // of a start
+  std::uint8_t endpoint = 0;   // of a start, a close
   std::uint8_t endpoints = 0;  // of a wait: a bit each
   std::uint8_t number = 0;     // of an event, a pair
   std::uint8_t count = 0;      // of an event: which record
@@ -36,8 +37,11 @@ struct Scenario {
   std::string name;
   std::vector<PairSpec> pairs;
   std::vector<ThreadSpec> threads;
-  unsigned epochs = 3;           // of each endpoint, for threads with any_order
-  bool relaxed_orders = false;   // a planted defect uses relaxed accesses: beside fences the model must keep more
+  unsigned epochs = 3;          // of each endpoint, for threads with any_order
+  bool relaxed_orders = false;  // a planted defect uses relaxed accesses: beside fences the model must keep more
+  // How often a thread inside a wait may be released from it, by whoever watches it. Its queue has failed then: later
+  // starts on it are suppressed, and waits look once.
+  unsigned releases = 0;
   bool buffer_may_fill = false;  // a buffered send that finds no buffer ends its thread instead of being a fault
 };
 

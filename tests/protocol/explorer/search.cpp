@@ -18,6 +18,26 @@ struct Origin {
   Move move;
 };
 
+Activity activity_of(Move::Kind kind) {
+  switch (kind) {
+    case Move::Kind::start:
+      return Activity::start;
+    case Move::Kind::ask:
+      return Activity::ask;
+    case Move::Kind::release:
+      return Activity::release;
+    case Move::Kind::close:
+      return Activity::close;
+    default:
+      return Activity::wait;
+  }
+}
+
+const char* name_of(Activity activity) {
+  constexpr const char* names[] = {"none", "start", "wait", "hopeless?", "released", "close"};
+  return names[static_cast<unsigned>(activity)];
+}
+
 class Search {
  public:
   Search(const Scenario& scenario, const World& world, Liveness liveness, std::size_t limit)
@@ -107,7 +127,6 @@ class Search {
     const Thread& thread = state.threads[step.thread];
     const bool resumes = step.move.kind == Move::Kind::resume;
     const unsigned endpoint = resumes ? thread.endpoint : step.move.endpoint;
-    const bool starts = resumes ? thread.activity == Activity::start : step.move.kind == Move::Kind::start;
     std::string text, line = "thread " + std::to_string(step.thread) + " ";
     switch (step.move.kind) {
       case Move::Kind::record:
@@ -123,9 +142,9 @@ class Search {
         line += "begins a pair again";
         break;
       default:
-        line += std::string(starts ? "start(" : "wait(") + (side_of(endpoint) == Side::sender ? "send " : "receive ") +
-                std::to_string(pair_of(endpoint) + 1) + ", epoch " +
-                std::to_string(state.endpoints[endpoint].ended + 1) + "): ";
+        line += std::string(name_of(resumes ? thread.activity : activity_of(step.move.kind))) + "(" +
+                (side_of(endpoint) == Side::sender ? "send " : "receive ") + std::to_string(pair_of(endpoint) + 1) +
+                ", epoch " + std::to_string(state.endpoints[endpoint].ended + 1) + "): ";
     }
     const Effect effect = world_.apply(state, step.thread, step.move, step.choice, &text);
     line += line.back() == ' ' && text.empty() ? "no access" : text;

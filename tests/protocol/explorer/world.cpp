@@ -18,6 +18,7 @@ World::World(const Scenario& scenario, const std::vector<Machine>& machines)
     : specs_(scenario.pairs),
       machines_(machines),
       epochs_(scenario.epochs),
+      releases_(scenario.releases),
       buffer_may_fill_(scenario.buffer_may_fill) {
   std::array<std::uint8_t, max_endpoints> users{};
   unsigned events = 0;
@@ -26,7 +27,7 @@ World::World(const Scenario& scenario, const std::vector<Machine>& machines)
     for (unsigned e : scenario.threads[t].any_order) any_order_[t] |= bit(e);
     owns_[t] = any_order_[t];
     for (const Call& call : programs_[t]) {
-      if (call.kind == Call::Kind::start) owns_[t] |= bit(call.endpoint);
+      if (call.kind == Call::Kind::start || call.kind == Call::Kind::close) owns_[t] |= bit(call.endpoint);
       if (call.kind == Call::Kind::wait) owns_[t] |= call.endpoints;
       if (call.kind == Call::Kind::record || call.kind == Call::Kind::await)
         events = std::max(events, call.number + 1u);
@@ -38,7 +39,8 @@ World::World(const Scenario& scenario, const std::vector<Machine>& machines)
   for (unsigned p = 0; p < specs_.size(); ++p)
     places_.push_back(
         place_pair(specs_[p], shape_, users[endpoint_of(p, Side::sender)], users[endpoint_of(p, Side::receiver)]));
-  shape_.mixed_fences = shape_.fences && scenario.relaxed_orders;
+  shape_.mixed_fences = shape_.mixed_fences || (shape_.fences && scenario.relaxed_orders);
+  for (const PairSpec& spec : specs_) may_close_ = may_close_ || spec.may_close;
   private_.fill(no_place);
   for (unsigned e = 0; e < max_endpoints; ++e)
     if (std::popcount(users[e]) > 1) private_[e] = static_cast<std::uint8_t>(shape_.cells++);
@@ -58,21 +60,32 @@ State World::initial() const {
     for (unsigned line = 0; line < specs_[p].lines; ++line)
       state.memory.preset_cell(places_[p].incoming[line], untouched);
   }
-  for (unsigned t = 0; t < threads(); ++t) enter_call(state.threads[t], t);
+  for (unsigned t = 0; t < threads(); ++t) enter_call(state, t);
   state.memory.settle(static_cast<std::uint8_t>((1u << threads()) - 1));
   return state;
 }
 
-void World::enter_call(Thread& thread, unsigned index) const {
+// What comes next in the program; calls for halves that have been given up do nothing.
+void World::enter_call(State& state, unsigned index) const {
   const Program& program = programs_[index];
-  if (thread.at < program.size() && program[thread.at].kind == Call::Kind::wait)
-    thread.waiting = program[thread.at].endpoints;
+  Thread& thread = state.threads[index];
+  for (; thread.at < program.size(); ++thread.at) {
+    const Call& call = program[thread.at];
+    if (call.kind == Call::Kind::wait) {
+      for (unsigned e = 0; e < max_endpoints; ++e)
+        if ((call.endpoints >> e & 1) && !state.endpoints[e].closed) thread.waiting |= bit(e);
+      if (thread.waiting != 0) return;
+    } else if ((call.kind != Call::Kind::start && call.kind != Call::Kind::close) ||
+               !state.endpoints[call.endpoint].closed) {
+      return;
+    }
+  }
 }
 
-void World::leave_call(Thread& thread, unsigned index) const {
+void World::leave_call(State& state, unsigned index) const {
   if (any_order_[index] != 0) return;
-  ++thread.at;
-  enter_call(thread, index);
+  ++state.threads[index].at;
+  enter_call(state, index);
 }
 
 bool World::finished(const State& state, unsigned index) const {
@@ -100,13 +113,16 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
     return;
   }
   for (std::uint8_t e = 0; e < max_endpoints; ++e)
-    if (thread.waiting >> e & 1) moves.push_back({Move::Kind::poll, e});
+    if (thread.waiting >> e & 1) waiting_moves(state, thread, e, moves);
   if (thread.waiting != 0) return;
   if (any_order_[index] != 0) return any_order_moves(state, index, moves);
   const Call& call = programs_[index][thread.at];
   switch (call.kind) {
     case Call::Kind::start:
       moves.push_back({Move::Kind::start, call.endpoint});
+      break;
+    case Call::Kind::close:
+      moves.push_back({Move::Kind::close, call.endpoint});
       break;
     case Call::Kind::record:
       moves.push_back({Move::Kind::record, call.number});
@@ -123,6 +139,13 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
     case Call::Kind::wait:
       break;  // enter_call has set `waiting`
   }
+}
+
+void World::waiting_moves(const State& state, const Thread& thread, std::uint8_t e, std::vector<Move>& moves) const {
+  moves.push_back({Move::Kind::poll, e});
+  if (!specs_[pair_of(e)].may_close || thread.failed) return;
+  if (peer_has_closed(state, e) || state.endpoints[e].fate.failed) moves.push_back({Move::Kind::ask, e});
+  if (state.releases < releases_) moves.push_back({Move::Kind::release, e});
 }
 
 void World::any_order_moves(const State& state, unsigned index, std::vector<Move>& moves) const {
@@ -147,34 +170,42 @@ Effect World::apply(State& state, unsigned index, const Move& move, unsigned cho
   Effect effect;
   switch (move.kind) {
     case Move::Kind::start:
-      thread.activity = Activity::start;
-      thread.endpoint = move.endpoint;
-      effect = run_call(state, index, choice, text);
+      thread.knows = knows_peer_closed(state, index, move.endpoint);
+      effect = begin_call(state, index, Activity::start, move.endpoint, choice, text);
+      break;
+    case Move::Kind::ask:
+      effect = begin_call(state, index, Activity::ask, move.endpoint, choice, text);
+      break;
+    case Move::Kind::release:
+      ++state.releases;
+      effect = begin_call(state, index, Activity::release, move.endpoint, choice, text);
+      break;
+    case Move::Kind::close:
+      effect = begin_call(state, index, Activity::close, move.endpoint, choice, text);
       break;
     case Move::Kind::wait:
       thread.waiting = move.mask;
       [[fallthrough]];
     case Move::Kind::poll:
-      thread.activity = Activity::wait;
-      thread.endpoint = move.endpoint;
-      [[fallthrough]];
+      effect = begin_call(state, index, Activity::wait, move.endpoint, choice, text);
+      break;
     case Move::Kind::resume:
       effect = run_call(state, index, choice, text);
       break;
     case Move::Kind::record:
       if (!record(state, index, move.endpoint)) effect.fault = "two unordered records of one event";
-      leave_call(thread, index);
+      leave_call(state, index);
       break;
     case Move::Kind::await:
       state.memory.load(index, events_[move.endpoint], Order::acquire, 0);
-      leave_call(thread, index);
+      leave_call(state, index);
       break;
     case Move::Kind::zero:
       effect.fault = zero(state, index, move.endpoint);
       [[fallthrough]];
     case Move::Kind::renew:
       renew(state, index, move.endpoint);
-      leave_call(thread, index);
+      leave_call(state, index);
       break;
   }
   std::uint8_t running = 0;
@@ -185,41 +216,95 @@ Effect World::apply(State& state, unsigned index, const Move& move, unsigned cho
   return effect;
 }
 
+Effect World::begin_call(State& state, unsigned index, Activity activity, std::uint8_t endpoint, unsigned choice,
+                         std::string* text) const {
+  state.threads[index].activity = activity;
+  state.threads[index].endpoint = endpoint;
+  return run_call(state, index, choice, text);
+}
+
 Effect World::run_call(State& state, unsigned index, unsigned choice, std::string* text) const {
   Thread& thread = state.threads[index];
   const unsigned e = thread.endpoint;
   const unsigned p = pair_of(e);
   Endpoint& endpoint = state.endpoints[e];
-  Step step{state.memory, specs_[p], places_[p], index, thread.log, choice, state.copied[p], endpoint.ended + Epoch{1},
-            text};
-  protocol::SendState send = endpoint.send;
-  protocol::ReceiveState receive = endpoint.receive;
-  protocol::StartOutcome outcome = protocol::StartOutcome::started;
-  protocol::Progress progress = protocol::Progress::pending;
+  Step step{state.memory,  specs_[p], places_[p], index, thread.log, choice, state.copied[p], endpoint.ended + Epoch{1},
+            endpoint.fate, text};
+  Running run{machines_[p], step, side_of(e), endpoint.send, endpoint.receive};
   if (private_[e] != no_place && thread.log.size == 0) step.write(private_[e], 0);
-  const bool sends = side_of(e) == Side::sender;
-  if (thread.activity == Activity::start) {
-    if (thread.log.size == 0) before_start(state, step, e);
-    if (sends)
-      outcome = machines_[p].start_send(step, send);
-    else
-      machines_[p].start_receive(step, receive);
-  } else {
-    progress = sends ? machines_[p].wait_send(step, send) : machines_[p].wait_receive(step, receive);
-  }
+  if (thread.activity == Activity::start && thread.log.size == 0 && !thread.failed) before_start(state, step, e);
+  run.execute(thread.activity, thread.failed);
   if (!step.stopped) {  // the call has returned
-    endpoint.send = send;
-    endpoint.receive = receive;
-    if (thread.activity == Activity::start) after_start(state, step, thread, outcome);
-    const bool ended = thread.activity == Activity::wait && progress == protocol::Progress::ended;
-    if (ended) after_wait(state, step, thread);
-    const bool leaves = thread.activity == Activity::start || (ended && thread.waiting == 0);
+    endpoint.send = run.send;
+    endpoint.receive = run.receive;
+    endpoint.fate = step.fate;
+    const Activity activity = thread.activity;
+    if (run.gave_up) after_give_up(state, step, index, run);
+    if (activity == Activity::start && !run.gave_up) after_start(state, step, thread, run.outcome);
+    if (run.ended) after_wait(state, step, thread);
+    if (activity == Activity::close) after_close(state, index, e);
+    if (run.gave_up) thread.waiting &= static_cast<std::uint8_t>(~bit(e));
+    const bool looked = activity != Activity::start && activity != Activity::close;
+    const bool leaves = !looked || ((run.ended || run.gave_up) && thread.waiting == 0);
     thread.activity = Activity::none;
     thread.endpoint = 0;
+    thread.knows = false;
     thread.log = CallLog{};
-    if (leaves) leave_call(thread, index);
+    if (leaves) leave_call(state, index);
   }
   return {step.choices, step.fault};
+}
+
+// The order of transport/host_plan.cpp: start_step, wait_step, wait_again.
+void World::Running::execute(Activity activity, bool queue_failed) {
+  switch (activity) {
+    case Activity::start:
+      if (queue_failed)
+        give_up();  // nothing is sent on after a failure
+      else
+        start();
+      break;
+    case Activity::wait:
+      look();
+      if (!ended && queue_failed) give_up();
+      break;
+    case Activity::ask:
+      if (!step.fate.failed && !closing().peer_closed(step, epoch())) break;
+      look();
+      if (!ended) give_up();
+      break;
+    case Activity::release:
+      give_up();
+      break;
+    case Activity::close:
+      closing().close(step, epoch());
+      break;
+    case Activity::none:
+      break;
+  }
+}
+
+void World::Running::start() {
+  step.fate.misplaced = false;
+  if (side == Side::sender)
+    outcome = machine.start_send(step, send);
+  else
+    machine.start_receive(step, receive);
+  if (step.fate.failed || outcome == protocol::StartOutcome::peer_closed) give_up();
+}
+
+void World::Running::look() {
+  const auto progress = side == Side::sender ? machine.wait_send(step, send) : machine.wait_receive(step, receive);
+  ended = progress == protocol::Progress::ended;
+}
+
+void World::Running::give_up() {
+  closing().give_up(step, epoch());
+  gave_up = true;
+}
+
+Epoch World::Running::epoch() const {
+  return (side == Side::sender ? send.done : receive.done) + 1;
 }
 
 void World::before_start(State&, Step& step, unsigned e) const {
@@ -235,6 +320,7 @@ void World::before_start(State&, Step& step, unsigned e) const {
 void World::after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const {
   if (outcome == protocol::StartOutcome::receiver_not_started)
     step.fail("a kept promise of a ready send was called broken");
+  if (thread.knows) step.fail("a start succeeded although its thread knows that the peer has closed");
   if (outcome != protocol::StartOutcome::no_buffer) {
     ++state.endpoints[thread.endpoint].started;
   } else if (buffer_may_fill_) {
@@ -261,11 +347,48 @@ void World::after_wait(State& state, Step& step, Thread& thread) const {
     if (state.copied[pair_of(e)] != step.epoch) step.fail("a receive ended without one copy of its message");
     return;
   }
+  if (state.endpoints[e].fate.misplaced) step.fail("a copy into a buffer in new use was reported as success (L21)");
+  if (spec.path == Path::rendezvous && state.copied[pair_of(e)] < step.epoch)
+    step.fail("a large send ended before its message was copied");
   const unsigned receives = state.endpoints[e ^ 1u].started;
   const bool meets = spec.mode == Mode::synchronous || spec.path == Path::rendezvous;
   if (meets && receives < step.epoch) step.fail("a send ended before its receive was started (G5)");
   if (spec.path == Path::ring && spec.mode != Mode::buffered && step.epoch + 1 > state.copied[pair_of(e)] + spec.slots)
     step.fail("a send ended although the next one has no slot");
+}
+
+// The queue has failed; its user knows, and takes the buffers back at once.
+void World::after_give_up(State& state, Step& step, unsigned index, const Running& run) const {
+  const unsigned e = state.threads[index].endpoint;
+  const bool asked = state.threads[index].activity == Activity::ask;
+  const bool sent = state.endpoints[e ^ 1u].started >= step.epoch;
+  if (asked && run.side == Side::receiver && step.spec.path == Path::ring && sent)
+    step.fail("a message that had been sent whole was given up");
+  state.threads[index].failed = true;
+  after_close(state, index, e);
+}
+
+// No fence orders this store: those of the protocol have to do.
+void World::after_close(State& state, unsigned index, unsigned e) const {
+  state.endpoints[e].closed = true;
+  const unsigned reused = places_[pair_of(e)].reused[static_cast<unsigned>(side_of(e))];
+  if (reused != no_place) state.memory.store(index, reused, Order::relaxed, 1);
+}
+
+bool World::peer_has_closed(const State& state, unsigned e) const {
+  return state.memory.newest(closed_by_peer(e)) != 0;
+}
+
+bool World::knows_peer_closed(const State& state, unsigned index, unsigned e) const {
+  if (!specs_[pair_of(e)].may_close || side_of(e) == Side::receiver) return false;
+  const unsigned closed = closed_by_peer(e);
+  return state.memory.knows_newest(index, closed) &&
+         protocol::closed_before(state.memory.newest(closed), state.endpoints[e].ended + Epoch{1});
+}
+
+unsigned World::closed_by_peer(unsigned e) const {
+  const Word word = side_of(e) == Side::sender ? Word::receiver_closed : Word::sender_closed;
+  return places_[pair_of(e)].words[static_cast<unsigned>(word)];
 }
 
 bool World::record(State& state, unsigned index, unsigned event) const {

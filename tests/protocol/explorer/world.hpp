@@ -16,16 +16,21 @@ struct Endpoint {
   protocol::ReceiveState receive;
   std::uint8_t started = 0;
   std::uint8_t ended = 0;
+  bool closed = false;  // freed or given up
+  CopyFate fate;
 };
 
-enum class Activity : std::uint8_t { none, start, wait };
+// The last three need CLOSED words: to ask whether the wait is hopeless, to be released from it, to free the half.
+enum class Activity : std::uint8_t { none, start, wait, ask, release, close };
 
 struct Thread {
   std::uint8_t at = 0;       // in its program
   std::uint8_t waiting = 0;  // endpoints that its wait call still waits for
   Activity activity = Activity::none;
   std::uint8_t endpoint = 0;  // of the step function that is being run
-  bool halted = false;        // its queue has failed
+  bool halted = false;        // it does nothing more
+  bool failed = false;        // its queue has failed
+  bool knows = false;         // start: that the peer has closed. Then it must not succeed
   CallLog log;
 };
 
@@ -34,10 +39,11 @@ struct State {
   std::array<Endpoint, max_endpoints> endpoints{};
   std::array<std::uint8_t, max_pairs> copied{};
   std::array<Thread, max_threads> threads{};
+  std::uint8_t releases = 0;  // so far
 };
 
 struct Move {
-  enum class Kind : std::uint8_t { resume, start, poll, wait, record, await, zero, renew };
+  enum class Kind : std::uint8_t { resume, start, poll, wait, ask, release, close, record, await, zero, renew };
   Kind kind = Kind::resume;
   std::uint8_t endpoint = 0;  // number of the event or pair for the last four
   std::uint8_t mask = 0;      // wait: what for
@@ -71,13 +77,40 @@ class World {
   const Shape& shape() const { return shape_; }
 
  private:
+  // One run of a call of an end's code.
+  struct Running {
+    const Machine& machine;
+    Step& step;
+    Side side;
+    protocol::SendState send;
+    protocol::ReceiveState receive;
+    protocol::StartOutcome outcome = protocol::StartOutcome::started;
+    bool ended = false;
+    bool gave_up = false;
+
+    void execute(Activity activity, bool queue_failed);
+    void start();
+    void look();
+    void give_up();
+    Epoch epoch() const;
+    const Closing& closing() const { return machine.closing[static_cast<unsigned>(side)]; }
+  };
+
   void any_order_moves(const State& state, unsigned thread, std::vector<Move>& moves) const;
+  void waiting_moves(const State& state, const Thread& thread, std::uint8_t endpoint, std::vector<Move>& moves) const;
+  Effect begin_call(State& state, unsigned thread, Activity activity, std::uint8_t endpoint, unsigned choice,
+                    std::string* text) const;
   Effect run_call(State& state, unsigned thread, unsigned choice, std::string* text) const;
   void before_start(State& state, Step& step, unsigned endpoint) const;
   void after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const;
   void after_wait(State& state, Step& step, Thread& thread) const;
-  void leave_call(Thread& thread, unsigned index) const;
-  void enter_call(Thread& thread, unsigned index) const;
+  void after_give_up(State& state, Step& step, unsigned thread, const Running& run) const;
+  void after_close(State& state, unsigned thread, unsigned endpoint) const;
+  void leave_call(State& state, unsigned thread) const;
+  void enter_call(State& state, unsigned thread) const;
+  unsigned closed_by_peer(unsigned endpoint) const;  // location
+  bool peer_has_closed(const State& state, unsigned endpoint) const;
+  bool knows_peer_closed(const State& state, unsigned thread, unsigned endpoint) const;
   bool record(State& state, unsigned thread, unsigned event) const;
   const char* zero(State& state, unsigned thread, unsigned pair) const;
   void renew(State& state, unsigned thread, unsigned pair) const;
@@ -92,6 +125,8 @@ class World {
   std::array<std::uint8_t, max_events> events_{};      // locations
   std::array<std::uint8_t, max_endpoints> private_{};  // cells: the private words, where several threads use them
   unsigned epochs_;
+  unsigned releases_;
+  bool may_close_ = false;
   bool buffer_may_fill_;
   Shape shape_;
 };

@@ -9,8 +9,11 @@ const char* World::check_progress(const State& state) const {
     if (thread.activity != Activity::none || thread.halted) continue;
     for (unsigned e = 0; e < max_endpoints; ++e) {
       if (!(thread.waiting >> e & 1)) continue;
-      if (state.endpoints[e ^ 1u].started > state.endpoints[e].ended && !ends_alone(state, t, e))
-        return "a wait does not end although the peer has started its epoch (G4)";
+      if (specs_[pair_of(e)].copy_may_fail) continue;  // whose copy has failed ends first
+      const bool may_rely =
+          state.endpoints[e ^ 1u].started > state.endpoints[e].ended || state.endpoints[e ^ 1u].closed;
+      if (may_rely && !ends_alone(state, t, e))
+        return "a wait does not end although the peer has started its epoch, or has closed (G4)";
     }
   }
   return nullptr;
@@ -22,6 +25,7 @@ bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
     for (unsigned i = 0; i < max_accesses && copy.threads[t].activity != Activity::none; ++i)
       apply(copy, t, {Move::Kind::resume}, 0);
   };
+  auto ended = [&] { return copy.endpoints[e].ended > state.endpoints[e].ended || copy.endpoints[e].closed; };
   auto poll = [&](unsigned t, unsigned endpoint) {
     finish_call(t);
     apply(copy, t, {Move::Kind::poll, static_cast<std::uint8_t>(endpoint)}, 0);
@@ -33,12 +37,15 @@ bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
   // wait and polls on as well, after what it may be doing for another pair of the same wait.
   for (unsigned polls = 0; polls < 3; ++polls) {
     poll(index, e);
-    if (copy.endpoints[e].ended > state.endpoints[e].ended) return true;
+    if (ended()) return true;
     if (copy.endpoints[e ^ 1u].send.stage != protocol::Stage::contended) continue;
     for (unsigned t = 0; t < threads(); ++t)
       if (copy.threads[t].waiting >> (e ^ 1u) & 1) poll(t, e ^ 1u);
   }
-  return false;
+  if (!specs_[pair_of(e)].may_close) return false;
+  apply(copy, index, {Move::Kind::ask, static_cast<std::uint8_t>(e)}, 0);
+  finish_call(index);
+  return ended();
 }
 
 }  // namespace penstock::explorer

@@ -13,7 +13,8 @@ std::string World::save(const State& state) const {
   for (unsigned e = 0; e < 2 * specs_.size(); ++e) {
     const Endpoint& endpoint = state.endpoints[e];
     put(endpoint.send.done + endpoint.receive.done);
-    put(endpoint.send.posted);
+    put(endpoint.send.posted | endpoint.send.copied << 1 | endpoint.receive.copied << 2 | endpoint.closed << 3 |
+        endpoint.fate.failed << 4 | endpoint.fate.misplaced << 5);
     put(static_cast<unsigned>(endpoint.send.stage) << 4 | static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
     put(endpoint.started);
@@ -24,11 +25,12 @@ std::string World::save(const State& state) const {
     const Thread& thread = state.threads[t];
     put(thread.at);
     put(thread.waiting);
-    put(static_cast<unsigned>(thread.activity) << 1 | static_cast<unsigned>(thread.halted));
+    put(static_cast<unsigned>(thread.activity) << 3 | thread.knows << 2 | thread.failed << 1 | thread.halted << 0);
     put(thread.endpoint);
     put(thread.log.size);
     bytes.append(reinterpret_cast<const char*>(thread.log.values.data()), thread.log.size);
   }
+  if (may_close_) put(state.releases);
   return bytes;
 }
 
@@ -38,7 +40,12 @@ void World::restore(const std::string& bytes, State& state) const {
   for (unsigned e = 0; e < 2 * specs_.size(); ++e) {
     Endpoint& endpoint = state.endpoints[e];
     (side_of(e) == Side::sender ? endpoint.send.done : endpoint.receive.done) = *at++;
-    endpoint.send.posted = *at++ != 0;
+    endpoint.send.posted = *at & 1;
+    endpoint.send.copied = *at & 2;
+    endpoint.receive.copied = *at & 4;
+    endpoint.closed = *at & 8;
+    endpoint.fate = {(*at & 16) != 0, (*at & 32) != 0};
+    ++at;
     endpoint.send.stage = static_cast<protocol::Stage>(*at >> 4);
     endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);
     endpoint.receive.line = *at++;
@@ -50,7 +57,9 @@ void World::restore(const std::string& bytes, State& state) const {
     Thread& thread = state.threads[t];
     thread.at = *at++;
     thread.waiting = *at++;
-    thread.activity = static_cast<Activity>(*at >> 1);
+    thread.activity = static_cast<Activity>(*at >> 3);
+    thread.knows = *at & 4;
+    thread.failed = *at & 2;
     thread.halted = *at++ & 1;
     thread.endpoint = *at++;
     thread.log = CallLog{};
@@ -58,6 +67,7 @@ void World::restore(const std::string& bytes, State& state) const {
     std::copy_n(at, thread.log.size, thread.log.values.begin());
     at += thread.log.size;
   }
+  state.releases = may_close_ ? *at++ : std::uint8_t{0};
 }
 
 }  // namespace penstock::explorer

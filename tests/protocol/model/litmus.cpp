@@ -34,9 +34,9 @@ Value LitmusThread::exchange(unsigned location, Order order, Value value) {
   return step([&] { return memory_.exchange(thread_, location, order, value); });
 }
 
-void LitmusThread::fence() {
+void LitmusThread::fence(Order order) {
   step([&] {
-    memory_.fence(thread_);
+    memory_.fence(thread_, order);
     return Value{0};
   });
 }

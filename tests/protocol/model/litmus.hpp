@@ -21,7 +21,7 @@ class LitmusThread {
   Value load(unsigned location, Order order);
   void store(unsigned location, Order order, Value value);
   Value exchange(unsigned location, Order order, Value value);
-  void fence();
+  void fence(Order order = Order::seq_cst);
   Value read(unsigned cell);
   void write(unsigned cell, Value value);
 

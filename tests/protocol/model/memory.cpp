@@ -111,9 +111,10 @@ Value Memory::exchange(unsigned thread, unsigned location, Order order, Value va
   return previous.value;
 }
 
-void Memory::fence(unsigned thread) {
+void Memory::fence(unsigned thread, Order order) {
   View& view = current_[thread];
   if (shape_->mixed_fences) view.join(acquired_[thread]);
+  if (order == Order::acquire) return;
   view.join_times(fenced_);
   fenced_.join_times(view);
   if (shape_->mixed_fences) {

@@ -26,7 +26,7 @@ using protocol::Order;
 constexpr unsigned max_locations = 24;
 constexpr unsigned max_cells = 24;
 constexpr unsigned max_threads = 4;
-constexpr unsigned max_messages = 5;
+constexpr unsigned max_messages = 6;
 
 using Value = std::uint8_t;
 
@@ -72,7 +72,7 @@ class Memory {
   Value load(unsigned thread, unsigned location, Order order, unsigned choice);  // choice 0 is the newest value
   bool store(unsigned thread, unsigned location, Order order, Value value);      // false: unordered with another store
   Value exchange(unsigned thread, unsigned location, Order order, Value value);
-  void fence(unsigned thread);                                   // seq_cst
+  void fence(unsigned thread, Order order = Order::seq_cst);     // seq_cst; or acquire, with mixed_fences
   bool read_cell(unsigned thread, unsigned cell, Value* value);  // false: data race
   bool write_cell(unsigned thread, unsigned cell, Value value);  // false: data race
   bool knows_newest(unsigned thread, unsigned location) const;   // the thread can only read the newest value

@@ -49,7 +49,25 @@ class PairOver final : public Pair {
       receive_ = {};
   }
 
+  bool peer_closed(Side side) override {
+    if (side == Side::sender) return protocol::closing::peer_closed<Side::sender>(sender_, epoch(side));
+    return protocol::closing::peer_closed<Side::receiver>(receiver_, epoch(side));
+  }
+  void give_up(Side side) override {
+    if (side == Side::sender)
+      give_up_end<Side::sender>(sender_);
+    else
+      give_up_end<Side::receiver>(receiver_);
+  }
+
  private:
+  template <Side side>
+  void give_up_end(Port& port) {
+    if constexpr (path == Path::ring)
+      protocol::closing::close<side>(port, epoch(side));
+    else
+      protocol::rendezvous::give_up<mode, side>(port, epoch(side));
+  }
   static bool ended(protocol::Progress progress) { return progress == protocol::Progress::ended; }
 
   Port sender_, receiver_;
@@ -78,7 +96,7 @@ std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes, std
 
 Pair::Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
     : spec_(spec),
-      geometry_{bytes, line_bytes, spec.slots},
+      geometry_{bytes, line_bytes, spec.slots, peer::Parts::best_count(bytes, true)},
       sender_block_(new peer::SenderBlock{}),
       receiver_block_(new peer::ReceiverBlock{}),
       line_storage_(geometry_.ring_bytes() + line_bytes),
@@ -119,9 +137,9 @@ bool Pair::receive_buffer_untouched() const {
   return std::all_of(incoming_.begin(), incoming_.end(), [](std::byte byte) { return byte == untouched; });
 }
 
-bool Pair::message_arrived() const {
+bool Pair::holds(Epoch epoch) const {
   for (std::size_t i = 0; i < incoming_.size(); ++i)
-    if (incoming_[i] != pattern(epoch(Side::receiver) - 1, i)) return false;
+    if (incoming_[i] != pattern(epoch, i)) return false;
   return true;
 }
 

@@ -42,12 +42,15 @@ class Pair {
   virtual bool wait_receive() = 0;
   virtual Epoch epoch(Side side) const = 0;  // of the next start, or of the one not waited for yet
   virtual void renew(Side side) = 0;         // that end begins again at epoch 1
+  virtual bool peer_closed(Side side) = 0;   // the other end serves this end's epoch no more
+  virtual void give_up(Side side) = 0;
 
   // The user's own use of the buffers, as early as MPI allows it.
   void fill_send_buffer();
   void overwrite_send_buffer();
   bool receive_buffer_untouched() const;
-  bool message_arrived() const;  // of the epoch that has just ended
+  bool message_arrived() const { return holds(epoch(Side::receiver) - 1); }  // of the epoch that has just ended
+  bool holds(Epoch epoch) const;                                             // the receive buffer, its message
   void clear_receive_buffer();
 
   void zero();  // all words and slots, when both sides have said that they are done

@@ -44,6 +44,9 @@ class Run {
       case Call::Kind::wait:
         wait(call.endpoints, random);
         break;
+      case Call::Kind::close:
+        pairs_[pair_of(call.endpoint)]->give_up(side_of(call.endpoint));
+        break;
       case Call::Kind::record:
         events_[call.number].store(++records[call.number], std::memory_order_release);
         break;

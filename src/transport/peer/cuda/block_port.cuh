@@ -13,6 +13,7 @@ template <bool native>
 class BlockPort {
  public:
   static constexpr bool native_atomics = native;
+  static constexpr bool may_close = false;  // see RingPort
 
   __device__ BlockPort(const Pair& pair, Team& team) : pair_(pair), team_(team) {}
 
@@ -32,8 +33,10 @@ class BlockPort {
   __device__ Word64 exchange(Word word, Word64 value) const {
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel) : 0);
   }
+  __device__ static constexpr bool copy_failed() { return false; }
+  template <Order order>
   __device__ void fence() const {
-    ::cuda::atomic_thread_fence(::cuda::memory_order_seq_cst, ::cuda::thread_scope_system);
+    ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
   }
 
   __device__ void push() { team_.lead(Task::push); }

@@ -100,10 +100,11 @@ void Board::look() noexcept {
   change_blocked(nullptr);
   DevicePlan* const plan = watch_.find(failed & 0xffffffffu);
   const auto failure = static_cast<Failure>(failed >> 32);
-  sink_->fail(error_of(failure, plan));
-  // Their later starts do nothing, which their peers must learn.
+  // Their later starts do nothing, which their peers must learn: before the program does, which may then use the
+  // buffers again.
   for (DevicePlan* each : watch_.plans())
     if (each != nullptr && each->used_on(*this)) each->spoil();
+  sink_->fail(error_of(failure, plan));
 }
 
 }  // namespace penstock::transport::peer::cuda

@@ -192,11 +192,13 @@ __device__ void wait_rendezvous_receive(const Context& context, const Pair& pair
   Team team(pair, place, Phase::wait, epoch);
   if (place.leads()) {
     BlockPort<native> port(pair, team);
-    const bool ended = poll(context, pair, epoch, [&] { return rendezvous::wait_receive<mode>(port, state); });
+    const bool ended = poll(context, pair, epoch, [&] {
+      const Progress progress = rendezvous::wait_receive<mode>(port, state);
+      return state.promise_broken ? Progress::ended : progress;
+    });
     team.dismiss();
     if (!ended) {
-      // A peer that looks at the epoch from now on finds it claimed, and leaves our buffer alone.
-      if constexpr (native) port.exchange(Word::claim, epoch);
+      protocol::forbid_claim<protocol::Side::receiver>(port, epoch);
       tell_released(context, pair);
     } else if (state.promise_broken && threadIdx.x == 0) {
       fail(context.report, context.sticky, pair, Failure::promise_broken);

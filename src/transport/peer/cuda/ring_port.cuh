@@ -33,6 +33,8 @@ template <int group>
 class RingPort {
  public:
   static constexpr bool native_atomics = true;  // a ring claims nothing
+  // CLOSED lies in host memory: the host looks at it while a wait lasts (see Watch).
+  static constexpr bool may_close = false;
 
   __device__ RingPort(const Pair& pair, unsigned part)
       : pair_(pair),
@@ -58,7 +60,9 @@ class RingPort {
     if (word != Word::fin) SystemWord(at(word)).store(value, order_of(order));
   }
   __device__ Word64 exchange(Word, Word64) const { return 0; }
+  template <Order order>
   __device__ void fence() const {}
+  __device__ static constexpr bool copy_failed() { return false; }
 
   // The send buffer does not change between start and wait, so the first line may be fetched before anything is known.
   __device__ void fetch() {
