@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "device/cuda/driver.hpp"
@@ -107,6 +108,7 @@ class CudaPeer final : public Transport {
   Devices devices_;
   Imports imports_;
   std::mutex mutex_;
+  std::set<int> loaded_;  // devices that have our kernels
   std::unique_ptr<Watch> watch_;
 };
 
@@ -240,7 +242,10 @@ void CudaPeer::prepare(device::Stream& stream) {
   Board::Memory memory{pinned_->take(), arena->allocate(sizeof(Sticky))};
   const Launch launch{arena->stream(), static_cast<Report*>(memory.report.get()),
                       reinterpret_cast<Sticky*>(memory.sticky.get()), settings_.cuda_dependent_launch};
-  device::cuda::check(load_kernels(launch), "loading the kernels");
+  {
+    const std::lock_guard lock(mutex_);
+    if (loaded_.insert(cuda_stream.device()).second) device::cuda::check(load_kernels(launch), "loading the kernels");
+  }
   cuda_stream.attach(std::make_unique<Board>(cuda_stream, std::move(memory), settings_.cuda_dependent_launch, watch()));
 }
 
