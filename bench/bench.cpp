@@ -57,13 +57,14 @@ void add_common_options(CLI::App& app, Options& options) {
 
 using Run = int (*)(const Options&, const tool::Session&);
 #if PENSTOCK_CUDA
-constexpr bool has_cuda = true;
 constexpr Run cuda_latency = run_cuda_latency;
 constexpr Run cuda_bandwidth = run_cuda_bandwidth;
 #else
-constexpr bool has_cuda = false;
-constexpr Run cuda_latency = nullptr;
-constexpr Run cuda_bandwidth = nullptr;
+int refuse_cuda(const Options&, const tool::Session&) {
+  throw tool::UserError("--device cuda: this command is built without CUDA");
+}
+constexpr Run cuda_latency = refuse_cuda;
+constexpr Run cuda_bandwidth = refuse_cuda;
 #endif
 
 // A ready send promises that its receive has been started, which the sequential order does not give.
@@ -74,8 +75,6 @@ void settle(Options& options, const tool::Command& command) {
   const bool cuda_only = options.graph || options.pack || !options.baselines.empty();
   if (options.device == DeviceKind::host && cuda_only)
     throw CLI::ValidationError("--graph, --pack and --baseline", "are for --device cuda");
-  if (options.device == DeviceKind::cuda && !has_cuda)
-    throw CLI::ValidationError("--device", "cuda is not built into this command");
 }
 
 CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::string& name, const std::string& text,
