@@ -128,6 +128,7 @@ void Library::initialise() {
 void Library::finalise() noexcept {
   const std::unique_ptr<Library> library(get());
   if (!library) return;
+  library->matcher_->stop_driving();  // its thread looks at operations, which end below
   library->matcher_->report_leftovers();
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
