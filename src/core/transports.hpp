@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings.hpp"
@@ -15,13 +16,16 @@ namespace penstock::core {
 
 class Transports {
  public:
-  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts.
-  Transports(const base::Settings& settings, group::World& world);
-
   struct Entry {
     std::unique_ptr<transport::Transport> transport;
     bool allowed;  // by PENSTOCK_TRANSPORT
   };
+
+  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts.
+  Transports(const base::Settings& settings, group::World& world);
+  // Of transports that have met, without `peer`: for tests of matching.
+  explicit Transports(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+
   const std::vector<Entry>& entries() const noexcept { return entries_; }
   transport::Transport* find(
       const std::string& name) const noexcept;               // null if there is none of that name or it is not allowed
