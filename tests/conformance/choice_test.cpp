@@ -22,6 +22,7 @@ constexpr int rows = 50, columns = 7;
 class Choice : public ::testing::Test {
  protected:
   void SetUp() override {
+    ASSERT_NE(std::getenv("PENSTOCK_LOG_FILE"), nullptr) << "run it by ctest";
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
     if (level != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "this MPI gives no MPI_THREAD_MULTIPLE";
