@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "api/errors.hpp"
 #include "api/recorder.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
@@ -133,6 +134,7 @@ int init(int* argc, char*** argv, bool with_thread, int required, int* provided)
 void initialise_library() {
   require_mpi_of_this_build();
   if (core::Library::get() != nullptr) return;
+  make_error_codes();
   core::Library::initialise();
   static const bool cleaned_up = hang_clean_up();
   if (!cleaned_up) base::log::warn("MPI refuses an attribute on MPI_COMM_SELF: nothing is cleaned up in MPI_Finalize");
