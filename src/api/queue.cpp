@@ -26,13 +26,6 @@ std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
   };
 }
 
-// What a blocked caller does now and then. Nothing without a match under way: its wake-ups would take the core from the
-// worker.
-std::function<void()> meanwhile_of(const core::Library& library) {
-  if (!core::match_under_way() || !library.may_call_mpi()) return {};
-  return [] { core::drive_matches(); };
-}
-
 }  // namespace
 
 int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
@@ -60,7 +53,7 @@ int PST_Queue_free(PST_Queue* queue) {
     found.refuse_on_worker("PST_Queue_free");
     const auto handle = reinterpret_cast<std::uintptr_t>(*queue);
     *queue = PST_QUEUE_NULL;
-    library.queues().free_queue(handle, meanwhile_of(library));
+    library.queues().free_queue(handle, library.meanwhile());
   });
 }
 
@@ -69,7 +62,7 @@ int PST_Queue_wait(PST_Queue queue) {
     core::Library& library = core::Library::require();
     core::Queue& found = api::queue_of(library, queue);
     found.refuse_on_worker("PST_Queue_wait");
-    found.complete(meanwhile_of(library));
+    found.complete(library.meanwhile());
   });
 }
 

@@ -40,10 +40,7 @@ int PST_Stream_synchronize(PST_Stream stream) {
     if (target.on_worker())
       throw Error(ErrorKind::stream,
                   "a function that runs on the stream cannot synchronise it: it would wait for itself");
-    const core::Library& library = core::Library::require();
-    target.synchronize([&] {
-      if (library.may_call_mpi()) core::drive_matches();
-    });
+    target.synchronize(core::Library::require().meanwhile());
   });
 }
 
@@ -51,7 +48,7 @@ int PST_Stream_free(PST_Stream* stream) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(stream, "stream");
-    library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream));
+    library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream), library.meanwhile());
     *stream = PST_STREAM_NULL;
   });
 }

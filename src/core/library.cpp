@@ -175,6 +175,11 @@ bool Library::may_call_mpi() const noexcept {
       return std::this_thread::get_id() == main_thread_;
   }
 }
+std::function<void()> Library::meanwhile() const {
+  if (!match_under_way() || !may_call_mpi()) return {};
+  return [] { drive_matches(); };
+}
+
 
 namespace {
 std::mutex matching_mutex;

@@ -2,6 +2,8 @@
 // The process-wide state between PST_Init and MPI_Finalize.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -40,6 +42,9 @@ class Library {
   // Whether this thread may call MPI in a call of ours that the program need not treat as a call of MPI.
   bool may_call_mpi() const noexcept;
 
+  // What a call that blocks for a stream does now and then: drives matches. Empty without a match under way: its
+  // wake-ups would take the core from the worker.
+  std::function<void()> meanwhile() const;
   ~Library();
 
  private:
