@@ -195,7 +195,7 @@ void Matcher::send_answer(Answered& answered) {
                             operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
                             operation.recording().bytes));
   if (!accept_next(answered))
-    throw Error(ErrorKind::transport,
+    throw Error(transports_.refusal(message_of(operation, offer.sender)),
                 fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
                             operation.label(), text_of(offer.refusals), text_of(answered.refusals)));
   const Id id = ++last_id_;

@@ -35,6 +35,8 @@ class Transports {
   static transport::Verdict judge(const Entry& entry, const transport::Message& message);
 
  private:
+  // The error of a match that no transport can serve: what the last allowed one, which serves most, refuses with.
+  base::ErrorKind refusal(const transport::Message& message) const;
   std::vector<Entry> entries_;
   transport::peer::Peer* peer_ = nullptr;
 };

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "transport/message.hpp"
+#include "base/error.hpp"
 #include "transport/plan.hpp"
 
 namespace penstock::transport {
@@ -21,6 +22,7 @@ struct Verdict {
   bool yes = false;
   std::string why;
 };
+  base::ErrorKind kind = base::ErrorKind::transport;  // of a refusal: what a match that fails by it returns
 
 // The sender's half between offer and connect. Destroying it instead of connecting frees what it holds.
 class Offer {

@@ -125,17 +125,22 @@ class Proxy::State {
 
   Verdict usable() const {
     if (level() == ThreadLevel::multiple) return {true, "MPI messages, moved by a thread of this process"};
-    return {false, fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
-                               "or set PENSTOCK_THREAD_MULTIPLE=1",
-                               level_name(level()))};
+    return {false,
+            fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
+                        "or set PENSTOCK_THREAD_MULTIPLE=1",
+                        level_name(level())),
+            ErrorKind::thread_level};
   }
 
   Verdict can_serve(const Message& message) const {
     if (message.memory != MemoryKind::host) return {false, "proxy serves host memory only"};
     const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
     if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
-    return {false, fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends",
-                               message.peer, level_name(theirs))};
+    return {false,
+            fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
+                        "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
+                        message.peer, level_name(theirs)),
+            ErrorKind::thread_level};
   }
 
   Engine& engine() {
