@@ -20,7 +20,6 @@
 namespace penstock::base {
 namespace {
 
-constexpr std::array<std::string_view, 3> transport_names{"peer", "ofi", "proxy"};  // best first
 constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "info", "debug"};
 
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
@@ -136,6 +135,10 @@ Settings Settings::from_environment() {
   settings.log_level = read_level(settings.log_level);
   if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
   return settings;
+}
+
+bool Settings::allows(std::string_view transport) const noexcept {
+  return transports.empty() || std::find(transports.begin(), transports.end(), transport) != transports.end();
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::table() const {

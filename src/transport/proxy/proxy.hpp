@@ -18,7 +18,7 @@ class Proxy final : public Transport {
   Proxy(const base::Settings& settings, group::World& world);
   ~Proxy() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
-  std::string name() const override { return "proxy"; }
+  std::string name() const override { return std::string(base::proxy_transport); }
   Blob announce() override;
   void meet(std::span<const Blob> announcements) override;
   Verdict usable() const override;
