@@ -157,13 +157,14 @@ void note_mpi_error(int code) noexcept {
 
 int report_error(const Error& error, const group::Communicator* communicator, Threads threads) noexcept {
   keep_text(error);
-  if (!core::Library::get() && !mpi_is_up()) {
+  const bool initialised = core::Library::get() != nullptr;
+  if (!initialised && !mpi_is_up()) {
     std::fprintf(stderr, "penstock: %s\n", error.text().c_str());
     return MPI_ERR_OTHER;
   }
   base::log::error(error.text());
-  if (!may_call_handler(threads)) return error_code(error.kind());
-  make_error_codes();  // before PST_Init
+  if (!may_call_handler(threads)) return initialised ? error_code(error.kind()) : MPI_ERR_OTHER;
+  make_error_codes();
   const int code = error_code(error.kind());
   group::call_errhandler(communicator, code);
   return code;

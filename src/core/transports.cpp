@@ -11,24 +11,23 @@ using transport::Message;
 using transport::Transport;
 using transport::Verdict;
 
-Transports::Transports(const base::Settings& settings, group::World& world) {
-  const auto allowed = [&](const std::string& name) {
-    return settings.transports.empty() ||
-           std::find(settings.transports.begin(), settings.transports.end(), name) != settings.transports.end();
-  };
+Transports::Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin) {
   const auto add = [&](std::unique_ptr<Transport> transport) {
-    const bool yes = allowed(transport->name());
+    const bool yes = settings.allows(transport->name());
     entries_.push_back({std::move(transport), yes});
   };
-  auto peer = std::make_unique<transport::peer::Peer>(settings, world);
-  peer_ = peer.get();
-  add(std::move(peer));
-  add(std::make_unique<transport::proxy::Proxy>(settings, world));
-
-  for (Entry& entry : entries_) {
-    entry.transport->meet(world.all_gather(entry.transport->announce()));
-    world.barrier();
-    entry.transport->met();
+  std::vector<transport::Blob> announcements;
+  world.together([&] {
+    auto peer = std::make_unique<transport::peer::Peer>(settings, world);
+    peer_ = peer.get();
+    add(std::move(peer));
+    add(std::make_unique<transport::proxy::Proxy>(settings, world, spin));
+    for (Entry& entry : entries_) announcements.push_back(entry.transport->announce());
+  });
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Transport& transport = *entries_[i].transport;
+    world.together([&] { transport.meet(world.all_gather(announcements[i])); });
+    transport.met();
   }
 }
 
@@ -43,10 +42,10 @@ Verdict Transports::judge(const Entry& entry, const Message& message) {
   if (Verdict verdict = entry.transport->usable(); !verdict.yes) return verdict;
   return entry.transport->can_serve(message);
 }
+
 base::ErrorKind Transports::refusal(const Message& message) const {
   const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& entry) { return entry.allowed; });
   return last == entries_.rend() ? base::ErrorKind::transport : judge(*last, message).kind;
 }
-
 
 }  // namespace penstock::core

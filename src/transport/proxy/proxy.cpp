@@ -2,7 +2,6 @@
 #include "transport/proxy/proxy.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -36,6 +35,11 @@ T from_blob(std::span<const std::byte> blob) {
   return value;
 }
 
+struct Announcement {
+  ThreadLevel level = ThreadLevel::single;
+  bool allowed = false;
+};
+
 const char* level_name(ThreadLevel level) {
   switch (level) {
     case ThreadLevel::single:
@@ -55,14 +59,6 @@ int last_tag() {
   int found = 0;
   check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
   return found ? *value : 32767;  // what the standard promises
-}
-
-// A process keeps a worker and the progress thread busy; spinning pays only where each has a core.
-std::chrono::microseconds spin_time(const base::Settings& settings, const group::World& world) {
-  if (settings.spin) return *settings.spin;
-  cpu_set_t cores;
-  const int allowed = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  return std::chrono::microseconds(allowed >= 2 * world.processes_on_host() ? 20 : 0);
 }
 
 class ProxyOffer final : public Offer {
@@ -103,23 +99,33 @@ class ProxyAcceptance final : public Acceptance {
 
 class Proxy::State {
  public:
-  State(const base::Settings& settings, group::World& world)
+  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
       : world_(world),
+        allowed_(settings.allows(base::proxy_transport)),
         options_{.slots = settings.slots,
                  .check_ready = settings.check,
-                 .spin = spin_time(settings, world),
+                 .spin = spin,
                  .timeout = settings.timeout,
                  .last_tag = last_tag()} {}
 
   ThreadLevel level() const { return world_.thread_level(); }
 
+  Announcement announcement() const {
+    Announcement ours;
+    std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
+    ours.level = level();
+    ours.allowed = allowed_;
+    return ours;
+  }
+
   void meet(std::span<const Blob> announcements) {
     bool anybody = false;
     for (const Blob& blob : announcements) {
-      levels_.push_back(static_cast<ThreadLevel>(from_blob<std::int32_t>(blob)));
-      anybody = anybody || levels_.back() == ThreadLevel::multiple;
+      const auto theirs = from_blob<Announcement>(blob);
+      levels_.push_back(theirs.level);
+      anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
     }
-    // Making the communicators is collective, so all take part if one can use them.
+    // Making the communicators is collective, and so is the engine's end: all take part if one can use it.
     if (anybody) engine_ = std::make_unique<Engine>(options_, world_);
   }
 
@@ -150,17 +156,19 @@ class Proxy::State {
 
  private:
   group::World& world_;
+  const bool allowed_;  // by PENSTOCK_TRANSPORT
   const Engine::Options options_;
   std::vector<ThreadLevel> levels_;  // by world rank
   std::unique_ptr<Engine> engine_;
 };
 
-Proxy::Proxy(const base::Settings& settings, group::World& world) : state_(std::make_unique<State>(settings, world)) {}
+Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
+    : state_(std::make_unique<State>(settings, world, spin)) {}
 
 Proxy::~Proxy() = default;
 
 Blob Proxy::announce() {
-  return to_blob(static_cast<std::int32_t>(state_->level()));
+  return to_blob(state_->announcement());
 }
 
 void Proxy::meet(std::span<const Blob> announcements) {
