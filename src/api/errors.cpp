@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "core/library.hpp"
+#include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "penstock/penstock.h"
 
@@ -145,11 +146,8 @@ const std::string& last_error() noexcept {
 }
 
 void note_mpi_error(int code) noexcept {
-  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
-  int length = 0;
-  if (PMPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   try {
-    last_text.assign(text.data(), static_cast<std::size_t>(length));
+    last_text = group::mpi_error_text(code);
   } catch (const std::bad_alloc&) {
     last_text.clear();
   }

@@ -12,10 +12,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-
-#ifndef PENSTOCK_FLAG_BITS
-#define PENSTOCK_FLAG_BITS 32
-#endif
+#include "base/flag_bits.hpp"
 
 namespace penstock::base {
 namespace {

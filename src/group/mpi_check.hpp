@@ -8,8 +8,9 @@
 
 namespace penstock::group {
 
-std::string mpi_error_text(int code, const char* call);  // "MPI_Isend failed: " and MPI's own text
-void throw_mpi_error(int code, const char* call);        // base::Error(mpi) with MPI's own text
+std::string mpi_error_text(int code);  // MPI's own, on one line
+
+void throw_mpi_error(int code, const char* call);  // base::Error(mpi) with MPI's own text
 
 inline void check_mpi(int code, const char* call) {
   if (code != MPI_SUCCESS) [[unlikely]]

@@ -38,7 +38,8 @@ class LostRanks {
     const std::lock_guard lock(mutex_);
     if (!ranks_.insert(rank).second) return;
     any_.store(true, std::memory_order_release);
-    base::log::warn("no more letters to and from rank " + std::to_string(rank) + ": " + mpi_error_text(code, call));
+    base::log::warn("no more letters to and from rank " + std::to_string(rank) + ": " + call +
+                    " failed: " + mpi_error_text(code));
   }
   bool has(int rank) {
     if (!any_.load(std::memory_order_acquire)) return false;

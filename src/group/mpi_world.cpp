@@ -16,9 +16,7 @@
 
 namespace penstock::group {
 
-namespace {
-
-ThreadLevel level_of(int provided) {
+ThreadLevel thread_level_of(int provided) noexcept {
   switch (provided) {
     case MPI_THREAD_MULTIPLE:
       return ThreadLevel::multiple;
@@ -30,6 +28,8 @@ ThreadLevel level_of(int provided) {
       return ThreadLevel::single;
   }
 }
+
+namespace {
 
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = "";
@@ -55,7 +55,7 @@ class MpiWorld final : public World {
     check_mpi(PMPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
     int provided = MPI_THREAD_SINGLE;
     check_mpi(PMPI_Query_thread(&provided), "MPI_Query_thread");
-    thread_level_ = level_of(provided);
+    thread_level_ = thread_level_of(provided);
     together([this] { meet_processes(); });
   }
 

@@ -46,6 +46,20 @@ Error error_of(std::size_t rank, const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
+const char* name_of(ThreadLevel thread_level) noexcept {
+  switch (thread_level) {
+    case ThreadLevel::single:
+      return "MPI_THREAD_SINGLE";
+    case ThreadLevel::funneled:
+      return "MPI_THREAD_FUNNELED";
+    case ThreadLevel::serialized:
+      return "MPI_THREAD_SERIALIZED";
+    case ThreadLevel::multiple:
+      return "MPI_THREAD_MULTIPLE";
+  }
+  return "an unknown thread level";
+}
+
 void World::together(const std::function<void()>& step) {
   const std::optional<Error> failure = failure_of(step);
   const auto all = all_gather(bytes_of(failure));

@@ -14,6 +14,8 @@
 namespace penstock::group {
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
+ThreadLevel thread_level_of(int provided) noexcept;      // from MPI's number
+const char* name_of(ThreadLevel thread_level) noexcept;  // "MPI_THREAD_SINGLE" and so on
 
 class World {
  public:

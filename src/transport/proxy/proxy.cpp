@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/blob.hpp"
 #include "transport/proxy/engine.hpp"
 #include "transport/proxy/mpi_call.hpp"
 #include "transport/proxy/proxy_plan.hpp"
@@ -20,39 +21,10 @@ using group::ThreadLevel;
 
 namespace {
 
-template <class T>
-Blob to_blob(const T& value) {
-  Blob blob(sizeof(T));
-  std::memcpy(blob.data(), &value, sizeof(T));
-  return blob;
-}
-
-template <class T>
-T from_blob(std::span<const std::byte> blob) {
-  if (blob.size() != sizeof(T)) throw Error(ErrorKind::internal, "proxy: the peer's answer has another size");
-  T value;
-  std::memcpy(&value, blob.data(), sizeof(T));
-  return value;
-}
-
 struct Announcement {
   ThreadLevel level = ThreadLevel::single;
   bool allowed = false;
 };
-
-const char* level_name(ThreadLevel level) {
-  switch (level) {
-    case ThreadLevel::single:
-      return "MPI_THREAD_SINGLE";
-    case ThreadLevel::funneled:
-      return "MPI_THREAD_FUNNELED";
-    case ThreadLevel::serialized:
-      return "MPI_THREAD_SERIALIZED";
-    case ThreadLevel::multiple:
-      return "MPI_THREAD_MULTIPLE";
-  }
-  return "an unknown thread level";
-}
 
 int last_tag() {
   int* value = nullptr;
@@ -134,7 +106,7 @@ class Proxy::State {
     return {false,
             fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
                         "or set PENSTOCK_THREAD_MULTIPLE=1",
-                        level_name(level())),
+                        group::name_of(level())),
             ErrorKind::thread_level};
   }
 
@@ -145,7 +117,7 @@ class Proxy::State {
     return {false,
             fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
                         "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
-                        message.peer, level_name(theirs)),
+                        message.peer, group::name_of(theirs)),
             ErrorKind::thread_level};
   }
 
