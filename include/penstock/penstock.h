@@ -10,15 +10,20 @@
  *   1. The return value is an MPI error code; MPI_SUCCESS is success. PST_Error_kind() tells the kind of a code,
  *      PST_Last_error() the whole text of the calling thread's last error: peer, tag, communicator, bytes, what to do.
  *   2. An error goes through an MPI error handler first: that of the request's communicator where there is one,
- *      otherwise that of MPI_COMM_WORLD. A call that returns an error has enqueued nothing and changed nothing.
+ *      otherwise that of MPI_COMM_WORLD. It runs only where the calling thread may call MPI: see 5. Elsewhere the code
+ *      is returned all the same. A call that returns an error has enqueued nothing and changed nothing.
  *   3. "Blocks" speaks of the calling thread. A function that says "does not block" never waits for communication,
  *      for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread level. Two calls
- *      that name the same queue or the same request must not overlap. Matching calls, PST_Init and PST_Comm_attach
- *      call MPI and follow the program's MPI thread level.
+ *      that name the same queue or the same request must not overlap. PST_Init, PST_Comm_attach and the calls under
+ *      "Requests" and "Matching" call MPI and follow the program's MPI thread level; what else calls MPI says so.
+ *      All others call an error handler, and drive matches under way, at MPI_THREAD_MULTIPLE in any thread, at
+ *      MPI_THREAD_SINGLE and FUNNELED in the thread that has initialised the library, at SERIALIZED never.
  *   6. Counts are numbers of requests, sizes are bytes.
- *   7. Before PST_Init (or MPI_Init) and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line.
+ *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line. Between
+ *      MPI_Init and PST_Init it returns an error of the kind PST_ERROR_NOT_INITIALIZED, as 2 says; on a thread that may
+ *      not call MPI, MPI_ERR_OTHER.
  * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections III-V of
  * "CPU-free two-sided MPI GPU communication"), "MPI" the MPI standard, "Penstock" this project's docs/semantics.md.
  */
@@ -48,7 +53,7 @@ extern "C" {
 /* The values never change between releases; new kinds are added at the end. */
 typedef enum {
   PST_ERROR_NONE = 0,            /* no error */
-  PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init or MPI_Init, or after MPI_Finalize */
+  PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init; convention 7 says what is returned without MPI */
   PST_ERROR_ARGUMENT = 2,        /* null pointer, negative count, unknown enumerator */
   PST_ERROR_QUEUE = 3,           /* null or freed queue */
   PST_ERROR_STREAM = 4,          /* null or freed stream, or a stream of another type than the queue */
@@ -85,9 +90,11 @@ PST_API int PST_Last_error(char* text, int size);
 
 /* ---- Library ---------------------------------------------------------------------------------------------------- */
 
-/* Makes Penstock ready. Collective over MPI_COMM_WORLD, after MPI_Init; may be called again, and does nothing then.
- * Programs whose MPI_Init resolves to libpenstock need not call it. All ranks of the job must load libpenstock.
- * Blocks until all ranks have called it. Errors: PST_ERROR_SETTING, PST_ERROR_RESOURCES. Source: Penstock. */
+/* Makes Penstock ready. Collective over MPI_COMM_WORLD, after MPI_Init; may be called again, and does nothing then but
+ * look at MPI_COMM_WORLD's error handler (see PST_Queue_init). Programs whose MPI_Init resolves to libpenstock need not
+ * call it. All ranks of the job must load libpenstock. Blocks until all ranks have called it. Where one rank fails, all
+ * return that error and MPI goes on without Penstock; the call may be made again. Errors: PST_ERROR_SETTING,
+ * PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Init(void);
 
 /* The version of the library that is loaded (the PST_VERSION macros are those of the header). Does not block. Works
@@ -146,9 +153,12 @@ typedef struct PST_Queue_s* PST_Queue;
 typedef enum PST_ANY_INT { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP = 2 } PST_Queue_type;
 
 /* Creates a queue over a stream. `stream` is the address of the stream handle (PST_Stream *, cudaStream_t *,
- * hipStream_t *) and is read during this call only. Several queues may share a stream. Does not block. Any thread.
- * Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED (type not built in).
- * Source: ST III-B. */
+ * hipStream_t *) and is read during this call only. Several queues may share a stream. Does not block. Any thread; at
+ * MPI_THREAD_SERIALIZED it counts as a call of MPI. Looks whether MPI_COMM_WORLD's error handler is
+ * MPI_ERRORS_ARE_FATAL, when a failure of communication on this queue ends the job; at MPI_THREAD_SINGLE and FUNNELED
+ * other threads than the one that initialised the library go by the last such look (of PST_Init or of another
+ * PST_Queue_init). Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED
+ * (type not built in). Source: ST III-B. */
 PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 
 /* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when it returns an error
@@ -158,7 +168,8 @@ PST_API int PST_Queue_free(PST_Queue* queue);
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait is enqueued for it),
  * and until everything enqueued on its stream before the call has ended. Returns the queue's error if communication has
  * failed on it: such an error is sticky, and every later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE,
- * PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_MPI.
+ * PST_ERROR_STREAM (called by a function that runs on the queue's stream), PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED,
+ * PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed), PST_ERROR_MPI.
  * Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
@@ -226,8 +237,9 @@ PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
 /* Enqueues the start of matched requests. Stream order: the message of a send holds what the stream's earlier work
  * wrote; a receive's buffer may be written as soon as the stream gets here. A start never makes the stream wait. Does
  * not block. A count of 0 does nothing; in arrays all requests are enqueued or, after an error, none. Errors:
- * PST_ERROR_ARGUMENT, PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, and the
- * queue's own error after a failure of communication. Source: ST III-D. */
+ * PST_ERROR_ARGUMENT, PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED,
+ * PST_ERROR_PEER_FREED (the peer's half is seen to be gone), and the queue's own error after a failure of
+ * communication. Source: ST III-D. */
 PST_API int PST_Enqueue_start(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]);
 
@@ -248,8 +260,9 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
  * `baseptr`. Messages between such buffers of processes on one host are copied once, without the help of the kernel.
  * The info key mpi_memory_alloc_kinds is honoured ("system" and "mpi" are served); neither its absence nor
  * MPI_INFO_NULL is an error. Where shared memory is short, ordinary memory is given and the log says so. Does not
- * block. Any thread. Errors: PST_ERROR_ARGUMENT (negative size, null pointer), PST_ERROR_RESOURCES. Source: MPI
- * (MPI_Alloc_mem), Penstock. */
+ * block. Any thread with MPI_INFO_NULL; with an info object it calls MPI and follows its thread level. Errors:
+ * PST_ERROR_ARGUMENT (negative size, null pointer), PST_ERROR_UNSUPPORTED (no kind of the info key is served),
+ * PST_ERROR_RESOURCES. Source: MPI (MPI_Alloc_mem), Penstock. */
 PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 
 /* Frees memory of PST_Alloc_mem. Requests over it must have been freed before. A null pointer does nothing. Does not

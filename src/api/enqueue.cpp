@@ -5,7 +5,7 @@
 using namespace penstock;
 
 int PST_Enqueue_start(PST_Queue queue, MPI_Request* request) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     api::require_pointer(request, "request");
     core::Operation* operation = &api::operation_of(*request);
@@ -14,7 +14,7 @@ int PST_Enqueue_start(PST_Queue queue, MPI_Request* request) {
 }
 
 int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     const auto operations = api::operations_of(count, requests);
     target.start(operations.size(), operations.data());
@@ -22,7 +22,7 @@ int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]) {
 }
 
 int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     api::require_pointer(request, "request");
     core::Operation* operation = &api::operation_of(*request);
@@ -31,7 +31,7 @@ int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request) {
 }
 
 int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     const auto operations = api::operations_of(count, requests);
     target.wait(operations.size(), operations.data());
@@ -39,5 +39,5 @@ int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]) {
 }
 
 int PST_Enqueue_wait_outstanding(PST_Queue queue) {
-  return api::guard([&] { api::queue_of(core::Library::require(), queue).wait_outstanding(); });
+  return api::guard_any_thread([&] { api::queue_of(core::Library::require(), queue).wait_outstanding(); });
 }

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "core/library.hpp"
+#include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "penstock/penstock.h"
 
@@ -54,8 +56,9 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: internal error: please report it with the text of PST_Last_error",
 };
 
-std::mutex code_mutex;
 std::array<std::atomic<int>, kinds> codes{};  // 0 (MPI_SUCCESS): not made yet
+
+std::atomic<bool> fatal_handler{true};  // as MPI begins
 
 thread_local std::string last_text;
 
@@ -79,17 +82,44 @@ int make_code(ErrorKind kind) noexcept {
   return code;
 }
 
+// Whether an error handler may run on this thread. At MPI_THREAD_SERIALIZED only where the call counts as one of MPI:
+// otherwise another thread may be inside MPI right now.
+bool may_call_handler(Threads threads) noexcept {
+  if (core::Library* library = core::Library::get()) {
+    const bool serialized = library->world().thread_level() == group::ThreadLevel::serialized;
+    return serialized ? threads == Threads::as_mpi : library->may_call_mpi();
+  }
+  int level = MPI_THREAD_SINGLE;
+  int main_thread = 0;
+  PMPI_Query_thread(&level);  // these two may be asked by any thread
+  PMPI_Is_thread_main(&main_thread);
+  if (level == MPI_THREAD_SERIALIZED) return threads == Threads::as_mpi;
+  return level == MPI_THREAD_MULTIPLE || main_thread;
+}
+
+void keep_text(const Error& error) noexcept {
+  try {
+    last_text = error.text();
+  } catch (const std::bad_alloc&) {
+    last_text.clear();
+  }
+}
+
 }  // namespace
+
+void make_error_codes() noexcept {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  for (std::size_t kind = 1; kind < codes.size(); ++kind)
+    if (codes[kind].load(std::memory_order_relaxed) == 0)
+      codes[kind].store(make_code(static_cast<ErrorKind>(kind)), std::memory_order_release);
+}
 
 int error_code(ErrorKind kind) noexcept {
   if (kind == ErrorKind::none) return MPI_SUCCESS;
   if (kind == ErrorKind::truncate) return MPI_ERR_TRUNCATE;
-  std::atomic<int>& code = codes[static_cast<std::size_t>(kind)];
-  if (code.load(std::memory_order_acquire) == 0) {
-    const std::lock_guard lock(code_mutex);
-    if (code.load(std::memory_order_relaxed) == 0) code.store(make_code(kind), std::memory_order_release);
-  }
-  return code.load(std::memory_order_acquire);
+  const int code = codes[static_cast<std::size_t>(kind)].load(std::memory_order_acquire);
+  return code == 0 ? MPI_ERR_OTHER : code;
 }
 
 ErrorKind error_kind(int code) noexcept {
@@ -100,50 +130,57 @@ ErrorKind error_kind(int code) noexcept {
   return ErrorKind::mpi;
 }
 
+bool errors_are_fatal() noexcept {
+  return fatal_handler.load(std::memory_order_relaxed);
+}
+
+void look_at_error_handler() noexcept {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler) != MPI_SUCCESS) return;
+  fatal_handler.store(handler == MPI_ERRORS_ARE_FATAL, std::memory_order_relaxed);
+  if (handler != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&handler);
+}
+
 const std::string& last_error() noexcept {
   return last_text;
 }
 
 void note_mpi_error(int code) noexcept {
-  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
-  int length = 0;
-  if (PMPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   try {
-    last_text.assign(text.data(), static_cast<std::size_t>(length));
+    last_text = group::mpi_error_text(code);
   } catch (const std::bad_alloc&) {
     last_text.clear();
   }
 }
 
-int report_error(const Error& error, const group::Communicator* communicator) noexcept {
-  try {
-    last_text = error.text();
-  } catch (const std::bad_alloc&) {
-    last_text.clear();
-  }
-  if (!mpi_is_up()) {
+int report_error(const Error& error, const group::Communicator* communicator, Threads threads) noexcept {
+  keep_text(error);
+  const bool initialised = core::Library::get() != nullptr;
+  if (!initialised && !mpi_is_up()) {
     std::fprintf(stderr, "penstock: %s\n", error.text().c_str());
     return MPI_ERR_OTHER;
   }
   base::log::error(error.text());
+  if (!may_call_handler(threads)) return initialised ? error_code(error.kind()) : MPI_ERR_OTHER;
+  make_error_codes();
   const int code = error_code(error.kind());
   group::call_errhandler(communicator, code);
   return code;
 }
 
-int report_current_exception() noexcept {
+int report_current_exception(Threads threads) noexcept {
   try {
     throw;
   } catch (const core::OperationError& error) {
-    return report_error(error, error.communicator().get());
+    return report_error(error, error.communicator().get(), threads);
   } catch (const Error& error) {
-    return report_error(error, nullptr);
+    return report_error(error, nullptr, threads);
   } catch (const std::bad_alloc&) {
-    return report_error(Error(ErrorKind::resources, "out of memory"), nullptr);
+    return report_error(Error(ErrorKind::resources, "out of memory"), nullptr, threads);
   } catch (const std::exception& failure) {
-    return report_error(Error(ErrorKind::internal, failure.what()), nullptr);
+    return report_error(Error(ErrorKind::internal, failure.what()), nullptr, threads);
   } catch (...) {
-    return report_error(Error(ErrorKind::internal, "an exception of unknown type"), nullptr);
+    return report_error(Error(ErrorKind::internal, "an exception of unknown type"), nullptr, threads);
   }
 }
 
@@ -152,7 +189,7 @@ int report_current_exception() noexcept {
 using namespace penstock;
 
 int PST_Error_kind(int code, PST_Error* kind) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     api::require_pointer(kind, "kind");
     *kind = static_cast<PST_Error>(api::error_kind(code));
   });
@@ -160,7 +197,7 @@ int PST_Error_kind(int code, PST_Error* kind) {
 
 int PST_Last_error(char* text, int size) {
   if (!text || size <= 0)
-    return api::guard([&] {
+    return api::guard_any_thread([&] {
       throw base::Error(base::ErrorKind::argument, "PST_Last_error needs a buffer of at least one character");
     });
   std::snprintf(text, static_cast<std::size_t>(size), "%s", api::last_error().c_str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every extern "C" function is guard([&] { ... }): nothing is thrown across it, and every failure takes the same way
-// out.
+// Every extern "C" function is guard([&] { ... }) or guard_any_thread([&] { ... }): nothing is thrown across it, and
+// every failure takes the same way out.
 #pragma once
 
 #include <mpi.h>
@@ -15,15 +15,27 @@
 namespace penstock::api {
 
 // Turns the exception that is being handled into an MPI error code, by report_error(). Only inside a catch block.
-int report_current_exception() noexcept;
+int report_current_exception(Threads threads) noexcept;
 
+// For functions that the program must treat as calls of MPI.
 template <class Body>
 int guard(Body&& body) noexcept {
   try {
     body();
     return MPI_SUCCESS;
   } catch (...) {
-    return report_current_exception();
+    return report_current_exception(Threads::as_mpi);
+  }
+}
+
+// For functions that any thread may call at any MPI thread level, the workers of streams too.
+template <class Body>
+int guard_any_thread(Body&& body) noexcept {
+  try {
+    body();
+    return MPI_SUCCESS;
+  } catch (...) {
+    return report_current_exception(Threads::any);
   }
 }
 
@@ -32,9 +44,14 @@ void require_pointer(const T* pointer, const char* what) {
   if (!pointer) throw base::Error(base::ErrorKind::argument, std::string(what) + " is a null pointer");
 }
 
-// The MPI code of a kind; made on first use.
+// Makes the MPI codes of all kinds, so that returning one never calls MPI. Calls MPI; does nothing the second time.
+void make_error_codes() noexcept;
+// The MPI code of a kind; MPI_ERR_OTHER before make_error_codes().
 int error_code(base::ErrorKind kind) noexcept;
 base::ErrorKind error_kind(int code) noexcept;
+// Whether MPI_COMM_WORLD had MPI_ERRORS_ARE_FATAL when it was last looked at. Calls no MPI.
+bool errors_are_fatal() noexcept;
+void look_at_error_handler() noexcept;  // calls MPI
 // The text of this thread's last error.
 const std::string& last_error() noexcept;
 // Makes MPI's text for an error code that is handed on that of last_error().

@@ -22,11 +22,12 @@ int PST_Init(void) {
     if (!initialised || finalised)
       throw Error(ErrorKind::not_initialized, "PST_Init must be called between MPI_Init and MPI_Finalize");
     api::initialise_library();
+    api::look_at_error_handler();
   });
 }
 
 int PST_Get_version(int* major, int* minor, int* patch) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     api::require_pointer(major, "major");
     api::require_pointer(minor, "minor");
     api::require_pointer(patch, "patch");
@@ -37,7 +38,7 @@ int PST_Get_version(int* major, int* minor, int* patch) {
 }
 
 int PST_Describe(char* json, int size, int* length) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(length, "length");
     if (size < 0) throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));

@@ -39,7 +39,7 @@ void check_kinds(MPI_Info info) {
 }  // namespace
 
 int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(baseptr, "baseptr");
     if (size < 0) throw Error(ErrorKind::argument, "the size of the memory is negative: " + std::to_string(size));
@@ -49,7 +49,7 @@ int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 }
 
 int PST_Free_mem(void* base) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     if (base && !library.transports().peer().memory().free(base))
       throw Error(ErrorKind::argument, "the address is not one of PST_Alloc_mem, or has been freed already");

@@ -16,25 +16,16 @@ namespace {
 
 // With MPI_ERRORS_ARE_FATAL a failure of communication ends the job from the thread that sees it: the program may only
 // be synchronising its stream, and would compute on with what never came. The handler is looked at when the queue is
-// made.
+// made, where this thread may call MPI: any thread may make one.
 std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
-  const bool fatal = handler == MPI_ERRORS_ARE_FATAL;
-  if (handler != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&handler);
-  if (!fatal) return {};
+  if (library.may_call_mpi() || library.world().thread_level() == group::ThreadLevel::serialized)
+    api::look_at_error_handler();
+  if (!api::errors_are_fatal()) return {};
   const bool any_thread = library.world().thread_level() == group::ThreadLevel::multiple;
   return [any_thread](const Error&) {
     if (any_thread) PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     std::abort();  // below MPI_THREAD_MULTIPLE our threads must not call MPI; the launcher ends the others
   };
-}
-
-// What a blocked caller does now and then. Nothing without a match under way: its wake-ups would take the core from the
-// worker.
-std::function<void()> meanwhile_of(const core::Library& library) {
-  if (!core::match_under_way() || !library.may_call_mpi()) return {};
-  return [] { core::drive_matches(); };
 }
 
 std::uintptr_t create_on_host(core::Library& library, const void* stream) {
@@ -51,7 +42,7 @@ std::uintptr_t create_on_cuda(core::Library& library, const void* stream) {
 }  // namespace
 
 int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
     if (type == PST_QUEUE_HIP)
@@ -67,28 +58,28 @@ int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
 }
 
 int PST_Queue_free(PST_Queue* queue) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
     core::Queue& found = api::queue_of(library, *queue);
     found.refuse_on_worker("PST_Queue_free");
     const auto handle = reinterpret_cast<std::uintptr_t>(*queue);
     *queue = PST_QUEUE_NULL;
-    library.queues().free_queue(handle, meanwhile_of(library));
+    library.queues().free_queue(handle, library.meanwhile());
   });
 }
 
 int PST_Queue_wait(PST_Queue queue) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     core::Queue& found = api::queue_of(library, queue);
     found.refuse_on_worker("PST_Queue_wait");
-    found.complete(meanwhile_of(library));
+    found.complete(library.meanwhile());
   });
 }
 
 int PST_Queue_test(PST_Queue queue, int* flag) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     api::require_pointer(flag, "flag");
     *flag = target.test() ? 1 : 0;

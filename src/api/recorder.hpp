@@ -33,8 +33,11 @@ void initialise_library();
 // call.
 const std::string& why_not_recording();
 
+// Which threads may make a call: those that may call MPI, or any.
+enum class Threads { as_mpi, any };
+
 // Where the PST_ functions report errors (errors.cpp): sets the text for PST_Last_error, calls the error handler of the
-// communicator (null: MPI_COMM_WORLD's) and returns the MPI code.
-int report_error(const base::Error& error, const group::Communicator* communicator) noexcept;
+// communicator (null: MPI_COMM_WORLD's) if this thread may call MPI now, and returns the MPI code.
+int report_error(const base::Error& error, const group::Communicator* communicator, Threads threads) noexcept;
 
 }  // namespace penstock::api

@@ -9,11 +9,13 @@
 #include <cstring>
 #include <string>
 
+#include "api/errors.hpp"
 #include "api/recorder.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "core/library.hpp"
 #include "group/mpi_layout.hpp"
+#include "group/world.hpp"
 
 namespace penstock::api {
 
@@ -90,19 +92,6 @@ bool wants_thread_multiple() noexcept {
   }
 }
 
-const char* name_of_level(int level) {
-  switch (level) {
-    case MPI_THREAD_SINGLE:
-      return "MPI_THREAD_SINGLE";
-    case MPI_THREAD_FUNNELED:
-      return "MPI_THREAD_FUNNELED";
-    case MPI_THREAD_SERIALIZED:
-      return "MPI_THREAD_SERIALIZED";
-    default:
-      return "MPI_THREAD_MULTIPLE";
-  }
-}
-
 // A program that uses none of our functions goes on after a failure here; one that does hears of it from PST_Init.
 void initialise_from_mpi_init() noexcept {
   mpi_init_came_through.store(true, std::memory_order_relaxed);
@@ -123,8 +112,10 @@ int init(int* argc, char*** argv, bool with_thread, int required, int* provided)
   if (code != MPI_SUCCESS) return code;
   initialise_from_mpi_init();
   if (raise)
-    base::log::info(std::string("PENSTOCK_THREAD_MULTIPLE=1: the program asked for ") + name_of_level(required) +
-                    ", MPI was asked for MPI_THREAD_MULTIPLE and gives " + name_of_level(given));
+    base::log::info(std::string("PENSTOCK_THREAD_MULTIPLE=1: the program asked for ") +
+                    group::name_of(group::thread_level_of(required)) +
+                    ", MPI was asked for MPI_THREAD_MULTIPLE and gives " +
+                    group::name_of(group::thread_level_of(given)));
   return code;
 }
 
@@ -133,6 +124,7 @@ int init(int* argc, char*** argv, bool with_thread, int required, int* provided)
 void initialise_library() {
   require_mpi_of_this_build();
   if (core::Library::get() != nullptr) return;
+  make_error_codes();
   core::Library::initialise();
   static const bool cleaned_up = hang_clean_up();
   if (!cleaned_up) base::log::warn("MPI refuses an attribute on MPI_COMM_SELF: nothing is cleaned up in MPI_Finalize");

@@ -19,7 +19,7 @@ device::host::Stream& stream_of(PST_Stream stream) {
 }  // namespace
 
 int PST_Stream_create(PST_Stream* stream) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(stream, "stream");
     *stream = reinterpret_cast<PST_Stream>(library.queues().create_stream(library.spin()));
@@ -27,7 +27,7 @@ int PST_Stream_create(PST_Stream* stream) {
 }
 
 int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     device::host::Stream& target = stream_of(stream);
     if (!function) throw Error(ErrorKind::argument, "the function to launch is a null pointer");
     target.launch(function, argument);
@@ -35,23 +35,20 @@ int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument
 }
 
 int PST_Stream_synchronize(PST_Stream stream) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     device::host::Stream& target = stream_of(stream);
     if (target.on_worker())
       throw Error(ErrorKind::stream,
                   "a function that runs on the stream cannot synchronise it: it would wait for itself");
-    const core::Library& library = core::Library::require();
-    target.synchronize([&] {
-      if (library.may_call_mpi()) core::drive_matches();
-    });
+    target.synchronize(core::Library::require().meanwhile());
   });
 }
 
 int PST_Stream_free(PST_Stream* stream) {
-  return api::guard([&] {
+  return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(stream, "stream");
-    library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream));
+    library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream), library.meanwhile());
     *stream = PST_STREAM_NULL;
   });
 }

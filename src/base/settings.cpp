@@ -12,15 +12,11 @@
 #include <string_view>
 
 #include "base/error.hpp"
-
-#ifndef PENSTOCK_FLAG_BITS
-#define PENSTOCK_FLAG_BITS 32
-#endif
+#include "base/flag_bits.hpp"
 
 namespace penstock::base {
 namespace {
 
-constexpr std::array<std::string_view, 3> transport_names{"peer", "ofi", "proxy"};  // best first
 constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "info", "debug"};
 
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
@@ -142,6 +138,10 @@ Settings Settings::from_environment() {
   settings.log_level = read_level(settings.log_level);
   if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
   return settings;
+}
+
+bool Settings::allows(std::string_view transport) const noexcept {
+  return transports.empty() || std::find(transports.begin(), transports.end(), transport) != transports.end();
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::table() const {

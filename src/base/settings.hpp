@@ -2,14 +2,21 @@
 // Every environment variable that Penstock reads, in one place.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace penstock::base {
+
+// The names of the transports.
+inline constexpr std::string_view peer_transport = "peer";
+inline constexpr std::string_view proxy_transport = "proxy";
+inline constexpr std::array transport_names{peer_transport, proxy_transport};  // best first
 
 enum class LogLevel { off, error, warn, info, debug };
 
@@ -31,6 +38,7 @@ struct Settings {
   // Reads the environment; an empty variable is as unset. Throws Error(setting) that names the variable and its valid
   // values.
   static Settings from_environment();
+  bool allows(std::string_view transport) const noexcept;          // by PENSTOCK_TRANSPORT
   std::vector<std::pair<std::string, std::string>> table() const;  // name and value of each, for `penstock info`
 };
 

@@ -10,24 +10,6 @@
 
 namespace penstock::core {
 
-namespace {
-
-const char* name_of(group::ThreadLevel level) {
-  switch (level) {
-    case group::ThreadLevel::single:
-      return "MPI_THREAD_SINGLE";
-    case group::ThreadLevel::funneled:
-      return "MPI_THREAD_FUNNELED";
-    case group::ThreadLevel::serialized:
-      return "MPI_THREAD_SERIALIZED";
-    case group::ThreadLevel::multiple:
-      return "MPI_THREAD_MULTIPLE";
-  }
-  return "";
-}
-
-}  // namespace
-
 std::string describe(Library& library, const std::string& version) {
   const group::Machine machine = group::look_at_machine();
   group::World& world = library.world();

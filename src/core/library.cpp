@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -56,24 +55,10 @@ int processes_on_our_cores(group::World& world) {
   }));
 }
 
-// The settings of this process, once every process is known to have valid ones: a rank that gave up alone would leave
-// the others in a collective call.
-base::Settings agreed_settings(group::World& world) {
-  std::optional<Error> error;
-  base::Settings settings;
-  try {
-    settings = base::Settings::from_environment();
-    base::log::configure(settings.log_level, settings.log_file);
-    base::log::set_rank(world.rank());
-  } catch (const Error& invalid) {
-    error = invalid;
-  }
-  const std::byte mine{error.has_value()};
-  const auto all = world.all_gather(std::span(&mine, 1));
-  if (error) throw Error(*error);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank].front() != std::byte{0})
-      throw Error(ErrorKind::setting, "a setting of rank " + std::to_string(rank) + " is invalid: see its message");
+base::Settings read_settings(const group::World& world) {
+  const base::Settings settings = base::Settings::from_environment();
+  base::log::configure(settings.log_level, settings.log_file);
+  base::log::set_rank(world.rank());
   return settings;
 }
 
@@ -114,20 +99,27 @@ void Library::initialise() {
   if (get()) return;
   std::unique_ptr<Library> library(new Library);
   library->world_ = group::World::join();
-  library->settings_ = agreed_settings(*library->world_);
-  library->sharers_ = processes_on_our_cores(*library->world_);
-  library->mailbox_ = group::Mailbox::open();
-  library->transports_ = std::make_unique<Transports>(library->settings_, *library->world_);
-  library->queues_ = std::make_unique<Queues>();
-  library->matcher_ =
-      std::make_unique<Matcher>(library->settings_, *library->world_, *library->mailbox_, *library->transports_);
-  library->monitor_ = std::make_unique<Monitor>(library->settings_, *library->world_, *library->queues_);
+  library->begin();
   current.store(library.release(), std::memory_order_release);
+}
+
+// What only one process may fail at comes first, while nothing has been made that all have to free together.
+void Library::begin() {
+  world_->together([this] {
+    settings_ = read_settings(*world_);
+    queues_ = std::make_unique<Queues>();
+    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_);
+  });
+  world_->together([this] { sharers_ = processes_on_our_cores(*world_); });
+  mailbox_ = group::Mailbox::open();
+  transports_ = std::make_unique<Transports>(settings_, *world_, spin_beside_a_worker());
+  world_->together([this] { matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_); });
 }
 
 void Library::finalise() noexcept {
   const std::unique_ptr<Library> library(get());
   if (!library) return;
+  library->matcher_->stop_driving();  // its thread looks at operations, which end below
   library->matcher_->report_leftovers();
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
@@ -141,10 +133,17 @@ void Library::finalise() noexcept {
 }
 
 std::chrono::microseconds Library::spin() const noexcept {
+  return spin_of(queues_->count_streams() + 1);
+}
+
+std::chrono::microseconds Library::spin_beside_a_worker() const noexcept {
+  return spin_of(2);
+}
+
+std::chrono::microseconds Library::spin_of(int threads) const noexcept {
   if (settings_.spin) return *settings_.spin;
   const cpu_set_t cores = usable_cores();
-  const int busy = sharers_ * (queues_->count_streams() + 1);
-  return std::chrono::microseconds(busy > CPU_COUNT(&cores) ? 0 : 20);
+  return std::chrono::microseconds(sharers_ * threads > CPU_COUNT(&cores) ? 0 : 20);
 }
 
 bool match_under_way() noexcept {
@@ -173,6 +172,11 @@ bool Library::may_call_mpi() const noexcept {
     default:
       return std::this_thread::get_id() == main_thread_;
   }
+}
+
+std::function<void()> Library::meanwhile() const {
+  if (!match_under_way() || !may_call_mpi()) return {};
+  return [] { drive_matches(); };
 }
 
 namespace {

@@ -2,6 +2,8 @@
 // The process-wide state between PST_Init and MPI_Finalize.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,7 +24,8 @@ class Library {
   static Library* get() noexcept;  // null before initialise() and after finalise()
   static Library& require();       // throws Error(not_initialized)
 
-  // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error; then nothing is left behind.
+  // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error, on all processes when one fails;
+  // then nothing is left behind.
   static void initialise();
   // Runs while MPI still works. Reports unmatched and unfinished requests, ends all threads of ours.
   static void finalise() noexcept;
@@ -39,11 +42,18 @@ class Library {
   std::chrono::microseconds spin() const noexcept;
   // Whether this thread may call MPI in a call of ours that the program need not treat as a call of MPI.
   bool may_call_mpi() const noexcept;
+  // What a call that blocks for a stream does now and then: drives matches. Empty without a match under way: its
+  // wake-ups would take the core from the worker.
+  std::function<void()> meanwhile() const;
 
   ~Library();
 
  private:
   Library();
+  void begin();
+  std::chrono::microseconds spin_beside_a_worker() const noexcept;  // the same for a transport's thread
+  std::chrono::microseconds spin_of(int threads) const noexcept;    // where each process keeps so many busy
+
   std::thread::id main_thread_ = std::this_thread::get_id();
   base::Settings settings_;
   int sharers_ = 1;  // processes that may run on our cores
@@ -52,7 +62,7 @@ class Library {
   std::unique_ptr<Transports> transports_;
   std::unique_ptr<Queues> queues_;
   std::unique_ptr<Matcher> matcher_;
-  std::unique_ptr<Monitor> monitor_;
+  std::unique_ptr<Monitor> monitor_;  // last, so that it ends first
 };
 
 // The recorder's one relaxed load: true while a match is under way, so that the Wait and Test families drive it.

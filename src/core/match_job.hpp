@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace penstock::core {
 struct MatchJob {
   std::vector<Operation*> to_post;      // until they are
   std::unordered_set<Operation*> open;  // operations without an outcome
-  std::vector<int> receivers;           // world ranks that its sends go to
+  std::set<int> written_to;             // world ranks that letters of the job have gone to
   std::optional<OperationError> error;  // the first one
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void()> on_finished;  // called once, without the lock, from whichever thread drove the last step

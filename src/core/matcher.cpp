@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/backoff.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 
 namespace penstock::core {
 
@@ -21,8 +23,8 @@ Matcher::Matcher(const base::Settings& settings, group::World& world, group::Mai
     : settings_(settings), world_(world), mailbox_(mailbox), transports_(transports) {}
 
 Matcher::~Matcher() {
-  helper_stops_.store(true);
-  if (helper_.joinable()) helper_.join();
+  stop_driving();
+  jobs_under_way.fetch_sub(static_cast<int>(jobs_.size() + settled_.size()));  // those that nobody has completed
 }
 
 // ---- Handing requests to match
@@ -54,6 +56,8 @@ void Matcher::check(const Operation& operation) const {
 
 std::shared_ptr<MatchJob> Matcher::prepare(std::vector<Operation*> operations) {
   const std::lock_guard lock(mutex_);
+  auto job = std::make_shared<MatchJob>();
+  job->open.insert(operations.begin(), operations.end());
   std::size_t checked = 0;
   try {
     for (; checked < operations.size(); ++checked) {
@@ -64,13 +68,6 @@ std::shared_ptr<MatchJob> Matcher::prepare(std::vector<Operation*> operations) {
     while (checked-- > 0) operations[checked]->match_failed();
     throw;
   }
-  auto job = std::make_shared<MatchJob>();
-  job->open.insert(operations.begin(), operations.end());
-  for (const Operation* operation : operations)
-    if (operation->recording().is_send() && operation->recording().peer != null_rank)
-      job->receivers.push_back(operation->recording().peer_world);
-  std::sort(job->receivers.begin(), job->receivers.end());
-  job->receivers.erase(std::unique(job->receivers.begin(), job->receivers.end()), job->receivers.end());
   job->to_post = std::move(operations);
   return job;
 }
@@ -79,10 +76,12 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
   {
     const std::lock_guard lock(mutex_);
     if (settings_.timeout.count() > 0) job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
-    jobs_under_way.fetch_add(1);
     jobs_.push_back(job);
+    jobs_under_way.fetch_add(1);
     if (job->open.empty()) settle(*job);
-    for (Operation* operation : std::exchange(job->to_post, {})) post(*operation, job);
+    for (Operation* operation : std::exchange(job->to_post, {}))
+      attempt(*operation, job, [&] { post(*operation, job); });
+    helper_wakes_.notify_one();
   }
   drive();
 }
@@ -90,7 +89,7 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
 void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = operation.recording();
   if (recording.peer == null_rank) {
-    operation.matched_to({null_rank, any_tag, 0}, nullptr, "null");
+    operation.take_match({null_rank, any_tag, 0}, nullptr, "null");
     succeed(operation, *job);
   } else if (operation.is_receive()) {
     post_receive(operation, job);
@@ -101,16 +100,36 @@ void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
 
 // ---- Outcomes
 
+Error Matcher::error_of(const std::exception& failure) {
+  if (const auto* error = dynamic_cast<const Error*>(&failure)) return *error;
+  if (dynamic_cast<const std::bad_alloc*>(&failure)) return Error(ErrorKind::resources, "out of memory");
+  return Error(ErrorKind::internal, failure.what());
+}
+
+// Both say what has become of the operation as the last thing they do with it: it may be freed at once.
 void Matcher::succeed(Operation& operation, MatchJob& job) {
   job.open.erase(&operation);
+  operation.publish_match();
   settle(job);
 }
 
 void Matcher::fail(Operation& operation, MatchJob& job, const Error& error) {
-  operation.match_failed();
   if (!job.error) job.error.emplace(operation, error);
   job.open.erase(&operation);
+  operation.match_failed();
   settle(job);
+}
+
+void Matcher::give_up(Operation& operation, MatchJob& job, const Error& error) {
+  withdraw(operation, error);
+  fail(operation, job, error);
+}
+
+void Matcher::give_up_all(const Error& error) {
+  const auto jobs = jobs_;
+  for (const auto& job : jobs)
+    for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end()))
+      give_up(*operation, *job, error);
 }
 
 void Matcher::settle(MatchJob& job) {
@@ -120,12 +139,13 @@ void Matcher::settle(MatchJob& job) {
   jobs_.erase(self);
 }
 
-// A call may return only when its last letters are MPI's: its peers wait for them, and the program may not call MPI
-// again for long. The last letter of a match is the sender's.
+// A call may return only when its last letters are MPI's, refusals too: its peers wait for them, and the program may
+// not call MPI again for long. Not for the letters of a job whose time is over: a peer that has stopped takes none.
 void Matcher::end_settled_jobs() {
   std::erase_if(settled_, [&](const std::shared_ptr<MatchJob>& job) {
-    const auto flushed = [&](int rank) { return mailbox_.flushed(rank); };
-    if (!job->error && !std::all_of(job->receivers.begin(), job->receivers.end(), flushed)) return false;
+    const auto rests = [&](int rank) { return gone(rank) || mailbox_.flushed(rank); };
+    const bool late = job->error && job->deadline && std::chrono::steady_clock::now() >= *job->deadline;
+    if (!late && !std::all_of(job->written_to.begin(), job->written_to.end(), rests)) return false;
     jobs_under_way.fetch_sub(1);
     if (job->on_finished) finished_.push_back([job] { job->on_finished(); });
     job->finished.store(true, std::memory_order_release);
@@ -134,17 +154,26 @@ void Matcher::end_settled_jobs() {
 }
 
 // Takes an operation out of whatever stage its match is in.
-void Matcher::withdraw(Operation& operation) {
+void Matcher::withdraw(Operation& operation, const Error& why) {
   const auto sending = std::find_if(sending_.begin(), sending_.end(),
                                     [&](const auto& each) { return each.second.operation == &operation; });
   if (sending != sending_.end()) {
-    send_withdrawal(operation.recording().peer_world, sending->first);
+    send_withdrawal(sending->second, sending->first);
     sending_.erase(sending);
     return;
   }
-  posted_.withdraw(envelope_of(operation.recording()), Receiving{&operation, nullptr, 0});
-  for (auto& [id, answered] : answered_)
-    if (answered.receiving.operation == &operation) answered.receiving = {};  // abandoned: closed once it is confirmed
+  if (!operation.is_receive()) return;
+  if (posted_.withdraw(envelope_of(operation.recording()), Receiving{&operation, nullptr, 0})) return;
+  for (auto& [id, answered] : answered_) {
+    if (answered.receiving.operation != &operation) continue;
+    answered.receiving.operation = nullptr;
+    answered.abandoned = why;  // closed once it is confirmed
+  }
+}
+
+// No letter goes to the process or comes from it any more.
+bool Matcher::gone(int rank) const {
+  return world_.dead(rank).load(std::memory_order_acquire) || mailbox_.lost(rank);
 }
 
 // Jobs whose time is over, and requests whose peer has died.
@@ -155,19 +184,32 @@ void Matcher::look_for_lost_causes() {
   const auto jobs = jobs_;
   for (const auto& job : jobs) {
     const bool late = job->deadline && now >= *job->deadline;
-    for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
-      if (const auto error = lost_cause(*operation, late)) {
-        withdraw(*operation);
-        fail(*operation, *job, *error);
-      }
-    }
+    for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end()))
+      if (const auto error = lost_cause(*operation, late)) give_up(*operation, *job, *error);
   }
+  look_for_dead_senders();
+}
+
+// Receives whose sender will not confirm any more. Named ones have been given up by now; others take another offer.
+void Matcher::look_for_dead_senders() {
+  std::vector<Receiving> freed;
+  std::erase_if(answered_, [&](auto& entry) {
+    if (!gone(entry.second.offer.sender)) return false;
+    if (entry.second.receiving.operation) freed.push_back(std::move(entry.second.receiving));
+    return true;
+  });
+  std::sort(freed.begin(), freed.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving));
 }
 
 std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) const {
   const int peer = operation.recording().peer_world;
   if (peer >= 0 && world_.dead(peer).load(std::memory_order_acquire))
     return Error(ErrorKind::peer_dead, operation.label() + " cannot be matched: the peer process has ended");
+  if (peer >= 0 && mailbox_.lost(peer))
+    return Error(ErrorKind::mpi, operation.label() +
+                                     " cannot be matched: MPI has failed to carry a letter to or from "
+                                     "the peer; see the log");
   if (late)
     return Error(
         ErrorKind::timeout,
@@ -178,17 +220,17 @@ std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) 
 }
 
 // Which way the pair takes, and why not a better one.
-void Matcher::log_pair(const Operation& operation, const transport::Plan& plan, const Refusals& mine,
+void Matcher::log_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
                        const Refusals& theirs) const {
   if (!base::log::enabled(base::LogLevel::info)) return;
-  std::string line = operation.label() + ": " + plan.path();
+  std::string line = plan.label() + ": " + plan.path();
   const auto add = [&](const std::string& name, const Refusals& refusals, const char* side) {
-    for (const auto& [transport, why] : refusals)
-      if (transport == name) line += fmt::format("; not {} ({}: {})", transport, side, why);
+    for (const auto& [refused, why] : refusals)
+      if (refused == name) line += fmt::format("; not {} ({}: {})", refused, side, why);
   };
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
-    if (name == operation.transport()) break;
+    if (name == transport) break;
     add(name, mine, "here");
     add(name, theirs, "peer");
   }
@@ -202,7 +244,11 @@ void Matcher::drive() {
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;  // another thread is driving
-    mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); });
+    try {
+      mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); });
+    } catch (const std::exception& failure) {
+      give_up_all(error_of(failure));
+    }
     look_for_lost_causes();
     end_settled_jobs();
     finished.swap(finished_);
@@ -221,14 +267,36 @@ void Matcher::finish(MatchJob& job) {
 
 void Matcher::drive_from_own_thread() {
   const std::lock_guard lock(mutex_);
-  if (helper_.joinable()) return;
-  helper_ = std::thread([this] {
-    base::Backoff backoff(std::chrono::microseconds(0));
-    while (!helper_stops_.load()) {
-      if (under_way()) drive();
-      backoff.pause();
+  if (helper_.joinable() || helper_stops_) return;
+  helper_ = base::start_thread("penstock-match", [this] { help(); });
+}
+
+void Matcher::stop_driving() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    helper_stops_ = true;
+  }
+  helper_wakes_.notify_one();
+  if (helper_.joinable()) helper_.join();
+}
+
+void Matcher::help() noexcept {
+  base::Backoff backoff(std::chrono::microseconds(0));
+  const auto idle = [this] { return jobs_.empty() && settled_.empty(); };
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (idle()) backoff.reset();
+      helper_wakes_.wait(lock, [&] { return helper_stops_ || !idle(); });
+      if (helper_stops_) return;
     }
-  });
+    try {
+      drive();
+    } catch (const std::exception& failure) {
+      base::log::error(failure.what());
+    }
+    backoff.pause();
+  }
 }
 
 void Matcher::report_leftovers() {

@@ -4,14 +4,19 @@
 //   sender    Offer    ->  receiver   what is sent, and what each transport that could carry it needs to know
 //   receiver  Answer   ->  sender     the transport it chose and that one's half; or a refusal (truncation, none fits)
 //   sender    Confirm  ->  receiver   connected; or why not, and the receiver tries the next transport
-//   sender    Withdraw ->  receiver   the match call timed out; an unanswered offer must not be taken any more
+//   sender    Withdraw ->  receiver   the send has been given up: the offer must not be taken any more, and a receive
+//   that
+//                                     has taken it is posted again
 //
 // Letters between two processes keep their order, so offers arrive as the sender handed its requests to match. The
-// receiver decides everything, as it alone can resolve wildcards.
+// receiver decides everything, as it alone can resolve wildcards. Nobody waits for a process that has ended: named
+// requests fail, a wildcard receive takes another offer.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,14 +49,17 @@ class Matcher {
   void begin(const std::shared_ptr<MatchJob>& job);
   // Drives until the job is finished. Blocks. Throws the job's error.
   void finish(MatchJob& job);
-  // One round: reads letters, looks for dead peers and passed deadlines. Never blocks.
+  // One round: reads letters, looks for dead peers and passed deadlines. Never blocks. What goes wrong fails the
+  // operations that it concerns: all under way where MPI brings no letters any more.
   void drive();
   // Logs what has been left unmatched. At the end of the library.
   void report_leftovers();
 
   // From the first job that nobody will drive on, a thread of ours does (programs at MPI_THREAD_MULTIPLE whose calls do
-  // not come through the recorder).
+  // not come through the recorder). It sleeps while no match is under way. Throws base::Error(resources).
   void drive_from_own_thread();
+  // Ends that thread: from now on operations may be deleted whose match has no outcome.
+  void stop_driving() noexcept;
 
   static bool under_way() noexcept { return jobs_under_way.load(std::memory_order_relaxed) != 0; }
 
@@ -86,7 +94,8 @@ class Matcher {
     std::string transport;
     std::unique_ptr<transport::Acceptance> acceptance;
     std::vector<std::string> tried;
-    Refusals refusals;  // the receiver's
+    Refusals refusals;                     // the receiver's
+    std::optional<base::Error> abandoned;  // why the receive has been given up; `receiving` has no operation then
   };
 
   void check(const Operation& operation) const;
@@ -96,31 +105,44 @@ class Matcher {
 
   void read(int rank, std::span<const std::byte> letter);
   void read_offer(int rank, LetterReader& letter);
-  void read_answer(int rank, LetterReader& letter);
+  void read_answer(LetterReader& letter);
   void read_confirm(LetterReader& letter);
   void read_withdrawal(int rank, LetterReader& letter);
-  void send_withdrawal(int rank, Id id);
+  void write(int rank, MatchJob& job, LetterWriter& letter);
+  void send_withdrawal(const Sending& sending, Id id) noexcept;
 
+  void take_offer_or_wait(Receiving receiving);
+  std::optional<IncomingOffer> take_unexpected(const Envelope& key);
   void pair(Receiving receiving, IncomingOffer offer);
   void answer(Answered answered);
-  void complete(Answered answered);
+  void send_answer(Answered& answered);
+  void complete(Answered& answered);
   bool accept_next(Answered& answered);
-  void refuse(const IncomingOffer& offer, const base::Error& error);
+  void refuse(const IncomingOffer& offer, MatchJob& job, const base::Error& error) noexcept;
+  bool connect(Sending& sending, Id receiver_id, LetterReader& answer);
 
+  template <class Step>
+  void attempt(Operation& operation, const std::shared_ptr<MatchJob>& job, Step&& step);
   void succeed(Operation& operation, MatchJob& job);
   void fail(Operation& operation, MatchJob& job, const base::Error& error);
+  void give_up(Operation& operation, MatchJob& job, const base::Error& error);
+  void give_up_all(const base::Error& error);
   void settle(MatchJob& job);
   void end_settled_jobs();
-  void withdraw(Operation& operation);
+  void withdraw(Operation& operation, const base::Error& why);
+  bool gone(int rank) const;
   std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
   void look_for_lost_causes();
-  void log_pair(const Operation& operation, const transport::Plan& plan, const Refusals& mine,
+  void look_for_dead_senders();
+  void log_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
                 const Refusals& theirs) const;
+  void help() noexcept;
 
   static Envelope envelope_of(const Recording& recording);
   static std::string text_of(const Refusals& refusals);
   static void write_refusals(LetterWriter& letter, const Refusals& refusals);
   static Refusals read_refusals(LetterReader& letter);
+  static base::Error error_of(const std::exception& failure);
 
   static std::atomic<int> jobs_under_way;
 
@@ -140,8 +162,19 @@ class Matcher {
   PostedReceives<Receiving> posted_;
   UnexpectedMessages<IncomingOffer> unexpected_;
 
+  bool helper_stops_ = false;
+  std::condition_variable helper_wakes_;  // with the lock
   std::thread helper_;
-  std::atomic<bool> helper_stops_{false};
 };
+
+// Runs a step of the operation's match. What it throws fails the operation and nothing else.
+template <class Step>
+void Matcher::attempt(Operation& operation, const std::shared_ptr<MatchJob>& job, Step&& step) {
+  try {
+    step();
+  } catch (const std::exception& failure) {
+    give_up(operation, *job, error_of(failure));
+  }
+}
 
 }  // namespace penstock::core

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.hpp"
 #include "core/letter.hpp"
 #include "core/matcher.hpp"
 #include "core/operation.hpp"
@@ -76,18 +77,28 @@ Matcher::Refusals Matcher::read_refusals(LetterReader& letter) {
   return refusals;
 }
 
+// A letter that cannot be read is nobody's; what goes wrong for the operation that it is for, fails that one.
 void Matcher::read(int rank, std::span<const std::byte> bytes) {
-  LetterReader letter(bytes);
-  switch (letter.value<LetterKind>()) {
-    case LetterKind::offer:
-      return read_offer(rank, letter);
-    case LetterKind::answer:
-      return read_answer(rank, letter);
-    case LetterKind::confirm:
-      return read_confirm(letter);
-    case LetterKind::withdraw:
-      return read_withdrawal(rank, letter);
+  try {
+    LetterReader letter(bytes);
+    switch (letter.value<LetterKind>()) {
+      case LetterKind::offer:
+        return read_offer(rank, letter);
+      case LetterKind::answer:
+        return read_answer(letter);
+      case LetterKind::confirm:
+        return read_confirm(letter);
+      case LetterKind::withdraw:
+        return read_withdrawal(rank, letter);
+    }
+  } catch (const std::exception& failure) {
+    base::log::error(fmt::format("a letter from rank {} is lost: {}", rank, error_of(failure).text()));
   }
+}
+
+void Matcher::write(int rank, MatchJob& job, LetterWriter& letter) {
+  job.written_to.insert(rank);
+  mailbox_.send(rank, letter.take());
 }
 
 void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& job) {
@@ -102,8 +113,8 @@ void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& j
         sending.offers.emplace(name, entry.transport->offer(message));
       else
         sending.refusals.emplace_back(name, verdict.why);
-    } catch (const Error& error) {
-      sending.refusals.emplace_back(name, error.text());
+    } catch (const std::exception& failure) {
+      sending.refusals.emplace_back(name, error_of(failure).text());
     }
   }
   // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
@@ -115,21 +126,32 @@ void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& j
   letter.value(static_cast<std::uint32_t>(sending.offers.size()));
   for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->blob());
   sending_.emplace(id, std::move(sending));
-  mailbox_.send(recording.peer_world, letter.take());
+  write(recording.peer_world, *job, letter);
 }
 
 void Matcher::post_receive(Operation& operation, const std::shared_ptr<MatchJob>& job) {
-  const Envelope key = envelope_of(operation.recording());
-  Receiving receiving{&operation, job, posted_.next_number()};
-  if (auto offer = unexpected_.take(key))
+  take_offer_or_wait({&operation, job, posted_.next_number()});
+}
+
+// ---- The receiver's side
+
+// A receive whose offer has come to nothing is posted again as early as it was.
+void Matcher::take_offer_or_wait(Receiving receiving) {
+  const Envelope key = envelope_of(receiving.operation->recording());
+  if (auto offer = take_unexpected(key))
     pair(std::move(receiving), std::move(*offer));
   else
     posted_.post(receiving.number, key, receiving);
 }
 
-// ---- The receiver's side
+std::optional<Matcher::IncomingOffer> Matcher::take_unexpected(const Envelope& key) {
+  auto offer = unexpected_.take(key);
+  while (offer && gone(offer->sender)) offer = unexpected_.take(key);
+  return offer;
+}
 
 void Matcher::read_offer(int rank, LetterReader& letter) {
+  if (gone(rank)) return;
   IncomingOffer offer;
   offer.sender = rank;
   offer.id = letter.value<Id>();
@@ -153,38 +175,44 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
 }
 
 void Matcher::pair(Receiving receiving, IncomingOffer offer) {
-  Operation& operation = *receiving.operation;
-  if (offer.message.bytes > operation.recording().bytes) {
-    const Error error(
-        ErrorKind::truncate,
-        fmt::format("{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-                    operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
-                    operation.recording().bytes));
-    refuse(offer, error);
-    fail(operation, *receiving.job, error);
-    return;
-  }
-  answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}});
+  answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
 }
 
 void Matcher::answer(Answered answered) {
-  if (!accept_next(answered)) {
-    const Error error(ErrorKind::transport,
-                      fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
-                                  answered.receiving.operation->label(), text_of(answered.offer.refusals),
-                                  text_of(answered.refusals)));
-    refuse(answered.offer, error);
+  try {
+    send_answer(answered);
+  } catch (const std::exception& failure) {
+    const Error error = error_of(failure);
+    refuse(answered.offer, *answered.receiving.job, error);
     fail(*answered.receiving.operation, *answered.receiving.job, error);
-    return;
   }
+}
+
+void Matcher::send_answer(Answered& answered) {
+  const Operation& operation = *answered.receiving.operation;
+  const IncomingOffer& offer = answered.offer;
+  if (offer.message.bytes > operation.recording().bytes)
+    throw Error(ErrorKind::truncate,
+                fmt::format("{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
+                            operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
+                            operation.recording().bytes));
+  if (!accept_next(answered))
+    throw Error(transports_.refusal(message_of(operation, offer.sender)),
+                fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
+                            operation.label(), text_of(offer.refusals), text_of(answered.refusals)));
   const Id id = ++last_id_;
   LetterWriter letter;
-  letter.value(LetterKind::answer).value(answered.offer.id).value(id).value(ErrorKind::none);
+  letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
   letter.text(answered.transport).bytes(answered.acceptance->blob());
   write_refusals(letter, answered.refusals);
-  const int sender = answered.offer.sender;
-  answered_.emplace(id, std::move(answered));
-  mailbox_.send(sender, letter.take());
+  const auto place = answered_.try_emplace(id).first;  // what may throw comes before the letter is sent
+  try {
+    write(offer.sender, *answered.receiving.job, letter);
+  } catch (...) {
+    answered_.erase(place);
+    throw;
+  }
+  place->second = std::move(answered);
 }
 
 bool Matcher::accept_next(Answered& answered) {
@@ -206,108 +234,123 @@ bool Matcher::accept_next(Answered& answered) {
       answered.acceptance = entry.transport->accept(receive, answered.offer.message, offered->second);
       answered.transport = name;
       return true;
-    } catch (const Error& error) {
-      answered.refusals.emplace_back(name, error.text());
+    } catch (const std::exception& failure) {
+      answered.refusals.emplace_back(name, error_of(failure).text());
     }
   }
   return false;
 }
 
-void Matcher::refuse(const IncomingOffer& offer, const Error& error) {
-  LetterWriter letter;
-  letter.value(LetterKind::answer).value(offer.id).value(Id{0}).value(error.kind()).text(error.text());
-  mailbox_.send(offer.sender, letter.take());
+void Matcher::refuse(const IncomingOffer& offer, MatchJob& job, const Error& error) noexcept {
+  try {
+    LetterWriter letter;
+    letter.value(LetterKind::answer).value(offer.id).value(Id{0}).value(error.kind()).text(error.text());
+    write(offer.sender, job, letter);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
 }
 
 void Matcher::read_confirm(LetterReader& letter) {
   const auto found = answered_.find(letter.value<Id>());
   const auto connected = letter.value<bool>();
-  const auto withdrawn = letter.value<bool>();
   const std::string why = letter.text();
-  if (found == answered_.end()) return;
+  if (found == answered_.end()) return;  // the sender has died, or withdrawn
   Answered answered = std::move(found->second);
   answered_.erase(found);
   if (!answered.receiving.operation) {  // abandoned while its answer was on the way
-    if (connected) answered.acceptance->confirm()->close();
-    return;
+    if (connected) return answered.acceptance->confirm()->close();
+    // Or the sender would wait for our next answer.
+    return refuse(answered.offer, *answered.receiving.job, *answered.abandoned);
   }
-  if (connected) return complete(std::move(answered));
+  if (connected) return complete(answered);
   answered.acceptance.reset();
-  if (!withdrawn) {
-    answered.refusals.emplace_back(answered.transport, why);
-    return answer(std::move(answered));
-  }
-  // As if that offer had never been: the receive is posted again, as early as it was.
-  const Envelope key = envelope_of(answered.receiving.operation->recording());
-  if (auto offer = unexpected_.take(key))
-    pair(std::move(answered.receiving), std::move(*offer));
-  else
-    posted_.post(answered.receiving.number, key, answered.receiving);
+  answered.refusals.emplace_back(answered.transport, why);
+  answer(std::move(answered));
 }
 
-void Matcher::complete(Answered answered) {
+void Matcher::complete(Answered& answered) {
   Operation& operation = *answered.receiving.operation;
-  auto plan = answered.acceptance->confirm();
-  const transport::Plan& path = *plan;
-  operation.matched_to({answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
-                       std::move(plan), answered.transport);
-  log_pair(operation, path, answered.refusals, answered.offer.refusals);
-  succeed(operation, *answered.receiving.job);
+  const auto job = answered.receiving.job;
+  attempt(operation, job, [&] {
+    auto plan = answered.acceptance->confirm();
+    const transport::Plan& path = *plan;
+    operation.take_match({answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
+                         std::move(plan), answered.transport);
+    log_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
+    succeed(operation, *job);
+  });
 }
 
-void Matcher::send_withdrawal(int rank, Id id) {
-  LetterWriter letter;
-  letter.value(LetterKind::withdraw).value(id);
-  if (!world_.dead(rank).load(std::memory_order_acquire)) mailbox_.send(rank, letter.take());
+void Matcher::send_withdrawal(const Sending& sending, Id id) noexcept {
+  const int rank = sending.operation->recording().peer_world;
+  try {
+    LetterWriter letter;
+    letter.value(LetterKind::withdraw).value(id);
+    if (!gone(rank)) write(rank, *sending.job, letter);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
 }
 
 void Matcher::read_withdrawal(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
-  unexpected_.take_if([&](const IncomingOffer& offer) { return offer.sender == rank && offer.id == id; });
+  const auto withdrawn = [&](const IncomingOffer& offer) { return offer.sender == rank && offer.id == id; };
+  if (unexpected_.take_if(withdrawn)) return;
+  const auto found =
+      std::find_if(answered_.begin(), answered_.end(), [&](const auto& each) { return withdrawn(each.second.offer); });
+  if (found == answered_.end()) return;
+  Receiving receiving = std::move(found->second.receiving);
+  answered_.erase(found);
+  if (receiving.operation) take_offer_or_wait(std::move(receiving));
 }
 
 // ---- The sender's side
 
-void Matcher::read_answer(int rank, LetterReader& letter) {
+void Matcher::read_answer(LetterReader& letter) {
   const auto id = letter.value<Id>();
   const auto receiver_id = letter.value<Id>();
   const auto kind = letter.value<ErrorKind>();
   const auto found = sending_.find(id);
-  const auto confirm = [&](bool connected, bool withdrawn, const std::string& why) {
-    LetterWriter reply;
-    reply.value(LetterKind::confirm).value(receiver_id).value(connected).value(withdrawn).text(why);
-    mailbox_.send(rank, reply.take());
-  };
-  if (found == sending_.end()) {  // withdrawn while the answer was on its way
-    if (kind == ErrorKind::none) confirm(false, true, "");
-    return;
-  }
-  Sending& sending = found->second;
+  if (found == sending_.end()) return;  // withdrawn, of which the receiver hears
+  Operation& operation = *found->second.operation;
+  const auto job = found->second.job;
   if (kind != ErrorKind::none) {
-    const Error error(kind, letter.text());
-    Operation& operation = *sending.operation;
-    const auto job = sending.job;
+    const std::string text = letter.text();
     sending_.erase(found);
-    fail(operation, *job, Error(kind, operation.label() + ", refused by the receiver: " + error.text()));
+    fail(operation, *job, Error(kind, operation.label() + ", refused by the receiver: " + text));
     return;
   }
-  const std::string transport = letter.text();
-  const auto blob = letter.bytes();
-  const Refusals refusals = read_refusals(letter);
-  try {
-    auto plan = sending.offers.at(transport)->connect(blob);
-    Operation& operation = *sending.operation;
-    const auto job = sending.job;
-    const transport::Plan& path = *plan;
-    operation.matched_to({}, std::move(plan), transport);
-    log_pair(operation, path, sending.refusals, refusals);
+  attempt(operation, job, [&] {
+    if (!connect(found->second, receiver_id, letter)) return;
     sending_.erase(found);
-    confirm(true, false, "");
     succeed(operation, *job);
+  });
+}
+
+// False when that could not be done: the receiver answers once more, by another transport or with a refusal.
+bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
+  const std::string transport = answer.text();
+  const auto blob = answer.bytes();
+  const Refusals refusals = read_refusals(answer);
+  std::unique_ptr<transport::Plan> plan;
+  std::string why_not;
+  try {
+    plan = sending.offers.at(transport)->connect(blob);
   } catch (const std::exception& failure) {
     sending.offers.erase(transport);
-    confirm(false, false, failure.what());
+    why_not = error_of(failure).text();
   }
+  const bool connected = plan != nullptr;
+  if (connected) {
+    const transport::Plan& path = *plan;
+    sending.operation->take_match({}, std::move(plan), transport);
+    log_pair(path, transport, sending.refusals, refusals);
+  }
+  LetterWriter confirm;
+  confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);
+  write(sending.operation->recording().peer_world, *sending.job, confirm);
+  return connected;
 }
 
 }  // namespace penstock::core

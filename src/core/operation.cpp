@@ -40,22 +40,31 @@ const char* verb(RequestKind kind) {
 Operation::Operation(Recording recording) : recording_(std::move(recording)) {}
 
 std::string Operation::label() const {
-  const bool known = matched();
-  const int peer = known && is_receive() ? result_.source : recording_.peer;
-  const int tag = known && is_receive() ? result_.tag : recording_.tag;
+  return label_of(matched() ? &result_ : nullptr);
+}
+
+std::string Operation::label_of(const MatchResult* result) const {
+  const bool known = result != nullptr && is_receive();
+  const int peer = known ? result->source : recording_.peer;
+  const int tag = known ? result->tag : recording_.tag;
   return fmt::format("{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
                      tag == any_tag ? std::string("any") : std::to_string(tag),
                      recording_.communicator ? recording_.communicator->name : "unknown communicator",
-                     known && is_receive() ? result_.bytes : recording_.bytes);
+                     known ? result->bytes : recording_.bytes);
 }
 
-void Operation::matched_to(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
+void Operation::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
                            const std::string& transport) {
+  plan_ = std::move(plan);  // first, so that match_failed() closes it whatever happens
   result_ = result;
-  plan_ = std::move(plan);
   transport_ = transport;
-  match_state_.store(MatchState::matched, std::memory_order_release);
-  if (plan_) plan_->set_label(label());
+  if (plan_) plan_->set_label(label_of(&result_));
+}
+
+void Operation::match_failed() noexcept {
+  if (plan_) plan_->close();
+  plan_.reset();
+  match_state_.store(MatchState::unmatched, std::memory_order_release);
 }
 
 void Operation::enqueue_start(const std::shared_ptr<device::Stream>& stream, transport::Sink& sink) {

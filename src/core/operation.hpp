@@ -36,9 +36,12 @@ class Operation {
   MatchState match_state() const noexcept { return match_state_.load(std::memory_order_acquire); }
   bool matched() const noexcept { return match_state() == MatchState::matched; }
   void match_begins() noexcept { match_state_.store(MatchState::under_way, std::memory_order_release); }
-  void match_failed() noexcept { match_state_.store(MatchState::unmatched, std::memory_order_release); }
-  // `plan` is null for MPI_PROC_NULL; `transport` is the name of the transport that serves the pair.
-  void matched_to(const MatchResult& result, std::unique_ptr<transport::Plan> plan, const std::string& transport);
+  // What the operation has been matched to: `plan` is null for MPI_PROC_NULL, `transport` is the name of the transport
+  // that serves the pair. Nobody else sees it before publish_match().
+  void take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan, const std::string& transport);
+  // From now on any thread may start or free the operation. So does match_failed(), which gives up the plan, if any.
+  void publish_match() noexcept { match_state_.store(MatchState::matched, std::memory_order_release); }
+  void match_failed() noexcept;
   const MatchResult& result() const noexcept { return result_; }
   const std::string& transport() const noexcept { return transport_; }
 
@@ -64,6 +67,8 @@ class Operation {
   static void retire(Operation* operation) noexcept;
 
  private:
+  std::string label_of(const MatchResult* result) const;
+
   Recording recording_;
   std::atomic<MatchState> match_state_{MatchState::unmatched};
   MatchResult result_;

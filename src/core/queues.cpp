@@ -24,14 +24,14 @@ std::uintptr_t Queues::create_stream(std::chrono::microseconds spin) {
   return handle;
 }
 
-void Queues::free_stream(std::uintptr_t handle) {
+void Queues::free_stream(std::uintptr_t handle, const std::function<void()>& meanwhile) {
   HostStream* stream = streams_.find(handle);
   if (!stream) throw Error(ErrorKind::stream, "the stream is null or has been freed");
   if (stream->stream.on_worker())
     throw Error(ErrorKind::stream, "a stream cannot be freed by a function that runs on it");
   if (stream->queues.load() > 0)
     throw Error(ErrorKind::in_use, "a queue still uses the stream: free it first with PST_Queue_free");
-  stream->stream.synchronize({});
+  stream->stream.synchronize(meanwhile);
   streams_.remove(handle);
   --stream_count_;
 }

@@ -26,7 +26,8 @@ class Queues {
 
   int count_streams() const noexcept { return stream_count_.load(std::memory_order_relaxed); }
   std::uintptr_t create_stream(std::chrono::microseconds spin);  // throws Error(resources)
-  void free_stream(std::uintptr_t handle);                       // throws Error(stream), Error(in_use)
+  void free_stream(std::uintptr_t handle,
+                   const std::function<void()>& meanwhile);  // throws Error(stream), Error(in_use)
   std::uintptr_t create_queue(
       std::uintptr_t stream,
       std::function<void(const base::Error&)> when_failed);  // throws Error(stream), Error(resources)

@@ -14,29 +14,28 @@ using transport::Message;
 using transport::Transport;
 using transport::Verdict;
 
-Transports::Transports(const base::Settings& settings, group::World& world) {
+Transports::Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin) {
   // "peer" allows all its forms: peer-cuda is one.
-  const auto allowed = [&](std::string name) {
-    name.resize(std::min(name.find('-'), name.size()));
-    return settings.transports.empty() ||
-           std::find(settings.transports.begin(), settings.transports.end(), name) != settings.transports.end();
-  };
   const auto add = [&](std::unique_ptr<Transport> transport) {
-    const bool yes = allowed(transport->name());
+    const std::string name = transport->name();
+    const bool yes = settings.allows(name.substr(0, name.find('-')));
     entries_.push_back({std::move(transport), yes});
   };
-  auto peer = std::make_unique<transport::peer::Peer>(settings, world);
-  peer_ = peer.get();
+  std::vector<transport::Blob> announcements;
+  world.together([&] {
+    auto peer = std::make_unique<transport::peer::Peer>(settings, world);
+    peer_ = peer.get();
 #if PENSTOCK_CUDA
-  add(transport::peer::cuda::make_transport(settings, world, *peer_));
+    add(transport::peer::cuda::make_transport(settings, world, *peer_));
 #endif
-  add(std::move(peer));
-  add(std::make_unique<transport::proxy::Proxy>(settings, world));
-
-  for (Entry& entry : entries_) {
-    entry.transport->meet(world.all_gather(entry.transport->announce()));
-    world.barrier();
-    entry.transport->met();
+    add(std::move(peer));
+    add(std::make_unique<transport::proxy::Proxy>(settings, world, spin));
+    for (Entry& entry : entries_) announcements.push_back(entry.transport->announce());
+  });
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Transport& transport = *entries_[i].transport;
+    world.together([&] { transport.meet(world.all_gather(announcements[i])); });
+    transport.met();
   }
 }
 
@@ -50,6 +49,11 @@ Verdict Transports::judge(const Entry& entry, const Message& message) {
   if (!entry.allowed) return {false, "not in PENSTOCK_TRANSPORT"};
   if (Verdict verdict = entry.transport->usable(); !verdict.yes) return verdict;
   return entry.transport->can_serve(message);
+}
+
+base::ErrorKind Transports::refusal(const Message& message) const {
+  const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& entry) { return entry.allowed; });
+  return last == entries_.rend() ? base::ErrorKind::transport : judge(*last, message).kind;
 }
 
 }  // namespace penstock::core

@@ -2,8 +2,10 @@
 // The transports of this process, best first, and which of them a pair takes.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings.hpp"
@@ -15,13 +17,17 @@ namespace penstock::core {
 
 class Transports {
  public:
-  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts.
-  Transports(const base::Settings& settings, group::World& world);
-
   struct Entry {
     std::unique_ptr<transport::Transport> transport;
     bool allowed;  // by PENSTOCK_TRANSPORT
   };
+
+  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts. `spin`: how long threads of
+  // theirs spin. Throws base::Error on all processes.
+  Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin);
+  // Of transports that have met, without `peer`: for tests of matching.
+  explicit Transports(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+
   const std::vector<Entry>& entries() const noexcept { return entries_; }
   // For a new queue's stream. Throws Error.
   void prepare(device::Stream& stream) const {
@@ -34,6 +40,8 @@ class Transports {
 
   // Whether this end can use the transport for the message, and why (not).
   static transport::Verdict judge(const Entry& entry, const transport::Message& message);
+  // The error of a match that no transport can serve: what the last allowed one, which serves most, refuses with.
+  base::ErrorKind refusal(const transport::Message& message) const;
 
  private:
   std::vector<Entry> entries_;

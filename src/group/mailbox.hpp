@@ -26,8 +26,11 @@ class Mailbox {
   virtual bool poll(
       const std::function<void(int rank, std::span<const std::byte> letter)>& handle) = 0;  // true: something moved
   // True when MPI has taken every letter to `rank`: only then do they arrive although this process calls neither us nor
-  // MPI again.
+  // MPI again. True also when there is no more hope for them: see lost().
   virtual bool flushed(int rank) = 0;
+  // True once MPI has failed to carry a letter to or from `rank`: those behind it have no meaning without it, and are
+  // dropped. Never cleared.
+  virtual bool lost(int rank) = 0;
 };
 
 }  // namespace penstock::group

@@ -4,7 +4,11 @@
 
 #include <mpi.h>
 
+#include <string>
+
 namespace penstock::group {
+
+std::string mpi_error_text(int code);  // MPI's own, on one line
 
 void throw_mpi_error(int code, const char* call);  // base::Error(mpi) with MPI's own text
 

@@ -2,13 +2,17 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <deque>
 #include <mutex>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "group/mailbox.hpp"
 #include "group/mpi_check.hpp"
 #include "group/private_communicator.hpp"
@@ -27,15 +31,37 @@ constexpr std::size_t sends_in_mpi = 16;
 // Letters taken in one poll, so that it ends although more and more arrive.
 constexpr int letters_per_poll = 1024;
 
+// Ranks that a letter has failed to reach or to come from. Asked often and hardly ever with any in it.
+class LostRanks {
+ public:
+  void add(int rank, int code, const char* call) {
+    const std::lock_guard lock(mutex_);
+    if (!ranks_.insert(rank).second) return;
+    any_.store(true, std::memory_order_release);
+    base::log::warn("no more letters to and from rank " + std::to_string(rank) + ": " + call +
+                    " failed: " + mpi_error_text(code));
+  }
+  bool has(int rank) {
+    if (!any_.load(std::memory_order_acquire)) return false;
+    const std::lock_guard lock(mutex_);
+    return ranks_.count(rank) != 0;
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::set<int> ranks_;
+};
+
 class Outbox {
  public:
-  explicit Outbox(MPI_Comm comm) : comm_(comm) {}
+  Outbox(MPI_Comm comm, LostRanks& lost) : comm_(comm), lost_(lost) {}
 
   ~Outbox() {
     // MPI still reads what it has not taken, and a peer that is gone will never let it finish: such letters are left to
     // it.
-    if (requests_.empty()) return;
-    for (MPI_Request& request : requests_) PMPI_Request_free(&request);
+    if (in_mpi_.empty()) return;
+    for (InMpi& letter : in_mpi_) PMPI_Request_free(&letter.request);
     new std::vector<InMpi>(std::move(in_mpi_));
   }
 
@@ -43,9 +69,11 @@ class Outbox {
     if (letter.size() > INT_MAX)
       throw base::Error(base::ErrorKind::resources, "a letter between processes exceeds 2 GiB");
     const std::lock_guard lock(mutex_);
+    if (lost_.has(rank)) return;
     Destination& destination = destinations_[rank];
-    if (destination.waiting.empty()) held_up_.push_back(rank);
+    const bool held_up = !destination.waiting.empty();
     destination.waiting.push_back(std::move(letter));
+    if (!held_up) held_up_.push_back(rank);
     advance();
   }
 
@@ -66,17 +94,18 @@ class Outbox {
     std::size_t in_mpi = 0;
   };
   struct InMpi {
-    int rank;
-    Letter letter;
+    int rank = -1;
+    Letter letter;  // moving a vector keeps its bytes where they are
+    MPI_Request request = MPI_REQUEST_NULL;
   };
 
   bool advance() {
     bool moved = collect_finished();
     std::erase_if(held_up_, [&](int rank) {
       Destination& destination = destinations_[rank];
+      if (lost_.has(rank)) destination.waiting.clear();
       while (!destination.waiting.empty() && destination.in_mpi < sends_in_mpi) {
-        hand_over(rank, destination, std::move(destination.waiting.front()));
-        destination.waiting.pop_front();
+        hand_over(rank, destination);
         moved = true;
       }
       return destination.waiting.empty();
@@ -84,55 +113,63 @@ class Outbox {
     return moved;
   }
 
-  void hand_over(int rank, Destination& destination, Letter letter) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(PMPI_Isend(letter.data(), static_cast<int>(letter.size()), MPI_BYTE, rank, tag, comm_, &request),
-              "MPI_Isend");
-    int done = 0;  // short letters are as a rule
-    check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done) return;
-    requests_.push_back(request);
-    in_mpi_.push_back({rank, std::move(letter)});  // moving a vector keeps its bytes where they are
+  // The first waiting letter. What may throw comes before the letter leaves its place, as MPI reads it from then on.
+  void hand_over(int rank, Destination& destination) {
+    InMpi& sent = in_mpi_.emplace_back();
+    sent.rank = rank;
+    sent.letter = std::move(destination.waiting.front());
+    destination.waiting.pop_front();
     ++destination.in_mpi;
+    const int code =
+        PMPI_Isend(sent.letter.data(), static_cast<int>(sent.letter.size()), MPI_BYTE, rank, tag, comm_, &sent.request);
+    if (code != MPI_SUCCESS) lose(rank, code, "MPI_Isend");
+    if (code != MPI_SUCCESS || finished(sent)) forget(in_mpi_.size() - 1);  // short letters are taken at once as a rule
   }
 
   bool collect_finished() {
-    if (requests_.empty()) return false;
-    int count = 0;
-    finished_.resize(requests_.size());
-    check_mpi(PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, finished_.data(),
-                            MPI_STATUSES_IGNORE),
-              "MPI_Testsome");
-    if (count == MPI_UNDEFINED || count == 0) return false;
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i] == MPI_REQUEST_NULL) {
-        --destinations_[in_mpi_[i].rank].in_mpi;
-        continue;
+    bool moved = false;
+    for (std::size_t i = 0; i < in_mpi_.size();) {
+      if (finished(in_mpi_[i])) {
+        forget(i);
+        moved = true;
+      } else {
+        ++i;
       }
-      if (kept != i) {
-        requests_[kept] = requests_[i];
-        in_mpi_[kept] = std::move(in_mpi_[i]);
-      }
-      ++kept;
     }
-    requests_.resize(kept);
-    in_mpi_.resize(kept);
-    return true;
+    return moved;
+  }
+
+  // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some libraries, which
+  // may end the process; MPI_Test uses that of the request's communicator.
+  bool finished(InMpi& sent) {
+    int done = 0;
+    const int code = PMPI_Test(&sent.request, &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) lose(sent.rank, code, "MPI_Test");
+    return code != MPI_SUCCESS || done != 0;
+  }
+
+  void forget(std::size_t place) {
+    --destinations_[in_mpi_[place].rank].in_mpi;
+    if (place + 1 != in_mpi_.size()) in_mpi_[place] = std::move(in_mpi_.back());
+    in_mpi_.pop_back();
+  }
+
+  void lose(int rank, int code, const char* call) {
+    lost_.add(rank, code, call);
+    destinations_[rank].waiting.clear();
   }
 
   MPI_Comm comm_;
+  LostRanks& lost_;
   std::mutex mutex_;
   std::unordered_map<int, Destination> destinations_;  // by rank
   std::vector<int> held_up_;                           // ranks with waiting letters
-  std::vector<MPI_Request> requests_;
-  std::vector<InMpi> in_mpi_;  // the letters of requests_
-  std::vector<int> finished_;
+  std::vector<InMpi> in_mpi_;
 };
 
 class Inbox {
  public:
-  explicit Inbox(MPI_Comm comm) : comm_(comm) {}
+  Inbox(MPI_Comm comm, LostRanks& lost) : comm_(comm), lost_(lost) {}
 
   ~Inbox() {
     for (Incoming& letter : incoming_) {
@@ -166,9 +203,9 @@ class Inbox {
       check_mpi(PMPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &found, &message, &status), "MPI_Improbe");
       if (!found) break;
       check_mpi(PMPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
-      Incoming letter{status.MPI_SOURCE, Letter(static_cast<std::size_t>(length))};
-      check_mpi(PMPI_Imrecv(letter.bytes.data(), length, MPI_BYTE, &message, &letter.request), "MPI_Imrecv");
-      incoming_.push_back(std::move(letter));
+      Incoming& letter = incoming_.emplace_back(Incoming{status.MPI_SOURCE, Letter(static_cast<std::size_t>(length))});
+      const int code = PMPI_Imrecv(letter.bytes.data(), length, MPI_BYTE, &message, &letter.request);
+      if (code != MPI_SUCCESS) lose(letter, code, "MPI_Imrecv");
       deliver_finished(handle);
     }
     return taken > 0;
@@ -187,16 +224,23 @@ class Inbox {
       const Incoming arrived = std::move(*letter);
       letter = incoming_.erase(letter);
       delivered = true;
-      handle(arrived.rank, arrived.bytes);
+      if (!lost_.has(arrived.rank)) handle(arrived.rank, arrived.bytes);
     }
     return delivered;
   }
 
-  static bool is_complete(Incoming& letter) {
+  bool is_complete(Incoming& letter) {
     if (letter.complete) return true;
     int done = 0;
-    check_mpi(PMPI_Test(&letter.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    return letter.complete = done != 0;
+    const int code = PMPI_Test(&letter.request, &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) lose(letter, code, "MPI_Test");
+    letter.complete = letter.complete || done != 0;
+    return letter.complete;
+  }
+
+  void lose(Incoming& letter, int code, const char* call) {
+    lost_.add(letter.rank, code, call);
+    letter.complete = true;
   }
 
   bool is_held_back(int rank) const {
@@ -204,6 +248,7 @@ class Inbox {
   }
 
   MPI_Comm comm_;
+  LostRanks& lost_;
   std::mutex mutex_;
   std::deque<Incoming> incoming_;  // as a rule empty or one
   std::vector<int> held_back_;
@@ -211,7 +256,7 @@ class Inbox {
 
 class MpiMailbox final : public Mailbox {
  public:
-  MpiMailbox() : outbox_(comm_.get()), inbox_(comm_.get()) {}
+  MpiMailbox() : outbox_(comm_.get(), lost_), inbox_(comm_.get(), lost_) {}
 
   void send(int rank, Letter letter) override { outbox_.add(rank, std::move(letter)); }
 
@@ -221,10 +266,12 @@ class MpiMailbox final : public Mailbox {
     return sent || received;
   }
 
-  bool flushed(int rank) override { return outbox_.empty(rank); }
+  bool flushed(int rank) override { return lost_.has(rank) || outbox_.empty(rank); }
+  bool lost(int rank) override { return lost_.has(rank); }
 
  private:
   PrivateCommunicator comm_;  // first, so that it ends last
+  LostRanks lost_;
   Outbox outbox_;
   Inbox inbox_;
 };

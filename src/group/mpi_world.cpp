@@ -16,9 +16,7 @@
 
 namespace penstock::group {
 
-namespace {
-
-ThreadLevel level_of(int provided) {
+ThreadLevel thread_level_of(int provided) noexcept {
   switch (provided) {
     case MPI_THREAD_MULTIPLE:
       return ThreadLevel::multiple;
@@ -30,6 +28,8 @@ ThreadLevel level_of(int provided) {
       return ThreadLevel::single;
   }
 }
+
+namespace {
 
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = "";
@@ -55,8 +55,8 @@ class MpiWorld final : public World {
     check_mpi(PMPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
     int provided = MPI_THREAD_SINGLE;
     check_mpi(PMPI_Query_thread(&provided), "MPI_Query_thread");
-    thread_level_ = level_of(provided);
-    meet_processes();
+    thread_level_ = thread_level_of(provided);
+    together([this] { meet_processes(); });
   }
 
   int rank() const noexcept override { return rank_; }
@@ -73,6 +73,7 @@ class MpiWorld final : public World {
     const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     if (total > INT_MAX)
       throw base::Error(base::ErrorKind::resources, "the processes' announcements together exceed 2 GiB");
+    if (total == 0) return std::vector<std::vector<std::byte>>(lengths.size());
     std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
     std::vector<std::byte> all(static_cast<std::size_t>(total));
     check_mpi(PMPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
@@ -83,8 +84,6 @@ class MpiWorld final : public World {
       result.emplace_back(all.begin() + offsets[i], all.begin() + offsets[i] + lengths[i]);
     return result;
   }
-
-  void barrier() override { check_mpi(PMPI_Barrier(comm_.get()), "MPI_Barrier"); }
 
   const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }
   void watch(int milliseconds) noexcept override { watch_->watch(milliseconds); }

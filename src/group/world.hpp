@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,8 @@
 namespace penstock::group {
 
 enum class ThreadLevel { single, funneled, serialized, multiple };
+ThreadLevel thread_level_of(int provided) noexcept;      // from MPI's number
+const char* name_of(ThreadLevel thread_level) noexcept;  // "MPI_THREAD_SINGLE" and so on
 
 class World {
  public:
@@ -28,7 +31,12 @@ class World {
   virtual int processes_on_host() const noexcept = 0;
 
   virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;  // collective
-  virtual void barrier() = 0;                                                                   // collective
+
+  // Collective. Runs a step of the initialisation on every process, and throws base::Error on all when it fails on one,
+  // with that rank and its cause: a process that gave up alone would leave the others in the next collective call. Such
+  // calls come first in a step. Returns when all processes have done it.
+  void together(const std::function<void()>& step);
+  bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
   // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never
   // cleared.
@@ -37,6 +45,9 @@ class World {
   // Called by the monitor thread.
   virtual void watch(int milliseconds) noexcept = 0;
   virtual void wake() noexcept = 0;
+
+ private:
+  bool given_up_ = false;
 };
 
 }  // namespace penstock::group

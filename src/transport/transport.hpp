@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What core asks of a transport. All cost sits in the match; the steady state is in Plan.
 //
-//   initialisation   announce() on every process, an all-gather, meet() with everybody's answer, a barrier, met()
+//   initialisation   announce() on every process, an all-gather, meet() with all answers; met() when all have
+//                    met
 //   match, sender    offer(message)                 -> what travels with the handshake's offer
 //   match, receiver  accept(message, offer)         -> its half, and what travels back
 //   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "base/error.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
 
@@ -20,6 +22,7 @@ namespace penstock::transport {
 struct Verdict {
   bool yes = false;
   std::string why;
+  base::ErrorKind kind = base::ErrorKind::transport;  // of a refusal: what a match that fails by it returns
 };
 
 // The sender's half between offer and connect. Destroying it instead of connecting frees what it holds.

@@ -26,20 +26,21 @@ std::string describe(int code) {
 }  // namespace
 
 std::map<std::string, Scenario> scenarios() {
-  return {{"dead_peer", dead_peer},
-          {"dead_peer_in_match", dead_peer_in_match},
-          {"stopped_peer", stopped_peer},
-          {"fatal_handler", fatal_handler},
-          {"released_sender", released_sender},
-          {"released_small_sender", released_small_sender},
-          {"released_receiver", released_receiver},
-          {"freed_peer", freed_peer},
-          {"match_time_out", match_time_out},
-          {"report", report},
-          {"own_signal_handler", own_signal_handler},
-          {"traffic", traffic},
-          {"small_memory", small_memory},
-          {"idle", idle}};
+  return {{"dead_peer", {dead_peer}},
+          {"dead_peer_in_match", {dead_peer_in_match}},
+          {"dead_sender_of_wildcard", {dead_sender_of_wildcard, 3}},
+          {"stopped_peer", {stopped_peer}},
+          {"fatal_handler", {fatal_handler}},
+          {"released_sender", {released_sender}},
+          {"released_small_sender", {released_small_sender}},
+          {"released_receiver", {released_receiver}},
+          {"freed_peer", {freed_peer}},
+          {"match_time_out", {match_time_out}},
+          {"report", {report}},
+          {"own_signal_handler", {own_signal_handler}},
+          {"traffic", {traffic}},
+          {"small_memory", {small_memory}},
+          {"idle", {idle}}};
 }
 
 void say(const std::string& text) {
@@ -153,14 +154,14 @@ int main(int argc, char** argv) {
   own_rank = job.rank;
   const auto all = scenarios();
   const auto scenario = argc == 2 ? all.find(argv[1]) : all.end();
-  if (size != 2 || scenario == all.end()) {
-    if (job.rank == 0) std::fprintf(stderr, "usage: mpiexec -n 2 fault_program SCENARIO\n");
+  if (scenario == all.end() || size != scenario->second.ranks) {
+    if (job.rank == 0) std::fprintf(stderr, "usage: mpiexec -n RANKS fault_program SCENARIO\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   require_success(PST_Init(), "PST_Init");
   const pid_t own = getpid();
   MPI_Allgather(&own, sizeof own, MPI_BYTE, job.pids, sizeof own, MPI_BYTE, MPI_COMM_WORLD);
-  scenario->second(job);
+  scenario->second.run(job);
   MPI_Finalize();
   say("content");
   return 0;

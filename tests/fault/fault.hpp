@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in which something fails on purpose. Each runs on two ranks; run_fault.py starts them, breaks what they do
-// not break themselves, and reads what they print. A rank that is content prints "rank N content".
+// Programs in which something fails on purpose. Each runs on two ranks, or three; run_fault.py starts them, breaks what
+// they do not break themselves, and reads what they print. A rank that is content prints "rank N content".
 #pragma once
 
 #include <mpi.h>
@@ -17,11 +17,14 @@
 namespace penstock::fault {
 
 struct Job {
-  int rank = 0, peer = 0;
-  pid_t pids[2] = {0, 0};
+  int rank = 0, peer = 0;  // the peer: of two ranks
+  pid_t pids[3] = {0, 0, 0};
 };
 
-using Scenario = void (*)(const Job&);
+struct Scenario {
+  void (*run)(const Job&);
+  int ranks = 2;
+};
 std::map<std::string, Scenario> scenarios();
 
 void say(const std::string& text);                      // one line with the rank
@@ -60,6 +63,7 @@ struct Duplex {
 
 void dead_peer(const Job& job);
 void dead_peer_in_match(const Job& job);
+void dead_sender_of_wildcard(const Job& job);
 void stopped_peer(const Job& job);
 void fatal_handler(const Job& job);
 void released_sender(const Job& job);

@@ -70,6 +70,61 @@ void dead_peer_in_match(const Job& job) {
   content_and_gone();
 }
 
+void dead_sender_of_wildcard(const Job& job) {
+  // Rank 1 offers two sends and dies; of one the receive is under way by then, of the other it is not. Both receives
+  // take those of rank 2, which come later.
+  signal(SIGUSR1, SIG_IGN);
+  std::vector<std::byte> buffers[2] = {std::vector<std::byte>(100), std::vector<std::byte>(100)};
+  MPI_Request requests[2], matching[2];
+  for (int i = 0; i < 2; ++i) {
+    const auto init = [&](auto make, int peer) {
+      require_success(make(buffers[i].data(), 100, MPI_BYTE, peer, 50 + i, MPI_COMM_WORLD, &requests[i]), "init");
+    };
+    if (job.rank == 0)
+      init(MPI_Recv_init, MPI_ANY_SOURCE);
+    else
+      init(MPI_Send_init, 0);
+  }
+  // From here on rank 1 reads no letters, so that it confirms nothing: plain sends and receives do not.
+  int token = 0;
+  if (job.rank == 1) {
+    for (int i = 0; i < 2; ++i) require_success(PST_Imatch(&requests[i], &matching[i]), "PST_Imatch");
+    MPI_Send(&token, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    MPI_Recv(&token, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    die();
+  }
+  if (job.rank == 0) {
+    MPI_Recv(&token, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    require_success(PST_Imatch(&requests[0], &matching[0]), "PST_Imatch");
+    int done = 0;
+    for (int look = 0; look < 1000; ++look) MPI_Test(&matching[0], &done, MPI_STATUS_IGNORE);
+    require(done == 0, "no match before rank 1 has confirmed");
+    MPI_Send(&token, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    require_success(PST_Imatch(&requests[1], &matching[1]), "PST_Imatch");
+    MPI_Send(&token, 1, MPI_INT, 2, 1, MPI_COMM_WORLD);
+    require_success(MPI_Waitall(2, matching, MPI_STATUSES_IGNORE), "MPI_Waitall");
+  } else {
+    MPI_Recv(&token, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 2; ++i) fill(buffers[i], i);
+    require_success(PST_Matchall(2, requests, MPI_STATUSES_IGNORE), "PST_Matchall");
+  }
+  Lane lane;
+  for (int i = 0; i < 2; ++i) {
+    require_success(try_epoch(lane, requests[i]), "an epoch");
+    MPI_Status status;
+    require_success(PST_Match_status(requests[i], &status), "PST_Match_status");
+    if (job.rank != 0) continue;
+    require(status.MPI_SOURCE == 2, "the receive has taken the living sender");
+    require(holds(buffers[i], 100, i), "the message of the living sender");
+  }
+  // Rank 2 lives until rank 0 has received.
+  if (job.rank == 0)
+    MPI_Send(&token, 1, MPI_INT, 2, 2, MPI_COMM_WORLD);
+  else
+    MPI_Recv(&token, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  content_and_gone();
+}
+
 void stopped_peer(const Job& job) {
   // Runs with PENSTOCK_TIMEOUT; the report on standard error is read by the driver.
   Duplex pair(job, 12345);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one scenario of fault_program on two ranks, breaks what the scenario does not break itself, and judges the output.
+"""Runs one scenario of fault_program, on two ranks as a rule, breaks what the scenario does not break itself, and judges the output.
 
     run_fault.py --mpiexec PATH --vendor mpich|openmpi --program PATH [--transport NAME] CASE
 
@@ -31,7 +31,7 @@ class Skip(Exception):
 class Job:
     """A running MPI job. Its output is collected line by line, both streams together."""
 
-    def __init__(self, options, scenario, settings=None, survive=False, wrapper=()):
+    def __init__(self, options, scenario, settings=None, survive=False, wrapper=(), size=2):
         environment = dict(os.environ)
         environment.setdefault("PENSTOCK_TRANSPORT", options.transport)
         environment.update(settings or {})
@@ -42,10 +42,11 @@ class Job:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
             command += ["--enable-recovery"] if survive else []
             command += ["--oversubscribe", "--bind-to", "none"]
-        command += ["-n", "2"]
+        command += ["-n", str(size)]
         if survive:
-            # MPICH's launcher ends the survivors when a child of its own dies by a signal; a grandchild may.
-            command += ["sh", "-c", '"$0" "$@"; exit 0']
+            # MPICH's launcher ends the survivors when a child of its own dies by a signal; a grandchild may. It tells
+            # its children of the death by SIGUSR1, which must not end the shell.
+            command += ["sh", "-c", 'trap : USR1; "$0" "$@"; exit 0']
         command += [options.program, scenario]
         self.lines = []
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -121,8 +122,8 @@ def line_with(job, *parts):
     return any(all(re.search(part, line) for part in parts) for line in job.lines)
 
 
-def run_simple(options, jobs, scenario, ranks=(0, 1), settings=None, survive=False, wrapper=()):
-    job = Job(options, scenario, settings, survive, wrapper)
+def run_simple(options, jobs, scenario, ranks=(0, 1), settings=None, survive=False, wrapper=(), size=2):
+    job = Job(options, scenario, settings, survive, wrapper, size)
     jobs.append(job)
     expect_content(job, *ranks)
     return job
@@ -134,6 +135,10 @@ def dead_peer(options, jobs):
 
 def dead_peer_in_match(options, jobs):
     run_simple(options, jobs, "dead_peer_in_match", ranks=(0,), survive=True)
+
+
+def dead_sender_of_wildcard(options, jobs):
+    run_simple(options, jobs, "dead_sender_of_wildcard", ranks=(0, 2), survive=True, size=3)
 
 
 def stopped_peer(options, jobs):
@@ -224,7 +229,7 @@ def idle(options, jobs):
 
 
 CASES = {case.__name__: case for case in (
-    dead_peer, dead_peer_in_match, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    dead_peer, dead_peer_in_match, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, idle)}
 
 

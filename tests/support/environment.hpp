@@ -27,6 +27,7 @@ bool long_run();  // PENSTOCK_TEST_LONG=1
 std::size_t eager_max();  // PENSTOCK_EAGER_MAX, 8192; with CUDA PENSTOCK_CUDA_EAGER_MAX, 524288
 unsigned slots();         // PENSTOCK_SLOTS, 2
 bool transport_allowed(const std::string& name);
+bool serves_every_layout();    // whether derived datatypes find a transport: proxy, at MPI_THREAD_MULTIPLE
 std::string only_transport();  // the single name in PENSTOCK_TRANSPORT, else ""
 
 // Sizes around each switch of the protocol, ascending: 0, 1, 8, 55, 56, 57, the eager limit and its neighbours, 64 KiB,

@@ -35,7 +35,6 @@ class TestWorld final : public group::World {
   const std::string& mpi_version() const noexcept override { return name_; }
   int processes_on_host() const noexcept override { return 1; }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte>) override { return {}; }
-  void barrier() override {}
   const std::atomic<bool>& dead(int) const noexcept override { return dead_; }
   void watch(int patience) noexcept override {
     std::unique_lock lock(mutex_);

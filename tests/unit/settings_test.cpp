@@ -85,14 +85,21 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_EQ(settings.log_file, "log.%p");
 }
 
+TEST_F(SettingsTest, TransportsThatAreAllowed) {
+  for (const auto name : transport_names) EXPECT_TRUE(Settings::from_environment().allows(name));
+  set("PENSTOCK_TRANSPORT", "proxy");
+  EXPECT_TRUE(Settings::from_environment().allows("proxy"));
+  EXPECT_FALSE(Settings::from_environment().allows("peer"));
+}
+
 TEST_F(SettingsTest, ATinyTimeOutIsNotNever) {
   set("PENSTOCK_TIMEOUT", "0.0001");
   EXPECT_EQ(Settings::from_environment().timeout, std::chrono::milliseconds{1});
 }
 
 TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
-  for (const char* value : {"tcp", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
-    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("peer, ofi, proxy"), std::string::npos);
+  for (const char* value : {"tcp", "ofi", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
+    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("give one or several of peer, proxy,"), std::string::npos);
   }
   for (const char* value : {"-1", "16k", "1e3", " 1", "1073741825", "99999999999999999999"}) {
     EXPECT_NE(refusal("PENSTOCK_EAGER_MAX", value).find("1073741824"), std::string::npos);

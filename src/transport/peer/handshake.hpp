@@ -5,12 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <span>
-#include <type_traits>
 
-#include "base/error.hpp"
-#include "transport/message.hpp"
+#include "transport/blob.hpp"
 #include "transport/peer/arena.hpp"
 
 namespace penstock::transport::peer {
@@ -60,20 +57,11 @@ struct AnswerRecord {
   Place block;
 };
 
+// A record of the same handshake.
 template <class Record>
-Blob to_blob(const Record& record) {
-  static_assert(std::is_trivially_copyable_v<Record>);
-  const auto* bytes = reinterpret_cast<const std::byte*>(&record);
-  return Blob(bytes, bytes + sizeof(record));
-}
-
-template <class Record>
-Record from_blob(std::span<const std::byte> blob) {
-  static_assert(std::is_trivially_copyable_v<Record>);
-  Record record;
-  if (blob.size() == sizeof(record)) std::memcpy(&record, blob.data(), sizeof(record));
-  if (blob.size() != sizeof(record) || record.version != handshake_version)
-    throw base::Error(base::ErrorKind::internal, "the peer process runs another version of Penstock");
+Record record_of(std::span<const std::byte> blob) {
+  const auto record = from_blob<Record>(blob);
+  if (record.version != handshake_version) refuse_blob();
   return record;
 }
 

@@ -9,14 +9,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/flag_bits.hpp"
 #include "protocol/port.hpp"
 #include "transport/peer/control.hpp"
 #include "transport/peer/cross_memory.hpp"
 #include "transport/peer/parts.hpp"
-
-#ifndef PENSTOCK_FLAG_BITS
-#define PENSTOCK_FLAG_BITS 32
-#endif
 
 namespace penstock::transport::peer {
 

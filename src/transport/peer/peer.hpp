@@ -25,7 +25,7 @@ class Peer final : public Transport {
   Peer(const base::Settings& settings, group::World& world);  // throws Error(setting)
   ~Peer() override;
 
-  std::string name() const override { return "peer"; }
+  std::string name() const override { return std::string(base::peer_transport); }
   Blob announce() override;
   void meet(std::span<const Blob> announcements) override;
   void met() override;

@@ -49,6 +49,7 @@ void Engine::deliver() noexcept {
 // Nobody stops making progress while others still send: a process that is done would leave them waiting inside MPI.
 // Ends early when a process has died, or has not come within PENSTOCK_TIMEOUT.
 void Engine::part() noexcept {
+  if (world_.given_up()) return;  // not everybody has an engine
   const auto began = std::chrono::steady_clock::now();
   MPI_Request everybody = MPI_REQUEST_NULL;
   if (PMPI_Ibarrier(notices_communicator_->get(), &everybody) != MPI_SUCCESS) return;

@@ -2,13 +2,13 @@
 #include "transport/proxy/proxy.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "transport/blob.hpp"
 #include "transport/proxy/engine.hpp"
 #include "transport/proxy/mpi_call.hpp"
 #include "transport/proxy/proxy_plan.hpp"
@@ -21,48 +21,16 @@ using group::ThreadLevel;
 
 namespace {
 
-template <class T>
-Blob to_blob(const T& value) {
-  Blob blob(sizeof(T));
-  std::memcpy(blob.data(), &value, sizeof(T));
-  return blob;
-}
-
-template <class T>
-T from_blob(std::span<const std::byte> blob) {
-  if (blob.size() != sizeof(T)) throw Error(ErrorKind::internal, "proxy: the peer's answer has another size");
-  T value;
-  std::memcpy(&value, blob.data(), sizeof(T));
-  return value;
-}
-
-const char* level_name(ThreadLevel level) {
-  switch (level) {
-    case ThreadLevel::single:
-      return "MPI_THREAD_SINGLE";
-    case ThreadLevel::funneled:
-      return "MPI_THREAD_FUNNELED";
-    case ThreadLevel::serialized:
-      return "MPI_THREAD_SERIALIZED";
-    case ThreadLevel::multiple:
-      return "MPI_THREAD_MULTIPLE";
-  }
-  return "an unknown thread level";
-}
+struct Announcement {
+  ThreadLevel level = ThreadLevel::single;
+  bool allowed = false;
+};
 
 int last_tag() {
   int* value = nullptr;
   int found = 0;
   check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
   return found ? *value : 32767;  // what the standard promises
-}
-
-// A process keeps a worker and the progress thread busy; spinning pays only where each has a core.
-std::chrono::microseconds spin_time(const base::Settings& settings, const group::World& world) {
-  if (settings.spin) return *settings.spin;
-  cpu_set_t cores;
-  const int allowed = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  return std::chrono::microseconds(allowed >= 2 * world.processes_on_host() ? 20 : 0);
 }
 
 class ProxyOffer final : public Offer {
@@ -103,39 +71,54 @@ class ProxyAcceptance final : public Acceptance {
 
 class Proxy::State {
  public:
-  State(const base::Settings& settings, group::World& world)
+  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
       : world_(world),
+        allowed_(settings.allows(base::proxy_transport)),
         options_{.slots = settings.slots,
                  .check_ready = settings.check,
-                 .spin = spin_time(settings, world),
+                 .spin = spin,
                  .timeout = settings.timeout,
                  .last_tag = last_tag()} {}
 
   ThreadLevel level() const { return world_.thread_level(); }
 
+  Announcement announcement() const {
+    Announcement ours;
+    std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
+    ours.level = level();
+    ours.allowed = allowed_;
+    return ours;
+  }
+
   void meet(std::span<const Blob> announcements) {
     bool anybody = false;
     for (const Blob& blob : announcements) {
-      levels_.push_back(static_cast<ThreadLevel>(from_blob<std::int32_t>(blob)));
-      anybody = anybody || levels_.back() == ThreadLevel::multiple;
+      const auto theirs = from_blob<Announcement>(blob);
+      levels_.push_back(theirs.level);
+      anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
     }
-    // Making the communicators is collective, so all take part if one can use them.
+    // Making the communicators is collective, and so is the engine's end: all take part if one can use it.
     if (anybody) engine_ = std::make_unique<Engine>(options_, world_);
   }
 
   Verdict usable() const {
     if (level() == ThreadLevel::multiple) return {true, "MPI messages, moved by a thread of this process"};
-    return {false, fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
-                               "or set PENSTOCK_THREAD_MULTIPLE=1",
-                               level_name(level()))};
+    return {false,
+            fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
+                        "or set PENSTOCK_THREAD_MULTIPLE=1",
+                        group::name_of(level())),
+            ErrorKind::thread_level};
   }
 
   Verdict can_serve(const Message& message) const {
     if (message.memory != MemoryKind::host) return {false, "proxy serves host memory only"};
     const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
     if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
-    return {false, fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends",
-                               message.peer, level_name(theirs))};
+    return {false,
+            fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
+                        "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
+                        message.peer, group::name_of(theirs)),
+            ErrorKind::thread_level};
   }
 
   Engine& engine() {
@@ -145,17 +128,19 @@ class Proxy::State {
 
  private:
   group::World& world_;
+  const bool allowed_;  // by PENSTOCK_TRANSPORT
   const Engine::Options options_;
   std::vector<ThreadLevel> levels_;  // by world rank
   std::unique_ptr<Engine> engine_;
 };
 
-Proxy::Proxy(const base::Settings& settings, group::World& world) : state_(std::make_unique<State>(settings, world)) {}
+Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
+    : state_(std::make_unique<State>(settings, world, spin)) {}
 
 Proxy::~Proxy() = default;
 
 Blob Proxy::announce() {
-  return to_blob(static_cast<std::int32_t>(state_->level()));
+  return to_blob(state_->announcement());
 }
 
 void Proxy::meet(std::span<const Blob> announcements) {

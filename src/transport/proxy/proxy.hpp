@@ -3,6 +3,7 @@
 // MPI_THREAD_MULTIPLE.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,10 +16,10 @@ namespace penstock::transport::proxy {
 
 class Proxy final : public Transport {
  public:
-  Proxy(const base::Settings& settings, group::World& world);
+  Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin);
   ~Proxy() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
-  std::string name() const override { return "proxy"; }
+  std::string name() const override { return std::string(base::proxy_transport); }
   Blob announce() override;
   void meet(std::span<const Blob> announcements) override;
   Verdict usable() const override;

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program that names MPI before libpenstock, so that its MPI calls do not come through the recorder: it makes its
+ * requests with PST_Send_init and its kind, and a match that it does not wait for by a call of ours is driven by a
+ * thread of the library. With the argument "unfinished" it leaves a match under way at MPI_Finalize. */
+#include <mpi.h>
+#include <penstock/penstock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+static void check(int ok, const char* what) {
+  char why[1024] = "";
+  if (ok) return;
+  PST_Last_error(why, sizeof why);
+  fprintf(stderr, "[rank %d] wrong: %s (last error: %s)\n", rank, what, why);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static int next(void) {
+  return (rank + 1) % size;
+}
+static int previous(void) {
+  return (rank + size - 1) % size;
+}
+
+static void recorder_is_not_reached(void) {
+  int value = 0;
+  PST_Error kind = PST_ERROR_NONE;
+  MPI_Request request;
+  MPI_Send_init(&value, 1, MPI_INT, next(), 0, MPI_COMM_WORLD, &request);
+  PST_Error_kind(PST_Match(&request, MPI_STATUS_IGNORE), &kind);
+  check(kind == PST_ERROR_REQUEST, "a request of MPI_Send_init is recorded: the program is linked in the other order");
+  MPI_Request_free(&request);
+}
+
+/* MPI's own wait makes no progress for us. */
+static void match_and_run(PST_Queue queue, int round) {
+  int out = 1000 * round + rank, in = -1, i;
+  MPI_Request requests[2], matching[2];
+  MPI_Status status, statuses[2];
+  check(!PST_Send_init(&out, 1, MPI_INT, next(), round, MPI_COMM_WORLD, &requests[0]), "PST_Send_init");
+  check(!PST_Recv_init(&in, 1, MPI_INT, MPI_ANY_SOURCE, round, MPI_COMM_WORLD, &requests[1]), "PST_Recv_init");
+  for (i = 0; i < 2; ++i) check(!PST_Imatch(&requests[i], &matching[i]), "PST_Imatch");
+  check(!MPI_Waitall(2, matching, statuses), "MPI_Waitall of the matches");
+  check(!PST_Match_status(requests[1], &status) && status.MPI_SOURCE == previous(), "the source of the match");
+  check(!PST_Enqueue_startall(queue, 2, requests) && !PST_Enqueue_waitall(queue, 2, requests), "an epoch");
+  check(!PST_Queue_wait(queue) && in == 1000 * round + previous(), "the received value");
+  for (i = 0; i < 2; ++i) check(!PST_Request_free(&requests[i]), "PST_Request_free");
+}
+
+/* The error of a match comes out of the wait for it, and the thread goes on. */
+static void truncation(void) {
+  char buffer[16];
+  MPI_Request requests[2], matching;
+  PST_Send_init(buffer, 16, MPI_CHAR, next(), 9, MPI_COMM_WORLD, &requests[0]);
+  PST_Recv_init(buffer, 15, MPI_CHAR, previous(), 9, MPI_COMM_WORLD, &requests[1]);
+  check(!PST_Imatchall(2, requests, &matching), "PST_Imatchall");
+  check(MPI_Wait(&matching, MPI_STATUS_IGNORE) != MPI_SUCCESS, "a truncation is an error of the wait");
+  PST_Request_free(&requests[0]);
+  PST_Request_free(&requests[1]);
+}
+
+int main(int argc, char** argv) {
+  static int value;
+  int provided, round;
+  PST_Stream stream;
+  PST_Queue queue;
+  MPI_Request receive, matching;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  check(provided == MPI_THREAD_MULTIPLE, "the thread level");
+  check(!PST_Init(), "PST_Init");
+  recorder_is_not_reached();
+  check(!PST_Stream_create(&stream), "PST_Stream_create");
+  check(!PST_Queue_init(&queue, PST_QUEUE_HOST, &stream), "PST_Queue_init");
+  for (round = 0; round < 20; ++round) match_and_run(queue, round);
+  truncation();
+  match_and_run(queue, round);
+  PST_Queue_free(&queue);
+  PST_Stream_free(&stream);
+  if (argc > 1 && strcmp(argv[1], "unfinished") == 0) {
+    PST_Recv_init(&value, 1, MPI_INT, previous(), 99, MPI_COMM_WORLD, &receive);
+    check(!PST_Imatch(&receive, &matching), "PST_Imatch");
+  }
+  MPI_Finalize();
+  if (rank == 0) printf("unrecorded program: passed\n");
+  return EXIT_SUCCESS;
+}

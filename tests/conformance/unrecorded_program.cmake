@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# A program whose MPI calls do not come through the recorder: MPI stands before penstock, and before all that CMake orders.
+list(GET MPI_C_LIBRARIES 0 mpi_library)
+add_executable(unrecorded_program unrecorded_program.c)
+target_link_options(unrecorded_program PRIVATE "LINKER:--no-as-needed,${mpi_library}")
+target_link_libraries(unrecorded_program PRIVATE penstock)
+penstock_sanitized_program(unrecorded_program)
+penstock_launcher_environment(launcher_environment)
+penstock_sanitizer_environment(sanitizer_environment)
+foreach(ranks 1 2 4)
+  foreach(ending finished unfinished)
+    set(test unrecorded_program.${ending}.${ranks})
+    add_test(NAME ${test} COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
+                                  $<TARGET_FILE:unrecorded_program> ${ending})
+    set_tests_properties(${test} PROPERTIES TIMEOUT 120 PROCESSORS 2 LABELS "mpi;ranks${ranks}"
+      ENVIRONMENT "${launcher_environment};${sanitizer_environment};PENSTOCK_TRANSPORT=peer")
+  endforeach()
+endforeach()

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that match with one another, in one process without MPI: letters lie in queues between them, and whatever
+// may fail in reality fails here when told to.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/matcher.hpp"
+#include "core/operation.hpp"
+
+namespace penstock::core::test {
+
+using base::Error;
+using base::ErrorKind;
+
+class OfficeWorld final : public group::World {
+ public:
+  OfficeWorld(int rank, int size) : rank_(rank), dead_(static_cast<std::size_t>(size)) {}
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return static_cast<int>(dead_.size()); }
+  group::ThreadLevel thread_level() const noexcept override { return group::ThreadLevel::multiple; }
+  const std::string& host() const noexcept override { return name_; }
+  const std::string& mpi_version() const noexcept override { return name_; }
+  int processes_on_host() const noexcept override { return size(); }
+  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte>) override { return {}; }
+  const std::atomic<bool>& dead(int rank) const noexcept override { return dead_[static_cast<std::size_t>(rank)]; }
+  void watch(int) noexcept override {}
+  void wake() noexcept override {}
+  void kill(int rank) { dead_[static_cast<std::size_t>(rank)].store(true); }
+
+ private:
+  int rank_;
+  std::string name_ = "here";
+  std::vector<std::atomic<bool>> dead_;
+};
+
+// The letters of all processes. Any thread.
+class Office {
+ public:
+  using Letter = group::Mailbox::Letter;
+  void post(int from, int to, Letter letter) {
+    const std::lock_guard lock(mutex_);
+    letters_[to].emplace_back(from, std::move(letter));
+  }
+  bool take(int to, std::pair<int, Letter>& letter) {
+    const std::lock_guard lock(mutex_);
+    auto& queue = letters_[to];
+    if (queue.empty()) return false;
+    letter = std::move(queue.front());
+    queue.pop_front();
+    return true;
+  }
+  std::size_t waiting(int to) {
+    const std::lock_guard lock(mutex_);
+    return letters_[to].size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::deque<std::pair<int, Letter>>> letters_;
+};
+
+class OfficeMailbox final : public group::Mailbox {
+ public:
+  OfficeMailbox(int rank, Office& office) : rank_(rank), office_(office) {}
+
+  void send(int rank, Letter letter) override {
+    if (refused.count(rank) != 0) throw Error(ErrorKind::mpi, "no letters to this rank");
+    office_.post(rank_, rank, std::move(letter));
+  }
+  bool poll(const std::function<void(int, std::span<const std::byte>)>& handle) override {
+    if (broken.load()) throw Error(ErrorKind::mpi, "MPI_Improbe failed");
+    std::pair<int, Letter> letter;
+    bool any = false;
+    for (; office_.take(rank_, letter); any = true) handle(letter.first, letter.second);
+    return any;
+  }
+  bool flushed(int rank) override { return stuck.count(rank) == 0; }
+  bool lost(int rank) override { return lost_ranks.count(rank) != 0; }
+
+  std::set<int> refused, stuck, lost_ranks;
+  std::atomic<bool> broken{false};
+
+ private:
+  int rank_;
+  Office& office_;
+};
+
+// What the tests ask of a process's transport, and what they learn from it.
+struct Pigeons {
+  bool connect = true;
+  int closed = 0;                   // plans that were given up
+  std::function<void()> on_path{};  // called when a pair's log line is made
+};
+
+class OfficePlan final : public transport::Plan {
+ public:
+  explicit OfficePlan(Pigeons& pigeons) : pigeons_(pigeons) {}
+  void start(device::Stream&, transport::Sink&) override {}
+  void wait(device::Stream&, transport::Sink&) override {}
+  void close(device::Stream&, void (*)(void*), void*) override {}
+  void close() override { ++pigeons_.closed; }
+  bool peer_closed(transport::Epoch) const noexcept override { return false; }
+  void release(const Error&) noexcept override {}
+  std::string describe() const override { return ""; }
+  std::string path() const override {
+    if (pigeons_.on_path) pigeons_.on_path();
+    return "by air";
+  }
+
+ private:
+  Pigeons& pigeons_;
+};
+
+class OfficeOffer final : public transport::Offer {
+ public:
+  explicit OfficeOffer(Pigeons& pigeons) : pigeons_(pigeons) {}
+  transport::Blob blob() const override { return {}; }
+  std::unique_ptr<transport::Plan> connect(std::span<const std::byte>) override {
+    if (!pigeons_.connect) throw Error(ErrorKind::transport, "the pigeons are ill");
+    return std::make_unique<OfficePlan>(pigeons_);
+  }
+
+ private:
+  Pigeons& pigeons_;
+};
+
+class OfficeAcceptance final : public transport::Acceptance {
+ public:
+  explicit OfficeAcceptance(Pigeons& pigeons) : pigeons_(pigeons) {}
+  transport::Blob blob() const override { return {}; }
+  std::unique_ptr<transport::Plan> confirm() override { return std::make_unique<OfficePlan>(pigeons_); }
+
+ private:
+  Pigeons& pigeons_;
+};
+
+class OfficeTransport final : public transport::Transport {
+ public:
+  explicit OfficeTransport(Pigeons& pigeons) : pigeons_(pigeons) {}
+  std::string name() const override { return "pigeon"; }
+  transport::Blob announce() override { return {}; }
+  void meet(std::span<const transport::Blob>) override {}
+  transport::Verdict usable() const override { return {true, ""}; }
+  transport::Verdict can_serve(const transport::Message&) const override { return {true, ""}; }
+  std::unique_ptr<transport::Offer> offer(const transport::Message&) override {
+    return std::make_unique<OfficeOffer>(pigeons_);
+  }
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message&, const transport::Message&,
+                                                std::span<const std::byte>) override {
+    return std::make_unique<OfficeAcceptance>(pigeons_);
+  }
+
+ private:
+  Pigeons& pigeons_;
+};
+
+// One process: what a rank has of the library for matching.
+class Clerk {
+ public:
+  Clerk(int rank, int size, Office& office, base::Settings settings_ = {})
+      : settings(std::move(settings_)), world(rank, size), mailbox(rank, office), transports(entries()) {
+    auto members = std::make_shared<group::Communicator>();
+    members->known = true;
+    members->rank = rank;
+    members->name = "MPI_COMM_WORLD";
+    communicator_ = std::move(members);
+    matcher.emplace(settings, world, mailbox, transports);
+  }
+
+  std::unique_ptr<Operation> send(int peer, int tag = 0) { return operation(RequestKind::send, peer, tag); }
+  std::unique_ptr<Operation> receive(int peer, int tag = 0) { return operation(RequestKind::receive, peer, tag); }
+
+  std::shared_ptr<MatchJob> begin(std::vector<Operation*> operations) {
+    auto job = matcher->prepare(std::move(operations));
+    matcher->begin(job);
+    return job;
+  }
+
+  Pigeons pigeons;
+  base::Settings settings;
+  OfficeWorld world;
+  OfficeMailbox mailbox;
+  Transports transports;
+  std::optional<Matcher> matcher;
+
+ private:
+  std::vector<Transports::Entry> entries() {
+    std::vector<Transports::Entry> all;
+    all.push_back({std::make_unique<OfficeTransport>(pigeons), true});
+    return all;
+  }
+  std::unique_ptr<Operation> operation(RequestKind kind, int peer, int tag) {
+    Recording recording;
+    recording.kind = kind;
+    recording.bytes = 8;
+    recording.communicator = communicator_;
+    recording.peer = recording.peer_world = peer;
+    recording.tag = tag;
+    return std::make_unique<Operation>(std::move(recording));
+  }
+
+  std::shared_ptr<const group::Communicator> communicator_;
+};
+
+}  // namespace penstock::core::test

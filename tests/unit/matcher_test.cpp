@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// G9: a match ends, by a pair or by an error, whatever dies or fails in the middle of its handshake.
+#include "core/matcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/log.hpp"
+#include "unit/match_office.hpp"
+
+namespace penstock::core::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class MatcherTest : public ::testing::Test {
+ protected:
+  // Until the job has ended: dead peers and passed deadlines are looked for now and then only.
+  static void drive(Clerk& clerk, const MatchJob& job) {
+    while (!job.finished) {
+      clerk.matcher->drive();
+      std::this_thread::yield();
+    }
+  }
+  static void drive_both(Clerk& one, const MatchJob& job, Clerk& other) {
+    while (!job.finished) {
+      one.matcher->drive();
+      other.matcher->drive();
+      std::this_thread::yield();
+    }
+  }
+  static ErrorKind kind(const MatchJob& job) { return job.error ? job.error->kind() : ErrorKind::none; }
+
+  Office office_;
+  Clerk zero_{0, 3, office_}, one_{1, 3, office_}, two_{2, 3, office_};
+};
+
+TEST_F(MatcherTest, AWildcardReceiveLetsGoOfASenderThatDiesBeforeItsConfirmation) {
+  const auto receive = zero_.receive(any_rank);
+  const auto receiving = zero_.begin({receive.get()});
+  const auto dying = one_.send(0);
+  one_.begin({dying.get()});
+  zero_.matcher->drive();
+  ASSERT_EQ(office_.waiting(1), 1u) << "the answer";
+  zero_.world.kill(1);
+  const auto send = two_.send(0);
+  const auto sending = two_.begin({send.get()});
+  drive_both(zero_, *receiving, two_);
+  drive_both(two_, *sending, zero_);
+  EXPECT_TRUE(receive->matched());
+  EXPECT_EQ(receive->result().source, 2);
+  EXPECT_TRUE(send->matched());
+}
+
+TEST_F(MatcherTest, ANamedReceiveFailsWhenItsSenderDiesBeforeItsConfirmation) {
+  const auto receive = zero_.receive(1);
+  const auto receiving = zero_.begin({receive.get()});
+  const auto dying = one_.send(0);
+  one_.begin({dying.get()});
+  zero_.matcher->drive();
+  ASSERT_EQ(office_.waiting(1), 1u) << "the answer";
+  zero_.world.kill(1);
+  drive(zero_, *receiving);
+  EXPECT_EQ(kind(*receiving), ErrorKind::peer_dead);
+  EXPECT_EQ(receive->match_state(), MatchState::unmatched);
+}
+
+TEST_F(MatcherTest, OffersOfTheDeadAreNotTaken) {
+  const auto early = one_.send(0, 1), late = one_.send(0, 2);
+  one_.begin({early.get()});
+  zero_.matcher->drive();  // unexpected
+  one_.begin({late.get()});
+  zero_.world.kill(1);
+  const auto first = zero_.receive(any_rank, 1), second = zero_.receive(any_rank, 2);
+  const auto receiving = zero_.begin({first.get(), second.get()});
+  EXPECT_EQ(office_.waiting(1), 0u) << "an answer to the dead";
+  const auto send = two_.send(0, 1), other = two_.send(0, 2);
+  two_.begin({send.get(), other.get()});
+  drive_both(zero_, *receiving, two_);
+  EXPECT_EQ(first->result().source, 2);
+  EXPECT_EQ(second->result().source, 2);
+}
+
+TEST_F(MatcherTest, AReceiveThatIsFreedKeepsItsPlace) {
+  const auto first = zero_.receive(any_rank), second = zero_.receive(any_rank), named = zero_.receive(1, 9);
+  const auto receiving = zero_.begin({first.get(), second.get()});
+  const auto failing = zero_.begin({named.get()});
+  const auto dying = one_.send(0);
+  one_.begin({dying.get()});
+  zero_.matcher->drive();  // the first one answers
+  zero_.world.kill(1);
+  drive(zero_, *failing);
+  const auto send = two_.send(0), other = two_.send(0);
+  const auto sending = two_.begin({send.get()});
+  drive_both(two_, *sending, zero_);
+  EXPECT_TRUE(first->matched());
+  EXPECT_FALSE(second->matched());
+  two_.begin({other.get()});
+  drive_both(zero_, *receiving, two_);
+}
+
+TEST_F(MatcherTest, AnOfferThatCannotBeSentFailsItsSendAlone) {
+  one_.mailbox.refused = {2};
+  const auto bad = one_.send(2), good = one_.send(0);
+  const auto receive = zero_.receive(1);
+  const auto receiving = zero_.begin({receive.get()});
+  const auto sending = one_.begin({bad.get(), good.get()});
+  drive_both(one_, *sending, zero_);
+  EXPECT_EQ(kind(*sending), ErrorKind::mpi);
+  EXPECT_EQ(bad->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(good->matched());
+  drive(zero_, *receiving);
+  EXPECT_TRUE(receive->matched());
+}
+
+TEST_F(MatcherTest, AnAnswerThatCannotBeSentFailsItsReceiveAlone) {
+  zero_.mailbox.refused = {1};
+  const auto bad = zero_.receive(1), good = zero_.receive(2);
+  const auto receiving = zero_.begin({bad.get(), good.get()});
+  const auto send = one_.send(0), other = two_.send(0);
+  one_.begin({send.get()});
+  two_.begin({other.get()});
+  drive_both(zero_, *receiving, two_);
+  EXPECT_EQ(kind(*receiving), ErrorKind::mpi);
+  EXPECT_EQ(bad->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(good->matched());
+}
+
+TEST_F(MatcherTest, AConfirmationThatCannotBeSentGivesThePairUp) {
+  const auto send = one_.send(0);
+  const auto sending = one_.begin({send.get()});
+  const auto receive = zero_.receive(1);
+  zero_.begin({receive.get()});
+  one_.mailbox.refused = {0};
+  drive(one_, *sending);
+  EXPECT_EQ(kind(*sending), ErrorKind::mpi);
+  EXPECT_EQ(send->match_state(), MatchState::unmatched);
+  EXPECT_EQ(one_.pigeons.closed, 1) << "the half that was connected";
+  EXPECT_EQ(office_.waiting(0), 0u);
+}
+
+TEST_F(MatcherTest, WhereNoLettersComeAnyMoreAllMatchesFailAndLaterOnesMayNot) {
+  const auto receive = zero_.receive(1), wildcard = zero_.receive(any_rank, 5);
+  const auto first = zero_.begin({receive.get()});
+  const auto second = zero_.begin({wildcard.get()});
+  zero_.mailbox.broken = true;
+  EXPECT_THROW(zero_.matcher->finish(*first), Error);
+  drive(zero_, *second);
+  EXPECT_EQ(kind(*second), ErrorKind::mpi);
+  EXPECT_EQ(receive->match_state(), MatchState::unmatched);
+  zero_.mailbox.broken = false;
+  const auto again = zero_.begin({receive.get()});
+  const auto send = one_.send(0);
+  one_.begin({send.get()});
+  drive_both(zero_, *again, one_);
+  EXPECT_TRUE(receive->matched());
+}
+
+TEST_F(MatcherTest, ARankThatLettersCannotReachFailsItsRequests) {
+  const auto send = one_.send(0);
+  const auto sending = one_.begin({send.get()});
+  one_.mailbox.lost_ranks = {0};
+  one_.mailbox.stuck = {0};
+  drive(one_, *sending);
+  EXPECT_EQ(kind(*sending), ErrorKind::mpi);
+}
+
+TEST_F(MatcherTest, AWithdrawalFreesAReceiveThatHasAnswered) {
+  base::Settings hasty;
+  hasty.timeout = milliseconds(1);
+  Clerk sender(1, 3, office_, hasty);
+  const auto send = sender.send(0);
+  const auto sending = sender.begin({send.get()});
+  const auto receive = zero_.receive(any_rank);
+  const auto receiving = zero_.begin({receive.get()});  // answers
+  sender.mailbox.broken = true;                         // the answer is not seen
+  drive(sender, *sending);
+  EXPECT_NE(kind(*sending), ErrorKind::none);
+  const auto other = two_.send(0);
+  two_.begin({other.get()});
+  drive_both(zero_, *receiving, two_);
+  EXPECT_EQ(receive->result().source, 2);
+}
+
+TEST_F(MatcherTest, ASenderThatCannotConnectHearsOfAReceiveThatWasGivenUp) {
+  base::Settings hasty;
+  hasty.timeout = milliseconds(1);
+  Clerk receiver(0, 3, office_, hasty);
+  one_.pigeons.connect = false;
+  const auto send = one_.send(0);
+  const auto sending = one_.begin({send.get()});
+  const auto receive = receiver.receive(1);
+  const auto receiving = receiver.begin({receive.get()});  // answers
+  drive(receiver, *receiving);
+  EXPECT_EQ(kind(*receiving), ErrorKind::timeout);
+  drive_both(one_, *sending, receiver);
+  EXPECT_EQ(kind(*sending), ErrorKind::timeout);
+}
+
+TEST_F(MatcherTest, ACallEndsOnlyWhenItsRefusalsHaveLeftUnlessTheirReaderIsDead) {
+  for (const bool dies : {false, true}) {
+    one_.pigeons.connect = false;
+    const auto send = one_.send(0);
+    const auto sending = one_.begin({send.get()});
+    const auto receive = zero_.receive(1);
+    zero_.mailbox.stuck = {1};
+    const auto receiving = zero_.begin({receive.get()});
+    one_.matcher->drive();  // cannot connect
+    for (int round = 0; round < 10; ++round) zero_.matcher->drive();
+    EXPECT_EQ(receive->match_state(), MatchState::unmatched) << "refused by now";
+    EXPECT_FALSE(receiving->finished);
+    if (dies)
+      zero_.world.kill(1);
+    else
+      zero_.mailbox.stuck = {};
+    drive(zero_, *receiving);
+    EXPECT_EQ(kind(*receiving), ErrorKind::transport);
+    drive(one_, *sending);
+  }
+}
+
+TEST_F(MatcherTest, APairIsSeenOnlyWhenItsLogLineIsDone) {
+  const auto receive = zero_.receive(1), send = one_.send(0);
+  int lines = 0;
+  zero_.pigeons.on_path = one_.pigeons.on_path = [&] {
+    ++lines;
+    EXPECT_FALSE(receive->matched());
+  };
+  base::log::configure(base::LogLevel::info, "/dev/null");
+  const auto receiving = zero_.begin({receive.get()});
+  one_.begin({send.get()});
+  drive_both(zero_, *receiving, one_);
+  base::log::configure(base::LogLevel::warn, "");
+  EXPECT_EQ(lines, 2);
+  EXPECT_TRUE(receive->matched());
+}
+
+TEST_F(MatcherTest, AThreadOfItsOwnDrivesAndOutlivesErrors) {
+  zero_.matcher->drive_from_own_thread();
+  one_.matcher->drive_from_own_thread();
+  const auto receive = zero_.receive(1);
+  const auto awaited = [](const MatchJob& job) {
+    while (!job.finished) std::this_thread::yield();
+  };
+  zero_.mailbox.broken = true;
+  const auto failing = zero_.begin({receive.get()});
+  awaited(*failing);
+  EXPECT_EQ(kind(*failing), ErrorKind::mpi);
+  zero_.mailbox.broken = false;
+  for (int round = 0; round < 20; ++round) {  // it sleeps in between
+    const auto in = zero_.receive(1), out = one_.send(0);
+    const auto receiving = zero_.begin({in.get()});
+    const auto sending = one_.begin({out.get()});
+    awaited(*receiving);
+    awaited(*sending);
+    EXPECT_TRUE(in->matched() && out->matched());
+  }
+}
+
+TEST_F(MatcherTest, WhatIsNeverMatchedMayBeDeletedOnceTheThreadHasEnded) {
+  ASSERT_FALSE(Matcher::under_way());
+  zero_.matcher->drive_from_own_thread();
+  auto receive = zero_.receive(1), wildcard = zero_.receive(any_rank);
+  auto send = zero_.send(2);
+  zero_.begin({receive.get(), wildcard.get(), send.get()});
+  EXPECT_TRUE(Matcher::under_way());
+  zero_.matcher->stop_driving();
+  receive.reset();
+  wildcard.reset();
+  send.reset();
+  zero_.matcher.reset();
+  EXPECT_FALSE(Matcher::under_way());
+}
+
+}  // namespace
+}  // namespace penstock::core::test
