@@ -158,7 +158,7 @@ typedef enum PST_ANY_INT { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP
  * MPI_ERRORS_ARE_FATAL, when a failure of communication on this queue ends the job; at MPI_THREAD_SINGLE and FUNNELED
  * other threads than the one that initialised the library go by the last such look (of PST_Init or of another
  * PST_Queue_init). Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED
- * (type not built in). Source: ST III-B. */
+ * (type not built in, or no such device here). Source: ST III-B. */
 PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 
 /* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when it returns an error

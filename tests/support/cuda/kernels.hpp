@@ -20,7 +20,7 @@ struct Tally {
 
 // The pattern of support/pattern.hpp, of epoch tally.epochs + 1; then counts that one.
 void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, Tally* tally);
-// Compares it, and that `guard` bytes before the data, and `behind` bytes after it, hold their values; then counts.
+// Compares it, and that the bytes from `bytes` to `room` hold `clear_value`; then counts that epoch.
 void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::size_t room, std::uint64_t key,
                    std::uint8_t clear_value, Tally* tally);
 void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint8_t value,

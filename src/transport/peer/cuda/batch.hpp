@@ -56,6 +56,8 @@ PENSTOCK_HD constexpr std::uint64_t cells_for(std::uint64_t bytes) noexcept {
 // is started, the wait of e - 1 has ended and that of e - 2 has been told: so the least is three. A power of two makes
 // the choice of a slot cheap.
 inline constexpr unsigned ring_slots = 4;
+static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
+              "a line's flag must tell the epochs of a slot apart");
 
 enum class Route : std::uint8_t { ring, rendezvous };
 
