@@ -107,6 +107,7 @@ struct Pigeons {
 class OfficePlan final : public transport::Plan {
  public:
   explicit OfficePlan(Pigeons& pigeons) : pigeons_(pigeons) {}
+  void check_stream(const device::Stream&) const override {}
   void start(device::Stream&, transport::Sink&) override {}
   void wait(device::Stream&, transport::Sink&) override {}
   void close(device::Stream&, void (*)(void*), void*) override {}
