@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 namespace penstock::base {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::uint64_t clock_interval = 16;
 constexpr std::uint64_t yields = 64;
 constexpr std::chrono::microseconds longest_sleep{100};
+
+std::atomic<int> sleepers{0};  // threads of this process inside a sleep of a Backoff that gives way
 
 void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -42,8 +45,20 @@ void Backoff::slow_pause() noexcept {
     sched_yield();
     return;
   }
-  const auto doublings = std::min<std::uint64_t>(beyond - yields, 7);
-  std::this_thread::sleep_for(std::min(std::chrono::microseconds{1 << doublings}, longest_sleep));
+  sleep(beyond - yields);
+}
+
+void Backoff::sleep(std::uint64_t number) const noexcept {
+  if (!gives_way_) return std::this_thread::sleep_for(sleep_step(number, 1));
+  const int others = sleepers.fetch_add(1, std::memory_order_relaxed);
+  std::this_thread::sleep_for(sleep_step(number, others + 1));
+  sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::chrono::microseconds sleep_step(std::uint64_t number, int count) noexcept {
+  constexpr int few = 4;
+  const std::chrono::microseconds alone{1 << std::min<std::uint64_t>(number, 7)};
+  return std::min(alone, longest_sleep) * std::max(1, count / few);
 }
 
 }  // namespace penstock::base

@@ -8,11 +8,16 @@
 
 namespace penstock::base {
 
+// How long the n-th sleep of a wait is, from 0: 1 us doubling to 100 us, and in proportion longer where more than four
+// threads sleep so, since the wake-ups of hundreds would fill the cores that what they wait for needs.
+std::chrono::microseconds sleep_step(std::uint64_t number, int sleepers) noexcept;
+
 class Backoff {
  public:
-  // `spin` 0: there are more threads than cores, so even the first look in vain yields.
-  explicit Backoff(std::chrono::microseconds spin) noexcept
-      : spin_(spin), bare_end_(spin.count() > 0 ? bare_looks : 0) {}
+  // `spin` 0: there are more threads than cores, so even the first look in vain yields. `gives_way`: this is one of
+  // many threads that wait for something, not one that brings it, and sleeps longer the more there are.
+  explicit Backoff(std::chrono::microseconds spin, bool gives_way = false) noexcept
+      : spin_(spin), bare_end_(spin.count() > 0 ? bare_looks : 0), gives_way_(gives_way) {}
 
   // One look in vain. The first few hundred return at once: the processor's pause instruction costs longer than a cache
   // line takes to come from another core. Spinning makes no system call; the clock is read every 16 looks of its slower
@@ -31,12 +36,14 @@ class Backoff {
   static constexpr std::uint32_t bare_looks = 256;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   void slow_pause() noexcept;
+  void sleep(std::uint64_t number) const noexcept;
   bool spin_over() noexcept;
 
   std::chrono::microseconds spin_;
   std::uint64_t looks_ = 0;
   std::uint64_t bare_end_;
   std::uint64_t spin_end_ = never;
+  bool gives_way_;
   std::chrono::steady_clock::time_point began_{};  // of the slower part
 };
 

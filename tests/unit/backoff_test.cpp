@@ -31,6 +31,13 @@ TEST(Backoff, DoesNotSpinWhereThreadsOutnumberCores) {
   EXPECT_FALSE(backoff.spinning());
 }
 
+TEST(Backoff, SleepsGrowWithTheWaitAndWithTheNumberOfThoseThatWait) {
+  EXPECT_EQ(sleep_step(0, 1), microseconds{1});
+  EXPECT_EQ(sleep_step(3, 4), microseconds{8});
+  EXPECT_EQ(sleep_step(1000, 1), microseconds{100});
+  EXPECT_EQ(sleep_step(1000, 200), microseconds{5000});
+}
+
 TEST(Thread, TakesNoSignalsButThoseOfItsOwnFaults) {
   sigset_t mask;
   start_thread("test", [&] { pthread_sigmask(SIG_SETMASK, nullptr, &mask); }).join();

@@ -48,7 +48,7 @@ void Stream::Worker::run() noexcept {
 }
 
 void Stream::Worker::await_end(Command& command) noexcept {
-  base::Backoff backoff(spin_);
+  base::Backoff backoff(spin_, true);
   do {
     backoff.pause();
   } while (!command.step(command));
