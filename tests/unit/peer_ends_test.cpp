@@ -159,6 +159,27 @@ TEST(PeerEnds, WaitEndsWhenThePeerDies) {
   }
 }
 
+// The number of a process that has ended may be given to another one, here to this very process: nothing is copied
+// there.
+TEST(PeerEnds, NothingIsCopiedIntoTheSuccessorOfADeadProcess) {
+  base::Settings settings = settings_of(0);
+  settings.cross_memory = true;
+  const auto ends = introduce(settings);
+  End& a = (*ends)[0];
+  End& b = (*ends)[1];
+  std::vector<std::byte> from(5000, std::byte{1}), to(5000, std::byte{2});
+  Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size());
+  if (pair.send->path().find("cross-memory") == std::string::npos) GTEST_SKIP() << pair.send->path();
+  pair.receive->start(*b.stream, b.sink);
+  b.stream->synchronize({});
+  a.world.kill(1);
+  once(*pair.send, a);
+  a.stream->synchronize({});
+  ASSERT_TRUE(a.sink.error());
+  EXPECT_EQ(a.sink.error()->kind(), ErrorKind::peer_dead);
+  EXPECT_EQ(to, std::vector<std::byte>(5000, std::byte{2}));
+}
+
 TEST(PeerEnds, L21ReleasedWaitSpoilsThePairOnBothSides) {
   for (const std::size_t eager_max : both_paths) {
     for (const bool sender_released : {true, false}) {

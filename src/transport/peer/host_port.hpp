@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,7 +21,8 @@ namespace penstock::transport::peer {
 // Where the other end's user buffer can be reached: by an address of ours, or by the kernel in another process.
 struct Reach {
   std::uint64_t address = 0;
-  pid_t process = 0;  // 0: `address` is ours
+  pid_t process = 0;                        // 0: `address` is ours
+  const std::atomic<bool>* dead = nullptr;  // the process has ended, and its number may be another's
 };
 
 // What both ends of a pair know. `buffer` is the send buffer at the sender, the receive buffer at the receiver.
@@ -216,19 +218,22 @@ class HostPort {
     return taken;
   }
 
+  bool other_gone() const noexcept {
+    return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed);
+  }
   void push_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
       std::memcpy(reinterpret_cast<void*>(other_.address + at), buffer_ + at, bytes);
     else
-      copy_error_ = write_process(other_.process, buffer_ + at, other_.address + at, bytes);
+      copy_error_ = other_gone() ? ESRCH : write_process(other_.process, buffer_ + at, other_.address + at, bytes);
   }
   void pull_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
       std::memcpy(buffer_ + at, reinterpret_cast<const void*>(other_.address + at), bytes);
     else
-      copy_error_ = read_process(other_.process, buffer_ + at, other_.address + at, bytes);
+      copy_error_ = other_gone() ? ESRCH : read_process(other_.process, buffer_ + at, other_.address + at, bytes);
   }
 
   std::uint64_t& at(protocol::Word word) const noexcept {

@@ -210,7 +210,7 @@ std::byte* Peer::map(int rank, const Place& place) const {
 std::optional<Reach> Peer::reach(int rank, const BufferPlace& buffer, bool across) const {
   if (rank == world_.rank()) return Reach{buffer.address, 0};
   if (buffer.in_arena != 0) return Reach{reinterpret_cast<std::uintptr_t>(map(rank, buffer.place)), 0};
-  if (across) return Reach{buffer.address, neighbours_[static_cast<std::size_t>(rank)].process};
+  if (across) return Reach{buffer.address, neighbours_[static_cast<std::size_t>(rank)].process, &world_.dead(rank)};
   return std::nullopt;
 }
 
