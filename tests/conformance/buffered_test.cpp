@@ -90,7 +90,13 @@ TEST(Buffered, G5_ExhaustedBuffersAreAnErrorOfTheQueue) {
       for (unsigned i = 0; i < slots() + 1; ++i) {
         ASSERT_PST(PST_Stream_launch(stream, Sender::fill, &sender));
         ASSERT_PST(PST_Enqueue_start(queue, &sender.request()));
-        ASSERT_PST(PST_Enqueue_wait(queue, &sender.request()));
+        // The stream may have come to the one start too many already.
+        const int code = PST_Enqueue_wait(queue, &sender.request());
+        if (i < slots() || code == MPI_SUCCESS) {
+          ASSERT_PST(code);
+        } else {
+          EXPECT_PST_KIND(code, PST_ERROR_BUFFER);
+        }
       }
       EXPECT_PST_KIND(PST_Queue_wait(queue), PST_ERROR_BUFFER);
       EXPECT_PST_KIND(PST_Queue_wait(queue), PST_ERROR_BUFFER);  // sticky

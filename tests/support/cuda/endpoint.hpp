@@ -37,10 +37,8 @@ class Lane {
   PST_Queue queue_ = PST_QUEUE_NULL;
 };
 
-enum class Memory {
-  ordinary,
-  allocated
-};  // cudaMalloc, which other processes can map; stream-ordered, which they cannot
+// cudaMalloc, which other processes can map; stream-ordered, which they cannot.
+enum class Memory { ordinary, allocated };
 
 class Buffer {
  public:
