@@ -13,8 +13,10 @@ using base::Error;
 using base::ErrorKind;
 using device::host::Command;
 
-// Looks in vain after which the watchdog is told: some 20 us of spinning.
-constexpr std::uint32_t looks_until_blocked = 512;
+// How long a wait looks in vain before the watchdog is told, which takes a lock: far beyond what any wait of a program
+// in its stride takes, and soon enough for a report. The clock is not read in the first looks, and then seldom.
+constexpr std::chrono::milliseconds until_blocked{20};
+constexpr std::uint32_t looks_before_clock = 512;
 // Whether the wait is hopeless is asked every so many looks: seldom enough to cost nothing, often enough for a sleeping
 // worker.
 constexpr std::uint32_t looks_between_questions = 32;
@@ -112,11 +114,17 @@ bool HostPlan::wait_again(Sink& sink) noexcept {
       return end_wait(sink);
     }
   }
-  if (!blocked_ && looks_ >= looks_until_blocked) {
+  if (!blocked_ && looks_ >= looks_before_clock && looks_ % looks_between_questions == 0 && waits_long()) {
     blocked_ = true;
     sink.blocked_since(*this);
   }
   return false;
+}
+
+bool HostPlan::waits_long() noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (looks_ == looks_before_clock) first_clock_ = now;
+  return now - first_clock_ >= until_blocked;
 }
 
 bool HostPlan::end_wait(Sink& sink) noexcept {

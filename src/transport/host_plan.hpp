@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -37,13 +38,15 @@ class HostPlan : public Plan {
   static bool wait_step(device::host::Command& command) noexcept;
   static bool close_step(device::host::Command& command) noexcept;
   bool wait_again(Sink& sink) noexcept;
+  bool waits_long() noexcept;
   bool end_wait(Sink& sink) noexcept;
   void give_up(Sink& sink, const base::Error& error) noexcept;
   void spoil_once() noexcept;
 
   // The worker's own.
-  std::uint32_t looks_ = 0;  // in vain, in the present wait
-  bool blocked_ = false;     // told the sink so
+  std::uint32_t looks_ = 0;                              // in vain, in the present wait
+  std::chrono::steady_clock::time_point first_clock_{};  // in the present wait
+  bool blocked_ = false;                                 // told the sink so
   bool spoiled_ = false;
   std::optional<base::Error> failure_;  // why, if it was this plan's own
 
