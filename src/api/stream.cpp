@@ -22,7 +22,7 @@ int PST_Stream_create(PST_Stream* stream) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(stream, "stream");
-    *stream = reinterpret_cast<PST_Stream>(library.queues().create_stream(library.spin()));
+    *stream = reinterpret_cast<PST_Stream>(library.queues().create_stream(library.spin(), library.most_spinning()));
   });
 }
 

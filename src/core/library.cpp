@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <span>
@@ -133,17 +134,17 @@ void Library::finalise() noexcept {
 }
 
 std::chrono::microseconds Library::spin() const noexcept {
-  return spin_of(queues_->count_streams() + 1);
+  return settings_.spin.value_or(std::chrono::microseconds(20));
+}
+
+int Library::most_spinning() const noexcept {
+  if (settings_.spin) return std::numeric_limits<int>::max();
+  const cpu_set_t cores = usable_cores();
+  return CPU_COUNT(&cores) / sharers_;
 }
 
 std::chrono::microseconds Library::spin_beside_a_worker() const noexcept {
-  return spin_of(2);
-}
-
-std::chrono::microseconds Library::spin_of(int threads) const noexcept {
-  if (settings_.spin) return *settings_.spin;
-  const cpu_set_t cores = usable_cores();
-  return std::chrono::microseconds(sharers_ * threads > CPU_COUNT(&cores) ? 0 : 20);
+  return most_spinning() < 2 ? std::chrono::microseconds(0) : spin();
 }
 
 bool match_under_way() noexcept {

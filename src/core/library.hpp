@@ -37,9 +37,10 @@ class Library {
   Monitor& monitor() noexcept { return *monitor_; }
   Queues& queues() noexcept { return *queues_; }
   Transports& transports() noexcept { return *transports_; }
-  // PENSTOCK_SPIN_US, or its default for one more stream: 0 when the busy threads of this host would outnumber its
-  // cores.
+  // PENSTOCK_SPIN_US or its default, and how many workers may be awake in this process for one to spin: each process
+  // that shares our cores may keep its part of them busy. No limit where the variable is set.
   std::chrono::microseconds spin() const noexcept;
+  int most_spinning() const noexcept;
   // Whether this thread may call MPI in a call of ours that the program need not treat as a call of MPI.
   bool may_call_mpi() const noexcept;
   // What a call that blocks for a stream does now and then: drives matches. Empty without a match under way: its
@@ -51,8 +52,7 @@ class Library {
  private:
   Library();
   void begin();
-  std::chrono::microseconds spin_beside_a_worker() const noexcept;  // the same for a transport's thread
-  std::chrono::microseconds spin_of(int threads) const noexcept;    // where each process keeps so many busy
+  std::chrono::microseconds spin_beside_a_worker() const noexcept;  // of a transport's thread
 
   std::thread::id main_thread_ = std::this_thread::get_id();
   base::Settings settings_;

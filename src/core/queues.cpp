@@ -10,17 +10,16 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 
-std::uintptr_t Queues::create_stream(std::chrono::microseconds spin) {
+std::uintptr_t Queues::create_stream(std::chrono::microseconds spin, int most_spinning) {
   std::shared_ptr<HostStream> stream;
   try {
-    stream = std::make_shared<HostStream>(spin);
+    stream = std::make_shared<HostStream>(spin, most_spinning);
   } catch (const std::system_error& failure) {
     throw Error(ErrorKind::resources,
                 std::string("the worker thread of a stream cannot be created: ") + failure.what());
   }
   const std::uintptr_t handle = streams_.insert(std::move(stream));
   if (handle == 0) throw Error(ErrorKind::resources, "65536 streams exist: free some with PST_Stream_free");
-  ++stream_count_;
   return handle;
 }
 
@@ -33,7 +32,6 @@ void Queues::free_stream(std::uintptr_t handle, const std::function<void()>& mea
     throw Error(ErrorKind::in_use, "a queue still uses the stream: free it first with PST_Queue_free");
   stream->stream.synchronize(meanwhile);
   streams_.remove(handle);
-  --stream_count_;
 }
 
 std::uintptr_t Queues::create_queue(std::uintptr_t stream, std::function<void(const Error&)> when_failed) {

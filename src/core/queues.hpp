@@ -14,7 +14,7 @@ namespace penstock::core {
 
 // A host stream that the program made, and how many queues use it.
 struct HostStream {
-  explicit HostStream(std::chrono::microseconds spin) : stream(spin) {}
+  HostStream(std::chrono::microseconds spin, int most_spinning) : stream(spin, most_spinning) {}
   device::host::Stream stream;
   std::atomic<int> queues{0};
 };
@@ -24,8 +24,7 @@ class Queues {
   HandleTable<HostStream>& streams() noexcept { return streams_; }
   HandleTable<Queue>& queues() noexcept { return queues_; }
 
-  int count_streams() const noexcept { return stream_count_.load(std::memory_order_relaxed); }
-  std::uintptr_t create_stream(std::chrono::microseconds spin);  // throws Error(resources)
+  std::uintptr_t create_stream(std::chrono::microseconds spin, int most_spinning);  // throws Error(resources)
   void free_stream(std::uintptr_t handle,
                    const std::function<void()>& meanwhile);  // throws Error(stream), Error(in_use)
   std::uintptr_t create_queue(
@@ -45,7 +44,6 @@ class Queues {
   HandleTable<HostStream> streams_;
   HandleTable<Queue> queues_;
   std::atomic<std::uint64_t> numbers_{0};
-  std::atomic<int> stream_count_{0};
 };
 
 }  // namespace penstock::core

@@ -112,7 +112,7 @@ class MonitorTest : public ::testing::Test {
     close(file);
     file_ = name;
     base::log::configure(base::LogLevel::error, file_);
-    stream = queues.create_stream(std::chrono::microseconds{0});
+    stream = queues.create_stream(std::chrono::microseconds{0}, 1);
   }
   void TearDown() override {
     base::log::configure(base::LogLevel::warn, "");

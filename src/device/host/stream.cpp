@@ -28,8 +28,8 @@ bool has_reached(Command& command) noexcept {
 
 }  // namespace
 
-Stream::Stream(std::chrono::microseconds spin)
-    : device::Stream(StreamKind::host), worker_(std::make_unique<Worker>(spin)) {}
+Stream::Stream(std::chrono::microseconds spin, int most)
+    : device::Stream(StreamKind::host), worker_(std::make_unique<Worker>(spin, most)) {}
 
 Stream::~Stream() = default;
 

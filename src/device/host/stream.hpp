@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <memory>
 
 #include "device/host/command.hpp"
@@ -13,8 +14,9 @@ namespace penstock::device::host {
 
 class Stream final : public device::Stream {
  public:
-  // `spin`: how long a worker without work or with an unfinished wait spins before it yields and then sleeps.
-  explicit Stream(std::chrono::microseconds spin);
+  // `spin`: how long a worker without work or with an unfinished wait spins before it yields and then sleeps, while not
+  // more than `most` workers of the process are awake: with more of them threads outnumber cores.
+  explicit Stream(std::chrono::microseconds spin, int most = std::numeric_limits<int>::max());
   ~Stream() override;  // everything enqueued must have ended
 
   // Enqueues a command. Any thread, several at once, the stream's own worker too. Takes no lock, allocates nothing and

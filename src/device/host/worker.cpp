@@ -2,6 +2,7 @@
 #include "device/host/worker.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 
 #include "base/backoff.hpp"
@@ -13,6 +14,8 @@ namespace {
 constexpr std::chrono::microseconds meanwhile_interval{100};
 constexpr int yields_before_sleep = 8;
 
+std::atomic<int> awake{0};  // workers of this process that are not asleep for want of commands
+
 }  // namespace
 
 // The last thing a worker writes there is `set`.
@@ -21,7 +24,7 @@ struct Stream::Worker::Arrival {
   std::atomic<bool> set{false};
 };
 
-Stream::Worker::Worker(std::chrono::microseconds spin) : spin_(spin) {
+Stream::Worker::Worker(std::chrono::microseconds spin, int most_spinning) : spin_(spin), most_spinning_(most_spinning) {
   thread_ = base::start_thread("penstock-stream", [this] { run(); });
 }
 
@@ -36,6 +39,7 @@ bool Stream::Worker::stop(Command& command) noexcept {
 }
 
 void Stream::Worker::run() noexcept {
+  awake.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t ended = 0;
   while (!stopping_) {
     if (!store_.ready()) [[unlikely]]
@@ -45,17 +49,22 @@ void Stream::Worker::run() noexcept {
     // Release: who finds the stream idle sees what its commands have done.
     ended_.store(++ended, std::memory_order_release);
   }
+  awake.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::chrono::microseconds Stream::Worker::spin_now() const noexcept {
+  return awake.load(std::memory_order_relaxed) <= most_spinning_ ? spin_ : std::chrono::microseconds{0};
 }
 
 void Stream::Worker::await_end(Command& command) noexcept {
-  base::Backoff backoff(spin_, true);
+  base::Backoff backoff(spin_now(), true);
   do {
     backoff.pause();
   } while (!command.step(command));
 }
 
 void Stream::Worker::await_command() noexcept {
-  for (base::Backoff backoff(spin_); backoff.spinning();) {
+  for (base::Backoff backoff(spin_now()); backoff.spinning();) {
     if (store_.ready()) return;
     backoff.pause();
   }
@@ -63,7 +72,9 @@ void Stream::Worker::await_command() noexcept {
     if (store_.ready()) return;
     std::this_thread::yield();
   }
+  awake.fetch_sub(1, std::memory_order_relaxed);
   while (!store_.ready()) sleeper_.sleep_unless([this] { return store_.ready(); });
+  awake.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Stream::Worker::arrive(Command& command) noexcept {
@@ -81,7 +92,8 @@ void Stream::Worker::synchronize(const std::function<void()>& meanwhile) {
   Arrival arrival{this};
   push({&arrive, &arrival, nullptr, 0});
   const auto set = [&] { return arrival.set.load(std::memory_order_acquire); };
-  for (base::Backoff backoff(meanwhile ? std::min(spin_, meanwhile_interval) : spin_); backoff.spinning();) {
+  const auto spin = spin_now();
+  for (base::Backoff backoff(meanwhile ? std::min(spin, meanwhile_interval) : spin); backoff.spinning();) {
     if (set()) return;
     backoff.pause();
   }

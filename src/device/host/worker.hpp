@@ -18,7 +18,7 @@ namespace penstock::device::host {
 // The thread behind one stream.
 class Stream::Worker {
  public:
-  explicit Worker(std::chrono::microseconds spin);
+  Worker(std::chrono::microseconds spin, int most_spinning);
   ~Worker();
 
   void push(const Command& command) {
@@ -36,11 +36,13 @@ class Stream::Worker {
   void run() noexcept;
   void await_command() noexcept;
   void await_end(Command& command) noexcept;
+  std::chrono::microseconds spin_now() const noexcept;
 
   CommandStore store_;
   // Apart from what the worker writes for every command: producers read it for every command.
   alignas(64) base::Sleeper sleeper_;
   const std::chrono::microseconds spin_;
+  const int most_spinning_;
   // Of those who synchronise. The worker touches an Arrival under the mutex only, so its owner may leave as soon as it
   // has been set.
   alignas(64) std::mutex mutex_;
