@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/errors.hpp"
+#include "core/matching_requests.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
 #include "group/mpi_handle.hpp"
@@ -24,7 +25,7 @@ core::Operation& operation_of(MPI_Request request) {
   if (request == MPI_REQUEST_NULL)
     throw Error(ErrorKind::request, "the request is MPI_REQUEST_NULL: make it with MPI_Send_init or its kind");
   if (core::Operation* operation = core::Registry::get().find(group::handle_bits(request))) return *operation;
-  if (core::is_matching_request(group::handle_bits(request)))
+  if (core::MatchingRequests::get().contains(group::handle_bits(request)))
     throw Error(ErrorKind::request,
                 "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
                 "and enqueued is the persistent request");

@@ -6,6 +6,7 @@
 #include "api/errors.hpp"
 #include "api/handles.hpp"
 #include "core/matcher.hpp"
+#include "core/matching_requests.hpp"
 #include "group/mpi_handle.hpp"
 
 using namespace penstock;
@@ -71,7 +72,7 @@ int query_matching(void* state, MPI_Status* status) {
 
 int free_matching(void* state) {
   const std::unique_ptr<Matching> matching(static_cast<Matching*>(state));
-  core::matching_request_freed(group::handle_bits(matching->request));
+  core::MatchingRequests::get().remove(group::handle_bits(matching->request));
   return MPI_SUCCESS;
 }
 
@@ -93,7 +94,7 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
     throw Error(ErrorKind::mpi, "MPI_Grequest_start failed");
   Matching* const state = matching.release();  // MPI's now: free_matching deletes it
   state->request = request;
-  core::matching_request_made(group::handle_bits(request));
+  core::MatchingRequests::get().add(group::handle_bits(request));
   try {
     state->job = library.matcher().prepare(operations);
   } catch (...) {

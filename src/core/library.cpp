@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/library.hpp"
 
-#include <sched.h>
-
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <limits>
-#include <mutex>
-#include <set>
-#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -29,32 +22,6 @@ using base::ErrorKind;
 namespace {
 
 std::atomic<Library*> current{nullptr};
-
-cpu_set_t usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  sched_getaffinity(0, sizeof cores, &cores);
-  return cores;
-}
-
-// The processes of this host, ours among them, that may run on a core that we may run on: one where the launcher has
-// bound each to cores of its own. Collective.
-int processes_on_our_cores(group::World& world) {
-  struct Place {
-    char host[128] = {};
-    cpu_set_t cores = usable_cores();
-  };
-  Place mine;
-  world.host().copy(mine.host, sizeof mine.host - 1);
-  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
-  return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
-    Place other;
-    std::memcpy(&other, bytes.data(), sizeof other);
-    cpu_set_t common;
-    CPU_AND(&common, &mine.cores, &other.cores);
-    return std::strcmp(mine.host, other.host) == 0 && CPU_COUNT(&common) > 0;
-  }));
-}
 
 base::Settings read_settings(const group::World& world) {
   const base::Settings settings = base::Settings::from_environment();
@@ -111,7 +78,7 @@ void Library::begin() {
     queues_ = std::make_unique<Queues>();
     monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_);
   });
-  world_->together([this] { sharers_ = processes_on_our_cores(*world_); });
+  world_->together([this] { cores_.share(*world_); });
   mailbox_ = group::Mailbox::open();
   transports_ = std::make_unique<Transports>(settings_, *world_, spin_beside_a_worker());
   world_->together([this] { matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_); });
@@ -139,8 +106,7 @@ std::chrono::microseconds Library::spin() const noexcept {
 
 int Library::most_spinning() const noexcept {
   if (settings_.spin) return std::numeric_limits<int>::max();
-  const cpu_set_t cores = usable_cores();
-  return CPU_COUNT(&cores) / sharers_;
+  return cores_.our_part();
 }
 
 std::chrono::microseconds Library::spin_beside_a_worker() const noexcept {
@@ -178,26 +144,6 @@ bool Library::may_call_mpi() const noexcept {
 std::function<void()> Library::meanwhile() const {
   if (!match_under_way() || !may_call_mpi()) return {};
   return [] { drive_matches(); };
-}
-
-namespace {
-std::mutex matching_mutex;
-std::set<std::uintptr_t> matching_requests;
-}  // namespace
-
-bool is_matching_request(std::uintptr_t handle) noexcept {
-  const std::lock_guard lock(matching_mutex);
-  return matching_requests.count(handle) != 0;
-}
-
-void matching_request_made(std::uintptr_t handle) {
-  const std::lock_guard lock(matching_mutex);
-  matching_requests.insert(handle);
-}
-
-void matching_request_freed(std::uintptr_t handle) noexcept {
-  const std::lock_guard lock(matching_mutex);
-  matching_requests.erase(handle);
 }
 
 void free_request(std::uintptr_t handle) {

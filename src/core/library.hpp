@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/settings.hpp"
+#include "core/cores.hpp"
 #include "group/mailbox.hpp"
 #include "group/world.hpp"
 
@@ -56,7 +57,7 @@ class Library {
 
   std::thread::id main_thread_ = std::this_thread::get_id();
   base::Settings settings_;
-  int sharers_ = 1;  // processes that may run on our cores
+  Cores cores_;
   std::unique_ptr<group::World> world_;
   std::unique_ptr<group::Mailbox> mailbox_;
   std::unique_ptr<Transports> transports_;
@@ -72,9 +73,5 @@ void drive_matches() noexcept;
 // Takes a request out of the registry and gives up its half of the pair. Throws Error(in_use) if it is started and not
 // waited for.
 void free_request(std::uintptr_t handle);
-// True for a request that PST_Imatch or PST_Imatchall returned and that is not complete: it cannot be cancelled.
-bool is_matching_request(std::uintptr_t handle) noexcept;
-void matching_request_made(std::uintptr_t handle);
-void matching_request_freed(std::uintptr_t handle) noexcept;
 
 }  // namespace penstock::core

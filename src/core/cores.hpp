@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cores that this process may run on, and how many of them are its part when others may run there too.
+#pragma once
+
+#include "group/world.hpp"
+
+namespace penstock::core {
+
+class Cores {
+ public:
+  // Collective: counts the processes of this host that may run on a core of ours. One process where the launcher has
+  // bound each to cores of its own.
+  void share(group::World& world);
+
+  // Our cores by the number of processes on them, rounded down. What the affinity mask says now: a program may change
+  // it after MPI_Init.
+  int our_part() const noexcept;
+
+ private:
+  int processes_ = 1;
+};
+
+}  // namespace penstock::core
