@@ -36,17 +36,22 @@ class RankListener : public ::testing::EmptyTestEventListener {
   }
 };
 
-bool proxy_wanted() {
-  const char* value = std::getenv("PENSTOCK_TRANSPORT");
-  return value != nullptr && std::string(value).find("proxy") != std::string::npos;
+// PENSTOCK_TEST_THREAD_LEVEL=serialized, or what the transports that may be used need.
+int thread_level() {
+  const auto contains = [](const char* variable, const char* text) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && std::string(value).find(text) != std::string::npos;
+  };
+  if (contains("PENSTOCK_TEST_THREAD_LEVEL", "serialized")) return MPI_THREAD_SERIALIZED;
+  return contains("PENSTOCK_TRANSPORT", "proxy") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 }
 
 void initialize(int* argc, char*** argv) {
   // A hang becomes a report of what waits.
   setenv("PENSTOCK_TIMEOUT", "60", 0);
-  if (proxy_wanted()) {
+  if (const int level = thread_level(); level != MPI_THREAD_SINGLE) {
     int provided = MPI_THREAD_SINGLE;
-    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Init_thread(argc, argv, level, &provided);
   } else {
     MPI_Init(argc, argv);
   }
