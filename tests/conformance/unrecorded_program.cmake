@@ -5,8 +5,9 @@ add_executable(unrecorded_program unrecorded_program.c)
 target_link_options(unrecorded_program PRIVATE "LINKER:--no-as-needed,${mpi_library}")
 target_link_libraries(unrecorded_program PRIVATE penstock)
 penstock_sanitized_program(unrecorded_program)
-# AddressSanitizer's runtime has to stand before all other libraries itself.
-if(PENSTOCK_SANITIZE STREQUAL "address")
+# A sanitizer's runtime has to stand before all other libraries itself: with MPI in front, ThreadSanitizer's build ended by
+# a null function inside libucs's constructor.
+if(PENSTOCK_SANITIZE)
   return()
 endif()
 penstock_launcher_environment(launcher_environment)
