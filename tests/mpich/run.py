@@ -5,7 +5,7 @@
 The programs are not part of Penstock. Build them from MPICH's source (its folder test/mpi is configured on its own, for any MPI):
 
     apt-get source mpich && mkdir suite && cd suite
-    ../mpich-*/test/mpi/configure CC=mpicc.mpich --disable-fortran --disable-cxx --enable-threads=multiple
+    ../mpich-*/test/mpi/configure CC=mpicc.mpich MPICC=mpicc.mpich --disable-fortran --disable-cxx --enable-threads=multiple
     make -k -C util && make -k -C dtpools && make -k -C pt2pt && make -k -C comm && make -k -C threads
 
 then: run.py --suite suite --launcher mpiexec.mpich --library build/release-mpich/lib/libpenstock.so
