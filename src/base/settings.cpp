@@ -125,6 +125,7 @@ Settings Settings::from_environment() {
   if (const auto blocks = whole_number("PENSTOCK_CUDA_BLOCKS", 2, blocks_limit, ""))
     settings.cuda_blocks = static_cast<unsigned>(*blocks);
   read_switch("PENSTOCK_CUDA_DEPENDENT_LAUNCH", settings.cuda_dependent_launch);
+  read_switch("PENSTOCK_CUDA_ATOMICS", settings.cuda_atomics);
   read_switch("PENSTOCK_CMA", settings.cross_memory);
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
     settings.slots = static_cast<unsigned>(*slots);
@@ -153,6 +154,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_CUDA_EAGER_MAX", fmt::format("{}", cuda_eager_max)},
       {"PENSTOCK_CUDA_BLOCKS", fmt::format("{}", cuda_blocks)},
       {"PENSTOCK_CUDA_DEPENDENT_LAUNCH", on(cuda_dependent_launch)},
+      {"PENSTOCK_CUDA_ATOMICS", on(cuda_atomics)},
       {"PENSTOCK_CMA", on(cross_memory)},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
       {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},

@@ -26,6 +26,7 @@ struct Settings {
   std::size_t cuda_eager_max = 524288;            // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
   unsigned cuda_blocks = 64;                      // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
   bool cuda_dependent_launch = true;              // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it
+  bool cuda_atomics = true;                       // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
   bool cross_memory = true;                       // PENSTOCK_CMA: kernel copies between address spaces
   unsigned slots = 2;                             // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
   std::optional<std::chrono::microseconds> spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores

@@ -48,6 +48,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_TRUE(settings.transports.empty());
     EXPECT_EQ(settings.eager_max, 8192u);
     EXPECT_TRUE(settings.cross_memory);
+    EXPECT_TRUE(settings.cuda_atomics);
     EXPECT_EQ(settings.slots, 2u);
     EXPECT_FALSE(settings.spin.has_value());
     EXPECT_EQ(settings.timeout.count(), 0);
@@ -65,6 +66,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_TRANSPORT", "proxy,peer,proxy");
   set("PENSTOCK_EAGER_MAX", "0");
   set("PENSTOCK_CMA", "0");
+  set("PENSTOCK_CUDA_ATOMICS", "0");
   set("PENSTOCK_SLOTS", "3");
   set("PENSTOCK_SPIN_US", "0");
   set("PENSTOCK_TIMEOUT", "1.5");
@@ -76,6 +78,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_EQ(settings.transports, (std::vector<std::string>{"peer", "proxy"}));  // best first, each once
   EXPECT_EQ(settings.eager_max, 0u);
   EXPECT_FALSE(settings.cross_memory);
+  EXPECT_FALSE(settings.cuda_atomics);
   EXPECT_EQ(settings.slots, 3u);
   EXPECT_EQ(settings.spin, std::chrono::microseconds{0});
   EXPECT_EQ(settings.timeout, std::chrono::milliseconds{1500});

@@ -22,23 +22,48 @@ inline constexpr std::size_t device_line = 128;
 // for another one. Each part of a ring is a ring of its own, with cells, FIN and private words.
 inline constexpr unsigned most_parts = 64;
 
+// `closed` is the CLOSED word of kernels, for a rendezvous alone: a ring's kernels never touch the other end's buffer.
+// It lies beside the words that its reader looks at anyway. Hosts have CLOSED words of their own, in host memory.
 struct alignas(device_line) SenderWords {
-  Word64 cts, pull, push, claim;
+  Word64 cts, closed, pull, push, claim;
   alignas(device_line) Word64 fin[most_parts];
 };
 
 // The slots of a ring follow.
 struct alignas(device_line) ReceiverWords {
-  Word64 rts;
+  Word64 rts, closed;
   alignas(device_line) Word64 done[most_parts];
 };
 
 // The private words of one half for one part, on its own device, touched in stream order only.
 struct alignas(32) Half {
-  Word64 done;     // as protocol::SendState and ReceiveState have it
-  Word64 posted;   // rendezvous: as SendState has it, set by starts. Ring: a start has run whose wait has not
-  Word64 command;  // part 0's: from the first block to the others, for which kernel of which epoch, and what is to be
-                   // copied
+  Word64 done;      // as protocol::SendState and ReceiveState have it
+  Word64 started;   // the last start: see started(). Rendezvous: what is left is part 0's
+  Word64 command;   // part 0's: from the first block to the others, for which kernel of which epoch, and what is to be
+                    // copied
+  Word64 given_up;  // part 0's: the first epoch that is served no more because something has failed; 0: none
+};
+
+// What a start leaves to its wait: nothing, the message itself, or the question whether what it copied still holds.
+enum class Left : std::uint8_t { nothing, message, copy };
+
+// With the epoch, so that it needs no clearing: blocks of a wait may come late, and a start finds out that the one
+// before it has had no wait.
+PENSTOCK_HD constexpr Word64 started(protocol::Epoch epoch, Left left) noexcept {
+  return epoch << 2 | static_cast<Word64>(left);
+}
+PENSTOCK_HD constexpr bool has_started(const Half& half, protocol::Epoch epoch) noexcept {
+  return half.started >> 2 == epoch;
+}
+PENSTOCK_HD constexpr bool has_left(const Half& half, protocol::Epoch epoch, Left left) noexcept {
+  return half.started == started(epoch, left);
+}
+
+// In pinned memory of the host: what a half's kernels and the host tell each other when it ends.
+struct alignas(64) Fate {
+  Half last;         // a copy, made when the half is freed
+  Word64 given_up;   // kernels: as in Half
+  Word64 peer_dead;  // host: the peer's process has ended, and nothing more is stored into its memory
 };
 
 // A ring's slot is made of cells: 8 bytes of data in two halves, each beside its flag, so that each half needs only the
@@ -64,6 +89,7 @@ enum class Route : std::uint8_t { ring, rendezvous };
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
 struct Pair {
   Half* half = nullptr;  // one for each part
+  Fate* fate = nullptr;
   SenderWords* sender = nullptr;
   ReceiverWords* receiver = nullptr;
   Cell* cells = nullptr;        // ring: the first slot
@@ -82,7 +108,15 @@ struct Pair {
   bool checks_ready = false;
 };
 
-enum class Failure : std::uint32_t { none, released, not_ready, promise_broken };
+enum class Failure : std::uint32_t {
+  none,
+  released,        // a wait, by the host
+  not_ready,       // ready, checked: the receive had not been started
+  promise_broken,  // ready: a later message was pushed over this one
+  peer_closed,     // the peer serves the epoch no more: what was copied does not count
+  given_up,        // this end had given the pair up when another queue failed
+  started_twice    // a start follows a start
+};
 
 // In pinned memory of the host: how a queue's kernels and the host talk when something takes long or goes wrong.
 struct alignas(64) Report {
@@ -92,7 +126,8 @@ struct alignas(64) Report {
   Word64 failed;   // kernels: Failure in the upper half, 1 + the id of the pair in the lower
 };
 
-// In device memory: once set, the queue's later kernels do nothing, so that stale data is never sent on as good.
+// In device memory: once set, the queue's later starts do nothing, so that stale data is never sent on as good, and its
+// waits end at once.
 struct alignas(device_line) Sticky {
   Word64 failed;
 };

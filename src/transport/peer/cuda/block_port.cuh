@@ -13,7 +13,7 @@ template <bool native>
 class BlockPort {
  public:
   static constexpr bool native_atomics = native;
-  static constexpr bool may_close = false;  // see RingPort
+  static constexpr bool may_close = true;
 
   __device__ BlockPort(const Pair& pair, Team& team) : pair_(pair), team_(team) {}
 
@@ -21,6 +21,8 @@ class BlockPort {
   __device__ Word64 load(Word word) const {
     if (word == Word::fin) return least(pair_.sender->fin);
     if (word == Word::done) return least(pair_.receiver->done);
+    if (looked_ahead_ && word == Word::cts) return cts_;
+    if (looked_ahead_ && word == Word::receiver_closed) return closed_;
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).load(order_of(order)) : 0);
   }
   // FIN and DONE are said part by part: see Team.
@@ -34,9 +36,22 @@ class BlockPort {
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel) : 0);
   }
   __device__ static constexpr bool copy_failed() { return false; }
+  // Thread 0 speaks for the block: a barrier lies between what the others have copied and its fence.
   template <Order order>
   __device__ void fence() const {
-    ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
+    if (threadIdx.x == 0) ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
+  }
+  // For a start of a send: the two words that it asks for, by two threads in one go.
+  __device__ void look_ahead() {
+    __shared__ Word64 seen[2];
+    __syncthreads();
+    if (threadIdx.x < 2)
+      seen[threadIdx.x] =
+          SystemWord(threadIdx.x == 0 ? pair_.sender->cts : pair_.sender->closed).load(::cuda::memory_order_acquire);
+    __syncthreads();
+    cts_ = seen[0];
+    closed_ = seen[1];
+    looked_ahead_ = true;
   }
 
   __device__ void push() { team_.lead(Task::push); }
@@ -74,6 +89,10 @@ class BlockPort {
         return pair_.sender->push;
       case Word::claim:
         return pair_.sender->claim;
+      case Word::receiver_closed:
+        return pair_.sender->closed;
+      case Word::sender_closed:
+        return pair_.receiver->closed;
       default:
         break;
     }
@@ -82,6 +101,9 @@ class BlockPort {
 
   const Pair& pair_;
   Team& team_;
+  bool looked_ahead_ = false;
+  Word64 cts_ = 0;
+  Word64 closed_ = 0;
 };
 
 }  // namespace penstock::transport::peer::cuda

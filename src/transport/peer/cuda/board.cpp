@@ -81,30 +81,36 @@ void Board::change_blocked(DevicePlan* plan) noexcept {
 }
 
 Error Board::error_of(Failure failure, const DevicePlan* plan) {
-  if (failure != Failure::released && plan != nullptr) return plan->broken_promise(failure);
+  if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
   const std::lock_guard lock(error_mutex_);
   return abort_error_ ? *abort_error_ : Error(ErrorKind::internal, "a wait has ended without a reason");
 }
 
-void Board::look() noexcept {
-  if (sink_ == nullptr || failed_) return;
+void Board::look_at_waits() noexcept {
   Report& report = report_of(memory_);
   DevicePlan* const waiting = watch_.find(load(report.waiting));
   if (waiting != nullptr) waiting->waits_for(load(report.epoch));
   change_blocked(waiting);
-  if (waiting != nullptr) waiting->look_for_lost_cause();
+  if (waiting == nullptr) return;
+  if (waiting->peer_dead()) {
+    for (DevicePlan* each : watch_.plans())
+      if (each != nullptr) each->note_death();
+  }
+  waiting->look_for_lost_cause();
+}
 
-  const std::uint64_t failed = load(report.failed);
+void Board::look() noexcept {
+  if (sink_ == nullptr) return;
+  if (!failed_) look_at_waits();
+  const std::uint64_t failed = load(report_of(memory_).failed);
   if (failed == 0) return;
-  failed_ = true;
-  change_blocked(nullptr);
-  DevicePlan* const plan = watch_.find(failed & 0xffffffffu);
-  const auto failure = static_cast<Failure>(failed >> 32);
-  // Their later starts do nothing, which their peers must learn: before the program does, which may then use the
-  // buffers again.
+  // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers
+  // again. Kernels behind the failed one give up their pairs later, perhaps after a start on another queue.
   for (DevicePlan* each : watch_.plans())
-    if (each != nullptr && each->used_on(*this)) each->spoil();
-  sink_->fail(error_of(failure, plan));
+    if (each != nullptr) each->follow();
+  if (std::exchange(failed_, true)) return;
+  change_blocked(nullptr);
+  sink_->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
 }
 
 }  // namespace penstock::transport::peer::cuda

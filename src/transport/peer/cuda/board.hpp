@@ -46,6 +46,7 @@ class Board final : public device::cuda::Attachment {
   void gather(Gathered& to, const Pair& pair, Sink& sink) noexcept;
   // Passes on what the kernels have reported. Under the watch's lock.
   void look() noexcept;
+  void look_at_waits() noexcept;
   void change_blocked(DevicePlan* plan) noexcept;
   base::Error error_of(Failure failure, const DevicePlan* plan);
 

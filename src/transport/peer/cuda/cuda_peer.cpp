@@ -47,7 +47,7 @@ struct DeviceOffer {
   std::uint64_t version = handshake_version;
   std::uint64_t eager_max = 0;
   std::uint32_t checks_ready = 0;
-  std::uint32_t padding = 0;
+  std::uint32_t native_atomics = 0;  // may be used, where the link has them
   HalfRecord half;
 };
 
@@ -118,6 +118,7 @@ class CudaPeer::SendHalf final : public Offer {
   SendHalf(CudaPeer& owner, const Message& send) : owner_(owner), send_(send) {
     record_.eager_max = owner.settings_.cuda_eager_max;
     record_.checks_ready = owner.settings_.check;
+    record_.native_atomics = owner.settings_.cuda_atomics;
     record_.half.buffer = owner.describe_buffer(send);
     pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), sizeof(SenderBlock),
                                record_.half);
@@ -185,7 +186,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair.route = rendezvous ? Route::rendezvous : Route::ring;
     pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
     pair.share = share_of(pair.route, pair.bytes, pair.parts);
-    pair.native_atomics = reach.native_atomics;
+    pair.native_atomics = reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (rendezvous) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
     auto* const block = reinterpret_cast<SenderBlock*>(owner.reach_host_words(rank, offer.half.host_words));
@@ -278,7 +279,9 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   pair.arena = devices_.arena(device);
   pair.half = pair.arena->allocate(most_parts * sizeof(Half));
   pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
-  pair.last_words = pinned_->take();
+  static_assert(sizeof(Fate) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
+  pair.fate = pinned_->take();
+  pair.pair.fate = static_cast<Fate*>(pair.fate.get());
   pair.retired = &host_.retired();
   const std::shared_ptr<std::byte> words = pair.arena->allocate(words_bytes);
   half.words = export_memory(words.get());

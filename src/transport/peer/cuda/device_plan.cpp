@@ -68,6 +68,9 @@ Board& DevicePlan::board_on(device::Stream& stream) noexcept {
 
 void DevicePlan::start(device::Stream& stream, Sink& sink) {
   Board& board = board_on(stream);
+  // What the peer has of the memory may be gone with it.
+  if (peer_dead())
+    return sink.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
   if (starts_by_kernel_) board.start(start_, sink);
 }
 
@@ -84,8 +87,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   const device::cuda::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
   if (cuda_stream.capture() == 0 &&
-      cudaMemcpyAsync(fixed_.last_words.get(), half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) ==
-          cudaSuccess &&
+      cudaMemcpyAsync(&fate().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) == cudaSuccess &&
       cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
     return;
   close();
@@ -94,7 +96,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
 
 void DevicePlan::end_close(void* plan) {
   auto& self = *static_cast<DevicePlan*>(plan);
-  self.close_at(self.first_not_served(*static_cast<const Half*>(self.fixed_.last_words.get())));
+  self.close_at(self.first_not_served(self.fate().last));
   self.ended_(self.ended_argument_);  // last: the plan may be gone when it returns
 }
 
@@ -106,8 +108,10 @@ void DevicePlan::close() {
 
 // A message of the ring has been sent by its start, though the next start is yet to see to its wait.
 Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
-  const bool sent = fixed_.pair.sends && fixed_.pair.route == Route::ring && half.posted != 0;
-  return half.done + (sent ? 1 : 0) + 1;
+  if (half.given_up != 0) return half.given_up;
+  const Epoch next = half.done + 1;
+  const bool sent = fixed_.pair.sends && fixed_.pair.route == Route::ring && has_started(half, next);
+  return sent ? next + 1 : next;
 }
 
 bool DevicePlan::peer_closed(Epoch epoch) const noexcept {
@@ -118,7 +122,16 @@ bool DevicePlan::peer_closed(Epoch epoch) const noexcept {
 // The peer may reuse its memory once this has come and it has closed too: no kernel of ours stores there afterwards.
 void DevicePlan::close_at(Epoch first_not_served) noexcept {
   if (closed_.exchange(true)) return;
-  std::atomic_ref(*fixed_.closed_by_us).store(first_not_served == 0 ? 1 : first_not_served, std::memory_order_release);
+  std::atomic_ref(*fixed_.closed_by_us).store(first_not_served, std::memory_order_release);
+}
+
+void DevicePlan::follow() noexcept {
+  const Epoch given_up = std::atomic_ref(fate().given_up).load(std::memory_order_acquire);
+  if (given_up != 0) close_at(given_up);
+}
+
+void DevicePlan::note_death() noexcept {
+  if (peer_dead()) std::atomic_ref(fate().peer_dead).store(1, std::memory_order_release);
 }
 
 void DevicePlan::release(const Error& error) noexcept {
@@ -143,17 +156,34 @@ void DevicePlan::look_for_lost_cause() noexcept {
     if (peer_closed(epoch))
       release(Error(ErrorKind::peer_freed,
                     fmt::format("rank {} has freed its request, or given it up, before epoch {}", fixed_.peer, epoch)));
-    else if (fixed_.peer_dead->load(std::memory_order_acquire))
+    else if (peer_dead())
       release(Error(ErrorKind::peer_dead, fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
   } catch (const std::exception&) {
     // No memory for a text: the next look tries again.
   }
 }
 
-Error DevicePlan::broken_promise(Failure failure) const {
-  return Error(ErrorKind::ready,
-               label() + (failure == Failure::not_ready ? ": ready send started before its receive"
-                                                        : ": a later ready send was started before its receive"));
+Error DevicePlan::error_of(Failure failure) const {
+  switch (failure) {
+    case Failure::not_ready:
+      return Error(ErrorKind::ready, label() + ": ready send started before its receive");
+    case Failure::promise_broken:
+      return Error(ErrorKind::ready, label() + ": a later ready send was started before its receive");
+    case Failure::peer_closed:
+      return Error(ErrorKind::peer_freed,
+                   fmt::format("{}: rank {} has freed its request, or given it up, and what was copied since is lost",
+                               label(), fixed_.peer));
+    case Failure::given_up:
+      return Error(ErrorKind::transport,
+                   label() + ": the pair was given up when another queue failed; free the request");
+    case Failure::started_twice:
+      return Error(ErrorKind::already_started,
+                   label() + ": started by a graph again before a wait: have the wait of each start in its capture");
+    case Failure::none:
+    case Failure::released:
+      break;
+  }
+  return Error(ErrorKind::internal, label() + ": failed without a reason");
 }
 
 std::string DevicePlan::describe() const {

@@ -21,8 +21,8 @@ struct DevicePair {
   std::shared_ptr<DeviceArena> arena;
   std::shared_ptr<std::byte> half;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
-  std::shared_ptr<void> last_words;  // pinned: the half's words when it is given up
-  Holding holding;                   // host words, and the device memory that the peer stores into
+  std::shared_ptr<void> fate;  // pinned
+  Holding holding;             // host words, and the device memory that the peer stores into
   Retired* retired = nullptr;
   std::uint64_t* closed_by_us = nullptr;    // in the peer's host block
   std::uint64_t* closed_by_peer = nullptr;  // in ours
@@ -47,13 +47,16 @@ class DevicePlan final : public Plan {
   // For boards, under the watch's lock.
   void waits_for(Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
   void look_for_lost_cause() noexcept;
-  base::Error broken_promise(Failure failure) const;
+  base::Error error_of(Failure failure) const;
+  bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
+  void note_death() noexcept;  // kernels store into the memory of a dead peer no more
+  void follow() noexcept;      // what a kernel has given up is closed for the peer's host too
   bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
   void forget(const Board& board) noexcept;
-  void spoil() noexcept { close_at(epoch_.load(std::memory_order_relaxed)); }
 
  private:
   Board& board_on(device::Stream& stream) noexcept;
+  Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
   void close_at(Epoch first_not_served) noexcept;
   static void end_close(void* plan);
   Epoch first_not_served(const Half& half) const noexcept;

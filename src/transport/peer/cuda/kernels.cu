@@ -19,19 +19,25 @@ using protocol::Mode;
 using protocol::Progress;
 using protocol::ReceiveState;
 using protocol::SendState;
+using protocol::Side;
 using protocol::StartOutcome;
 
-// What a kernel knows about its queue.
-struct Context {
+// Where the kernels of a queue report.
+struct Reports {
   Report& report;
   Sticky& sticky;
-  bool failed;  // before this kernel: then it does nothing
+};
+
+// What a kernel knows about its queue and pair when it begins.
+struct Context : Reports {
+  bool failed;    // the queue: its starts send nothing on, its waits look once more and end
+  bool given_up;  // the pair: it is not touched any more, since the peer's words may serve another pair by now
 };
 
 __device__ SendState load_send(const Half& half) {
   SendState state;
   state.done = half.done;
-  state.posted = half.posted != 0;
+  state.posted = has_started(half, half.done + 1);
   return state;
 }
 
@@ -41,40 +47,107 @@ __device__ ReceiveState load_receive(const Half& half) {
   return state;
 }
 
-// Told by one thread of a block whose wait was ended from outside.
-__device__ void tell_released(const Context& context, const Pair& pair) {
-  if (threadIdx.x == 0) fail(context.report, context.sticky, pair, Failure::released);
+// ---- Failures ------------------------------------------------------------------------------------------------------
+
+// As a host's plan gives up: no wait of the peer begins to copy the epoch from now on, and a copy that it has begun
+// does not count. One fence at the end, before the user may use the buffers again.
+template <bool native, Side side>
+__device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
+  Team team(pair, Place{}, Phase::wait, epoch);
+  BlockPort<native> port(pair, team);
+  if (pair.mode == Mode::ready)
+    rendezvous::give_up<Mode::ready, side>(port, epoch);
+  else
+    rendezvous::give_up<Mode::standard, side>(port, epoch);
+}
+
+template <Route route>
+__device__ void tell_peer(const Pair& pair, Word64 epoch) {
+  if constexpr (route == Route::rendezvous) {
+    if (agree(threadIdx.x == 0 ? SystemWord(pair.fate->peer_dead).load(::cuda::memory_order_relaxed) : 0) != 0) return;
+    if (pair.native_atomics)
+      pair.sends ? give_up_rendezvous<true, Side::sender>(pair, epoch)
+                 : give_up_rendezvous<true, Side::receiver>(pair, epoch);
+    else
+      pair.sends ? give_up_rendezvous<false, Side::sender>(pair, epoch)
+                 : give_up_rendezvous<false, Side::receiver>(pair, epoch);
+  }
+}
+
+// All threads of a block; `why` and `epoch` are thread 0's. The epoch is the first one that this end serves no more.
+// The peer learns it before anybody here learns of the failure; the host tells the peer's host. The first failure of a
+// queue is the one that is reported.
+template <Route route>
+__device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoch, Failure why) {
+  DeviceWord given_up(pair.half->given_up);
+  Word64 before = 0;
+  bool first = false;
+  if (threadIdx.x == 0) {
+    // Acquire and release: if another block of this kernel has given the pair up, it comes first below, too.
+    before = given_up.load(::cuda::memory_order_acquire);
+    first = DeviceWord(reports.sticky.failed).exchange(1, ::cuda::memory_order_relaxed) == 0;
+    if (before == 0) given_up.store(epoch, ::cuda::memory_order_release);
+  }
+  before = agree(before);
+  if (before == 0) {
+    tell_peer<route>(pair, epoch);
+    // Release: when the host says CLOSED, the peer may use the memory for another pair.
+    if (threadIdx.x == 0) SystemWord(pair.fate->given_up).store(epoch, ::cuda::memory_order_release);
+  }
+  if (!first) return;
+  if (before != 0) why = Failure::given_up;
+  SystemWord(reports.report.failed)
+      .store(static_cast<Word64>(why) << 32 | (pair.id + 1u), ::cuda::memory_order_release);
 }
 
 // ---- Ring ----------------------------------------------------------------------------------------------------------
+
+// One thread's. Looks until the protocol says that the wait has ended. False: it was ended from outside, and a last
+// look was in vain, too; what it is for may have come just before the peer went.
+template <class Step>
+__device__ bool poll_alone(const Context& context, const Pair& pair, Word64 epoch, Step step) {
+  Patience patience(context.report, pair.id, epoch);
+  bool over = context.failed;
+  bool ended = step() == Progress::ended;
+  while (!ended && !over) {
+    over = patience.over();
+    ended = step() == Progress::ended;
+  }
+  patience.ended();
+  return ended;
+}
 
 // The wait of a small standard send has no kernel of its own: the message has left with the start, and what remains,
 // that the next slot be free, is seen to by the next start of the pair, which stands behind that wait in every order.
 // All that is read first is read at once: each look at memory costs as much as the message's way.
 template <Mode mode, int group>
 __device__ bool start_part(const Context& context, const Pair& pair, unsigned part, bool last) {
+  constexpr bool has_wait = mode == Mode::synchronous;
   Half& half = pair.half[part];
   RingPort<group> port(pair, part);
   port.fetch();
   SendState state = load_send(half);
   port.look_at_fin();
-  if (context.failed) return false;
-  bool aborted = false;
-  if (mode != Mode::synchronous && state.posted) {
-    Patience patience(context.report, pair.id, state.done + 1);
-    while (!aborted && ring::wait_send<mode>(port, state) != Progress::ended) aborted = patience.over();
-    patience.ended();
-  }
+  const bool twice = has_wait && state.posted;
+  const Word64 epoch = state.done + 1 + (!has_wait && state.posted ? 1 : 0);
+  bool goes = !context.failed && !context.given_up && !twice;
+  if (goes && state.posted)
+    goes = poll_alone(context, pair, state.done + 1, [&] { return ring::wait_send<mode>(port, state); });
   if (last) let_successor_in();
   StartOutcome outcome = StartOutcome::started;
-  if (!aborted) outcome = ring::start_send<mode>(port, state);
-  if (__syncthreads_or(aborted || outcome != StartOutcome::started) != 0) {
-    if (threadIdx.x == 0) fail(context.report, context.sticky, pair, aborted ? Failure::released : Failure::not_ready);
+  if (goes) outcome = ring::start_send<mode>(port, state);
+  const bool not_ready = outcome != StartOutcome::started;
+  if (__syncthreads_or(!goes || not_ready) != 0) {
+    const bool anybody_not_ready = __syncthreads_or(not_ready) != 0;
+    fail<Route::ring>(context, pair, epoch,
+                      twice               ? Failure::started_twice
+                      : anybody_not_ready ? Failure::not_ready
+                                          : Failure::released);
     return false;
   }
   if (threadIdx.x == 0) {
     half.done = state.done;
-    half.posted = true;
+    half.started = started(epoch, Left::nothing);
   }
   return true;
 }
@@ -90,18 +163,18 @@ __device__ bool receive_part(const Context& context, const Pair& pair, unsigned 
   Half& half = pair.half[part];
   RingPort<group> port(pair, part);
   ReceiveState state = load_receive(half);
-  if (context.failed) return false;
-  // FIN of the epoch before. At the end of this kernel, FIN of this epoch would hold up the stream until the peer's
-  // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch: see ring_slots.
-  // Relaxed: the loads that it speaks of were an earlier kernel's.
-  if (threadIdx.x == 0) SystemWord(pair.sender->fin[part]).store(state.done, ::cuda::memory_order_relaxed);
-  Patience patience(context.report, pair.id, state.done + 1);
-  bool aborted = false;
-  while (!aborted && ring::wait_receive(port, state) != Progress::ended) aborted = patience.over();
-  patience.ended();
+  const Word64 epoch = state.done + 1;
+  bool ended = false;
+  if (!context.given_up) {
+    // FIN of the epoch before. At the end of this kernel, FIN of this epoch would hold up the stream until the peer's
+    // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch: see
+    // ring_slots. Relaxed: the loads that it speaks of were an earlier kernel's.
+    if (threadIdx.x == 0) SystemWord(pair.sender->fin[part]).store(state.done, ::cuda::memory_order_relaxed);
+    ended = poll_alone(context, pair, epoch, [&] { return ring::wait_receive(port, state); });
+  }
   if (last) let_successor_in();
-  if (__syncthreads_or(aborted) != 0) {
-    tell_released(context, pair);
+  if (__syncthreads_or(!ended) != 0) {
+    fail<Route::ring>(context, pair, epoch, Failure::released);
     return false;
   }
   if (threadIdx.x == 0) half.done = state.done;
@@ -118,66 +191,97 @@ __device__ void wait_ring_receive(const Context& context, const Pair& pair, cons
 __device__ void wait_ring_send(const Context& context, const Pair& pair) {
   RingPort<1> port(pair, 0);
   SendState state = load_send(*pair.half);
-  if (context.failed) return;
-  Patience patience(context.report, pair.id, state.done + 1);
-  bool aborted = false;
-  while (!aborted && ring::wait_send<Mode::synchronous>(port, state) != Progress::ended) aborted = patience.over();
-  patience.ended();
+  const Word64 epoch = state.done + 1;
+  const bool ended = !context.given_up &&
+                     poll_alone(context, pair, epoch, [&] { return ring::wait_send<Mode::synchronous>(port, state); });
   let_successor_in();
-  if (__syncthreads_or(aborted) != 0) return tell_released(context, pair);
-  for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = state.done;
+  if (__syncthreads_or(!ended) != 0) return fail<Route::ring>(context, pair, epoch, Failure::released);
+  for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = epoch;
 }
 
 // ---- Rendezvous ----------------------------------------------------------------------------------------------------
 
+__device__ Failure failure_of(StartOutcome outcome) {
+  if (outcome == StartOutcome::started) return Failure::none;
+  return outcome == StartOutcome::peer_closed ? Failure::peer_closed : Failure::not_ready;
+}
+
 template <Mode mode, bool native>
 __device__ void start_rendezvous_send(const Context& context, const Pair& pair, const Place& place) {
   SendState state = load_send(*pair.half);
-  if (context.failed) return;
+  const Word64 epoch = state.done + 1;
   let_successor_in();  // a start waits for nobody
-  Team team(pair, place, Phase::start, state.done + 1);
-  if (!place.leads()) return team.help(nullptr);
-  BlockPort<native> port(pair, team);
-  const StartOutcome outcome = rendezvous::start_send<mode>(port, state);
+  Team team(pair, place, Phase::start, epoch);
+  if (!place.leads()) {
+    // A graph that is launched again without a wait finds the first block's old command.
+    Half& own = pair.half[place.index];
+    if (has_started(own, epoch)) return;
+    team.help(nullptr);  // the wait asks whether the copy holds
+    if (threadIdx.x == 0) own.started = started(epoch, Left::nothing);
+    return;
+  }
+  Failure why = state.posted ? Failure::started_twice : Failure::released;
+  if (!context.failed && !context.given_up && !state.posted) {
+    BlockPort<native> port(pair, team);
+    port.look_ahead();
+    why = failure_of(rendezvous::start_send<mode>(port, state));
+  }
   team.dismiss();
-  if (threadIdx.x != 0) return;
-  pair.half->posted = state.posted;
-  if (outcome != StartOutcome::started) fail(context.report, context.sticky, pair, Failure::not_ready);
+  if (why != Failure::none) return fail<Route::rendezvous>(context, pair, epoch, why);
+  if (threadIdx.x == 0) pair.half->started = started(epoch, state.posted ? Left::message : Left::copy);
 }
 
-// A later kernel may have more blocks than this one, so each block speaks for those that it stands for.
+// A later kernel may have more blocks than this one, so each block speaks for those that it stands for. After a failure
+// too: the blocks of a kernel must agree on its epoch.
 __device__ void advance(const Pair& pair, const Place& place, Word64 epoch) {
   if (threadIdx.x != 0) return;
   for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
 }
 
-// Waits until the protocol says so. False: the wait was ended from outside.
+// The same as poll_alone, by a block.
 template <class Step>
 __device__ bool poll(const Context& context, const Pair& pair, Word64 epoch, Step step) {
   Patience patience(context.report, pair.id, epoch);
-  for (unsigned looks = 1; step() != Progress::ended; ++looks) {
+  bool over = context.failed;
+  bool ended = step() == Progress::ended;
+  for (unsigned looks = 1; !ended && !over; ++looks) {
     // Only thread 0's clock counts, so that the block stays together.
-    if (looks % Patience::looks_between == 0 && agree(threadIdx.x == 0 && patience.late()) != 0) return false;
+    over = looks % Patience::looks_between == 0 && agree(threadIdx.x == 0 && patience.late()) != 0;
+    ended = step() == Progress::ended;
   }
   if (threadIdx.x == 0) patience.ended();
-  return true;
+  return ended;
+}
+
+// Each block that has copied asks whether its part holds: the first one by the state machine, which otherwise ends the
+// wait in the same step, the others here.
+template <Side side, bool native>
+__device__ void vouch(const Context& context, const Pair& pair, Team& team, Word64 epoch) {
+  BlockPort<native> port(pair, team);
+  if (!protocol::closing::copy_holds<side>(port, epoch))
+    fail<Route::rendezvous>(context, pair, epoch, Failure::peer_closed);
 }
 
 template <Mode mode, bool native>
 __device__ void wait_rendezvous_send(const Context& context, const Pair& pair, const Place& place) {
-  Half& half = pair.half[place.index];
-  SendState state = load_send(half);
-  state.posted = pair.half->posted != 0;
-  if (context.failed) return;
+  SendState state;
+  state.done = pair.half[place.index].done;
   const Word64 epoch = state.done + 1;
+  state.posted = has_left(*pair.half, epoch, Left::message);
+  state.copied = has_left(*pair.half, epoch, Left::copy);
   Team team(pair, place, Phase::wait, epoch);
   if (place.leads()) {
     BlockPort<native> port(pair, team);
-    if (!poll(context, pair, epoch, [&] { return rendezvous::wait_send<mode>(port, state); }))
-      tell_released(context, pair);
+    bool lost = false;
+    const bool ended = !context.given_up && poll(context, pair, epoch, [&] {
+      const Progress progress = rendezvous::wait_send<mode>(port, state);
+      lost = state.copied && progress != Progress::ended;
+      return lost ? Progress::ended : progress;
+    });
     team.dismiss();
-  } else if (state.posted) {
-    team.help(pair.sender->fin);
+    if (lost || !ended) fail<Route::rendezvous>(context, pair, epoch, lost ? Failure::peer_closed : Failure::released);
+  } else if (state.posted && team.help(pair.sender->fin)) {
+    vouch<Side::sender, native>(context, pair, team, epoch);
   }
   let_successor_in();
   advance(pair, place, epoch);
@@ -185,26 +289,25 @@ __device__ void wait_rendezvous_send(const Context& context, const Pair& pair, c
 
 template <Mode mode, bool native>
 __device__ void wait_rendezvous_receive(const Context& context, const Pair& pair, const Place& place) {
-  Half& half = pair.half[place.index];
-  ReceiveState state = load_receive(half);
-  if (context.failed) return;
+  ReceiveState state = load_receive(pair.half[place.index]);
   const Word64 epoch = state.done + 1;
   Team team(pair, place, Phase::wait, epoch);
   if (place.leads()) {
     BlockPort<native> port(pair, team);
-    const bool ended = poll(context, pair, epoch, [&] {
+    bool lost = false;
+    const bool ended = !context.given_up && poll(context, pair, epoch, [&] {
       const Progress progress = rendezvous::wait_receive<mode>(port, state);
-      return state.promise_broken ? Progress::ended : progress;
+      lost = state.copied && progress != Progress::ended;
+      return lost || state.promise_broken ? Progress::ended : progress;
     });
     team.dismiss();
-    if (!ended) {
-      protocol::forbid_claim<protocol::Side::receiver>(port, epoch);
-      tell_released(context, pair);
-    } else if (state.promise_broken && threadIdx.x == 0) {
-      fail(context.report, context.sticky, pair, Failure::promise_broken);
-    }
-  } else {
-    team.help(pair.receiver->done);
+    if (lost || !ended || state.promise_broken)
+      fail<Route::rendezvous>(context, pair, epoch,
+                              lost     ? Failure::peer_closed
+                              : !ended ? Failure::released
+                                       : Failure::promise_broken);
+  } else if (team.help(pair.receiver->done)) {
+    vouch<Side::receiver, native>(context, pair, team, epoch);
   }
   let_successor_in();
   advance(pair, place, epoch);
@@ -241,11 +344,31 @@ __device__ void wait_rendezvous(const Context& context, const Pair& pair, const 
   wait_rendezvous_receive<Mode::standard, native>(context, pair, place);
 }
 
+// Kernels for rings alone have less code to load and need fewer registers.
+enum class Kit { ring, any };
+
 // Says that the receive is started. Release: this end's earlier use of its buffer comes before the peer's push into it.
+template <Kit kit>
 __device__ void start_receive(const Context& context, const Pair& pair) {
   let_successor_in();
-  if (threadIdx.x == 0 && !context.failed)
-    SystemWord(pair.sender->cts).store(pair.half->done + 1, ::cuda::memory_order_release);
+  bool goes = true;
+  bool twice = false;
+  Word64 epoch = 0;
+  if (threadIdx.x == 0) {
+    epoch = pair.half->done + 1;
+    twice = has_started(*pair.half, epoch);
+    goes = !context.failed && !context.given_up && !twice;
+    if (goes) {
+      pair.half->started = started(epoch, Left::nothing);
+      SystemWord(pair.sender->cts).store(epoch, ::cuda::memory_order_release);
+    }
+  }
+  if (__syncthreads_or(!goes) == 0) return;
+  const Failure why = twice ? Failure::started_twice : Failure::released;
+  if (kit == Kit::any && pair.route == Route::rendezvous)
+    fail<Route::rendezvous>(context, pair, epoch, why);
+  else
+    fail<Route::ring>(context, pair, epoch, why);
 }
 
 // More cells at once for messages of which each thread has several.
@@ -253,12 +376,9 @@ __device__ bool is_wide(const Pair& pair) {
   return pair.share > blockDim.x;
 }
 
-// Kernels for rings alone have less code to load and need fewer registers.
-enum class Kit { ring, any };
-
 template <Kit kit>
 __device__ void start(const Context& context, const Pair& pair, const Place& place) {
-  if (!pair.sends) return start_receive(context, pair);
+  if (!pair.sends) return start_receive<kit>(context, pair);
   if (kit == Kit::any && pair.route == Route::rendezvous)
     return pair.native_atomics ? start_rendezvous_send<true>(context, pair, place)
                                : start_rendezvous_send<false>(context, pair, place);
@@ -291,6 +411,20 @@ __device__ const Pair& find(const Batch<capacity>& batch, Place& place) {
   return batch.pair[which];
 }
 
+// A block of a rendezvous acts as one processor, so thread 0's look is that of all. In a ring each thread has its own,
+// and no barrier stands before the message.
+template <Kit kit, int capacity>
+__device__ Context look(const Batch<capacity>& batch, const Pair& pair) {
+  bool failed = batch.sticky->failed != 0;
+  bool given_up = pair.half->given_up != 0;
+  if constexpr (kit == Kit::any) {
+    const Word64 seen = agree((failed ? 1u : 0u) | (given_up ? 2u : 0u));
+    failed = (seen & 1u) != 0;
+    given_up = (seen & 2u) != 0;
+  }
+  return {{*batch.report, *batch.sticky}, failed, given_up};
+}
+
 template <bool starts, Kit kit, int capacity>
 __global__ void __launch_bounds__(most_threads, kit == Kit::ring ? 2 : 1)
     run(const __grid_constant__ Batch<capacity> batch) {
@@ -298,7 +432,7 @@ __global__ void __launch_bounds__(most_threads, kit == Kit::ring ? 2 : 1)
   if (batch.count == 0) return;
   Place place;
   const Pair& pair = find(batch, place);
-  const Context context{*batch.report, *batch.sticky, batch.sticky->failed != 0};
+  const Context context = look<kit>(batch, pair);
   if constexpr (starts)
     start<kit>(context, pair, place);
   else

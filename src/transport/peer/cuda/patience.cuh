@@ -54,9 +54,4 @@ class Patience {
   bool told_ = false;
 };
 
-__device__ inline void fail(Report& report, Sticky& sticky, const Pair& pair, Failure failure) {
-  sticky.failed = 1;  // plain: for kernels behind this one in the stream
-  SystemWord(report.failed).store(static_cast<Word64>(failure) << 32 | (pair.id + 1u), ::cuda::memory_order_release);
-}
-
 }  // namespace penstock::transport::peer::cuda

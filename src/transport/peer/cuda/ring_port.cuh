@@ -33,7 +33,8 @@ template <int group>
 class RingPort {
  public:
   static constexpr bool native_atomics = true;  // a ring claims nothing
-  // CLOSED lies in host memory: the host looks at it while a wait lasts (see Watch).
+  // Copies go into and out of library memory, each by the end that owns the buffer: no message can come from or reach a
+  // buffer in new use. A wait that is hopeless is ended by the host, which has CLOSED words too (see Watch).
   static constexpr bool may_close = false;
 
   __device__ RingPort(const Pair& pair, unsigned part)

@@ -28,8 +28,8 @@ class Team {
   }
 
   // The others. `said` (may be null): words of the parts that the peer writes; once it has said ours, they are its
-  // work.
-  __device__ void help(Word64* said) {
+  // work. True: this block has copied.
+  __device__ bool help(Word64* said) {
     Word64 word = 0;
     if (threadIdx.x < warp) {
       do {
@@ -40,7 +40,9 @@ class Team {
       } while (said == nullptr || !all_said(said));
     }
     const auto task = static_cast<Task>(agree(word) & ((1u << task_bits) - 1));
-    if (task != Task::none) copy_parts(task);
+    if (task == Task::none) return false;
+    copy_parts(task);
+    return true;
   }
 
  private:
