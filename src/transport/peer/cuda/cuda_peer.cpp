@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "base/log.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/memory.hpp"
 #include "device/cuda/runtime.hpp"
@@ -95,6 +97,7 @@ class CudaPeer final : public Transport {
   DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes, HalfRecord& half);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
+  void warn_of_shared_device(int rank, const Buffer& ours, const Buffer& theirs);
   std::byte* reach_host_words(int rank, const Place& place) { return host_.map(rank, place); }
   Watch& watch();
   std::unique_ptr<Plan> make_plan(DevicePair pair) {
@@ -109,6 +112,7 @@ class CudaPeer final : public Transport {
   Imports imports_;
   std::mutex mutex_;
   std::set<int> loaded_;  // devices that have our kernels
+  std::atomic<bool> warned_{false};
   std::unique_ptr<Watch> watch_;
 };
 
@@ -130,6 +134,7 @@ class CudaPeer::SendHalf final : public Offer {
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     const auto theirs = from_blob<DeviceAnswer>(answer);
     const int device = theirs.half.buffer.device;
+    owner_.warn_of_shared_device(send_.peer, record_.half.buffer, theirs.half.buffer);
     Pair& pair = pair_.pair;
     std::byte* const words = owner_.reach(send_.peer, pair_, device, theirs.half.words);
     pair.receiver = reinterpret_cast<ReceiverWords*>(words);
@@ -169,6 +174,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     const Buffer& theirs = offer.half.buffer;
     const Devices::Reach reach = owner.devices_.reach(ours.device, theirs.device_identity);
     if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
+    owner.warn_of_shared_device(rank, ours, theirs);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
     const bool rendezvous = send.bytes > offer.eager_max && exported;
     const std::size_t ring_bytes = rendezvous ? 0 : ring_slots * cells_for(send.bytes) * sizeof(Cell);
@@ -288,6 +294,17 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   pair.holding = host_.hold(host_bytes, words);
   half.host_words = pair.holding.place();
   return pair;
+}
+
+// A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the wait, has none
+// meanwhile.
+void CudaPeer::warn_of_shared_device(int rank, const Buffer& ours, const Buffer& theirs) {
+  if (rank == world_.rank() || ours.device_identity != theirs.device_identity) return;
+  if (devices_.runs_beside_others(ours.device) || warned_.exchange(true)) return;
+  base::log::warn(
+      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so their kernels take turns "
+                  "by time slices and each message waits for several: start nvidia-cuda-mps-control -d before the job",
+                  rank));
 }
 
 std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {

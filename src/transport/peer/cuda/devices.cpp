@@ -42,6 +42,13 @@ Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
   return {true, false};
 }
 
+bool Devices::runs_beside_others(int device) const noexcept {
+  int service = 0;
+  if (cudaDeviceGetAttribute(&service, cudaDevAttrMpsEnabled, device) == cudaSuccess) return service != 0;
+  (void)cudaGetLastError();
+  return true;
+}
+
 void Devices::connect(int device, int other) {
   if (device == other) return;
   for (const auto& [from, to] : {std::pair(device, other), std::pair(other, device)}) {

@@ -25,6 +25,9 @@ class Devices {
   };
   // From our device to another one. A device that this process does not see may still be mapped: it is tried.
   Reach reach(int device, const DeviceIdentity& other) const;
+  // Whether the kernels of other processes can run beside ours on the device: by CUDA's multi-process service. A driver
+  // that does not know is taken to have it.
+  bool runs_beside_others(int device) const noexcept;
   // Lets our two devices address each other's memory, for pairs within this process. Throws Error(transport).
   void connect(int device, int other);
   void finish() noexcept;  // waits until the devices that were used are idle
