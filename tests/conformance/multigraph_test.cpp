@@ -59,6 +59,7 @@ std::vector<Edge> make_graph(std::uint64_t salt) {
     edge.destination = some_rank();
     edge.tag = static_cast<int>(random() % 3);
     edge.kind = static_cast<Kind>(random() % 4);
+    if (!served(edge.kind)) edge.kind = Kind::standard;
     edge.bytes = std::min(budget, i == 0 ? std::size_t{4} << 20 : random_size(random, 1u << 20));
     budget -= edge.bytes;
     edge.extra = random() % 2 == 0 ? 0 : random() % 300;

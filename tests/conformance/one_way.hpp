@@ -89,6 +89,7 @@ template <typename Body>
 void for_each_pair(const std::vector<std::size_t>& sizes, const std::vector<Kind>& kinds, Body body) {
   int turn = 0;
   for (const Kind kind : kinds) {
+    if (!served(kind)) continue;
     for (const std::size_t bytes : sizes) {
       OneWay::Options options{.bytes = bytes, .kind = kind};
       options.memory = turn++ % 2 == 0 ? Memory::ordinary : Memory::allocated;

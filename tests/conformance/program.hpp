@@ -44,7 +44,9 @@ class Side {
 
   std::vector<MPI_Request*> requests();  // in the order of the channels
   void enqueue();                        // the whole program, `repeats` times
-  void finish();                         // waits for the queues and checks what has been received
+  // Waits for the queues and checks what has been received. `runs`: how often what was enqueued has run, if not once
+  // for each enqueue().
+  void finish(std::uint64_t runs = 0);
   Lane& lane(std::size_t i) { return *lanes_[i]; }
 
  private:
@@ -65,6 +67,7 @@ class Side {
   Shape shape_;
   bool slow_;
   std::vector<Step> first_, steps_, last_;
+  std::uint64_t enqueued_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<Channel>> channels_;
 };

@@ -38,20 +38,6 @@ TEST(Ready, G5_KeptPromiseDeliversAtEverySize) {
   });
 }
 
-// A queue whose error is expected.
-struct RawQueue {
-  PST_Stream stream = PST_STREAM_NULL;
-  PST_Queue queue = PST_QUEUE_NULL;
-  RawQueue() {
-    EXPECT_PST(PST_Stream_create(&stream));
-    EXPECT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
-  }
-  ~RawQueue() {
-    PST_Queue_free(&queue);
-    EXPECT_PST(PST_Stream_free(&stream));
-  }
-};
-
 TEST(Ready, G5_BrokenPromiseIsReportedWhenChecked) {
   if (!checking()) GTEST_SKIP() << "runs with PENSTOCK_CHECK=1";
   for_each_pair({8, eager_max(), eager_max() + 1, 100000}, {Kind::ready}, [](const auto& options) {
@@ -69,7 +55,7 @@ TEST(Ready, G5_BrokenPromiseIsReportedWhenChecked) {
       requests.push_back(&receiver.request());
     }
     match_all(requests);
-    RawQueue send_queue, receive_queue;
+    BrokenLane send_lane, receive_lane;
     int reports = 0;
     // One end says so; the other may find that its peer has given the pair up.
     const auto take = [&reports](int code) {
@@ -78,16 +64,15 @@ TEST(Ready, G5_BrokenPromiseIsReportedWhenChecked) {
       ++reports;
     };
     if (sends) {
-      EXPECT_PST(PST_Stream_launch(send_queue.stream, Sender::fill, &sender));
-      EXPECT_PST(PST_Enqueue_start(send_queue.queue, &sender.request()));
-      EXPECT_PST(PST_Stream_synchronize(send_queue.stream));
+      sender.enqueue_start(send_lane);
+      send_lane.synchronize();
     }
     meet();
     if (receives) {
-      take(PST_Enqueue_start(receive_queue.queue, &receiver.request()));
-      take(PST_Queue_wait(receive_queue.queue));
+      take(PST_Enqueue_start(receive_lane.queue(), &receiver.request()));
+      take(PST_Queue_wait(receive_lane.queue()));
     }
-    if (sends) take(PST_Queue_wait(send_queue.queue));
+    if (sends) take(PST_Queue_wait(send_lane.queue()));
     int other = 0;
     if (peer != self) {
       MPI_Sendrecv(&reports, 1, MPI_INT, peer, 99, &other, 1, MPI_INT, peer, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -169,7 +169,8 @@ TEST(StreamOrder, G5_NothingIsDeliveredBeforeTheReceiveIsStarted) {
     OneWay pair(options);
     constexpr int epochs = 4;
     for (int epoch = 1; epoch <= epochs; ++epoch) {
-      if (pair.receives()) Receiver::clear(&pair.receiver());
+      if (pair.receives()) pair.receive_lane().launch(Receiver::clear, &pair.receiver());
+      pair.synchronize_receive();
       meet();
       pair.start_send();
       pair.synchronize_send();
@@ -177,7 +178,8 @@ TEST(StreamOrder, G5_NothingIsDeliveredBeforeTheReceiveIsStarted) {
       if (epoch % 2 == 0) pair.wait_send();
       meet();
       if (pair.receives()) {
-        Receiver::check_clear(&pair.receiver());
+        pair.receive_lane().launch(Receiver::check_clear, &pair.receiver());
+        pair.synchronize_receive();
         pair.receive_lane().start(pair.receiver().request());
       }
       pair.wait_receive();
@@ -217,7 +219,8 @@ TEST(StreamOrder, QueueWaitCompletesWhatHasNoWait) {
       pair.finish_send();
       pair.finish_receive();
     }
-    if (pair.receives()) Receiver::check(&pair.receiver());
+    if (pair.receives()) pair.receive_lane().launch(Receiver::check, &pair.receiver());
+    pair.synchronize_receive();
     pair.expect_good(1);
     // The wait that PST_Queue_wait enqueued counts: the requests can be started again.
     pair.start_receive();
@@ -268,32 +271,28 @@ TEST(StreamOrder, G4_ProgressWithTheApplicationAsleep) {
 }
 
 TEST(StreamOrder, SeveralQueuesShareAStream) {
-  PST_Stream stream = PST_STREAM_NULL;
+  Stream stream = make_stream();
   PST_Queue queues[2] = {PST_QUEUE_NULL, PST_QUEUE_NULL};
-  ASSERT_PST(PST_Stream_create(&stream));
-  for (PST_Queue& queue : queues) ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
-  EXPECT_PST_KIND(PST_Stream_free(&stream), PST_ERROR_IN_USE);
-  ASSERT_NE(stream, PST_STREAM_NULL);
+  for (PST_Queue& queue : queues) ASSERT_PST(PST_Queue_init(&queue, queue_type, &stream));
   Sender sender(1000, Memory::ordinary, 9);
   Receiver receiver(1000, Memory::ordinary, 9);
   sender.init(Kind::standard, rank(), 0);
   receiver.init(rank(), 0);
   match_all({&sender.request(), &receiver.request()});
   for (int i = 0; i < 20; ++i) {
-    EXPECT_PST(PST_Stream_launch(stream, Sender::fill, &sender));
-    EXPECT_PST(PST_Stream_launch(stream, Receiver::clear, &receiver));
+    launch(stream, Sender::fill, &sender);
+    launch(stream, Receiver::clear, &receiver);
     EXPECT_PST(PST_Enqueue_start(queues[0], &sender.request()));
     EXPECT_PST(PST_Enqueue_start(queues[1], &receiver.request()));
     EXPECT_PST(PST_Enqueue_wait(queues[1], &receiver.request()));
     EXPECT_PST(PST_Enqueue_wait(queues[0], &sender.request()));
-    EXPECT_PST(PST_Stream_launch(stream, Receiver::check, &receiver));
+    launch(stream, Receiver::check, &receiver);
   }
   for (PST_Queue& queue : queues) {
     EXPECT_PST(PST_Queue_free(&queue));
     EXPECT_EQ(queue, PST_QUEUE_NULL);
   }
-  EXPECT_PST(PST_Stream_free(&stream));
-  EXPECT_EQ(stream, PST_STREAM_NULL);
+  free_stream(stream);
   receiver.expect_good(20);
 }
 

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "conformance/one_way.hpp"
+#include "cuda/graph.hpp"
 
 namespace penstock::test {
 namespace {
-
-#define ASSERT_CUDA(call) ASSERT_EQ(call, cudaSuccess)
 
 // An exchange with the partner, each way on the lane given.
 void exchange(Lane& lane, std::size_t bytes, int epochs) {

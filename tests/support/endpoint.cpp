@@ -3,13 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
-
 #include "support/environment.hpp"
-#include "support/pattern.hpp"
 
 namespace penstock::test {
 namespace {
@@ -21,19 +15,21 @@ constexpr std::byte scribble_value{0xEE};
 
 }  // namespace
 
-Lane::Lane() {
-  EXPECT_PST(PST_Stream_create(&stream_));
-  EXPECT_PST(PST_Queue_init(&queue_, PST_QUEUE_HOST, &stream_));
+Lane::Lane() : Lane(make_stream()) {
+  owned_ = true;
+}
+
+Lane::Lane(Stream stream) : stream_(stream), owned_(false) {
+  EXPECT_PST(PST_Queue_init(&queue_, queue_type, &stream_));
 }
 
 Lane::~Lane() {
-  EXPECT_PST(PST_Queue_free(&queue_));
-  EXPECT_PST(PST_Stream_free(&stream_));
+  if (queue_ != PST_QUEUE_NULL) {
+    EXPECT_PST(PST_Queue_free(&queue_));
+  }
+  if (owned_) free_stream(stream_);
 }
 
-void Lane::launch(void (*function)(void*), void* argument) {
-  EXPECT_PST(PST_Stream_launch(stream_, function, argument));
-}
 void Lane::start(MPI_Request& request) {
   EXPECT_PST(PST_Enqueue_start(queue_, &request));
 }
@@ -44,35 +40,20 @@ void Lane::finish() {
   EXPECT_PST(PST_Queue_wait(queue_));
 }
 
-void Lane::synchronize() {
-  EXPECT_PST(PST_Stream_synchronize(stream_));
-}
-
 Buffer::Buffer(std::size_t bytes, Memory memory, std::size_t shift)
     : bytes_(bytes), memory_(memory), behind_(guard + 64 - shift) {
   const std::size_t total = guard + shift + bytes + behind_;
-  if (memory == Memory::allocated) {
-    EXPECT_PST(PST_Alloc_mem(static_cast<MPI_Aint>(total), MPI_INFO_NULL, &base_));
-  } else {
-    base_ = static_cast<std::byte*>(std::aligned_alloc(64, (total + 63) / 64 * 64));
-  }
+  base_ = allocate(memory, total, guard_value);
   data_ = base_ + guard + shift;
-  std::memset(base_, std::to_integer<int>(guard_value), total);
 }
 
 Buffer::~Buffer() {
-  if (memory_ == Memory::allocated) {
-    EXPECT_PST(PST_Free_mem(base_));
-  } else {
-    std::free(base_);
-  }
+  test::free(memory_, base_);
 }
 
-std::string Buffer::check_guards() const {
-  const std::string before = check_value(base_, static_cast<std::size_t>(data_ - base_), guard_value);
-  if (!before.empty()) return "before the buffer: " + before;
-  const std::string behind = check_value(data_ + bytes_, behind_, guard_value);
-  return behind.empty() ? "" : "behind the buffer: " + behind;
+void Buffer::check_guards(Tally& tally) const {
+  tally.check_value("before the buffer", base_, static_cast<std::size_t>(data_ - base_), guard_value);
+  tally.check_value("behind the buffer", data_ + bytes_, behind_, guard_value);
 }
 
 const char* name(Kind kind) {
@@ -87,10 +68,6 @@ const char* name(Kind kind) {
       return "buffered";
   }
   return "?";
-}
-
-const char* name(Memory memory) {
-  return memory == Memory::ordinary ? "ordinary" : "allocated";
 }
 
 Sender::Sender(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift)
@@ -114,12 +91,13 @@ void Sender::free() {
 
 void Sender::fill(void* sender) {
   auto& self = *static_cast<Sender*>(sender);
-  fill_pattern(self.buffer_.data(), self.buffer_.bytes(), self.key_, ++self.epoch_);
+  self.tally_.fill(self.buffer_.data(), self.buffer_.bytes(), self.key_);
+  self.tally_.count();
 }
 
 void Sender::scribble(void* sender) {
   auto& self = *static_cast<Sender*>(sender);
-  std::memset(self.buffer_.data(), std::to_integer<int>(scribble_value), self.buffer_.bytes());
+  self.tally_.set(self.buffer_.data(), self.buffer_.bytes(), scribble_value);
 }
 
 void Sender::enqueue_start(Lane& lane) {
@@ -149,24 +127,22 @@ void Receiver::free() {
 
 void Receiver::clear(void* receiver) {
   auto& self = *static_cast<Receiver*>(receiver);
-  std::memset(self.buffer_.data(), std::to_integer<int>(clear_value), self.buffer_.bytes());
+  self.tally_.set(self.buffer_.data(), self.buffer_.bytes(), clear_value);
 }
 
 void Receiver::check_clear(void* receiver) {
   auto& self = *static_cast<Receiver*>(receiver);
-  const std::string found = check_value(self.buffer_.data(), self.buffer_.bytes(), clear_value);
-  if (!found.empty()) self.note("delivered before the receive was started: " + found);
+  self.tally_.check_value("delivered before the receive was started", self.buffer_.data(), self.buffer_.bytes(),
+                          clear_value);
 }
 
 void Receiver::check(void* receiver) {
   auto& self = *static_cast<Receiver*>(receiver);
-  const std::uint64_t epoch = self.epoch_.load(std::memory_order_relaxed) + 1;
-  const std::byte* data = self.buffer_.data();
-  std::string complaint = check_pattern(data, self.bytes_, self.key_, epoch);
-  if (complaint.empty()) complaint = check_value(data + self.bytes_, self.buffer_.bytes() - self.bytes_, clear_value);
-  if (complaint.empty()) complaint = self.buffer_.check_guards();
-  if (!complaint.empty()) self.note(complaint);
-  self.epoch_.store(epoch, std::memory_order_release);
+  self.tally_.check(self.buffer_.data(), self.bytes_, self.key_);
+  self.tally_.check_value("beyond the message", self.buffer_.data() + self.bytes_, self.buffer_.bytes() - self.bytes_,
+                          clear_value);
+  self.buffer_.check_guards(self.tally_);
+  self.tally_.count();
 }
 
 void Receiver::enqueue_start(Lane& lane) {
@@ -180,14 +156,8 @@ void Receiver::enqueue_wait(Lane& lane) {
 }
 
 void Receiver::expect_good(std::uint64_t epochs) const {
-  std::lock_guard lock(mutex_);
   EXPECT_EQ(checked(), epochs) << "messages checked on the stream";
-  EXPECT_EQ(complaints_, 0u) << "wrong messages; the first: " << complaint_;
-}
-
-void Receiver::note(const std::string& complaint) {
-  std::lock_guard lock(mutex_);
-  if (complaints_++ == 0) complaint_ = complaint;
+  EXPECT_EQ(tally_.complaint(), "");
 }
 
 std::uint64_t sequence_key(int source, int destination, int tag) {
@@ -195,14 +165,6 @@ std::uint64_t sequence_key(int source, int destination, int tag) {
   for (const int part : {source, destination, tag})
     key = (key ^ static_cast<std::uint64_t>(part + 1)) * 0x9E3779B97F4A7C15u;
   return key;
-}
-
-void enqueue_delay(Lane& lane, std::uintptr_t microseconds) {
-  lane.launch(
-      [](void* time) {
-        std::this_thread::sleep_for(std::chrono::microseconds(reinterpret_cast<std::uintptr_t>(time)));
-      },
-      reinterpret_cast<void*>(microseconds));
 }
 
 }  // namespace penstock::test

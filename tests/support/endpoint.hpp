@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, buffers and the two ends of a message sequence, as the tests use them: what an end writes and checks is done
-// by functions on the stream, in the order of the stream.
+// Streams, buffers and the two ends of a message sequence, as the tests use them on every device: what an end writes
+// and checks is done in the order of the stream.
 #pragma once
-
-#if PENSTOCK_TEST_CUDA
-#include "support/cuda/endpoint.hpp"
-#else
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "penstock/penstock.h"
+#include "support/device.hpp"
 
 namespace penstock::test {
 
@@ -24,24 +19,34 @@ namespace penstock::test {
 class Lane {
  public:
   Lane();
+  explicit Lane(Stream stream);  // of the caller's
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
   PST_Queue queue() const { return queue_; }
-  PST_Stream stream() const { return stream_; }
-  void launch(void (*function)(void*), void* argument);
+  Stream stream() const { return stream_; }
+  void launch(void (*function)(void*), void* argument) { test::launch(stream_, function, argument); }
   void start(MPI_Request& request);
   void wait(MPI_Request& request);
-  void finish();       // PST_Queue_wait, expected to succeed
-  void synchronize();  // the stream alone
+  void finish();                                      // PST_Queue_wait, expected to succeed
+  void synchronize() { test::synchronize(stream_); }  // the stream alone
+  int free_queue() { return PST_Queue_free(&queue_); }
 
  private:
-  PST_Stream stream_ = PST_STREAM_NULL;
+  Stream stream_{};
+  bool owned_ = true;
   PST_Queue queue_ = PST_QUEUE_NULL;
 };
 
-enum class Memory { ordinary, allocated };  // allocated: PST_Alloc_mem
+// A lane whose queue may have failed by its end.
+struct BrokenLane : Lane {
+  ~BrokenLane() { free_queue(); }
+};
+
+inline void enqueue_delay(Lane& lane, std::uintptr_t microseconds) {
+  enqueue_delay(lane.stream(), microseconds);
+}
 
 // `bytes` bytes at an address `shift` past an aligned one, between two guards.
 class Buffer {
@@ -53,7 +58,7 @@ class Buffer {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  std::string check_guards() const;  // "" when nothing around the buffer has been written
+  void check_guards(Tally& tally) const;  // nothing around the buffer has been written
 
  private:
   std::size_t bytes_;
@@ -63,12 +68,10 @@ class Buffer {
   std::size_t behind_ = 0;
 };
 
-enum class Kind { standard, synchronous, ready, buffered };
 const char* name(Kind kind);
-const char* name(Memory memory);
 
 // The sending end. fill writes the next epoch's message; scribble overwrites it, as a program may once the send is
-// complete.
+// complete. Both, and the functions of Receiver, go to a stream by launch().
 class Sender {
  public:
   Sender(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift = 0);
@@ -87,7 +90,7 @@ class Sender {
  private:
   Buffer buffer_;
   std::uint64_t key_;
-  std::uint64_t epoch_ = 0;
+  Tally tally_;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
@@ -102,7 +105,7 @@ class Receiver {
   void free();
   MPI_Request& request() { return request_; }
   Buffer& buffer() { return buffer_; }
-  std::uint64_t checked() const { return epoch_.load(std::memory_order_acquire); }
+  std::uint64_t checked() const { return tally_.epochs(); }
 
   static void clear(void* receiver);
   static void check_clear(void* receiver);  // nothing has been delivered since clear
@@ -112,24 +115,14 @@ class Receiver {
   void expect_good(std::uint64_t epochs) const;
 
  private:
-  void note(const std::string& complaint);
-
   std::size_t bytes_;
   Buffer buffer_;
   std::uint64_t key_;
-  std::atomic<std::uint64_t> epoch_ = 0;
+  Tally tally_;
   MPI_Request request_ = MPI_REQUEST_NULL;
-  mutable std::mutex mutex_;
-  std::string complaint_;
-  std::uint64_t complaints_ = 0;
 };
 
 // A key that both ends of a sequence can compute.
 std::uint64_t sequence_key(int source, int destination, int tag);
 
-// A function for the stream that takes a while: up to 2 * microseconds, 0 for a few instructions.
-void enqueue_delay(Lane& lane, std::uintptr_t microseconds);
-
 }  // namespace penstock::test
-
-#endif

@@ -8,9 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#if PENSTOCK_TEST_CUDA
-#include "support/endpoint.hpp"
-#endif
+#include "support/device.hpp"
 #include "support/environment.hpp"
 
 namespace penstock::test {

@@ -16,34 +16,32 @@ __device__ std::uint8_t pattern_byte(std::uint64_t key, std::uint64_t epoch, std
   return static_cast<std::uint8_t>(pattern_word(key, epoch, at / 8) >> (8 * (at % 8)));
 }
 
-__device__ void complain(Tally* tally, std::uint64_t epoch, std::uint64_t byte) {
-  if (atomicAdd_system(reinterpret_cast<unsigned long long*>(&tally->complaints), 1ull) != 0) return;
-  tally->first_epoch = epoch;
-  tally->first_byte = byte;
+__device__ void complain(Counts* counts, std::uint64_t byte, std::uint64_t bytes) {
+  if (atomicAdd_system(reinterpret_cast<unsigned long long*>(&counts->complaints), 1ull) != 0) return;
+  counts->first_epoch = counts->epochs;
+  counts->first_byte = byte;
+  counts->first_bytes = bytes;
 }
 
-__global__ void fill(std::byte* data, std::size_t bytes, std::uint64_t key, const Tally* tally) {
-  const std::uint64_t epoch = tally->epochs + 1;
+__global__ void fill(std::byte* data, std::size_t bytes, std::uint64_t key, const Counts* counts) {
+  const std::uint64_t epoch = counts->epochs + 1;
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
     data[i] = static_cast<std::byte>(pattern_byte(key, epoch, i));
 }
 
-__global__ void check(const std::byte* data, std::size_t bytes, std::size_t room, std::uint64_t key,
-                      std::uint8_t clear_value, Tally* tally) {
-  const std::uint64_t epoch = tally->epochs + 1;
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < room; i += gridDim.x * blockDim.x) {
-    const auto expected = i < bytes ? pattern_byte(key, epoch, i) : clear_value;
-    if (static_cast<std::uint8_t>(data[i]) != expected) complain(tally, epoch, i);
-  }
-}
-
-__global__ void check_value(const std::byte* data, std::size_t bytes, std::uint8_t value, Tally* tally) {
+__global__ void check(const std::byte* data, std::size_t bytes, std::uint64_t key, Counts* counts) {
+  const std::uint64_t epoch = counts->epochs + 1;
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
-    if (static_cast<std::uint8_t>(data[i]) != value) complain(tally, tally->epochs, i);
+    if (static_cast<std::uint8_t>(data[i]) != pattern_byte(key, epoch, i)) complain(counts, i, bytes);
 }
 
-__global__ void count(Tally* tally) {
-  ++tally->epochs;
+__global__ void check_value(const std::byte* data, std::size_t bytes, std::uint8_t value, Counts* counts) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    if (static_cast<std::uint8_t>(data[i]) != value) complain(counts, i, bytes);
+}
+
+__global__ void count(Counts* counts) {
+  ++counts->epochs;
   __threadfence_system();
 }
 
@@ -59,6 +57,10 @@ __global__ void spin(std::uint64_t nanoseconds) {
   while (now - begin < nanoseconds);
 }
 
+__global__ void never_loaded(std::uint64_t nanoseconds) {
+  __nanosleep(static_cast<unsigned>(nanoseconds));
+}
+
 unsigned blocks_for(std::size_t bytes) {
   const std::size_t blocks = (bytes + threads * 16 - 1) / (threads * 16);
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks > 64 ? 64 : blocks);
@@ -66,20 +68,21 @@ unsigned blocks_for(std::size_t bytes) {
 
 }  // namespace
 
-void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, Tally* tally) {
-  fill<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, key, tally);
-  count<<<1, 1, 0, stream>>>(tally);
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, const Counts* counts) {
+  fill<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, key, counts);
 }
 
-void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::size_t room, std::uint64_t key,
-                   std::uint8_t clear_value, Tally* tally) {
-  check<<<blocks_for(room), threads, 0, stream>>>(data, bytes, room, key, clear_value, tally);
-  count<<<1, 1, 0, stream>>>(tally);
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint64_t key, Counts* counts) {
+  check<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, key, counts);
 }
 
 void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint8_t value,
-                         Tally* tally) {
-  check_value<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, value, tally);
+                         Counts* counts) {
+  check_value<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, value, counts);
+}
+
+void enqueue_count(cudaStream_t stream, Counts* counts) {
+  count<<<1, 1, 0, stream>>>(counts);
 }
 
 void enqueue_set(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint8_t value) {
@@ -88,6 +91,10 @@ void enqueue_set(cudaStream_t stream, std::byte* data, std::size_t bytes, std::u
 
 void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds) {
   spin<<<1, 1, 0, stream>>>(microseconds * 1000);
+}
+
+void enqueue_never_loaded(cudaStream_t stream) {
+  never_loaded<<<1, 1, 0, stream>>>(100);
 }
 
 void load_kernels() {

@@ -11,23 +11,25 @@
 namespace penstock::test {
 
 // In pinned memory.
-struct Tally {
+struct Counts {
   std::uint64_t epochs;
   std::uint64_t complaints;   // wrong bytes
-  std::uint64_t first_epoch;  // of the first of them
+  std::uint64_t first_epoch;  // of the first of them: epochs by then
   std::uint64_t first_byte;
+  std::uint64_t first_bytes;  // of how many
 };
 
-// The pattern of support/pattern.hpp, of epoch tally.epochs + 1; then counts that one.
-void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, Tally* tally);
-// Compares it, and that the bytes from `bytes` to `room` hold `clear_value`; then counts that epoch.
-void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::size_t room, std::uint64_t key,
-                   std::uint8_t clear_value, Tally* tally);
+// The pattern of support/pattern.hpp, of epoch counts.epochs + 1.
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, const Counts* counts);
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint64_t key, Counts* counts);
 void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint8_t value,
-                         Tally* tally);
+                         Counts* counts);
+void enqueue_count(cudaStream_t stream, Counts* counts);  // an epoch more
 void enqueue_set(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint8_t value);
 void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds);
-// All kernels are loaded: a first launch may wait for the device.
+// Like spin, for a test of a kernel that has never been launched.
+void enqueue_never_loaded(cudaStream_t stream);
+// All kernels but that one are loaded: a first launch may wait for the device.
 void load_kernels();
 
 }  // namespace penstock::test

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stream captures, as a graph to be launched there.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#define ASSERT_CUDA(call) ASSERT_EQ(call, cudaSuccess)
+
+namespace penstock::test {
+
+class Graph {
+ public:
+  Graph(cudaStream_t stream, const std::function<void()>& enqueue) : stream_(stream) { capture(enqueue); }
+  ~Graph() {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  void launch() { ASSERT_CUDA(cudaGraphLaunch(graph_, stream_)); }
+
+ private:
+  void capture(const std::function<void()>& enqueue) {
+    cudaGraph_t graph = nullptr;
+    ASSERT_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+    enqueue();
+    ASSERT_CUDA(cudaStreamEndCapture(stream_, &graph));
+    ASSERT_CUDA(cudaGraphInstantiate(&graph_, graph, 0));
+    ASSERT_CUDA(cudaGraphDestroy(graph));
+    ASSERT_CUDA(cudaGraphUpload(graph_, stream_));
+    ASSERT_CUDA(cudaStreamSynchronize(stream_));
+  }
+
+  cudaStream_t stream_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}  // namespace penstock::test

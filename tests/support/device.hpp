@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What support/endpoint.hpp needs of a device, in two forms: streams, memory, and what the ends of a sequence do to
+// their buffers in the order of a stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "penstock/penstock.h"
+
+#if PENSTOCK_TEST_CUDA
+#include "support/cuda/device.hpp"
+#else
+#include "support/host/device.hpp"
+#endif
+
+namespace penstock::test {
+
+// Stream and queue_type are the device's.
+Stream make_stream();
+void free_stream(Stream stream);
+// Stream order. A function of Sender or Receiver enqueues its kernels where the device is a GPU.
+void launch(Stream stream, void (*function)(void*), void* argument);
+void synchronize(Stream stream);
+// A function for the stream that takes a while: up to 2 * microseconds, 0 for a few instructions.
+void enqueue_delay(Stream stream, std::uintptr_t microseconds);
+
+// Two kinds of memory that transports serve differently.
+enum class Memory { ordinary, allocated };
+const char* name(Memory memory);
+std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);
+void free(Memory memory, std::byte* address);
+
+enum class Kind { standard, synchronous, ready, buffered };
+bool served(Kind kind);  // whether the device's memory can be sent so
+
+}  // namespace penstock::test
