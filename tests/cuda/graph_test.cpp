@@ -3,39 +3,14 @@
 // enqueues.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "conformance/one_way.hpp"
+#include "cuda/graph.hpp"
 
 namespace penstock::test {
 namespace {
-
-#define ASSERT_CUDA(call) ASSERT_EQ(call, cudaSuccess)
-
-class Graph {
- public:
-  Graph(cudaStream_t stream, const std::function<void()>& enqueue) : stream_(stream) { capture(enqueue); }
-  ~Graph() {
-    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
-  }
-  void launch() { ASSERT_CUDA(cudaGraphLaunch(graph_, stream_)); }
-
- private:
-  void capture(const std::function<void()>& enqueue) {
-    cudaGraph_t graph = nullptr;
-    ASSERT_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
-    enqueue();
-    ASSERT_CUDA(cudaStreamEndCapture(stream_, &graph));
-    ASSERT_CUDA(cudaGraphInstantiate(&graph_, graph, 0));
-    ASSERT_CUDA(cudaGraphDestroy(graph));
-    ASSERT_CUDA(cudaGraphUpload(graph_, stream_));
-    ASSERT_CUDA(cudaStreamSynchronize(stream_));
-  }
-  cudaStream_t stream_;
-  cudaGraphExec_t graph_ = nullptr;
-};
 
 const std::vector<Kind> kinds{Kind::standard, Kind::synchronous};
 
@@ -112,6 +87,72 @@ TEST(CudaGraph, G8_TwoGraphsInTurn) {
   });
 }
 
+TEST(CudaGraph, G8_TwoGraphsInFlight) {
+  for (const std::size_t bytes : {std::size_t{8}, eager_max() + 1}) {
+    OneWay first({.bytes = bytes, .tag = 1}), second({.bytes = bytes, .tag = 2});
+    Sequence one(first, 2), other(second, 3);
+    for (int i = 0; i < 20; ++i) {
+      one.launch();
+      other.launch();
+    }
+    for (OneWay* pair : {&second, &first}) {
+      pair->finish_send();
+      pair->finish_receive();
+    }
+    first.expect_good(40);
+    second.expect_good(60);
+  }
+}
+
+// One graph for each side of a litmus program: launched twice in a row, mixed with direct enqueues, and in turn with a
+// second graph of the same.
+void run_in_graphs(const Program& program, const Shape& shape) {
+  SCOPED_TRACE(text(program, shape));
+  const int self = rank(), peer = partner();
+  std::vector<std::unique_ptr<Side>> sides;
+  if (peer >= self) sides.push_back(std::make_unique<Side>(program, shape, true, self, peer));
+  if (peer <= self) sides.push_back(std::make_unique<Side>(program, shape, false, self, peer));
+  std::vector<MPI_Request*> requests;
+  for (auto& side : sides) {
+    for (MPI_Request* request : side->requests()) requests.push_back(request);
+  }
+  match_all(requests);
+  std::vector<std::unique_ptr<Graph>> first, second;
+  for (auto& side : sides) {
+    for (auto* graphs : {&first, &second})
+      graphs->push_back(std::make_unique<Graph>(side->lane(0).stream(), [&] { side->enqueue(); }));
+  }
+  const auto launch = [](auto& graphs) {
+    for (auto& graph : graphs) graph->launch();
+  };
+  launch(first);
+  launch(first);
+  for (auto& side : sides) side->enqueue();
+  launch(second);
+  launch(first);
+  for (auto& side : sides) side->enqueue();
+  launch(second);
+  for (auto& side : sides) side->finish(7);
+}
+
+TEST(CudaGraph, L16_LitmusProgramsInGraphs) {
+  const std::vector<Program> programs{
+      {"L1", "s1 w1 s2 w2", "r1 r2 w2 w1"},
+      {"L2", "s1 r2 w2 w1", "r1 w1 s2 w2"},
+      {"L3", "s1 r2 w*", "s2 r1 w*"},
+      {"L5", "s1 d r2 w2 d w1", "r1 w1 s2 w2"},
+      {"L6", times("s1 w1", slots() + 1) + "s2 w2", times("r1 w1", slots()) + "r1 r2 w2 w1"},
+      {"L7", times("s1 w1", slots()) + "s1 r2 w2 w1", times("r1 w1", slots() + 1) + "s2 w2"}};
+  for (Program program : programs) {
+    for (const Kind kind : kinds) {
+      program.kind = kind;
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{20000}, eager_max() + 1})
+        run_in_graphs(program, {.bytes = bytes, .repeats = 2});
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(CudaGraph, G8_AnExchangeInOneStartAndOneWait) {
   for (const std::size_t bytes : {std::size_t{8}, eager_max(), eager_max() + 1, std::size_t{1} << 20}) {
     SCOPED_TRACE(bytes);
@@ -156,6 +197,82 @@ TEST(CudaGraph, G8_AWaitBelongsToTheCaptureOfItsStart) {
   if (pair.receives()) expect_refused(pair.receive_lane(), pair.receiver().request());
   pair.finish_send();
   pair.finish_receive();
+}
+
+TEST(CudaGraph, G8_AStartBelongsToTheCaptureOfItsWait) {
+  for (const std::size_t bytes : {std::size_t{8}, eager_max() + 1}) {
+    OneWay pair({.bytes = bytes, .kind = Kind::synchronous});
+    const auto start_alone = [](Lane& lane, MPI_Request& request) {
+      Graph graph(lane.stream(), [&] { EXPECT_PST(PST_Enqueue_start(lane.queue(), &request)); });
+      EXPECT_PST_KIND(PST_Enqueue_wait(lane.queue(), &request), PST_ERROR_NOT_STARTED);
+      graph.launch();
+      lane.synchronize();
+    };
+    if (pair.receives()) {
+      pair.receive_lane().launch(Receiver::clear, &pair.receiver());
+      start_alone(pair.receive_lane(), pair.receiver().request());
+    }
+    if (pair.sends()) {
+      pair.send_lane().launch(Sender::fill, &pair.sender());
+      start_alone(pair.send_lane(), pair.sender().request());
+    }
+    // The queue's wait has no capture of its own, and completes what the graph has started.
+    pair.finish_send();
+    pair.finish_receive();
+    if (pair.receives()) pair.receive_lane().launch(Receiver::check, &pair.receiver());
+    pair.synchronize_receive();
+    pair.expect_good(1);
+  }
+}
+
+// Each end's start alone in a graph that is launched twice: nobody sees it before the device does.
+TEST(CudaGraph, L16_AStartAloneLaunchedTwice) {
+  for (const bool of_send : {true, false}) {
+    for (const bool small : {true, false}) {
+      SCOPED_TRACE(std::string(of_send ? "send, " : "receive, ") + (small ? "8 B" : "rendezvous"));
+      const int self = rank(), peer = partner();
+      const bool sends = self % 2 == 0, receives = self % 2 == 1 || peer == self;
+      const std::size_t bytes = small ? 8 : eager_max() + 1;
+      Sender sender(bytes, Memory::ordinary, 1);
+      Receiver receiver(bytes, Memory::ordinary, 1);
+      std::vector<MPI_Request*> requests;
+      if (sends) {
+        sender.init(Kind::synchronous, peer, 0);
+        requests.push_back(&sender.request());
+      }
+      if (receives) {
+        receiver.init(peer, 0);
+        requests.push_back(&receiver.request());
+      }
+      match_all(requests);
+      BrokenLane lanes[2];
+      const auto run = [&](Lane& lane, MPI_Request& request, bool wrong) {
+        if (!wrong) {
+          const int code = PST_Enqueue_start(lane.queue(), &request);
+          if (code != MPI_SUCCESS) {
+            EXPECT_EQ(kind_of(code), PST_ERROR_PEER_FREED) << describe(code);
+          }
+          return;
+        }
+        Graph graph(lane.stream(), [&] { EXPECT_PST(PST_Enqueue_start(lane.queue(), &request)); });
+        graph.launch();
+        graph.launch();
+        lane.synchronize();
+      };
+      if (sends) run(lanes[0], sender.request(), of_send);
+      if (receives) run(lanes[1], receiver.request(), !of_send);
+      const auto finish = [](Lane& lane, bool wrong) {
+        const int code = PST_Queue_wait(lane.queue());
+        // The other end may have had its message before.
+        if (wrong || code != MPI_SUCCESS) {
+          EXPECT_EQ(kind_of(code), wrong ? PST_ERROR_ALREADY_STARTED : PST_ERROR_PEER_FREED) << describe(code);
+        }
+      };
+      if (sends) finish(lanes[0], of_send);
+      if (receives) finish(lanes[1], !of_send);
+      meet();
+    }
+  }
 }
 
 }  // namespace

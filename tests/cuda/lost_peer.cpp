@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// G9 on CUDA queues: a process is killed while the other's queues wait for it. The waits end with PST_ERROR_PEER_DEAD,
+// long before PENSTOCK_TIMEOUT, the streams go on, and so does the process.
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "fault/fault.hpp"
+
+namespace penstock::fault {
+namespace {
+
+constexpr std::size_t small = 100, large = std::size_t{1} << 20;
+
+void require_cuda(cudaError_t code, const char* call) {
+  require(code == cudaSuccess, std::string(call) + ": " + cudaGetErrorString(code));
+}
+
+struct CudaLane {
+  cudaStream_t stream = nullptr;
+  PST_Queue queue = PST_QUEUE_NULL;
+  CudaLane() {
+    require_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    require_success(PST_Queue_init(&queue, PST_QUEUE_CUDA, &stream), "PST_Queue_init");
+  }
+  void start(MPI_Request& request) { require_success(PST_Enqueue_start(queue, &request), "start"); }
+  void wait(MPI_Request& request) { require_success(PST_Enqueue_wait(queue, &request), "wait"); }
+};
+
+// Two messages of a kind between `peer` and this rank, which may be the same.
+struct CudaDuplex {
+  void *out = nullptr, *in = nullptr;
+  MPI_Request both[2];
+  CudaDuplex(int peer, std::size_t bytes, int tag) {
+    require_cuda(cudaMalloc(&out, bytes), "cudaMalloc");
+    require_cuda(cudaMalloc(&in, bytes), "cudaMalloc");
+    const auto count = static_cast<int>(bytes);
+    require_success(MPI_Ssend_init(out, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[0]), "send_init");
+    require_success(MPI_Recv_init(in, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[1]), "recv_init");
+    require_success(PST_Matchall(2, both, MPI_STATUSES_IGNORE), "PST_Matchall");
+  }
+  MPI_Request& send() { return both[0]; }
+  MPI_Request& receive() { return both[1]; }
+  void run_epochs(CudaLane& lane, int count) {
+    for (int i = 0; i < count; ++i) {
+      require_success(PST_Enqueue_startall(lane.queue, 2, both), "startall");
+      require_success(PST_Enqueue_waitall(lane.queue, 2, both), "waitall");
+    }
+    require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  }
+};
+
+// The queue has failed for the dead peer, its stream has run dry, and it stays failed.
+void expect_broken(CudaLane& lane, MPI_Request& request, const std::string& what) {
+  require_kind(PST_Queue_wait(lane.queue), PST_ERROR_PEER_DEAD, what);
+  require_cuda(cudaStreamQuery(lane.stream), "cudaStreamQuery of a released stream");
+  require_kind(PST_Enqueue_start(lane.queue, &request), PST_ERROR_PEER_DEAD, "a later start");
+  require_kind(PST_Queue_free(&lane.queue), PST_ERROR_PEER_DEAD, "PST_Queue_free");
+  require_cuda(cudaStreamDestroy(lane.stream), "cudaStreamDestroy");
+}
+
+}  // namespace
+
+std::map<std::string, Scenario> scenarios() {
+  return {{"dead_peer", {dead_peer}}};
+}
+
+void dead_peer(const Job& job) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    say("skipped: no CUDA device");
+    MPI_Finalize();
+    _exit(77);
+  }
+  require_cuda(cudaSetDevice(job.rank % devices), "cudaSetDevice");
+  // One queue for each thing that a queue can wait for: a message of the ring, the start of its receive, a message to
+  // pull, and a receive to push into.
+  CudaDuplex messages[4] = {{job.peer, small, 1}, {job.peer, small, 2}, {job.peer, large, 3}, {job.peer, large, 4}};
+  CudaDuplex own(job.rank, large, 5);
+  CudaLane lanes[4], other;
+  for (int i = 0; i < 4; ++i) messages[i].run_epochs(lanes[i], 3);
+  own.run_epochs(other, 1);
+  MPI_Request* const waiting[4] = {&messages[0].receive(), &messages[1].send(), &messages[2].receive(),
+                                   &messages[3].send()};
+  if (job.rank == 0) {
+    for (int i = 0; i < 4; ++i) {
+      lanes[i].start(*waiting[i]);
+      lanes[i].wait(*waiting[i]);
+    }
+  }
+  meet();
+  if (job.rank == 1) die();
+  for (int i = 0; i < 4; ++i) expect_broken(lanes[i], *waiting[i], "PST_Queue_wait of queue " + std::to_string(i));
+  // A request of the dead peer's that has not failed yet, on a queue of its own.
+  CudaLane late;
+  int code = PST_Enqueue_start(late.queue, &messages[0].send());
+  if (code == MPI_SUCCESS) code = PST_Queue_wait(late.queue);
+  require_kind(code, PST_ERROR_PEER_DEAD, "a start after the peer's end");
+  own.run_epochs(other, 3);
+  content_and_gone();
+}
+
+}  // namespace penstock::fault
