@@ -122,6 +122,8 @@ Settings Settings::from_environment() {
   if (const auto bytes = whole_number("PENSTOCK_EAGER_MAX", 0, eager_limit, " of bytes")) settings.eager_max = *bytes;
   if (const auto bytes = whole_number("PENSTOCK_CUDA_EAGER_MAX", 0, eager_limit, " of bytes"))
     settings.cuda_eager_max = *bytes;
+  if (const auto bytes = whole_number("PENSTOCK_CUDA_WIDE_LINES", 0, eager_limit, " of bytes"))
+    settings.cuda_wide_lines = *bytes;
   if (const auto blocks = whole_number("PENSTOCK_CUDA_BLOCKS", 2, blocks_limit, ""))
     settings.cuda_blocks = static_cast<unsigned>(*blocks);
   read_switch("PENSTOCK_CUDA_DEPENDENT_LAUNCH", settings.cuda_dependent_launch);
@@ -152,6 +154,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_TRANSPORT", transports.empty() ? "all" : joined(transports, ",")},
       {"PENSTOCK_EAGER_MAX", fmt::format("{}", eager_max)},
       {"PENSTOCK_CUDA_EAGER_MAX", fmt::format("{}", cuda_eager_max)},
+      {"PENSTOCK_CUDA_WIDE_LINES", fmt::format("{}", cuda_wide_lines)},
       {"PENSTOCK_CUDA_BLOCKS", fmt::format("{}", cuda_blocks)},
       {"PENSTOCK_CUDA_DEPENDENT_LAUNCH", on(cuda_dependent_launch)},
       {"PENSTOCK_CUDA_ATOMICS", on(cuda_atomics)},

@@ -21,14 +21,15 @@ inline constexpr std::array transport_names{peer_transport, proxy_transport};  /
 enum class LogLevel { off, error, warn, info, debug };
 
 struct Settings {
-  std::vector<std::string> transports;            // PENSTOCK_TRANSPORT: allowed, best first; empty: all
-  std::size_t eager_max = 8192;                   // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
-  std::size_t cuda_eager_max = 524288;            // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
-  unsigned cuda_blocks = 64;                      // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
-  bool cuda_dependent_launch = true;              // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it
-  bool cuda_atomics = true;                       // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
-  bool cross_memory = true;                       // PENSTOCK_CMA: kernel copies between address spaces
-  unsigned slots = 2;                             // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
+  std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
+  std::size_t eager_max = 8192;          // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
+  std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
+  std::size_t cuda_wide_lines = 262144;  // PENSTOCK_CUDA_WIDE_LINES: from how many bytes on, lines of 128 bytes
+  unsigned cuda_blocks = 64;             // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
+  bool cuda_dependent_launch = true;     // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it
+  bool cuda_atomics = true;              // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
+  bool cross_memory = true;              // PENSTOCK_CMA: kernel copies between address spaces
+  unsigned slots = 2;                    // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
   std::optional<std::chrono::microseconds> spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
   std::chrono::milliseconds timeout{0};           // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
   bool check = false;                             // PENSTOCK_CHECK: verify the promise of ready sends

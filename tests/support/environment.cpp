@@ -55,7 +55,7 @@ bool long_run() {
 
 std::size_t eager_max() {
 #if PENSTOCK_TEST_CUDA
-  return number("PENSTOCK_CUDA_EAGER_MAX", 524288);
+  return number("PENSTOCK_CUDA_EAGER_MAX", 1048576);
 #else
   return number("PENSTOCK_EAGER_MAX", 8192);
 #endif

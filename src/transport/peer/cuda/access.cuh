@@ -34,10 +34,8 @@ PENSTOCK_HD constexpr ::cuda::memory_order order_of(Order order) {
 
 // A cell in one instruction. The memory model makes it two 64-bit accesses in no order, which is why each half has its
 // flag. Relaxed: the data travels inside the words.
-__device__ inline void store_cell(Cell* cell, Word64 data, Word64 flag) {
-  const Word64 low = (data & 0xffffffffu) | flag << 32;
-  const Word64 high = data >> 32 | flag << 32;
-  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(cell), "l"(low), "l"(high) : "memory");
+__device__ inline void store_cell(Cell* cell, Cell value) {
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(cell), "l"(value.low), "l"(value.high) : "memory");
 }
 
 __device__ inline Cell load_cell(const Cell* cell) {

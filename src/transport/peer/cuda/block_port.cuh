@@ -36,21 +36,16 @@ class BlockPort {
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel) : 0);
   }
   __device__ static constexpr bool copy_failed() { return false; }
-  // Thread 0 speaks for the block: a barrier lies between what the others have copied and its fence.
+  // Thread 0 speaks for the block: a barrier lies between what the others have copied and its fence. What follows a
+  // copy asks for one once, and the copy ends with it.
   template <Order order>
   __device__ void fence() const {
-    if (threadIdx.x == 0) ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
+    if (threadIdx.x == 0 && !team_.fenced()) ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
   }
-  // For a start of a send: the two words that it asks for, by two threads in one go.
-  __device__ void look_ahead() {
-    __shared__ Word64 seen[2];
-    __syncthreads();
-    if (threadIdx.x < 2)
-      seen[threadIdx.x] =
-          SystemWord(threadIdx.x == 0 ? pair_.sender->cts : pair_.sender->closed).load(::cuda::memory_order_acquire);
-    __syncthreads();
-    cts_ = seen[0];
-    closed_ = seen[1];
+  // What a start of a send asks for, looked at before.
+  __device__ void know(Word64 cts, Word64 receiver_closed) {
+    cts_ = cts;
+    closed_ = receiver_closed;
     looked_ahead_ = true;
   }
 

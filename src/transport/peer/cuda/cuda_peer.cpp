@@ -56,7 +56,8 @@ struct DeviceOffer {
 struct DeviceAnswer {
   std::uint64_t version = handshake_version;
   std::uint32_t checks_ready = 0;
-  std::uint32_t rendezvous = 0;
+  Route route = Route::ring;
+  std::uint8_t padding[3] = {};
   std::uint32_t native_atomics = 0;
   std::uint32_t parts = 1;
   HalfRecord half;
@@ -65,7 +66,8 @@ struct DeviceAnswer {
 std::string describe(const Pair& pair, bool staged) {
   if (pair.route == Route::rendezvous)
     return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
-  return staged ? "whole message staged" : "ring";
+  return fmt::format("{}{}", staged ? "whole message staged" : "ring",
+                     pair.route == Route::wide_ring ? ", 128-byte lines" : "");
 }
 
 }  // namespace
@@ -143,12 +145,13 @@ class CudaPeer::SendHalf final : public Offer {
     pair.bytes = send_.bytes;
     pair.mode = send_.mode;
     pair.sends = true;
-    pair.route = theirs.rendezvous != 0 ? Route::rendezvous : Route::ring;
+    pair.route = theirs.route;
     pair.parts = static_cast<std::uint16_t>(theirs.parts);
     pair.share = share_of(pair.route, pair.bytes, pair.parts);
+    if (is_ring(pair.route)) pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
     pair.native_atomics = theirs.native_atomics != 0;
     pair.checks_ready = theirs.checks_ready != 0;
-    if (pair.route == Route::rendezvous) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
+    if (!is_ring(pair.route)) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
     auto* const block = reinterpret_cast<ReceiverBlock*>(owner_.reach_host_words(send_.peer, theirs.half.host_words));
     pair_.closed_by_us = &block->closed;
     pair_.closed_by_peer = &reinterpret_cast<SenderBlock*>(pair_.holding.block())->closed;
@@ -176,8 +179,10 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
     owner.warn_of_shared_device(rank, ours, theirs);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
-    const bool rendezvous = send.bytes > offer.eager_max && exported;
-    const std::size_t ring_bytes = rendezvous ? 0 : ring_slots * cells_for(send.bytes) * sizeof(Cell);
+    const Route route = send.bytes > offer.eager_max && exported                             ? Route::rendezvous
+                        : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines ? Route::wide_ring
+                                                                                             : Route::ring;
+    const std::size_t ring_bytes = is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
 
     pair_ =
         owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, sizeof(ReceiverBlock), record_.half);
@@ -189,19 +194,20 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair.buffer = static_cast<std::byte*>(receive.buffer);
     pair.bytes = send.bytes;
     pair.mode = send.mode;
-    pair.route = rendezvous ? Route::rendezvous : Route::ring;
+    pair.route = route;
     pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
     pair.share = share_of(pair.route, pair.bytes, pair.parts);
+    if (is_ring(pair.route)) pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
     pair.native_atomics = reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
-    if (rendezvous) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
+    if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
     auto* const block = reinterpret_cast<SenderBlock*>(owner.reach_host_words(rank, offer.half.host_words));
     pair_.closed_by_us = &block->closed;
     pair_.closed_by_peer = &reinterpret_cast<ReceiverBlock*>(pair_.holding.block())->closed;
     pair_.path = describe(pair, pair.bytes > offer.eager_max);
 
     record_.checks_ready = pair.checks_ready;
-    record_.rendezvous = rendezvous;
+    record_.route = route;
     record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
   }

@@ -21,12 +21,12 @@ namespace {
 // sends rely on the promise alone.
 bool start_has_work(const Pair& pair) noexcept {
   if (pair.sends || (pair.mode == Mode::ready && pair.checks_ready)) return true;
-  return pair.route == Route::ring ? pair.mode == Mode::synchronous : pair.mode != Mode::ready;
+  return is_ring(pair.route) ? pair.mode == Mode::synchronous : pair.mode != Mode::ready;
 }
 
 // What remains of a small send after its start is seen to by the next start: see kernels.cu.
 bool wait_has_work(const Pair& pair) noexcept {
-  return !(pair.sends && pair.route == Route::ring && pair.mode != Mode::synchronous);
+  return !(pair.sends && is_ring(pair.route) && pair.mode != Mode::synchronous);
 }
 
 Pair with(Pair pair, const Shape& shape) noexcept {
@@ -40,7 +40,9 @@ Pair with(Pair pair, const Shape& shape) noexcept {
 DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fixed_(std::move(pair)), watch_(watch) {
   fixed_.pair.id = watch_.add(*this);
   start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
+  start_.work = work_of_start(start_);
   wait_ = with(fixed_.pair, shape_of_wait(fixed_.pair, most_blocks));
+  wait_.work = work_of_wait(wait_);
   starts_by_kernel_ = start_has_work(fixed_.pair);
   waits_by_kernel_ = wait_has_work(fixed_.pair);
 }
@@ -110,7 +112,7 @@ void DevicePlan::close() {
 Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
   if (half.given_up != 0) return half.given_up;
   const Epoch next = half.done + 1;
-  const bool sent = fixed_.pair.sends && fixed_.pair.route == Route::ring && has_started(half, next);
+  const bool sent = fixed_.pair.sends && is_ring(fixed_.pair.route) && has_started(half, next);
   return sent ? next + 1 : next;
 }
 

@@ -10,6 +10,18 @@ namespace penstock::transport::peer::cuda {
 using device::cuda::check;
 using device::cuda::DeviceGuard;
 
+namespace {
+
+// Where lines of 128 bytes have been seen to arrive whole (tests/cuda checks every byte): H200, inside one GPU and over
+// NVLink, which native atomics stand for. PCIe splits them.
+bool is_hopper(int device) {
+  int major = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  return major == 9;
+}
+
+}  // namespace
+
 std::shared_ptr<DeviceArena> Devices::arena(int device) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<DeviceArena>& arena = arenas_[device];
@@ -31,15 +43,16 @@ Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
   check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   for (int each = 0; each < count; ++each) {
     if (identity(each) != other) continue;
-    if (each == device) return {true, true};
+    const bool hopper = is_hopper(device) && is_hopper(each);
+    if (each == device) return {true, true, hopper};
     int possible = 0;
     int native = 0;
     check(cudaDeviceCanAccessPeer(&possible, device, each), "cudaDeviceCanAccessPeer");
     check(cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, device, each),
           "cudaDeviceGetP2PAttribute");
-    return {possible != 0, native != 0};
+    return {possible != 0, native != 0, hopper && native != 0};
   }
-  return {true, false};
+  return {true, false, false};
 }
 
 bool Devices::runs_beside_others(int device) const noexcept {

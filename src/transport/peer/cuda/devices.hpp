@@ -22,6 +22,7 @@ class Devices {
   struct Reach {
     bool possible = false;
     bool native_atomics = false;
+    bool whole_lines = false;  // 128 bytes that a warp stores in one instruction are seen all or not at all
   };
   // From our device to another one. A device that this process does not see may still be mapped: it is tried.
   Reach reach(int device, const DeviceIdentity& other) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kernels of the CUDA form: one for all the starts of an enqueue call, one for all its waits.
+// The kernels of the CUDA form: one serves all the starts of an enqueue call, one all its waits.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,9 +10,6 @@
 
 namespace penstock::transport::peer::cuda {
 
-// The most threads a block of ours has. With 256, messages from 128 KiB on took 8 to 20 % longer.
-inline constexpr unsigned most_threads = 512;
-
 struct Launch {
   cudaStream_t stream = nullptr;
   Report* report = nullptr;  // as the device addresses it
@@ -20,7 +17,11 @@ struct Launch {
   bool dependent = true;  // programmatic dependent launch, where the device has it
 };
 
-// At most largest_batch pairs.
+// Which kernel serves the pair, known once its threads are: for Pair::work.
+std::uint8_t work_of_start(const Pair& pair);
+std::uint8_t work_of_wait(const Pair& pair);
+
+// From one to largest_batch pairs.
 cudaError_t launch_starts(const Launch& launch, std::span<const Pair> pairs);
 cudaError_t launch_waits(const Launch& launch, std::span<const Pair> pairs);
 // Loads every kernel onto the current device and runs each once without a pair: the first launch of a kernel may need

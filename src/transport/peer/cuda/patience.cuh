@@ -13,10 +13,7 @@ class Patience {
 
   static constexpr unsigned looks_between = 16;
 
-  // After a look in vain. True: the wait is to end.
-  __device__ bool over() { return ++looks_ % looks_between == 0 && late(); }
-
-  // The same, after looks_between of them.
+  // After looks_between looks in vain. True: the wait is to end.
   __device__ bool late() {
     const Word64 now = nanoseconds();
     if (since_ == 0) since_ = last_ = now;
@@ -47,7 +44,6 @@ class Patience {
 
   Report& report_;
   std::uint32_t id_;
-  unsigned looks_ = 0;
   Word64 epoch_;
   Word64 since_ = 0;
   Word64 last_ = 0;

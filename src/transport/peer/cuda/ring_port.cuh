@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of one thread to one part of a ring in device memory. The protocol's lines are groups of cells: each thread
-// has its own ones, and the state machine runs in every thread.
+// The port of one thread to one part of a ring in device memory. The protocol's lines are groups of units: each thread,
+// or each set of threads that shares a unit, has its own ones, and the state machine runs in every thread.
 #pragma once
 
-#include "transport/peer/cuda/access.cuh"
 #include "transport/peer/cuda/block.cuh"
+#include "transport/peer/cuda/lines.cuh"
 
 namespace penstock::transport::peer::cuda {
 
 using protocol::Word;
 
-// Eight bytes of the message, or what there is of them at its end.
-__device__ inline Word64 load_bytes(const std::byte* from, std::uint64_t count) {
-  if (count >= cell_payload && reinterpret_cast<std::uintptr_t>(from) % cell_payload == 0)
-    return *reinterpret_cast<const Word64*>(from);
-  Word64 data = 0;
-  for (unsigned i = 0; i < cell_payload && i < count; ++i) data |= static_cast<Word64>(from[i]) << (8 * i);
-  return data;
-}
-
-__device__ inline void store_bytes(std::byte* to, Word64 data, std::uint64_t count) {
-  if (count >= cell_payload && reinterpret_cast<std::uintptr_t>(to) % cell_payload == 0) {
-    *reinterpret_cast<Word64*>(to) = data;
-    return;
-  }
-  for (unsigned i = 0; i < cell_payload && i < count; ++i) to[i] = static_cast<std::byte>(data >> (8 * i));
-}
-
-// Each part has a range of the cells, the same at both ends whatever their numbers of blocks and threads. `group`:
-// cells that a thread loads at once; with 1, there is a thread for each cell of the part.
-template <int group>
+// Each part has a range of the units, the same at both ends whatever their numbers of blocks and threads. `group`:
+// units that a thread loads at once; with 1, there is a thread for each cell of the part.
+template <class Lines, int group>
 class RingPort {
  public:
   static constexpr bool native_atomics = true;  // a ring claims nothing
@@ -40,12 +23,10 @@ class RingPort {
   __device__ RingPort(const Pair& pair, unsigned part)
       : pair_(pair),
         part_(part),
-        cells_(cells_for(pair.bytes)),
-        first_(part * pair.share + threadIdx.x),
-        end_(min(cells_, (part + 1) * pair.share)),
-        lines_(first_ >= end_ ? 0
-               : group == 1   ? 1
-                              : static_cast<std::uint32_t>(end_ - first_ - 1) / (blockDim.x * group) + 1) {}
+        first_(part * static_cast<std::uint32_t>(pair.share) + threadIdx.x / Lines::threads),
+        end_(min(pair.units, (part + 1) * static_cast<std::uint32_t>(pair.share))) {}
+
+  static __device__ bool any(bool value) { return Lines::any(value); }
 
   template <Order order>
   __device__ Word64 load(Word word) {
@@ -53,7 +34,7 @@ class RingPort {
       has_early_fin_ = false;
       return early_fin_;
     }
-    return SystemWord(at(word)).load(order_of(order));
+    return Lines::agree(SystemWord(at(word)).load(order_of(order)));
   }
   // FIN is not a thread's to say: see wait_ring_receive.
   template <Order order>
@@ -67,7 +48,7 @@ class RingPort {
 
   // The send buffer does not change between start and wait, so the first line may be fetched before anything is known.
   __device__ void fetch() {
-    if (lines_ > 0) fetch(0);
+    if (lines() > 0) fetch(0);
   }
   // Words only grow, so a look may be taken ahead, together with others.
   __device__ void look_at_fin() {
@@ -83,29 +64,25 @@ class RingPort {
   __device__ void store_flag(unsigned slot, std::uint32_t line, Word64 flag) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const Word64 cell = number(line, i); cell < end_) store_cell(slot_at(slot) + cell, data_[i], flag);
+      if (const std::uint32_t unit = number(line, i); unit < end_) Lines::store(cells_of(slot, unit), data_[i], flag);
   }
-  // The flag that all cells of the line show in both halves, or none that a line can have.
+  // The flag that all units of the line show. Where they differ, something is set above a flag's 32 bits.
   __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
-    constexpr Word64 none = Word64{1} << 32;
-    Word64 flag = none;
-    bool same = true;
 #pragma unroll
-    for (int i = 0; i < group; ++i) {
-      const Word64 cell = number(line, i);
-      if (cell >= end_) continue;
-      const Cell value = load_cell(slot_at(slot) + cell);
-      if (i == 0) flag = value.low >> 32;
-      same = same && value.low >> 32 == flag && value.high >> 32 == flag;
-      data_[i] = (value.low & 0xffffffffu) | value.high << 32;
-    }
-    return same ? flag : none;
+    for (int i = 0; i < group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < end_) data_[i] = Lines::load(cells_of(slot, unit));
+    const Word64 flag = Lines::flag_of(data_[0]);
+    Word64 differs = 0;
+#pragma unroll
+    for (int i = 1; i < group; ++i)
+      if (number(line, i) < end_) differs |= Lines::flag_of(data_[i]) ^ flag;
+    return differs == 0 ? flag : ~Word64{0};
   }
   __device__ void drain(unsigned, std::uint32_t line) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const Word64 cell = number(line, i); cell < end_)
-        store_bytes(pair_.buffer + cell * cell_payload, data_[i], pair_.bytes - cell * cell_payload);
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        Lines::drain(bytes_of(unit), bytes_from(unit), data_[i]);
   }
   __device__ void push() {}
   __device__ void pull() {}
@@ -114,7 +91,8 @@ class RingPort {
     return ring_slots;
   }
   __device__ std::uint32_t lines() const {
-    return lines_;
+    if (first_ >= end_) return 0;
+    return group == 1 ? 1 : (end_ - first_ - 1) / (stride * group) + 1;
   }
   __device__ static constexpr unsigned flag_bits() {
     return PENSTOCK_FLAG_BITS;
@@ -124,35 +102,41 @@ class RingPort {
   }
 
  private:
-  __device__ Word64 number(std::uint32_t line, int i) const {
-    return first_ + (static_cast<Word64>(line) * group + i) * blockDim.x;
+  __device__ std::uint32_t number(std::uint32_t line, int i) const {
+    return first_ + (line * group + i) * stride;
   }
-  __device__ Cell* slot_at(unsigned slot) const {
-    return pair_.cells + slot * cells_;
+  __device__ Cell* cells_of(unsigned slot, std::uint32_t unit) const {
+    return pair_.cells + (static_cast<Word64>(slot) * pair_.units + unit) * Lines::threads;
+  }
+  __device__ std::byte* bytes_of(std::uint32_t unit) const {
+    return pair_.buffer + static_cast<Word64>(unit) * Lines::payload;
+  }
+  __device__ Word64 bytes_from(std::uint32_t unit) const {
+    return pair_.bytes - static_cast<Word64>(unit) * Lines::payload;
   }
   __device__ void fetch(std::uint32_t line) {
     fetched_ = line;
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const Word64 cell = number(line, i); cell < end_)
-        data_[i] = load_bytes(pair_.buffer + cell * cell_payload, pair_.bytes - cell * cell_payload);
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        data_[i] = Lines::fetch(bytes_of(unit), bytes_from(unit));
   }
   __device__ Word64& at(Word word) const {
     return word == Word::cts ? pair_.sender->cts : pair_.sender->fin[part_];  // a ring uses no other
   }
 
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
+  // Who has several units is in a block of the largest size (shape.cpp).
+  static constexpr std::uint32_t stride = most_threads / Lines::threads;
 
   const Pair& pair_;
   unsigned part_;
   Word64 early_fin_ = 0;
   bool has_early_fin_ = false;
-  Word64 cells_;
-  Word64 first_;  // of this thread
-  Word64 end_;    // of the part
-  std::uint32_t lines_;
+  std::uint32_t first_;  // unit of this thread
+  std::uint32_t end_;    // of the part's units
   std::uint32_t fetched_ = nothing;
-  Word64 data_[group];
+  Cell data_[group];
 };
 
 }  // namespace penstock::transport::peer::cuda

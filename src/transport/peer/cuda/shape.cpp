@@ -10,6 +10,7 @@ namespace penstock::transport::peer::cuda {
 namespace {
 
 constexpr std::uint64_t cells_a_block = 256;
+constexpr std::uint64_t wide_lines_a_block = 32;
 constexpr std::uint64_t bytes_a_part = 16 * 1024;
 // Of kernels that wait for large messages: their blocks keep their places while they wait, and starts of other streams
 // must find room beside them.
@@ -18,22 +19,23 @@ constexpr unsigned most_waiting = 16;
 Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.route == Route::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))), most_threads};
-  const std::uint64_t threads = (pair.share + 31) / 32 * 32;
+  const std::uint64_t cells = pair.share * (pair.route == Route::ring ? 1 : wide_cells);
+  const std::uint64_t threads = (cells + 31) / 32 * 32;
   return {pair.parts, static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
 }
 
 }  // namespace
 
 std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept {
-  const bool ring = route == Route::ring;
-  const std::uint64_t work = ring ? cells_for(bytes) : bytes;
-  const std::uint64_t share = ring ? cells_a_block : bytes_a_part;
-  const std::uint64_t most = std::clamp(ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
+  const bool ring = is_ring(route);
+  const std::uint64_t work = ring ? units_for(route, bytes) : bytes;
+  const std::uint64_t share = !ring ? bytes_a_part : route == Route::ring ? cells_a_block : wide_lines_a_block;
+  const std::uint64_t most = std::clamp(most_blocks, 1u, most_parts);
   return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, most));
 }
 
 std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept {
-  if (route == Route::ring) return (cells_for(bytes) + parts - 1) / parts;
+  if (is_ring(route)) return (units_for(route, bytes) + parts - 1) / parts;
   return ((bytes + parts - 1) / parts + device_line - 1) / device_line * device_line;
 }
 
@@ -42,7 +44,7 @@ Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
 }
 
 Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
-  if (pair.route == Route::ring && pair.sends) return {};  // looks at one word
+  if (is_ring(pair.route) && pair.sends) return {};  // looks at one word
   return shape_of(pair, std::min(most_blocks, most_waiting));
 }
 

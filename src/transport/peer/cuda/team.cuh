@@ -45,6 +45,9 @@ class Team {
     return true;
   }
 
+  // A fence, sequentially consistent, lies behind what this block has copied.
+  __device__ bool fenced() const { return fenced_; }
+
  private:
   static constexpr unsigned task_bits = 2;
   static constexpr unsigned warp = 32;
@@ -66,12 +69,14 @@ class Team {
     return __all_sync(~0u, all) != 0;
   }
 
-  __device__ void copy_parts(Task task) const {
+  __device__ void copy_parts(Task task) {
+    fenced_ = true;
     for (unsigned part = place_.index; part < pair_.parts; part += place_.blocks) copy_part(task, part);
     __syncthreads();
     if (threadIdx.x != 0) return;
-    // The payload before DONE, or our loads from the send buffer before FIN, which lets the sender overwrite it.
-    ::cuda::atomic_thread_fence(::cuda::memory_order_release, ::cuda::thread_scope_system);
+    // The payload before DONE, or our loads from the send buffer before FIN, which lets the sender overwrite it; and
+    // both before the look at CLOSED that follows (closing::copy_holds), so that one fence does for all.
+    ::cuda::atomic_thread_fence(::cuda::memory_order_seq_cst, ::cuda::thread_scope_system);
     Word64* const words = task == Task::push ? pair_.receiver->done : pair_.sender->fin;
     for (unsigned part = place_.index; part < pair_.parts; part += place_.blocks)
       SystemWord(words[part]).store(epoch_, ::cuda::memory_order_relaxed);
@@ -91,6 +96,7 @@ class Team {
   Word64 epoch_;
   Word64 kernel_;
   bool commanded_ = false;
+  bool fenced_ = false;
 };
 
 }  // namespace penstock::transport::peer::cuda

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts and waits of pairs that are served by rendezvous. A block acts as one processor; the first one decides for
+// all.
+#pragma once
+
+#include "transport/peer/cuda/failure.cuh"
+#include "transport/peer/cuda/patience.cuh"
+#include "transport/peer/cuda/start_receive.cuh"
+
+namespace penstock::transport::peer::cuda {
+
+namespace rendezvous = protocol::rendezvous;
+using protocol::Progress;
+using protocol::ReceiveState;
+using protocol::SendState;
+using protocol::StartOutcome;
+
+// What a block finds when it begins.
+struct Beginning {
+  Word64 failed, given_up;  // as in Context
+  Word64 done;              // of this block's first part
+  Word64 started;
+  Word64 left;         // part 0's word of the last start
+  Word64 cts, closed;  // of a sender that starts
+};
+
+// All of it at once, a word a thread: each look at memory costs as much as the message's way.
+template <bool starts_send>
+__device__ Beginning look_together(const Reports& reports, const Pair& pair, const Place& place) {
+  constexpr unsigned count = starts_send ? 7 : 5;
+  __shared__ Word64 seen[count];
+  if (const unsigned i = threadIdx.x; i < count) {
+    Half* const half = pair.half;
+    Word64* const word = i == 0   ? &reports.sticky.failed
+                         : i == 1 ? &half->given_up
+                         : i == 2 ? &half[place.index].done
+                         : i == 3 ? &half[place.index].started
+                         : i == 4 ? &half->started
+                         : i == 5 ? &pair.sender->cts
+                                  : &pair.sender->closed;
+    seen[i] = SystemWord(*word).load(::cuda::memory_order_acquire);
+  }
+  __syncthreads();
+  Beginning beginning{seen[0], seen[1], seen[2], seen[3], seen[4], 0, 0};
+  if constexpr (starts_send) {
+    beginning.cts = seen[5];
+    beginning.closed = seen[6];
+  }
+  return beginning;
+}
+
+__device__ inline Failure failure_of(StartOutcome outcome) {
+  if (outcome == StartOutcome::started) return Failure::none;
+  return outcome == StartOutcome::peer_closed ? Failure::peer_closed : Failure::not_ready;
+}
+
+template <Mode mode, bool native>
+struct StartRendezvousSend {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+    const Beginning seen = look_together<true>(reports, pair, place);
+    const Context context{reports, seen.failed, seen.given_up};
+    const Word64 epoch = seen.done + 1;
+    const bool twice = has_started(seen.started, epoch);
+    let_successor_in();  // a start waits for nobody
+    Team team(pair, place, Phase::start, epoch);
+    if (!place.leads()) {
+      if (twice) return;   // a graph that is launched again without a wait finds the first block's old command
+      team.help(nullptr);  // the wait asks whether the copy holds
+      if (threadIdx.x == 0) pair.half[place.index].started = started(epoch, Left::nothing);
+      return;
+    }
+    SendState state;
+    state.done = seen.done;
+    Failure why = twice ? Failure::started_twice : Failure::released;
+    if (context.failed == 0 && context.given_up == 0 && !twice) {
+      BlockPort<native> port(pair, team);
+      port.know(seen.cts, seen.closed);
+      why = failure_of(rendezvous::start_send<mode>(port, state));
+    }
+    team.dismiss();
+    if (why != Failure::none) return fail<Route::rendezvous>(context, pair, epoch, why);
+    if (threadIdx.x == 0) pair.half->started = started(epoch, state.posted ? Left::message : Left::copy);
+  }
+};
+
+struct StartRendezvousReceive {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+    const Beginning seen = look_together<false>(reports, pair, place);
+    announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
+  }
+};
+
+// A later kernel may have more blocks than this one, so each block speaks for those that it stands for. After a failure
+// too: the blocks of a kernel must agree on its epoch.
+__device__ inline void advance(const Pair& pair, const Place& place, Word64 epoch) {
+  if (threadIdx.x != 0) return;
+  for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
+}
+
+// The same as poll_alone, by a block.
+template <class Step>
+__device__ bool poll(const Context& context, const Pair& pair, Word64 epoch, Step step) {
+  Patience patience(context.report, pair.id, epoch);
+  bool over = context.failed != 0;
+  bool ended = step() == Progress::ended;
+  for (unsigned looks = 1; !ended && !over; ++looks) {
+    // Only thread 0's clock counts, so that the block stays together.
+    over = looks % Patience::looks_between == 0 && agree(threadIdx.x == 0 && patience.late()) != 0;
+    ended = step() == Progress::ended;
+  }
+  if (threadIdx.x == 0) patience.ended();
+  return ended;
+}
+
+// Each block that has copied asks whether its part holds: the first one by the state machine, which otherwise ends the
+// wait in the same step, the others here.
+template <Side side, bool native>
+__device__ void vouch(const Context& context, const Pair& pair, Team& team, Word64 epoch) {
+  BlockPort<native> port(pair, team);
+  if (!protocol::closing::copy_holds<side>(port, epoch))
+    fail<Route::rendezvous>(context, pair, epoch, Failure::peer_closed);
+}
+
+template <Mode mode, bool native>
+struct WaitRendezvousSend {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+    const Beginning seen = look_together<false>(reports, pair, place);
+    const Context context{reports, seen.failed, seen.given_up};
+    const Word64 epoch = seen.done + 1;
+    SendState state;
+    state.done = seen.done;
+    state.posted = seen.left == started(epoch, Left::message);
+    state.copied = seen.left == started(epoch, Left::copy);
+    Team team(pair, place, Phase::wait, epoch);
+    if (place.leads()) {
+      BlockPort<native> port(pair, team);
+      bool lost = false;
+      const bool ended = context.given_up == 0 && poll(context, pair, epoch, [&] {
+                           const Progress progress = rendezvous::wait_send<mode>(port, state);
+                           lost = state.copied && progress != Progress::ended;
+                           return lost ? Progress::ended : progress;
+                         });
+      team.dismiss();
+      if (lost || !ended)
+        fail<Route::rendezvous>(context, pair, epoch, lost ? Failure::peer_closed : Failure::released);
+    } else if (state.posted && team.help(pair.sender->fin)) {
+      vouch<Side::sender, native>(context, pair, team, epoch);
+    }
+    let_successor_in();
+    advance(pair, place, epoch);
+  }
+};
+
+template <Mode mode, bool native>
+struct WaitRendezvousReceive {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+    const Beginning seen = look_together<false>(reports, pair, place);
+    const Context context{reports, seen.failed, seen.given_up};
+    const Word64 epoch = seen.done + 1;
+    ReceiveState state;
+    state.done = seen.done;
+    Team team(pair, place, Phase::wait, epoch);
+    if (place.leads()) {
+      BlockPort<native> port(pair, team);
+      bool lost = false;
+      const bool ended = context.given_up == 0 && poll(context, pair, epoch, [&] {
+                           const Progress progress = rendezvous::wait_receive<mode>(port, state);
+                           lost = state.copied && progress != Progress::ended;
+                           return lost || state.promise_broken ? Progress::ended : progress;
+                         });
+      team.dismiss();
+      if (lost || !ended || state.promise_broken)
+        fail<Route::rendezvous>(context, pair, epoch,
+                                lost     ? Failure::peer_closed
+                                : !ended ? Failure::released
+                                         : Failure::promise_broken);
+    } else if (team.help(pair.receiver->done)) {
+      vouch<Side::receiver, native>(context, pair, team, epoch);
+    }
+    let_successor_in();
+    advance(pair, place, epoch);
+  }
+};
+
+}  // namespace penstock::transport::peer::cuda
