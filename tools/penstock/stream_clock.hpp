@@ -2,14 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <penstock/penstock.hpp>
 
-namespace penstock::tool {
+#include "clock.hpp"
 
-inline double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+namespace penstock::tool {
 
 // Holds a stream back until the host opens it, so that a whole program can be enqueued before any of it runs. The
 // stream's worker sleeps at the gate. It waits for its own host thread only, never for a message, and so keeps the rule

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owners of a stream, of a captured program and of a word that host and device share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <new>
+
+#include "cuda_check.hpp"
+
+namespace penstock::bench {
+
+class CudaStream {
+ public:
+  CudaStream() { CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~CudaStream() { cudaStreamDestroy(stream_); }
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// What `program` enqueues on the stream, captured once.
+class CudaGraph {
+ public:
+  CudaGraph(cudaStream_t stream, const std::function<void()>& program) : stream_(stream) {
+    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    program();
+    CHECK_CUDA(cudaStreamEndCapture(stream, &graph_));
+    CHECK_CUDA(cudaGraphInstantiate(&executable_, graph_, 0));
+    CHECK_CUDA(cudaGraphUpload(executable_, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+  }
+  ~CudaGraph() {
+    cudaGraphExecDestroy(executable_);
+    cudaGraphDestroy(graph_);
+  }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+  void launch() { CHECK_CUDA(cudaGraphLaunch(executable_, stream_)); }
+  // Of the kernel that has the most.
+  unsigned most_blocks() const;
+
+ private:
+  cudaStream_t stream_;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+// In pinned host memory, zero at first.
+class HostWord {
+ public:
+  HostWord() {
+    void* word = nullptr;
+    void* on_device = nullptr;
+    CHECK_CUDA(cudaHostAlloc(&word, sizeof *word_, cudaHostAllocMapped));
+    word_ = new (word) std::uint64_t{0};
+    CHECK_CUDA(cudaHostGetDevicePointer(&on_device, word_, 0));
+    on_device_ = static_cast<std::uint64_t*>(on_device);
+  }
+  ~HostWord() { cudaFreeHost(word_); }
+  HostWord(const HostWord&) = delete;
+  HostWord& operator=(const HostWord&) = delete;
+  std::uint64_t* on_device() const { return on_device_; }
+
+ private:
+  std::uint64_t* word_ = nullptr;
+  std::uint64_t* on_device_ = nullptr;
+};
+
+}  // namespace penstock::bench
