@@ -15,6 +15,8 @@ const std::map<std::string, DeviceKind> devices{{"host", DeviceKind::host}, {"cu
 const std::map<std::string, MemoryKind> memories{{"alloc", MemoryKind::alloc}, {"malloc", MemoryKind::malloc}};
 const std::map<std::string, Order> orders{{"sequential", Order::sequential}, {"preposted", Order::preposted}};
 
+const std::map<std::string, Pairs> pairings{{"neighbours", Pairs::neighbours}, {"all", Pairs::all}};
+
 // One word of a list, kept as the value that the list gives it.
 template <class Value>
 void add_choice(CLI::App& app, const std::string& name, Value& value, const std::map<std::string, Value>& choices,
@@ -27,11 +29,14 @@ void add_choice(CLI::App& app, const std::string& name, Value& value, const std:
       ->check(CLI::IsMember(words));
 }
 
-void add_common_options(CLI::App& app, Options& options) {
+void add_size_options(CLI::App& app, Options& options) {
   app.add_option("--min", options.min_bytes, "Smallest message in bytes")->capture_default_str();
   app.add_option("--max", options.max_bytes, "Largest message in bytes; sizes grow by powers of two")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
       ->capture_default_str();
+}
+
+void add_common_options(CLI::App& app, Options& options) {
   app.add_option("--rounds", options.rounds, "Rounds of each side, interleaved")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
@@ -48,9 +53,11 @@ void add_common_options(CLI::App& app, Options& options) {
       ->delimiter(',');
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
-  app.add_option("--baseline", options.baselines, "cuda: measure these beside Penstock, with commas: nccl, mpi")
+  app.add_option("--baseline", options.baselines,
+                 "cuda: measure these beside Penstock, with commas: nccl, nvshmem (put with signal), "
+                 "nvshmem-add (signals added to, not set), mpi")
       ->delimiter(',')
-      ->check(CLI::IsMember({"nccl", "mpi"}));
+      ->check(CLI::IsMember({"nccl", "nvshmem", "nvshmem-add", "mpi"}));
   app.add_flag("--check", options.check, "Fill and verify every byte of every message; times include that");
   app.add_flag("--json", options.as_json, "Print JSON lines");
 }
@@ -59,13 +66,19 @@ using Run = int (*)(const Options&, const tool::Session&);
 #if PENSTOCK_CUDA
 constexpr Run cuda_latency = run_cuda_latency;
 constexpr Run cuda_bandwidth = run_cuda_bandwidth;
+constexpr Run cuda_exchange = run_cuda_exchange;
 #else
 int refuse_cuda(const Options&, const tool::Session&) {
   throw tool::UserError("--device cuda: this command is built without CUDA");
 }
 constexpr Run cuda_latency = refuse_cuda;
 constexpr Run cuda_bandwidth = refuse_cuda;
+constexpr Run cuda_exchange = refuse_cuda;
 #endif
+
+int refuse_host_exchange(const Options&, const tool::Session&) {
+  throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
+}
 
 // A ready send promises that its receive has been started, which the sequential order does not give.
 void settle(Options& options, const tool::Command& command) {
@@ -90,20 +103,38 @@ CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::str
   return app;
 }
 
+void add_exchange(CLI::App& parent, tool::Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = add_benchmark(parent, command, "exchange",
+                                "CUDA: every rank sends and receives at once, in one start and one wait: the 26 "
+                                "messages of a halo, or with --sizes one of each size in turn",
+                                refuse_host_exchange, cuda_exchange, options);
+  app->add_option("--halo", options->halo, "Edges of cubes of doubles, with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  add_choice(*app, "--pairs", options->pairs, pairings,
+             "Who exchanges: neighbours (0 with 1, 2 with 3, ...; the default) or all with all");
+}
+
 }  // namespace
 
 void add_bench(CLI::App& parent, tool::Command& command) {
   CLI::App* app =
       parent.add_subcommand("bench", "Measure messages between 2 ranks, beside plain MPI persistent requests");
   app->require_subcommand(1);
-  add_benchmark(*app, command, "latency", "Ping-pong: half round trip, and what the calls cost", run_latency,
-                cuda_latency, std::make_shared<Options>());
+  const auto latency_options = std::make_shared<Options>();
+  add_size_options(*add_benchmark(*app, command, "latency", "Ping-pong: half round trip, and what the calls cost",
+                                  run_latency, cuda_latency, latency_options),
+                   *latency_options);
   const auto options = std::make_shared<Options>();
   CLI::App* bw =
       add_benchmark(*app, command, "bw", "Windowed one-way bandwidth", run_bandwidth, cuda_bandwidth, options);
+  add_size_options(*bw, *options);
   bw->add_option("--window", options->window, "Messages in flight; fewer when they exceed 16 MiB together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add_exchange(*app, command);
 }
 
 }  // namespace penstock::bench

@@ -18,6 +18,9 @@ enum class Order { sequential, preposted };
 
 enum class DeviceKind { host, cuda };
 
+// Who exchanges with whom.
+enum class Pairs { neighbours, all };
+
 struct Options {
   DeviceKind device = DeviceKind::host;
   std::size_t min_bytes = 8;
@@ -33,8 +36,10 @@ struct Options {
   // CUDA only.
   bool graph = false;                  // the program is captured once, and its graph launched
   bool pack = false;                   // a kernel before each send and one behind each receive
-  std::vector<std::string> baselines;  // nccl, mpi
+  std::vector<std::string> baselines;  // nccl, nvshmem, nvshmem-add, mpi
   std::vector<std::size_t> sizes;      // instead of min to max
+  std::vector<std::size_t> halo{64};   // exchange: edges of cubes, where no sizes are given
+  Pairs pairs = Pairs::neighbours;     // exchange
   std::string transport;
 };
 
@@ -48,5 +53,6 @@ int run_latency(const Options& options, const tool::Session& session);
 int run_bandwidth(const Options& options, const tool::Session& session);
 int run_cuda_latency(const Options& options, const tool::Session& session);
 int run_cuda_bandwidth(const Options& options, const tool::Session& session);
+int run_cuda_exchange(const Options& options, const tool::Session& session);
 
 }  // namespace penstock::bench

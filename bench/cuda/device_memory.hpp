@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "cuda_check.hpp"
 
@@ -12,22 +14,25 @@ namespace penstock::bench {
 // Zeroed memory of the current device.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(std::size_t bytes) : bytes_(bytes) {
-    void* address = nullptr;
-    CHECK_CUDA(cudaMalloc(&address, bytes > 0 ? bytes : 1));
-    memory_.reset(static_cast<std::byte*>(address));
-    CHECK_CUDA(cudaMemset(address, 0, bytes));
+  explicit DeviceMemory(std::size_t bytes)
+      : DeviceMemory(allocate(bytes), bytes, [](void* memory) { cudaFree(memory); }) {}
+  // Takes over memory that a library has given.
+  DeviceMemory(void* memory, std::size_t bytes, std::function<void(void*)> free)
+      : bytes_(bytes), memory_(static_cast<std::byte*>(memory), std::move(free)) {
+    CHECK_CUDA(cudaMemset(memory, 0, bytes));
   }
   std::byte* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
   std::span<std::byte> all() const { return {memory_.get(), bytes_}; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { cudaFree(memory); }
-  };
+  static void* allocate(std::size_t bytes) {
+    void* address = nullptr;
+    CHECK_CUDA(cudaMalloc(&address, bytes > 0 ? bytes : 1));
+    return address;
+  }
   std::size_t bytes_;
-  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<std::byte, std::function<void(void*)>> memory_;
 };
 
 }  // namespace penstock::bench

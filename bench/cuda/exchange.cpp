@@ -1,145 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange.hpp"
 
-#include <dlfcn.h>
-
-#include <penstock/penstock.hpp>
-#include <vector>
-
-#include "measurement.hpp"
+#include <algorithm>
 
 namespace penstock::bench {
-
-Exchange::Exchange(const Traffic& traffic)
-    : messages(traffic.stride() * static_cast<std::size_t>(traffic.count)),
-      answer(traffic.answer_bytes),
-      traffic_(traffic) {}
-
 namespace {
 
-class PenstockExchange final : public Exchange {
- public:
-  PenstockExchange(const Traffic& traffic, const Options& options)
-      : Exchange(traffic), queue_(PST_QUEUE_CUDA, &traffic_.stream) {
-    const bool sends = traffic.rank == 0;
-    for (int i = 0; i < traffic.count; ++i)
-      requests_.add(sends ? send_init(message(i), 1, 0, MPI_COMM_WORLD, options.mode)
-                          : recv_init(message(i), 0, 0, MPI_COMM_WORLD));
-    requests_.add(sends ? recv_init(answer.all(), 1, 1, MPI_COMM_WORLD)
-                        : send_init(answer.all(), 0, 1, MPI_COMM_WORLD, options.mode));
-    match(requests_);
-    require_transport(options, requests_[0].transport());
-  }
+constexpr std::size_t line = 128;
 
-  void round_trip(bool first, bool last) override {
-    if (traffic_.order == Order::sequential)
-      sequential();
-    else
-      preposted(first, last);
-  }
+std::size_t rounded(std::size_t bytes) {
+  return (bytes + line - 1) / line * line;
+}
 
- private:
-  std::span<MPI_Request> there() { return requests_.all().first(requests_.size() - 1); }
-  std::span<MPI_Request> back() { return requests_.all().last(1); }
-  std::span<MPI_Request> both() { return requests_.all(); }
-
-  void sequential() {
-    if (traffic_.rank == 0) {
-      prepare();
-      queue_.start(there());
-      queue_.wait(there());
-      queue_.start(back());
-      queue_.wait(back());
-      use();
-    } else {
-      queue_.start(there());
-      queue_.wait(there());
-      use();
-      prepare();
-      queue_.start(back());
-      queue_.wait(back());
-    }
+std::vector<Message> lay_out(const std::vector<Traffic::Part>& parts, const DeviceMemory& memory) {
+  std::vector<Message> messages;
+  std::size_t offset = 0;
+  for (const auto& part : parts) {
+    messages.push_back({part.peer, memory.all().subspan(offset, part.bytes)});
+    offset += rounded(part.bytes);
   }
-
-  // Every receive is started with the send before it, and waited for with it: one start and one wait a round trip.
-  void preposted(bool first, bool last) {
-    if (traffic_.rank == 0) {
-      prepare();
-      queue_.start(both());
-      queue_.wait(both());
-      use();
-    } else {
-      if (first) queue_.start(there());
-      queue_.wait(first ? there() : both());
-      use();
-      prepare();
-      queue_.start(last ? back() : both());
-      if (last) queue_.wait(back());
-    }
-  }
-
-  Requests requests_;
-  Queue queue_;
-};
-
-// The host drives MPI: it waits for the stream before a send, and for the message before the stream goes on.
-class MpiExchange final : public Exchange {
- public:
-  explicit MpiExchange(const Traffic& traffic) : Exchange(traffic) {}
-  bool on_stream() const override { return false; }
-  void round_trip(bool, bool) override {
-    if (traffic_.rank == 0) {
-      ready_to_send();
-      for (int i = 0; i < traffic_.count; ++i) start(message(i), true);
-      finish();
-      start(answer.all(), false);
-      finish();
-      use();
-    } else {
-      for (int i = 0; i < traffic_.count; ++i) start(message(i), false);
-      finish();
-      use();
-      ready_to_send();
-      start(answer.all(), true);
-      finish();
-    }
-  }
-
- private:
-  static constexpr int tag = 2;
-  void ready_to_send() const {
-    prepare();
-    if (before_send) CHECK_CUDA(cudaStreamSynchronize(traffic_.stream));
-  }
-  void start(std::span<std::byte> message, bool sends) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int bytes = static_cast<int>(message.size());
-    if (sends)
-      MPI_Isend(message.data(), bytes, MPI_BYTE, 1 - traffic_.rank, tag, MPI_COMM_WORLD, &request);
-    else
-      MPI_Irecv(message.data(), bytes, MPI_BYTE, 1 - traffic_.rank, tag, MPI_COMM_WORLD, &request);
-    open_.push_back(request);
-  }
-  void finish() {
-    MPI_Waitall(static_cast<int>(open_.size()), open_.data(), MPI_STATUSES_IGNORE);
-    open_.clear();
-  }
-  std::vector<MPI_Request> open_;
-};
+  return messages;
+}
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_penstock_exchange(const Traffic& traffic, const Options& options) {
-  return std::make_unique<PenstockExchange>(traffic, options);
+Exchange::Exchange(const Traffic& traffic)
+    : Exchange(traffic, DeviceMemory(room_for(traffic.sends)), DeviceMemory(room_for(traffic.receives))) {}
+
+Exchange::Exchange(const Traffic& traffic, DeviceMemory outgoing, DeviceMemory incoming)
+    : traffic_(traffic),
+      outgoing_(std::move(outgoing)),
+      incoming_(std::move(incoming)),
+      sent_(lay_out(traffic.sends, outgoing_)),
+      received_(lay_out(traffic.receives, incoming_)) {}
+
+std::size_t Exchange::room_for(const std::vector<Traffic::Part>& parts) {
+  std::size_t bytes = 0;
+  for (const auto& part : parts) bytes += rounded(part.bytes);
+  return bytes;
 }
 
-std::unique_ptr<Exchange> make_mpi_exchange(const Traffic& traffic, std::string& why_not) {
-  const auto query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
-  if (query == nullptr || query() == 0) {
-    why_not = "this MPI does not take device memory";
-    return nullptr;
+void Exchange::round(bool, bool) {
+  if (traffic_.shape == Traffic::Shape::at_once) {
+    prepare();
+    move(true, true);
+    use();
+  } else if (traffic_.rank == 0) {
+    prepare();
+    move(true, false);
+    move(false, true);
+    use();
+  } else {
+    move(false, true);
+    use();
+    prepare();
+    move(true, false);
   }
-  return std::make_unique<MpiExchange>(traffic);
+}
+
+void Exchange::add_cost(const char* name, double us) {
+  auto found = std::find_if(costs_.begin(), costs_.end(), [&](const CallCost& each) { return each.call == name; });
+  if (found == costs_.end()) found = costs_.insert(costs_.end(), {name});
+  found->us += us;
+  ++found->calls;
 }
 
 }  // namespace penstock::bench

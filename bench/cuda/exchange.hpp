@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same program by several libraries: rank 0 sends `count` messages to rank 1, which answers with one.
+// The same rounds by several libraries.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "bench_options.hpp"
+#include "clock.hpp"
 #include "device_memory.hpp"
+#include "traffic.hpp"
 
 namespace penstock::bench {
 
-struct Traffic {
-  int rank = 0;
-  std::size_t bytes = 0;  // of each message
-  int count = 1;
-  std::size_t answer_bytes = 0;
-  Order order = Order::sequential;
-  cudaStream_t stream = nullptr;
+struct Message {
+  int peer;
+  std::span<std::byte> bytes;
+};
 
-  std::size_t stride() const { return (bytes + 127) / 128 * 128; }
+// What calls of one kind cost the caller.
+struct CallCost {
+  std::string call;
+  double us = 0;
+  int calls = 0;
 };
 
 class Exchange {
@@ -29,42 +31,64 @@ class Exchange {
   explicit Exchange(const Traffic& traffic);
   virtual ~Exchange() = default;
 
-  // Enqueues one round trip, or makes it. `first` and `last` are the ends of a chain or of a graph.
-  virtual void round_trip(bool first, bool last) = 0;
+  // Enqueues one round, or makes it. `first` and `last` are the ends of a chain or of a graph.
+  virtual void round(bool first, bool last);
   virtual bool on_stream() const { return true; }
 
-  // What comes before a send and after a receive; none by default.
+  // What comes before the sends and after the receives; none by default.
   std::function<void()> before_send, after_receive;
 
-  std::vector<std::span<std::byte>> sent() const { return traffic_.rank == 0 ? all_messages() : the_answer(); }
-  std::vector<std::span<std::byte>> received() const { return traffic_.rank == 0 ? the_answer() : all_messages(); }
+  const std::vector<Message>& sent() const { return sent_; }
+  const std::vector<Message>& received() const { return received_; }
+  // Messages lie one behind the other.
+  const DeviceMemory& outgoing() const { return outgoing_; }
+  const DeviceMemory& incoming() const { return incoming_; }
 
-  // Rank 0 sends `messages` and receives the answer, rank 1 the other way round.
-  DeviceMemory messages;
-  DeviceMemory answer;
+  // While set, calls are timed.
+  void time_calls(bool timing) { timing_ = timing; }
+  const std::vector<CallCost>& costs() const { return costs_; }
 
  protected:
-  void prepare() const {
+  // With memory of `bytes` each that the library has given.
+  Exchange(const Traffic& traffic, DeviceMemory outgoing, DeviceMemory incoming);
+  static std::size_t room_for(const std::vector<Traffic::Part>& parts);
+
+  // Sends, receives or both, whole.
+  virtual void move(bool sends, bool receives) = 0;
+  virtual void prepare() {
     if (before_send) before_send();
   }
-  void use() const {
+  void use() {
     if (after_receive) after_receive();
   }
-  std::span<std::byte> message(int index) const {
-    return messages.all().subspan(static_cast<std::size_t>(index) * traffic_.stride(), traffic_.bytes);
+  template <class Call>
+  void timed(const char* name, Call&& call) {
+    if (!timing_) return call();
+    const double begin = tool::now_us();
+    call();
+    add_cost(name, tool::now_us() - begin);
   }
-  std::vector<std::span<std::byte>> all_messages() const {
-    std::vector<std::span<std::byte>> all;
-    for (int i = 0; i < traffic_.count; ++i) all.push_back(message(i));
-    return all;
-  }
-  std::vector<std::span<std::byte>> the_answer() const { return {answer.all()}; }
-  Traffic traffic_;
+
+  const Traffic traffic_;
+
+ private:
+  void add_cost(const char* name, double us);
+
+  DeviceMemory outgoing_;
+  DeviceMemory incoming_;
+  std::vector<Message> sent_;
+  std::vector<Message> received_;
+  bool timing_ = false;
+  std::vector<CallCost> costs_;
 };
 
 std::unique_ptr<Exchange> make_penstock_exchange(const Traffic& traffic, const Options& options);
-// Null, with the reason, where there is no such library, or none that takes device memory.
+// Null, with the reason, where there is no such library, or none that can do this.
 std::unique_ptr<Exchange> make_nccl_exchange(const Traffic& traffic, std::string& why_not);
 std::unique_ptr<Exchange> make_mpi_exchange(const Traffic& traffic, std::string& why_not);
+// `adds`: signals are added to, not set.
+std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds, std::string& why_not);
+// When no exchange is left. All ranks call it.
+void close_nvshmem();
 
 }  // namespace penstock::bench

@@ -34,7 +34,7 @@ unsigned CudaGraph::most_blocks() const {
     CHECK_CUDA(cudaGraphNodeGetType(node, &type));
     if (type != cudaGraphNodeTypeKernel) continue;
     CUDA_KERNEL_NODE_PARAMS parameters{};
-    CHECK_CUDA(static_cast<cudaError_t>(get_parameters(node, &parameters)));
+    if (get_parameters(node, &parameters) != CUDA_SUCCESS) continue;
     most = std::max(most, parameters.gridDimX * parameters.gridDimY * parameters.gridDimZ);
   }
   return most;

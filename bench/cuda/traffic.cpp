@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traffic.hpp"
+
+namespace penstock::bench {
+
+Traffic there_and_back(int rank, std::size_t bytes, int count, std::size_t answer_bytes) {
+  Traffic traffic;
+  traffic.rank = rank;
+  const std::vector<Traffic::Part> there(static_cast<std::size_t>(count), {1 - rank, bytes});
+  const std::vector<Traffic::Part> back{{1 - rank, answer_bytes}};
+  traffic.sends = rank == 0 ? there : back;
+  traffic.receives = rank == 0 ? back : there;
+  return traffic;
+}
+
+Traffic at_once(int rank, int ranks, const std::vector<int>& partners, const std::vector<std::size_t>& sizes) {
+  Traffic traffic;
+  traffic.shape = Traffic::Shape::at_once;
+  traffic.rank = rank;
+  traffic.ranks = ranks;
+  for (const int partner : partners)
+    for (const std::size_t bytes : sizes) traffic.sends.push_back({partner, bytes});
+  traffic.receives = traffic.sends;
+  return traffic;
+}
+
+std::vector<std::size_t> halo_sizes(std::size_t edge) {
+  std::vector<std::size_t> sizes(6, edge * edge * sizeof(double));
+  sizes.insert(sizes.end(), 12, edge * sizeof(double));
+  sizes.insert(sizes.end(), 8, sizeof(double));
+  return sizes;
+}
+
+std::size_t bytes_of(const std::vector<Traffic::Part>& parts) {
+  std::size_t bytes = 0;
+  for (const auto& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+}  // namespace penstock::bench
