@@ -38,13 +38,13 @@ struct Words {
 };
 
 // What the library's kernels do beyond the least, one thing after the other: each step has all that stand before it.
-enum class Step { least, descriptor, sticky, words, fin_check, fin_store, patience, release, vote, choices };
+enum class Step { least, descriptor, sticky, words, fin_store, fin_check, patience, release, vote, choices };
 inline constexpr std::array<std::string_view, 10> step_names{"least",
                                                              "+ descriptor of 104 bytes",
                                                              "+ sticky word read first",
                                                              "+ epoch and private words in memory, barrier",
-                                                             "+ FIN checked by the send",
                                                              "+ FIN stored by the wait",
+                                                             "+ FIN checked by the send",
                                                              "+ patience while polling",
                                                              "+ successor let in after waiting",
                                                              "+ vote before the words are stored",
