@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #if PENSTOCK_CUDA
+#include "transport/cuda/make_gpus.hpp"
 #include "transport/peer/cuda/cuda_peer.hpp"
 #endif
 #include "transport/proxy/proxy.hpp"
@@ -26,7 +27,8 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
     auto peer = std::make_unique<transport::peer::Peer>(settings, world);
     peer_ = peer.get();
 #if PENSTOCK_CUDA
-    add(transport::peer::cuda::make_transport(settings, world, *peer_));
+    const auto gpus = transport::cuda::make_gpus(settings);
+    add(transport::peer::cuda::make_transport(settings, world, *peer_, gpus));
 #endif
     add(std::move(peer));
     add(std::make_unique<transport::proxy::Proxy>(settings, world, spin));

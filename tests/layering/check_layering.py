@@ -18,13 +18,13 @@ RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 RESTRICTED = [
     ("mpi.h", re.compile(r"mpi(-ext)?\.h|penstock/.*\.(h|hpp)"), ["group", "transport/proxy", "api"]),
     ("GPU vendor headers", re.compile(r"(cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"),
-     ["device/cuda", "device/hip", "transport/peer/cuda"]),
+     ["device/cuda", "device/hip", "transport/cuda", "transport/peer/cuda", "transport/relay/cuda"]),
     ("libfabric headers", re.compile(r"rdma/.*"), ["transport/ofi"]),
     ("hwloc", re.compile(r"hwloc.*"), ["group"]),
 ]
 # Parts of a layer that must not see one another.
 SEPARATE = [["device/host", "device/cuda", "device/hip"],
-            ["transport/peer", "transport/ofi", "transport/proxy"]]
+            ["transport/peer", "transport/ofi", "transport/proxy", "transport/relay"]]
 # Compile time: these stay out of headers.
 SOURCES_ONLY = re.compile(r"(fmt|spdlog|nlohmann)/.*")
 # What base may use beside the standard library and the operating system.

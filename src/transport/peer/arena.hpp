@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "transport/peer/ranges.hpp"
+#include "transport/ranges.hpp"
 
 namespace penstock::transport::peer {
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "protocol/epoch.hpp"
+#include "transport/cuda/words.hpp"
 
 #ifndef PENSTOCK_FLAG_BITS
 #define PENSTOCK_FLAG_BITS 32
@@ -13,10 +14,7 @@
 
 namespace penstock::transport::peer::cuda {
 
-using Word64 = std::uint64_t;
-
-// Everything that two devices poll lies in memory of the polling one, in lines of its own.
-inline constexpr std::size_t device_line = 128;
+using namespace transport::cuda;
 
 // A message is cut into parts, and FIN and DONE are said of each part by the block that has moved it: so no block waits
 // for another one. Each part of a ring is a ring of its own, with cells, FIN and private words.
@@ -77,12 +75,6 @@ PENSTOCK_HD constexpr bool is_ring(Route route) noexcept {
   return route != Route::rendezvous;
 }
 
-// What a thread loads and stores in one instruction. By itself: 8 bytes of data in two halves, each beside its flag, so
-// that each half needs only the 64-bit accesses that the memory model has. In a wide line: see lines.cuh.
-struct alignas(16) Cell {
-  Word64 low, high;
-};
-inline constexpr std::size_t cell_payload = 8;
 inline constexpr unsigned wide_cells = device_line / sizeof(Cell);
 inline constexpr std::size_t wide_payload = device_line - sizeof(Word64);
 
@@ -124,30 +116,6 @@ struct Pair {
   bool sends = false;
   bool native_atomics = false;
   bool checks_ready = false;
-};
-
-enum class Failure : std::uint32_t {
-  none,
-  released,        // a wait, by the host
-  not_ready,       // ready, checked: the receive had not been started
-  promise_broken,  // ready: a later message was pushed over this one
-  peer_closed,     // the peer serves the epoch no more: what was copied does not count
-  given_up,        // this end had given the pair up when another queue failed
-  started_twice    // a start follows a start
-};
-
-// In pinned memory of the host: how a queue's kernels and the host talk when something takes long or goes wrong.
-struct alignas(64) Report {
-  Word64 abort;    // host: end every wait
-  Word64 waiting;  // kernels: 1 + the id of a pair that has been waited for longer than a moment, or 0
-  Word64 epoch;    // of that pair
-  Word64 failed;   // kernels: Failure in the upper half, 1 + the id of the pair in the lower
-};
-
-// In device memory: once set, the queue's later starts do nothing, so that stale data is never sent on as good, and its
-// waits end at once.
-struct alignas(device_line) Sticky {
-  Word64 failed;
 };
 
 template <int capacity>

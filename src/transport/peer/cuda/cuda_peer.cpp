@@ -14,12 +14,11 @@
 #include "device/cuda/memory.hpp"
 #include "device/cuda/runtime.hpp"
 #include "device/gpu.hpp"
+#include "transport/cuda/gpus.hpp"
 #include "transport/peer/cuda/device_plan.hpp"
-#include "transport/peer/cuda/devices.hpp"
 #include "transport/peer/cuda/imports.hpp"
-#include "transport/peer/cuda/pinned.hpp"
+#include "transport/peer/cuda/pair_gathering.hpp"
 #include "transport/peer/cuda/shape.hpp"
-#include "transport/peer/cuda/watch.hpp"
 #include "transport/peer/handshake.hpp"
 #include "transport/peer/peer.hpp"
 
@@ -74,10 +73,10 @@ std::string describe(const Pair& pair, bool staged) {
 
 class CudaPeer final : public Transport {
  public:
-  CudaPeer(const base::Settings& settings, group::World& world, Peer& host)
-      : settings_(settings), world_(world), host_(host) {}
+  CudaPeer(const base::Settings& settings, group::World& world, Peer& host, std::shared_ptr<Gpus> gpus)
+      : settings_(settings), world_(world), host_(host), gpus_(std::move(gpus)) {}
   // Halves that were given up in the order of a stream end on the driver's threads.
-  ~CudaPeer() override { devices_.finish(); }
+  ~CudaPeer() override { gpus_->finish(); }
 
   std::string name() const override { return "peer-cuda"; }
   Blob announce() override { return {}; }
@@ -101,21 +100,18 @@ class CudaPeer final : public Transport {
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
   void warn_of_shared_device(int rank, const Buffer& ours, const Buffer& theirs);
   std::byte* reach_host_words(int rank, const Place& place) { return host_.map(rank, place); }
-  Watch& watch();
   std::unique_ptr<Plan> make_plan(DevicePair pair) {
-    return std::make_unique<DevicePlan>(std::move(pair), watch(), settings_.cuda_blocks);
+    return std::make_unique<DevicePlan>(std::move(pair), gpus_->watch(), settings_.cuda_blocks);
   }
 
   const base::Settings& settings_;
   group::World& world_;
   Peer& host_;
-  std::shared_ptr<PinnedPool> pinned_ = std::make_shared<PinnedPool>();
-  Devices devices_;
+  const std::shared_ptr<Gpus> gpus_;
   Imports imports_;
   std::mutex mutex_;
   std::set<int> loaded_;  // devices that have our kernels
   std::atomic<bool> warned_{false};
-  std::unique_ptr<Watch> watch_;
 };
 
 // The sender's half until the answer has come.
@@ -175,7 +171,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     record_.half.buffer = owner.describe_buffer(receive);
     const Buffer& ours = record_.half.buffer;
     const Buffer& theirs = offer.half.buffer;
-    const Devices::Reach reach = owner.devices_.reach(ours.device, theirs.device_identity);
+    const Devices::Reach reach = owner.gpus_->devices().reach(ours.device, theirs.device_identity);
     if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
     owner.warn_of_shared_device(rank, ours, theirs);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
@@ -251,21 +247,13 @@ void CudaPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
   const device::cuda::DeviceGuard guard(cuda_stream.device());
-  const auto arena = devices_.arena(cuda_stream.device());
-  Board::Memory memory{pinned_->take(), arena->allocate(sizeof(Sticky))};
-  const Launch launch{arena->stream(), static_cast<Report*>(memory.report.get()),
-                      reinterpret_cast<Sticky*>(memory.sticky.get()), settings_.cuda_dependent_launch};
+  Board& board = gpus_->board_on(cuda_stream);
   {
     const std::lock_guard lock(mutex_);
+    const Launch launch = board.launch_on(gpus_->devices().arena(cuda_stream.device())->stream());
     if (loaded_.insert(cuda_stream.device()).second) device::cuda::check(load_kernels(launch), "loading the kernels");
   }
-  cuda_stream.attach(std::make_unique<Board>(cuda_stream, std::move(memory), settings_.cuda_dependent_launch, watch()));
-}
-
-Watch& CudaPeer::watch() {
-  const std::lock_guard lock(mutex_);
-  if (!watch_) watch_ = std::make_unique<Watch>();
-  return *watch_;
+  board.add(Form::peer, std::make_unique<PairGathering>(board));
 }
 
 Buffer CudaPeer::describe_buffer(const Message& message) {
@@ -273,7 +261,7 @@ Buffer CudaPeer::describe_buffer(const Message& message) {
   if (!region.on_device) throw Error(ErrorKind::transport, "the buffer is no longer CUDA memory");
   Buffer buffer;
   buffer.device = region.device;
-  buffer.device_identity = devices_.identity(region.device);
+  buffer.device_identity = gpus_->devices().identity(region.device);
   buffer.place.address = reinterpret_cast<std::uint64_t>(message.buffer);
   const bool inside = message.bytes <= region.base + region.bytes - buffer.place.address;
   if (region.exportable && inside) {
@@ -288,11 +276,11 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   DevicePair pair;
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
-  pair.arena = devices_.arena(device);
+  pair.arena = gpus_->devices().arena(device);
   pair.half = pair.arena->allocate(most_parts * sizeof(Half));
   pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
   static_assert(sizeof(Fate) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
-  pair.fate = pinned_->take();
+  pair.fate = gpus_->pinned().take();
   pair.pair.fate = static_cast<Fate*>(pair.fate.get());
   pair.retired = &host_.retired();
   const std::shared_ptr<std::byte> words = pair.arena->allocate(words_bytes);
@@ -306,7 +294,7 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
 // meanwhile.
 void CudaPeer::warn_of_shared_device(int rank, const Buffer& ours, const Buffer& theirs) {
   if (rank == world_.rank() || ours.device_identity != theirs.device_identity) return;
-  if (devices_.runs_beside_others(ours.device) || warned_.exchange(true)) return;
+  if (gpus_->devices().runs_beside_others(ours.device) || warned_.exchange(true)) return;
   base::log::warn(
       fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so their kernels take turns "
                   "by time slices and each message waits for several: start nvidia-cuda-mps-control -d before the job",
@@ -315,15 +303,16 @@ void CudaPeer::warn_of_shared_device(int rank, const Buffer& ours, const Buffer&
 
 std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {
   if (rank == world_.rank()) {
-    devices_.connect(pair.arena->device(), other_device);
+    gpus_->devices().connect(pair.arena->device(), other_device);
     return reinterpret_cast<std::byte*>(place.address);
   }
   pair.imports.push_back(imports_.open(rank, pair.arena->device(), place));
   return pair.imports.back().get();
 }
 
-std::unique_ptr<Transport> make_transport(const base::Settings& settings, group::World& world, Peer& host) {
-  return std::make_unique<CudaPeer>(settings, world, host);
+std::unique_ptr<Transport> make_transport(const base::Settings& settings, group::World& world, Peer& host,
+                                          std::shared_ptr<Gpus> gpus) {
+  return std::make_unique<CudaPeer>(settings, world, host, std::move(gpus));
 }
 
 }  // namespace penstock::transport::peer::cuda

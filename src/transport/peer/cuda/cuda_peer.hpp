@@ -8,6 +8,10 @@
 #include "group/world.hpp"
 #include "transport/transport.hpp"
 
+namespace penstock::transport::cuda {
+class Gpus;
+}
+
 namespace penstock::transport::peer {
 
 class Peer;
@@ -15,7 +19,8 @@ class Peer;
 namespace cuda {
 
 // `host` lends the shared memory that host threads of both ends look at, and outlives the transport.
-std::unique_ptr<Transport> make_transport(const base::Settings& settings, group::World& world, Peer& host);
+std::unique_ptr<Transport> make_transport(const base::Settings& settings, group::World& world, Peer& host,
+                                          std::shared_ptr<transport::cuda::Gpus> gpus);
 
 }  // namespace cuda
 }  // namespace penstock::transport::peer

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "device/cuda/runtime.hpp"
+#include "transport/peer/cuda/pair_gathering.hpp"
 #include "transport/peer/cuda/shape.hpp"
-#include "transport/peer/cuda/watch.hpp"
 
 namespace penstock::transport::peer::cuda {
 
@@ -29,6 +29,10 @@ bool wait_has_work(const Pair& pair) noexcept {
   return !(pair.sends && is_ring(pair.route) && pair.mode != Mode::synchronous);
 }
 
+PairGathering& pairs_on(const Board& board) noexcept {
+  return static_cast<PairGathering&>(*board.gathering(Form::peer));
+}
+
 Pair with(Pair pair, const Shape& shape) noexcept {
   pair.blocks = shape.blocks;
   pair.threads = shape.threads;
@@ -37,8 +41,8 @@ Pair with(Pair pair, const Shape& shape) noexcept {
 
 }  // namespace
 
-DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fixed_(std::move(pair)), watch_(watch) {
-  fixed_.pair.id = watch_.add(*this);
+DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fixed_(std::move(pair)) {
+  fixed_.pair.id = enter(watch);
   start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
   start_.work = work_of_start(start_);
   wait_ = with(fixed_.pair, shape_of_wait(fixed_.pair, most_blocks));
@@ -48,7 +52,7 @@ DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fi
 }
 
 DevicePlan::~DevicePlan() {
-  watch_.remove(*this);
+  leave_watch();
   fixed_.retired->add(std::move(fixed_.holding), fixed_.closed_by_peer);
 }
 
@@ -62,23 +66,17 @@ void DevicePlan::check_stream(const device::Stream& stream) const {
                                                     label(), fixed_.arena->device(), device));
 }
 
-Board& DevicePlan::board_on(device::Stream& stream) noexcept {
-  auto& board = static_cast<Board&>(*static_cast<device::cuda::Stream&>(stream).attachment());
-  board_.store(&board, std::memory_order_relaxed);
-  return board;
-}
-
 void DevicePlan::start(device::Stream& stream, Sink& sink) {
-  Board& board = board_on(stream);
+  const Board& board = board_on(stream, sink);
   // What the peer has of the memory may be gone with it.
   if (peer_dead())
     return sink.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
-  if (starts_by_kernel_) board.start(start_, sink);
+  if (starts_by_kernel_) pairs_on(board).start(start_);
 }
 
 void DevicePlan::wait(device::Stream& stream, Sink& sink) {
-  Board& board = board_on(stream);
-  if (waits_by_kernel_) board.wait(wait_, sink);
+  const Board& board = board_on(stream, sink);
+  if (waits_by_kernel_) pairs_on(board).wait(wait_);
 }
 
 // The last epoch is known to the device alone.
@@ -127,7 +125,7 @@ void DevicePlan::close_at(Epoch first_not_served) noexcept {
   std::atomic_ref(*fixed_.closed_by_us).store(first_not_served, std::memory_order_release);
 }
 
-void DevicePlan::follow() noexcept {
+void DevicePlan::follow(const Board&) noexcept {
   const Epoch given_up = std::atomic_ref(fate().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);
 }
@@ -136,24 +134,10 @@ void DevicePlan::note_death() noexcept {
   if (peer_dead()) std::atomic_ref(fate().peer_dead).store(1, std::memory_order_release);
 }
 
-void DevicePlan::release(const Error& error) noexcept {
-  Board* const board = board_.load(std::memory_order_relaxed);
-  if (board == nullptr) return;
-  try {
-    board->abort(Error(error.kind(), fmt::format("{}: {}", label(), error.text())));
-  } catch (const std::exception&) {
-    board->abort(error);
-  }
-}
-
-void DevicePlan::forget(const Board& board) noexcept {
-  if (used_on(board)) board_.store(nullptr, std::memory_order_relaxed);
-}
-
 // A wait that is hopeless goes on looking until it is released: what it is for may have come just before its sender
 // went.
 void DevicePlan::look_for_lost_cause() noexcept {
-  const Epoch epoch = epoch_.load(std::memory_order_relaxed);
+  const Epoch epoch = reported_epoch();
   try {
     if (peer_closed(epoch))
       release(Error(ErrorKind::peer_freed,
@@ -189,7 +173,7 @@ Error DevicePlan::error_of(Failure failure) const {
 }
 
 std::string DevicePlan::describe() const {
-  return fmt::format("epoch {}, {}, waits for {}", epoch_.load(std::memory_order_relaxed), fixed_.path,
+  return fmt::format("epoch {}, {}, waits for {}", reported_epoch(), fixed_.path,
                      fixed_.pair.sends ? "the receive" : "the send");
 }
 

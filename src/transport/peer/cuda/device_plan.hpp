@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "transport/peer/cuda/board.hpp"
-#include "transport/peer/cuda/device_arena.hpp"
+#include "transport/cuda/device_arena.hpp"
+#include "transport/cuda/kernel_plan.hpp"
+#include "transport/peer/cuda/batch.hpp"
 #include "transport/peer/holding.hpp"
-#include "transport/plan.hpp"
 
 namespace penstock::transport::peer::cuda {
 
@@ -29,7 +29,7 @@ struct DevicePair {
   std::string path;
 };
 
-class DevicePlan final : public Plan {
+class DevicePlan final : public KernelPlan {
  public:
   DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks);
   ~DevicePlan() override;
@@ -40,35 +40,26 @@ class DevicePlan final : public Plan {
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
   void close() override;
   bool peer_closed(Epoch epoch) const noexcept override;
-  void release(const base::Error& error) noexcept override;
   std::string describe() const override;
   std::string path() const override { return "peer-cuda (" + fixed_.path + ")"; }
 
-  // For boards, under the watch's lock.
-  void waits_for(Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
-  void look_for_lost_cause() noexcept;
-  base::Error error_of(Failure failure) const;
-  bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
-  void note_death() noexcept;  // kernels store into the memory of a dead peer no more
-  void follow() noexcept;      // what a kernel has given up is closed for the peer's host too
-  bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
-  void forget(const Board& board) noexcept;
+  void look_for_lost_cause() noexcept override;
+  base::Error error_of(Failure failure) const override;
+  void note_death() noexcept override;
+  void follow(const Board&) noexcept override;  // what a kernel has given up, the peer's host learns
 
  private:
-  Board& board_on(device::Stream& stream) noexcept;
+  bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
   void close_at(Epoch first_not_served) noexcept;
   static void end_close(void* plan);
   Epoch first_not_served(const Half& half) const noexcept;
 
   DevicePair fixed_;
-  Watch& watch_;
   Pair start_;  // for its kernel, if a start needs one
   Pair wait_;
   bool starts_by_kernel_;
   bool waits_by_kernel_;
-  std::atomic<Board*> board_{nullptr};  // the queue that it was last used on
-  std::atomic<Epoch> epoch_{0};         // that a wait reported
   std::atomic<bool> closed_{false};
   void (*ended_)(void*) = nullptr;
   void* ended_argument_ = nullptr;

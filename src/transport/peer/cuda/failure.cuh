@@ -3,18 +3,13 @@
 #pragma once
 
 #include "protocol/rendezvous.hpp"
+#include "transport/cuda/reports.cuh"
 #include "transport/peer/cuda/block_port.cuh"
 
 namespace penstock::transport::peer::cuda {
 
 using protocol::Mode;
 using protocol::Side;
-
-// Where the kernels of a queue report.
-struct Reports {
-  Report& report;
-  Sticky& sticky;
-};
 
 struct Context : Reports {
   // Words as they were found, not 0 if so: a kernel asks for all that it needs before it looks at the first answer.
@@ -58,7 +53,7 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
   if (threadIdx.x == 0) {
     // Acquire and release: if another block of this kernel has given the pair up, it comes first below, too.
     before = given_up.load(::cuda::memory_order_acquire);
-    first = DeviceWord(reports.sticky.failed).exchange(1, ::cuda::memory_order_relaxed) == 0;
+    first = fails_first(reports);
     if (before == 0) given_up.store(epoch, ::cuda::memory_order_release);
   }
   before = agree(before);
@@ -67,10 +62,7 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
     // Release: when the host says CLOSED, the peer may use the memory for another pair.
     if (threadIdx.x == 0) SystemWord(pair.fate->given_up).store(epoch, ::cuda::memory_order_release);
   }
-  if (!first) return;
-  if (before != 0) why = Failure::given_up;
-  SystemWord(reports.report.failed)
-      .store(static_cast<Word64>(why) << 32 | (pair.id + 1u), ::cuda::memory_order_release);
+  if (first) report(reports, pair.id, before != 0 ? Failure::given_up : why);
 }
 
 }  // namespace penstock::transport::peer::cuda

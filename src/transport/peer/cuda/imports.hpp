@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 
-#include "transport/peer/cuda/device_arena.hpp"
+#include "transport/cuda/device_arena.hpp"
 
 namespace penstock::transport::peer::cuda {
+
+using transport::cuda::DevicePlace;
 
 class Imports {
  public:

@@ -6,16 +6,10 @@
 
 #include <span>
 
+#include "transport/cuda/launch.hpp"
 #include "transport/peer/cuda/batch.hpp"
 
 namespace penstock::transport::peer::cuda {
-
-struct Launch {
-  cudaStream_t stream = nullptr;
-  Report* report = nullptr;  // as the device addresses it
-  Sticky* sticky = nullptr;
-  bool dependent = true;  // programmatic dependent launch, where the device has it
-};
 
 // Which kernel serves the pair, known once its threads are: for Pair::work.
 std::uint8_t work_of_start(const Pair& pair);

@@ -3,7 +3,8 @@
 // each of which has one cell of it.
 #pragma once
 
-#include "transport/peer/cuda/access.cuh"
+#include "transport/cuda/access.cuh"
+#include "transport/peer/cuda/batch.hpp"
 
 namespace penstock::transport::peer::cuda {
 

@@ -3,8 +3,8 @@
 // all.
 #pragma once
 
+#include "transport/cuda/patience.cuh"
 #include "transport/peer/cuda/failure.cuh"
-#include "transport/peer/cuda/patience.cuh"
 #include "transport/peer/cuda/start_receive.cuh"
 
 namespace penstock::transport::peer::cuda {

@@ -3,7 +3,7 @@
 // or each set of threads that shares a unit, has its own ones, and the state machine runs in every thread.
 #pragma once
 
-#include "transport/peer/cuda/block.cuh"
+#include "transport/cuda/block.cuh"
 #include "transport/peer/cuda/lines.cuh"
 
 namespace penstock::transport::peer::cuda {

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "protocol/ring.hpp"
+#include "transport/cuda/patience.cuh"
 #include "transport/peer/cuda/failure.cuh"
-#include "transport/peer/cuda/patience.cuh"
 #include "transport/peer/cuda/ring_port.cuh"
 #include "transport/peer/cuda/start_receive.cuh"
 

@@ -3,10 +3,13 @@
 // peer. No block waits for one that may have found no place on the device, except for the first.
 #pragma once
 
-#include "transport/peer/cuda/block.cuh"
-#include "transport/peer/cuda/copy.cuh"
+#include "transport/cuda/block.cuh"
+#include "transport/cuda/copy.cuh"
+#include "transport/peer/cuda/batch.hpp"
 
 namespace penstock::transport::peer::cuda {
+
+using transport::cuda::Place;
 
 enum class Task : std::uint8_t { none, push, pull };
 enum class Phase : std::uint8_t { start, wait };

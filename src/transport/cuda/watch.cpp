@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/peer/cuda/watch.hpp"
+#include "transport/cuda/watch.hpp"
 
 #include <algorithm>
 #include <chrono>
 
 #include "base/thread.hpp"
-#include "transport/peer/cuda/board.hpp"
-#include "transport/peer/cuda/device_plan.hpp"
+#include "transport/cuda/board.hpp"
+#include "transport/cuda/kernel_plan.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 namespace {
 
@@ -53,11 +53,11 @@ void Watch::remove(Board& board) noexcept {
   const std::lock_guard lock(mutex_);
   board.change_blocked(nullptr);
   std::erase(boards_, &board);
-  for (DevicePlan* plan : plans_)
+  for (KernelPlan* plan : plans_)
     if (plan != nullptr) plan->forget(board);
 }
 
-std::uint32_t Watch::add(DevicePlan& plan) {
+std::uint32_t Watch::add(KernelPlan& plan) {
   const std::lock_guard lock(mutex_);
   auto place = std::find(plans_.begin(), plans_.end(), nullptr);
   if (place == plans_.end()) place = plans_.insert(plans_.end(), nullptr);
@@ -65,11 +65,11 @@ std::uint32_t Watch::add(DevicePlan& plan) {
   return static_cast<std::uint32_t>(place - plans_.begin());
 }
 
-void Watch::remove(DevicePlan& plan) noexcept {
+void Watch::remove(KernelPlan& plan) noexcept {
   const std::lock_guard lock(mutex_);
   for (Board* board : boards_)
     if (board->blocked_ == &plan) board->change_blocked(nullptr);
-  std::replace(plans_.begin(), plans_.end(), &plan, static_cast<DevicePlan*>(nullptr));
+  std::replace(plans_.begin(), plans_.end(), &plan, static_cast<KernelPlan*>(nullptr));
 }
 
 void Watch::look_at(Board& board) noexcept {
@@ -77,8 +77,8 @@ void Watch::look_at(Board& board) noexcept {
   board.look();
 }
 
-DevicePlan* Watch::find(std::uint64_t id_plus_one) const noexcept {
+KernelPlan* Watch::find(std::uint64_t id_plus_one) const noexcept {
   return id_plus_one == 0 || id_plus_one > plans_.size() ? nullptr : plans_[id_plus_one - 1];
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 // Several loads of each thread are under way at once: a step waits for memory, not a byte.
 template <class Unit>
@@ -35,8 +35,9 @@ __device__ inline void copy_aligned(std::byte* to, const std::byte* from, std::u
   if (tail + threadIdx.x < bytes) to[tail + threadIdx.x] = from[tail + threadIdx.x];
 }
 
-// A call of its own: the registers of its loads would otherwise be taken from the code around it.
-__device__ __noinline__ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+// A call of its own: the registers of its loads would otherwise be taken from the code around it. Static: several
+// kernels of ours have one each.
+static __device__ __noinline__ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
   if (apart % sizeof(uint4) == 0)
     copy_aligned<uint4>(to, from, bytes);
@@ -48,4 +49,4 @@ __device__ __noinline__ void copy_bytes(std::byte* to, const std::byte* from, st
     copy_units(to, from, bytes);
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -11,9 +11,9 @@
 #include <memory>
 #include <mutex>
 
-#include "transport/peer/ranges.hpp"
+#include "transport/ranges.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 // Where memory of a device is, for another process: an allocation and a place in it. Travels in handshakes.
 struct DevicePlace {
@@ -56,4 +56,4 @@ class DeviceArena : public std::enable_shared_from_this<DeviceArena> {
 // How another process opens the allocation that holds this address. Throws Error(unsupported).
 DevicePlace export_memory(const void* address);
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/peer/ranges.hpp"
+#include "transport/ranges.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
-namespace penstock::transport::peer {
+namespace penstock::transport {
 namespace {
 
-TEST(PeerRanges, GivesWhatIsFreeAndNothingElse) {
+TEST(Ranges, GivesWhatIsFreeAndNothingElse) {
   Ranges ranges;
   EXPECT_FALSE(ranges.take(64, 64));
   ranges.add_chunk(4096, 4096);
@@ -22,7 +22,7 @@ TEST(PeerRanges, GivesWhatIsFreeAndNothingElse) {
   EXPECT_EQ(ranges.free_bytes(), 0u);
 }
 
-TEST(PeerRanges, Aligns) {
+TEST(Ranges, Aligns) {
   Ranges ranges;
   ranges.add_chunk(0, 16384);
   EXPECT_EQ(ranges.take(64, 64), 0u);
@@ -30,7 +30,7 @@ TEST(PeerRanges, Aligns) {
   EXPECT_EQ(ranges.take(4032, 64), 64u);
 }
 
-TEST(PeerRanges, KeepsChunksApart) {
+TEST(Ranges, KeepsChunksApart) {
   Ranges ranges;
   ranges.add_chunk(0, 4096);
   ranges.add_chunk(4096, 4096);
@@ -42,7 +42,7 @@ TEST(PeerRanges, KeepsChunksApart) {
   EXPECT_FALSE(ranges.take(4160, 64));
 }
 
-TEST(PeerRanges, RandomUseNeverOverlaps) {
+TEST(Ranges, RandomUseNeverOverlaps) {
   std::mt19937_64 random(7);
   Ranges ranges;
   std::map<std::uint64_t, std::uint64_t> taken;
@@ -75,4 +75,4 @@ TEST(PeerRanges, RandomUseNeverOverlaps) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer
+}  // namespace penstock::transport

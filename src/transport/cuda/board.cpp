@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/peer/cuda/board.hpp"
+#include "transport/cuda/board.hpp"
 
 #include <atomic>
 #include <string>
@@ -7,10 +7,10 @@
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/runtime.hpp"
-#include "transport/peer/cuda/device_plan.hpp"
-#include "transport/peer/cuda/watch.hpp"
+#include "transport/cuda/kernel_plan.hpp"
+#include "transport/cuda/watch.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 using base::Error;
 using base::ErrorKind;
@@ -41,21 +41,19 @@ Board::~Board() {
   watch_.remove(*this);
 }
 
-void Board::gather(Gathered& to, const Pair& pair, Sink& sink) noexcept {
-  sink_ = &sink;
-  to.pair[to.count++] = pair;
-  if (to.count == to.pair.size()) flush();
+Launch Board::launch_on(cudaStream_t stream) const noexcept {
+  return {stream, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_};
 }
 
+// In any order: a start waits for nobody but a wait that stands before it, and each wait ends without the others.
 void Board::flush() noexcept {
-  if (starts_.count == 0 && waits_.count == 0) return;
   std::optional<device::cuda::DeviceGuard> guard;
-  if (device::cuda::current_context() != context_) guard.emplace(device_);
-  const Launch launch{stream_, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_};
   cudaError_t code = cudaSuccess;
-  if (starts_.count > 0) code = launch_starts(launch, {starts_.pair.data(), starts_.count});
-  if (waits_.count > 0 && code == cudaSuccess) code = launch_waits(launch, {waits_.pair.data(), waits_.count});
-  starts_.count = waits_.count = 0;
+  for (const auto& gathering : gatherings_) {
+    if (!gathering || gathering->empty()) continue;
+    if (!guard && device::cuda::current_context() != context_) guard.emplace(device_);
+    if (const cudaError_t failed = gathering->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
+  }
   if (code != cudaSuccess)
     sink_->fail(Error(ErrorKind::stream, std::string("a kernel cannot be launched: ") + cudaGetErrorString(code)));
 }
@@ -73,14 +71,14 @@ void Board::abort(const Error& error) noexcept {
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
 }
 
-void Board::change_blocked(DevicePlan* plan) noexcept {
+void Board::change_blocked(KernelPlan* plan) noexcept {
   if (plan == blocked_) return;
   if (blocked_ != nullptr) sink_->unblocked(*blocked_);
   blocked_ = plan;
   if (blocked_ != nullptr) sink_->blocked_since(*blocked_);
 }
 
-Error Board::error_of(Failure failure, const DevicePlan* plan) {
+Error Board::error_of(Failure failure, const KernelPlan* plan) {
   if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
   const std::lock_guard lock(error_mutex_);
   return abort_error_ ? *abort_error_ : Error(ErrorKind::internal, "a wait has ended without a reason");
@@ -88,14 +86,12 @@ Error Board::error_of(Failure failure, const DevicePlan* plan) {
 
 void Board::look_at_waits() noexcept {
   Report& report = report_of(memory_);
-  DevicePlan* const waiting = watch_.find(load(report.waiting));
+  KernelPlan* const waiting = watch_.find(load(report.waiting));
   if (waiting != nullptr) waiting->waits_for(load(report.epoch));
   change_blocked(waiting);
   if (waiting == nullptr) return;
-  if (waiting->peer_dead()) {
-    for (DevicePlan* each : watch_.plans())
-      if (each != nullptr) each->note_death();
-  }
+  for (KernelPlan* each : watch_.plans())
+    if (each != nullptr) each->note_death();
   waiting->look_for_lost_cause();
 }
 
@@ -106,11 +102,11 @@ void Board::look() noexcept {
   if (failed == 0) return;
   // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers
   // again. Kernels behind the failed one give up their pairs later, perhaps after a start on another queue.
-  for (DevicePlan* each : watch_.plans())
-    if (each != nullptr) each->follow();
+  for (KernelPlan* each : watch_.plans())
+    if (each != nullptr) each->follow(*this);
   if (std::exchange(failed_, true)) return;
   change_blocked(nullptr);
   sink_->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/peer/ranges.hpp"
+#include "transport/ranges.hpp"
 
 #include <iterator>
 
-namespace penstock::transport::peer {
+namespace penstock::transport {
 
 void Ranges::insert(std::uint64_t offset, std::uint64_t bytes) {
   if (bytes == 0) return;
@@ -54,4 +54,4 @@ void Ranges::give(std::uint64_t offset, std::uint64_t bytes) {
   insert(begin, end - begin);
 }
 
-}  // namespace penstock::transport::peer
+}  // namespace penstock::transport

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-namespace penstock::transport::peer {
+namespace penstock::transport {
 
 class Ranges {
  public:
@@ -28,4 +28,4 @@ class Ranges {
   std::uint64_t free_bytes_ = 0;
 };
 
-}  // namespace penstock::transport::peer
+}  // namespace penstock::transport

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "transport/peer/cuda/device_arena.hpp"
+#include "transport/cuda/device_arena.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 using DeviceIdentity = std::array<std::byte, 16>;  // the same in every process
 
@@ -38,4 +38,4 @@ class Devices {
   std::map<int, std::shared_ptr<DeviceArena>> arenas_;
 };
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -2,9 +2,9 @@
 // A wait that lasts tells the host so, and looks now and then whether the host wants it to end.
 #pragma once
 
-#include "transport/peer/cuda/access.cuh"
+#include "transport/cuda/access.cuh"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 // One thread's. Time is what counts, not looks; but the clock is read only every so many looks, since it costs more.
 class Patience {
@@ -50,4 +50,4 @@ class Patience {
   bool told_ = false;
 };
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

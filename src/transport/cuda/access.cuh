@@ -5,9 +5,9 @@
 #include <cuda/atomic>
 
 #include "protocol/port.hpp"
-#include "transport/peer/cuda/batch.hpp"
+#include "transport/cuda/words.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 using protocol::Order;
 
@@ -68,4 +68,4 @@ __device__ inline Word64 nanoseconds() {
   return now;
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

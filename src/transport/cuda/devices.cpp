@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/peer/cuda/devices.hpp"
+#include "transport/cuda/devices.hpp"
 
 #include <cstring>
 
 #include "device/cuda/runtime.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 using device::cuda::check;
 using device::cuda::DeviceGuard;
@@ -82,4 +82,4 @@ void Devices::finish() noexcept {
   }
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

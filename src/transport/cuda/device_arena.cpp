@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/peer/cuda/device_arena.hpp"
+#include "transport/cuda/device_arena.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 #include "device/cuda/memory.hpp"
 #include "device/cuda/runtime.hpp"
-#include "transport/peer/cuda/batch.hpp"
+#include "transport/cuda/words.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 using device::cuda::check;
 using device::cuda::DeviceGuard;
@@ -88,4 +88,4 @@ DevicePlace export_memory(const void* address) {
   return place;
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

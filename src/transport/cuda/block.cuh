@@ -2,9 +2,9 @@
 // A block of threads, and how the blocks that serve one pair in one kernel work together.
 #pragma once
 
-#include "transport/peer/cuda/access.cuh"
+#include "transport/cuda/access.cuh"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 // Where this block stands: block `index` of the `blocks` that serve the pair.
 struct Place {
@@ -23,4 +23,4 @@ __device__ inline Word64 agree(Word64 value) {
   return box;
 }
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::transport::cuda {
 
 class Board;
-class DevicePlan;
+class KernelPlan;
 
 class Watch {
  public:
@@ -23,13 +23,13 @@ class Watch {
 
   void add(Board& board);
   void remove(Board& board) noexcept;
-  std::uint32_t add(DevicePlan& plan);  // its id in reports
-  void remove(DevicePlan& plan) noexcept;
+  std::uint32_t add(KernelPlan& plan);  // its id in reports
+  void remove(KernelPlan& plan) noexcept;
   void look_at(Board& board) noexcept;
 
   // For boards, which are looked at under the lock.
-  DevicePlan* find(std::uint64_t id_plus_one) const noexcept;
-  const std::vector<DevicePlan*>& plans() const noexcept { return plans_; }
+  KernelPlan* find(std::uint64_t id_plus_one) const noexcept;
+  const std::vector<KernelPlan*>& plans() const noexcept { return plans_; }
 
  private:
   void run() noexcept;
@@ -37,9 +37,9 @@ class Watch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Board*> boards_;
-  std::vector<DevicePlan*> plans_;  // by id; null: free
+  std::vector<KernelPlan*> plans_;  // by id; null: free
   bool stopping_ = false;
   std::thread thread_;
 };
 
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::transport::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA forms keep for one queue: the work of the enqueue call under way, which few kernels will serve, and the
+// memory in which the queue's kernels report.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "device/cuda/stream.hpp"
+#include "transport/cuda/launch.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::transport::cuda {
+
+class KernelPlan;
+class Watch;
+
+// Transports that work on CUDA queues.
+enum class Form : std::uint8_t { peer, relay };
+inline constexpr std::size_t forms = 2;
+
+// What an enqueue call has gathered for the kernels of one of them.
+class Gathering {
+ public:
+  virtual ~Gathering() = default;
+  virtual bool empty() const noexcept = 0;
+  virtual cudaError_t launch(const Launch& launch) noexcept = 0;  // all of it; empty afterwards
+};
+
+class Board final : public device::cuda::Attachment {
+ public:
+  struct Memory {
+    std::shared_ptr<void> report;  // pinned
+    std::shared_ptr<std::byte> sticky;
+  };
+  Board(const device::cuda::Stream& stream, Memory memory, bool dependent_launch, Watch& watch);
+  ~Board() override;
+
+  void add(Form form, std::unique_ptr<Gathering> gathering) noexcept { gatherings_[at(form)] = std::move(gathering); }
+  Gathering* gathering(Form form) const noexcept { return gatherings_[at(form)].get(); }
+  // The launches of this queue's kernels, on its stream or another one.
+  Launch launch_on(cudaStream_t stream) const noexcept;
+
+  // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
+  void report_to(Sink& sink) noexcept { sink_ = &sink; }
+  void flush() noexcept override;
+  void synchronized() noexcept override;
+
+  // Ends every wait of the queue; the first error counts. Any thread.
+  void abort(const base::Error& error) noexcept;
+
+ private:
+  friend class Watch;
+  static constexpr std::size_t at(Form form) noexcept { return static_cast<std::size_t>(form); }
+  // Passes on what the kernels have reported. Under the watch's lock.
+  void look() noexcept;
+  void look_at_waits() noexcept;
+  void change_blocked(KernelPlan* plan) noexcept;
+  base::Error error_of(Failure failure, const KernelPlan* plan);
+
+  cudaStream_t stream_;
+  int device_;
+  void* context_;
+  Memory memory_;
+  bool dependent_launch_;
+  Watch& watch_;
+  Sink* sink_ = nullptr;
+  std::array<std::unique_ptr<Gathering>, forms> gatherings_;
+  KernelPlan* blocked_ = nullptr;  // what the sink has been told of
+  bool failed_ = false;            // and whether
+  std::mutex error_mutex_;
+  std::optional<base::Error> abort_error_;
+};
+
+}  // namespace penstock::transport::cuda

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/cuda/gpus.hpp"
+
+#include "device/cuda/runtime.hpp"
+#include "transport/cuda/make_gpus.hpp"
+
+namespace penstock::transport::cuda {
+
+Watch& Gpus::watch() {
+  const std::lock_guard lock(mutex_);
+  if (!watch_) watch_ = std::make_unique<Watch>();
+  return *watch_;
+}
+
+Board& Gpus::board_on(device::cuda::Stream& stream) {
+  if (stream.attachment() == nullptr) {
+    const device::cuda::DeviceGuard guard(stream.device());
+    Board::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky))};
+    stream.attach(std::make_unique<Board>(stream, std::move(memory), dependent_launch_, watch()));
+  }
+  return static_cast<Board&>(*stream.attachment());
+}
+
+void Gpus::keep(std::shared_ptr<std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(memory));
+}
+
+std::shared_ptr<Gpus> make_gpus(const base::Settings& settings) {
+  return std::make_shared<Gpus>(settings.cuda_dependent_launch);
+}
+
+}  // namespace penstock::transport::cuda

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA forms of all transports share in this process: memory, the boards of queues, the watch over them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "device/cuda/stream.hpp"
+#include "transport/cuda/board.hpp"
+#include "transport/cuda/devices.hpp"
+#include "transport/cuda/pinned.hpp"
+#include "transport/cuda/watch.hpp"
+
+namespace penstock::transport::cuda {
+
+class Gpus {
+ public:
+  explicit Gpus(bool dependent_launch) : dependent_launch_(dependent_launch) {}
+
+  Devices& devices() noexcept { return devices_; }
+  PinnedPool& pinned() noexcept { return *pinned_; }
+  Watch& watch();                                 // made on first use. Throws Error
+  Board& board_on(device::cuda::Stream& stream);  // of a queue; made on first use. Throws Error
+  // Memory that somebody may still read or write: it is not used again.
+  void keep(std::shared_ptr<std::byte> memory);
+  void finish() noexcept { devices_.finish(); }  // what is enqueued on the devices ends
+
+ private:
+  const bool dependent_launch_;
+  std::shared_ptr<PinnedPool> pinned_ = std::make_shared<PinnedPool>();
+  Devices devices_;
+  std::mutex mutex_;
+  std::unique_ptr<Watch> watch_;
+  std::vector<std::shared_ptr<std::byte>> kept_;
+};
+
+}  // namespace penstock::transport::cuda

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/cuda/kernel_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "transport/cuda/board.hpp"
+#include "transport/cuda/watch.hpp"
+
+namespace penstock::transport::cuda {
+
+using base::Error;
+
+std::uint32_t KernelPlan::enter(Watch& watch) {
+  watch_ = &watch;
+  return watch.add(*this);
+}
+
+void KernelPlan::leave_watch() noexcept {
+  if (watch_ != nullptr) watch_->remove(*this);
+}
+
+Board& KernelPlan::board_on(device::Stream& stream, Sink& sink) noexcept {
+  auto& board = static_cast<Board&>(*static_cast<device::cuda::Stream&>(stream).attachment());
+  board_.store(&board, std::memory_order_relaxed);
+  board.report_to(sink);
+  return board;
+}
+
+void KernelPlan::release(const Error& error) noexcept {
+  Board* const board = board_.load(std::memory_order_relaxed);
+  if (board == nullptr) return;
+  try {
+    board->abort(Error(error.kind(), fmt::format("{}: {}", label(), error.text())));
+  } catch (const std::exception&) {
+    board->abort(error);
+  }
+}
+
+void KernelPlan::forget(const Board& board) noexcept {
+  if (used_on(board)) board_.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace penstock::transport::cuda

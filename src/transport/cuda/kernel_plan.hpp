@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan whose starts and waits are kernels on a CUDA stream: what the board of its queue and the watch need to know
+// of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/error.hpp"
+#include "device/cuda/stream.hpp"
+#include "transport/cuda/words.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::transport::cuda {
+
+class Board;
+class Watch;
+
+class KernelPlan : public Plan {
+ public:
+  void release(const base::Error& error) noexcept override;
+
+  // For boards, under the watch's lock.
+  void waits_for(Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
+  bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
+  void forget(const Board& board) noexcept;
+  // A wait that lasts: releases it if it is hopeless.
+  virtual void look_for_lost_cause() noexcept = 0;
+  virtual base::Error error_of(Failure failure) const = 0;  // that its kernel has reported
+  // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer no more.
+  virtual void note_death() noexcept {}
+  // This queue has failed: the peer is told of what this half serves no more. Asked for again and again.
+  virtual void follow(const Board& failed) noexcept = 0;
+
+ protected:
+  // From the first to the second the watch may call: so not before the plan is whole, and first of all in its
+  // destructor.
+  std::uint32_t enter(Watch& watch);  // the id in reports
+  void leave_watch() noexcept;
+
+  // For an enqueue call: the stream's board, which reports to the sink from now on.
+  Board& board_on(device::Stream& stream, Sink& sink) noexcept;
+  Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+
+ private:
+  Watch* watch_ = nullptr;
+  std::atomic<Board*> board_{nullptr};  // the queue that it was last used on
+  std::atomic<Epoch> epoch_{0};         // that a wait reported
+};
+
+}  // namespace penstock::transport::cuda

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "transport/cuda/words.hpp"
+
+namespace penstock::transport::cuda {
+
+// Where a queue's kernels run, and where they report.
+struct Launch {
+  cudaStream_t stream = nullptr;
+  Report* report = nullptr;  // as the device addresses it
+  Sticky* sticky = nullptr;
+  bool dependent = true;  // programmatic dependent launch, where the device has it
+};
+
+}  // namespace penstock::transport::cuda
