@@ -106,6 +106,8 @@ void Board::look() noexcept {
     if (each != nullptr) each->follow(*this);
   if (std::exchange(failed_, true)) return;
   change_blocked(nullptr);
+  // What waits in the same kernel, or beside it, ends too.
+  std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
   sink_->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
 }
 
