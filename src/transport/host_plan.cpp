@@ -32,7 +32,9 @@ device::host::Stream& host_stream(device::Stream& stream) noexcept {
 void HostPlan::check_stream(const device::Stream& stream) const {
   if (stream.kind() != device::StreamKind::host)
     throw Error(ErrorKind::unsupported,
-                label() + ": the buffer is in host memory, which is served on queues of type PST_QUEUE_HOST");
+                label() +
+                    ": the buffer is in host memory, which is served on queues of type PST_QUEUE_HOST, and on "
+                    "those of a GPU if the process had loaded its driver before the match");
 }
 
 void HostPlan::start(device::Stream& stream, Sink& sink) {
@@ -57,14 +59,14 @@ void HostPlan::release(const Error& error) noexcept {
   released_.store(true, std::memory_order_release);
 }
 
-void HostPlan::spoil_once() noexcept {
+void HostPlan::abandon() noexcept {
   if (!std::exchange(spoiled_, true)) spoil();
 }
 
 // The pair is done with, and the queue gets the error. In this order: who sees the queue's failure may use the buffers
 // again, and by then the peer must be able to know.
 void HostPlan::give_up(Sink& sink, const Error& error) noexcept {
-  spoil_once();
+  abandon();
   try {
     failure_.emplace(error.kind(), fmt::format("{}: {}", label(), error.text()));
     sink.fail(*failure_);
@@ -74,33 +76,36 @@ void HostPlan::give_up(Sink& sink, const Error& error) noexcept {
 }
 
 bool HostPlan::start_step(Command& command) noexcept {
-  auto& plan = *static_cast<HostPlan*>(command.object);
-  auto& sink = *static_cast<Sink*>(command.context);
-  // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait for it.
-  if (sink.failed()) {
-    plan.spoil_once();
-  } else if (!plan.spoiled_) {
-    if (const auto error = plan.run_start()) plan.give_up(sink, *error);
-  } else if (plan.failure_) {
-    sink.fail(*plan.failure_);
-  } else {
-    plan.give_up(sink,
-                 Error(ErrorKind::transport, "the pair was given up when another queue failed; free the request"));
-  }
+  static_cast<HostPlan*>(command.object)->start_now(*static_cast<Sink*>(command.context));
   return true;
 }
 
 bool HostPlan::wait_step(Command& command) noexcept {
-  auto& plan = *static_cast<HostPlan*>(command.object);
-  auto& sink = *static_cast<Sink*>(command.context);
+  return static_cast<HostPlan*>(command.object)->look_now(*static_cast<Sink*>(command.context));
+}
+
+void HostPlan::start_now(Sink& sink) noexcept {
+  // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait for it.
+  if (sink.failed()) {
+    abandon();
+  } else if (!spoiled_) {
+    if (const auto error = run_start()) give_up(sink, *error);
+  } else if (failure_) {
+    sink.fail(*failure_);
+  } else {
+    give_up(sink, Error(ErrorKind::transport, "the pair was given up when another queue failed; free the request"));
+  }
+}
+
+bool HostPlan::look_now(Sink& sink) noexcept {
   // After a start that failed or was suppressed there is nothing to wait for.
-  if (plan.spoiled_ || plan.run_wait()) return plan.end_wait(sink);
-  return plan.wait_again(sink);
+  if (spoiled_ || run_wait()) return end_wait(sink);
+  return wait_again(sink);
 }
 
 bool HostPlan::wait_again(Sink& sink) noexcept {
   if (++looks_ == 1 && sink.failed()) {
-    spoil_once();
+    abandon();
     return end_wait(sink);
   }
   if (blocked_ && released_.load(std::memory_order_acquire)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits run on the worker of a host stream: what peer (host form) and proxy have in common.
+// A plan whose starts and waits are work of a thread: what peer (host form) and proxy have in common. The thread is the
+// worker of a host stream, or a relay's for streams of a GPU.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,13 @@ class HostPlan : public Plan {
   void close() final { run_close(); }
   void release(const base::Error& error) noexcept final;
 
+  // The work itself, for one thread at a time: a start, then looks until the wait has ended (true). Neither blocks.
+  void start_now(Sink& sink) noexcept;
+  bool look_now(Sink& sink) noexcept;
+  void abandon() noexcept;  // this half serves no more, and tells the peer if it can be told
+
  protected:
-  // All run on a stream's worker (of one stream at a time) and must not block or throw.
+  // All run on one thread at a time, and must not block or throw.
   virtual std::optional<base::Error> run_start() noexcept = 0;
   virtual bool run_wait() noexcept = 0;  // one look; true: ended
   // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep looking. The look is
@@ -41,9 +47,8 @@ class HostPlan : public Plan {
   bool waits_long() noexcept;
   bool end_wait(Sink& sink) noexcept;
   void give_up(Sink& sink, const base::Error& error) noexcept;
-  void spoil_once() noexcept;
 
-  // The worker's own.
+  // The own of the thread that works.
   std::uint32_t looks_ = 0;                              // in vain, in the present wait
   std::chrono::steady_clock::time_point first_clock_{};  // in the present wait
   bool blocked_ = false;                                 // told the sink so

@@ -46,6 +46,7 @@ PLANTED = [
     ("src/transport/peer/bad.cpp", "#include <rdma/fabric.h>", "libfabric headers"),
     ("src/core/bad.cpp", "#include <hwloc.h>", "hwloc may be included only in"),
     ("src/transport/proxy/bad.cpp", '#include "transport/peer/peer.hpp"', "transport/proxy must not include"),
+    ("src/transport/relay/bad.hpp", '#include "transport/peer/peer.hpp"', "transport/relay must not include"),
     ("src/core/bad.hpp", "#include <fmt/format.h>", "belong in .cpp files"),
     ("src/base/bad.cpp", "#include <nlohmann/json.hpp>", "base uses the standard library"),
     ("src/protocol/bad.cpp", "", "protocol is header-only"),

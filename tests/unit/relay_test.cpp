@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay between the words that streams of GPUs write and the plans of a host transport: every epoch, in every order
+// of the two sides, once; failures reach the words; an end in order and out of order. Threads stand for the streams:
+// they touch the words as kernels do, and nothing else.
+#include "transport/relay/relay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "unit/peer_two.hpp"
+
+namespace penstock::transport::relay {
+namespace {
+
+using base::ErrorKind;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// One half of a pair on a stream: what the kernels of its starts and waits do.
+class Half {
+ public:
+  Half(Relay& relay, std::unique_ptr<Plan> plan)
+      : relay_(relay), plan_(std::move(plan)), lane(static_cast<HostPlan&>(*plan_), words_) {
+    relay_.add(lane);
+  }
+  ~Half() {
+    if (!closed_) relay_.close(lane);
+  }
+
+  void enqueue(bool replayed = false) { relay_.expect(lane, replayed); }
+  void start() { std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release); }
+  // False: given up.
+  bool wait() {
+    for (;; std::this_thread::yield()) {
+      const auto completed = std::atomic_ref(words_.completed).load(std::memory_order_acquire);
+      if (completed == given_up) return false;
+      if (completed <= words_.done) continue;
+      ++words_.done;
+      return true;
+    }
+  }
+  void close_in_order(std::atomic<bool>& closed) {
+    closed_ = true;
+    relay_.close(
+        lane, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &closed);
+  }
+
+ private:
+  Relay& relay_;
+  std::unique_ptr<Plan> plan_;
+  Words words_{};
+  bool closed_ = false;
+
+ public:
+  Lane lane;
+};
+
+class RelayTest : public ::testing::Test {
+ protected:
+  void match(std::size_t bytes, Mode mode = Mode::standard) {
+    from.assign(bytes, std::byte{0});
+    to.assign(bytes, std::byte{0});
+    auto [send, receive] = peer::match((*ends)[0], (*ends)[1], from.data(), bytes, to.data(), bytes, mode);
+    sender.emplace(relays[0], std::move(send));
+    receiver.emplace(relays[1], std::move(receive));
+  }
+  void fill(std::uint64_t epoch) {
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = peer::pattern(epoch, i);
+  }
+  std::size_t wrong(std::uint64_t epoch) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < to.size(); ++i) count += to[i] != peer::pattern(epoch, i);
+    return count;
+  }
+  void send(std::uint64_t epoch) {
+    fill(epoch);
+    sender->start();
+    ASSERT_TRUE(sender->wait());
+  }
+  void receive(std::uint64_t epoch) {
+    receiver->start();
+    ASSERT_TRUE(receiver->wait());
+    ASSERT_EQ(wrong(epoch), 0u) << "epoch " << epoch;
+  }
+  void run(std::uint64_t first, std::uint64_t last) {
+    std::thread other([&] {
+      for (auto epoch = first; epoch <= last; ++epoch) send(epoch);
+    });
+    for (auto epoch = first; epoch <= last; ++epoch) receive(epoch);
+    other.join();
+  }
+
+  std::unique_ptr<std::array<peer::End, 2>> ends = peer::introduce(base::Settings{});
+  std::vector<std::byte> from, to;
+  Relay relays[2]{Relay(microseconds(20)), Relay(microseconds(0))};  // one in each process
+  std::optional<Half> sender, receiver;
+};
+
+TEST_F(RelayTest, EveryEpochArrivesOnce) {
+  for (const Mode mode : {Mode::standard, Mode::synchronous})
+    for (const std::size_t bytes : {0, 8, 57, 5000, 100001}) {
+      SCOPED_TRACE(bytes);
+      match(bytes, mode);
+      constexpr std::uint64_t epochs = 200;
+      for (std::uint64_t i = 0; i < epochs; ++i) {
+        sender->enqueue();
+        receiver->enqueue();
+      }
+      run(1, epochs);
+      sender.reset();
+      receiver.reset();
+      if (HasFailure()) return;
+    }
+}
+
+// G4. The stream waits for the second message first; the relay must not wait for the first one itself.
+TEST_F(RelayTest, WaitsInAnotherOrderThanStarts) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
+    std::vector<std::byte> out(bytes, std::byte{1}), in(bytes);
+    match(bytes);
+    auto [send, receive] = peer::match((*ends)[0], (*ends)[1], out.data(), bytes, in.data(), bytes);
+    Half second_sender(relays[0], std::move(send)), second_receiver(relays[1], std::move(receive));
+    for (int epoch = 1; epoch <= 50; ++epoch) {
+      for (Half* half : {&*sender, &*receiver, &second_sender, &second_receiver}) half->enqueue();
+      receiver->start();
+      second_receiver.start();
+      fill(static_cast<std::uint64_t>(epoch));
+      sender->start();
+      second_sender.start();
+      EXPECT_TRUE(second_receiver.wait());
+      EXPECT_TRUE(receiver->wait());
+      EXPECT_TRUE(second_sender.wait());
+      EXPECT_TRUE(sender->wait());
+      EXPECT_EQ(wrong(static_cast<std::uint64_t>(epoch)), 0u);
+      EXPECT_EQ(in, out);
+    }
+    sender.reset();
+    receiver.reset();
+  }
+}
+
+TEST_F(RelayTest, G8_ReplaysAreServedHoweverLateTheyCome) {
+  match(3000);
+  sender->enqueue(true);
+  receiver->enqueue(true);
+  run(1, 100);
+  for (std::uint64_t epoch = 101; epoch <= 105; ++epoch) {
+    std::this_thread::sleep_for(milliseconds(5));  // the relay comes to rest; a right one serves them all the same
+    run(epoch, epoch);
+  }
+  sender->enqueue();  // and a direct start between them
+  receiver->enqueue();
+  run(106, 200);
+}
+
+TEST_F(RelayTest, AStartWakesARelayAtRest) {
+  match(8);
+  for (std::uint64_t epoch = 1; epoch <= 20; ++epoch) {
+    std::this_thread::sleep_for(milliseconds(3));
+    sender->enqueue();
+    receiver->enqueue();
+    run(epoch, epoch);
+  }
+}
+
+TEST_F(RelayTest, APeerThatHasGoneEndsTheWait) {
+  match(8);
+  receiver->enqueue();
+  receiver->start();
+  sender.reset();
+  EXPECT_FALSE(receiver->wait());
+  EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::peer_freed);
+  EXPECT_TRUE(receiver->lane.given_up());
+}
+
+TEST_F(RelayTest, AProcessThatHasEndedEndsTheWait) {
+  match(100000);
+  receiver->enqueue();
+  receiver->start();
+  (*ends)[1].world.kill(0);
+  EXPECT_FALSE(receiver->wait());
+  EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::peer_dead);
+}
+
+TEST_F(RelayTest, AHalfThatIsAbandonedTellsItsPeer) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
+    match(bytes);
+    receiver->enqueue();
+    receiver->start();
+    relays[1].abandon(receiver->lane);
+    EXPECT_FALSE(receiver->wait());
+    EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::transport);
+    sender->enqueue();
+    sender->start();
+    EXPECT_FALSE(sender->wait());
+    EXPECT_EQ(sender->lane.error().kind(), ErrorKind::peer_freed);
+    sender.reset();
+    receiver.reset();
+  }
+}
+
+TEST_F(RelayTest, ClosesInTheOrderOfTheStream) {
+  match(8);
+  for (Half* half : {&*sender, &*receiver}) half->enqueue();
+  run(1, 1);
+  std::atomic<bool> closed{false};
+  sender->close_in_order(closed);
+  while (!closed) std::this_thread::yield();
+  receiver->enqueue();
+  receiver->start();
+  EXPECT_FALSE(receiver->wait());
+  EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::peer_freed);
+}
+
+TEST_F(RelayTest, StopsWhenWhatIsClosingHasBeenClosed) {
+  std::atomic<bool> closed{false};
+  match(8);
+  sender->close_in_order(closed);
+  relays[0].stop();
+  EXPECT_TRUE(closed);
+}
+
+// A relay serves as many lanes as there are, whichever of them move.
+TEST_F(RelayTest, ManyLanesOfWhichFewAreBusy) {
+  constexpr std::size_t many = 300;
+  std::vector<std::uint64_t> out(many), in(many);
+  std::vector<std::unique_ptr<Half>> senders, receivers;
+  for (std::size_t i = 0; i < many; ++i) {
+    auto [send, receive] = peer::match((*ends)[0], (*ends)[1], &out[i], 8, &in[i], 8);
+    senders.push_back(std::make_unique<Half>(relays[0], std::move(send)));
+    receivers.push_back(std::make_unique<Half>(relays[1], std::move(receive)));
+  }
+  for (std::size_t round = 1; round <= 50; ++round) {
+    for (std::size_t i = round; i < many; i += 37) {
+      out[i] = round * many + i;
+      for (Half* half : {senders[i].get(), receivers[i].get()}) {
+        half->enqueue();
+        half->start();
+      }
+    }
+    for (std::size_t i = round; i < many; i += 37) {
+      ASSERT_TRUE(senders[i]->wait());
+      ASSERT_TRUE(receivers[i]->wait());
+      ASSERT_EQ(in[i], round * many + i);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::transport::relay
