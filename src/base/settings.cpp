@@ -60,7 +60,8 @@ std::optional<std::uint64_t> whole_number(const char* name, std::uint64_t least,
   return number;
 }
 
-void read_switch(const char* name, bool& setting) {
+template <class Switch>
+void read_switch(const char* name, Switch& setting) {
   const auto text = variable(name);
   if (!text) return;
   if (*text != "0" && *text != "1") refuse(name, *text, "give 0 or 1");
@@ -138,6 +139,7 @@ Settings Settings::from_environment() {
   settings.timeout = read_timeout();
   read_switch("PENSTOCK_CHECK", settings.check);
   read_switch("PENSTOCK_THREAD_MULTIPLE", settings.thread_multiple);
+  read_switch("PENSTOCK_GPU_AWARE_MPI", settings.gpu_aware_mpi);
   settings.log_level = read_level(settings.log_level);
   if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
   return settings;
@@ -164,6 +166,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_TIMEOUT", timeout.count() == 0 ? "never" : fmt::format("{}", seconds)},
       {"PENSTOCK_CHECK", on(check)},
       {"PENSTOCK_THREAD_MULTIPLE", on(thread_multiple)},
+      {"PENSTOCK_GPU_AWARE_MPI", gpu_aware_mpi ? on(*gpu_aware_mpi) : "automatic"},
       {"PENSTOCK_LOG", std::string(level_names[static_cast<std::size_t>(log_level)])},
       {"PENSTOCK_LOG_FILE", log_file.empty() ? "standard error" : log_file},
   };

@@ -28,6 +28,14 @@ MemoryKind memory_kind(const void* address) noexcept {
   return cuda::look_at(address).on_device ? MemoryKind::cuda : MemoryKind::host;
 }
 
+int gpu_of(const void* address) noexcept {
+  return cuda::look_at(address).device;
+}
+
+void enter_gpu(int device) noexcept {
+  cuda::enter(device);
+}
+
 #else
 
 GpuStatus cuda_status() {
@@ -41,6 +49,12 @@ std::shared_ptr<Stream> open_cuda_stream(const void*) {
 MemoryKind memory_kind(const void*) noexcept {
   return MemoryKind::host;
 }
+
+int gpu_of(const void*) noexcept {
+  return -1;
+}
+
+void enter_gpu(int) noexcept {}
 
 #endif
 

@@ -22,5 +22,9 @@ GpuStatus cuda_status();
 std::shared_ptr<Stream> open_cuda_stream(const void* handle);
 // Costs nothing in a process that has not loaded the CUDA driver.
 MemoryKind memory_kind(const void* address) noexcept;
+// The device of an address of kind `cuda`.
+int gpu_of(const void* address) noexcept;
+// Makes the device current for the calling thread if it has none: for libraries that are given the device's memory.
+void enter_gpu(int device) noexcept;
 
 }  // namespace penstock::device

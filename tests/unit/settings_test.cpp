@@ -54,6 +54,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_EQ(settings.timeout.count(), 0);
     EXPECT_FALSE(settings.check);
     EXPECT_FALSE(settings.thread_multiple);
+    EXPECT_FALSE(settings.gpu_aware_mpi.has_value());
     EXPECT_EQ(settings.log_level, LogLevel::warn);
     EXPECT_EQ(settings.log_file, "");
   };
@@ -72,6 +73,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_TIMEOUT", "1.5");
   set("PENSTOCK_CHECK", "1");
   set("PENSTOCK_THREAD_MULTIPLE", "1");
+  set("PENSTOCK_GPU_AWARE_MPI", "0");
   set("PENSTOCK_LOG", "debug");
   set("PENSTOCK_LOG_FILE", "log.%p");
   const Settings settings = Settings::from_environment();
@@ -84,6 +86,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_EQ(settings.timeout, std::chrono::milliseconds{1500});
   EXPECT_TRUE(settings.check);
   EXPECT_TRUE(settings.thread_multiple);
+  EXPECT_EQ(settings.gpu_aware_mpi, false);
   EXPECT_EQ(settings.log_level, LogLevel::debug);
   EXPECT_EQ(settings.log_file, "log.%p");
 }
@@ -107,7 +110,7 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
   for (const char* value : {"-1", "16k", "1e3", " 1", "1073741825", "99999999999999999999"}) {
     EXPECT_NE(refusal("PENSTOCK_EAGER_MAX", value).find("1073741824"), std::string::npos);
   }
-  for (const char* name : {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_THREAD_MULTIPLE"}) {
+  for (const char* name : {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_THREAD_MULTIPLE", "PENSTOCK_GPU_AWARE_MPI"}) {
     for (const char* value : {"2", "yes", "01", "on"}) {
       EXPECT_NE(refusal(name, value).find("0 or 1"), std::string::npos);
     }

@@ -9,8 +9,9 @@
 
 namespace penstock::device::cuda {
 
-std::string why_unusable();      // empty: there is a driver and a device. Starts the driver
-std::string describe_devices();  // "2 GPUs, NVIDIA H200"
+std::string why_unusable();       // empty: there is a driver and a device. Starts the driver
+std::string describe_devices();   // "2 GPUs, NVIDIA H200"
+void enter(int device) noexcept;  // for a thread without a context
 // Reads the cudaStream_t at `handle`. Throws Error(stream).
 std::shared_ptr<device::Stream> open_stream(const void* handle);
 

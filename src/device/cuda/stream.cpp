@@ -58,6 +58,10 @@ std::string describe_devices() {
          (named ? std::string(", ") + properties.name : "");
 }
 
+void enter(int device) noexcept {
+  if (current_context() == nullptr) cudaSetDevice(device);
+}
+
 std::shared_ptr<device::Stream> open_stream(const void* handle) {
   return std::make_shared<Stream>(*static_cast<const cudaStream_t*>(handle));
 }
@@ -87,6 +91,13 @@ void Stream::await(Marker& marker, std::uint64_t) {
   if (marker.event == nullptr || marker.capture != capture()) return;
   const DeviceGuard guard(device_);
   cudaStreamWaitEvent(handle_, static_cast<cudaEvent_t>(marker.event), 0);
+}
+
+bool Stream::waits_for_legacy_stream() const noexcept {
+  unsigned flags = 0;
+  if (cudaStreamGetFlags(handle_, &flags) == cudaSuccess) return (flags & cudaStreamNonBlocking) == 0;
+  (void)cudaGetLastError();
+  return true;
 }
 
 void Stream::flush() noexcept {

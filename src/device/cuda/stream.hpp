@@ -26,6 +26,7 @@ class Stream final : public device::Stream {
   cudaStream_t handle() const noexcept { return handle_; }
   int device() const noexcept { return device_; }
   void* context() const noexcept { return context_; }  // of the device
+  bool waits_for_legacy_stream() const noexcept;       // and it for this one
   void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
   Attachment* attachment() const noexcept { return attachment_.get(); }
 

@@ -21,6 +21,7 @@ Channel::Channel(const Message& message, Mode send_mode, const PairName& name, u
       pair(name.pair),
       tag(name.tag),
       buffer(message.buffer),
+      memory(message.memory),
       bytes(message.bytes),
       elements(message),
       operations(buffered() ? slots : 1) {

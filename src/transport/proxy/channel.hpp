@@ -66,6 +66,7 @@ class Channel : public Rung<Channel> {
   const std::uint64_t pair;
   const int tag;
   void* const buffer;
+  const MemoryKind memory;
   const std::size_t bytes;
   const Elements elements;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/gpu.hpp"
 #include "transport/proxy/grow.hpp"
 #include "transport/proxy/mpi_call.hpp"
 
@@ -59,6 +60,7 @@ void Engine::enroll(const std::shared_ptr<Channel>& channel) {
     notices_.listen();
     thread_.start();
     channels_.emplace(channel->key(), channel);
+    if (channel->memory != MemoryKind::host) gpu_ = device::gpu_of(channel->buffer);
     operations_ = operations;
   } catch (...) {
     channel->free_requests();
@@ -136,6 +138,7 @@ void Engine::take_rung() noexcept {
 }
 
 bool Engine::pass(Channel* favourite) noexcept {
+  if (gpu_ >= 0) device::enter_gpu(gpu_);
   bool moved = rung_.take([this](Channel& channel) { issue(channel); });
   if (favourite)
     for (Operation& operation : favourite->operations)

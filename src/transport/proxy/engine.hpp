@@ -92,6 +92,7 @@ class Engine final : private ProgressThread::Work {
   std::vector<Operation*> active_;
   std::size_t operations_ = 0;  // of all channels: what active_ may come to hold
   std::size_t cursor_ = 0;      // where the next pass goes on testing
+  int gpu_ = -1;                // whose memory MPI has been given, if any
   Notices notices_;
   ProgressThread thread_;
 };

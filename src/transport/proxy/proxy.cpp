@@ -10,6 +10,7 @@
 
 #include "transport/blob.hpp"
 #include "transport/proxy/engine.hpp"
+#include "transport/proxy/gpu_aware.hpp"
 #include "transport/proxy/mpi_call.hpp"
 #include "transport/proxy/proxy_plan.hpp"
 
@@ -74,6 +75,7 @@ class Proxy::State {
   State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
       : world_(world),
         allowed_(settings.allows(base::proxy_transport)),
+        gpu_aware_(settings.gpu_aware_mpi ? *settings.gpu_aware_mpi : mpi_takes_cuda_memory()),
         options_{.slots = settings.slots,
                  .check_ready = settings.check,
                  .spin = spin,
@@ -111,7 +113,10 @@ class Proxy::State {
   }
 
   Verdict can_serve(const Message& message) const {
-    if (message.memory != MemoryKind::host) return {false, "proxy serves host memory only"};
+    if (message.memory != MemoryKind::host && !gpu_aware_)
+      return {false, "this MPI does not take memory of a GPU (PENSTOCK_GPU_AWARE_MPI)"};
+    if (message.memory != MemoryKind::host && message.direction == Direction::send && message.mode == Mode::buffered)
+      return {false, "buffered sends are copied by the processor"};
     const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
     if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
     return {false,
@@ -129,6 +134,7 @@ class Proxy::State {
  private:
   group::World& world_;
   const bool allowed_;  // by PENSTOCK_TRANSPORT
+  const bool gpu_aware_;
   const Engine::Options options_;
   std::vector<ThreadLevel> levels_;  // by world rank
   std::unique_ptr<Engine> engine_;
