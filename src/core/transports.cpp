@@ -6,6 +6,8 @@
 #if PENSTOCK_CUDA
 #include "transport/cuda/make_gpus.hpp"
 #include "transport/peer/cuda/cuda_peer.hpp"
+#include "transport/relay/cuda/relayed_transport.hpp"
+#include "transport/relay/relay.hpp"
 #endif
 #include "transport/proxy/proxy.hpp"
 
@@ -29,9 +31,15 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
 #if PENSTOCK_CUDA
     const auto gpus = transport::cuda::make_gpus(settings);
     add(transport::peer::cuda::make_transport(settings, world, *peer_, gpus));
+    const auto relay = std::make_shared<transport::relay::Relay>(spin);
+    const auto for_gpus = [&](std::unique_ptr<Transport> host) {
+      return transport::relay::cuda::relayed(std::move(host), gpus, relay);
+    };
+#else
+    const auto for_gpus = [](std::unique_ptr<Transport> host) { return host; };
 #endif
-    add(std::move(peer));
-    add(std::make_unique<transport::proxy::Proxy>(settings, world, spin));
+    add(for_gpus(std::move(peer)));
+    add(for_gpus(std::make_unique<transport::proxy::Proxy>(settings, world, spin)));
     for (Entry& entry : entries_) announcements.push_back(entry.transport->announce());
   });
   for (std::size_t i = 0; i < entries_.size(); ++i) {

@@ -57,7 +57,7 @@ class Plan {
 
   // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)": set by core once, for messages.
   const std::string& label() const noexcept { return label_; }
-  void set_label(std::string label) { label_ = std::move(label); }
+  virtual void set_label(std::string label) { label_ = std::move(label); }
 
  private:
   std::string label_;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay's two kernels: one for the starts of an enqueue call, one for its waits.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+
+#include "transport/cuda/launch.hpp"
+#include "transport/relay/cuda/post.hpp"
+
+namespace penstock::transport::relay::cuda {
+
+using transport::cuda::Launch;
+
+inline constexpr std::size_t largest_batch = 16;
+// The blocks of one kernel together: those that wait keep their places on the device while they do.
+inline constexpr unsigned most_blocks_together = 32;
+
+// At most largest_batch posts.
+cudaError_t launch_starts(const Launch& launch, std::span<const Post> posts);
+cudaError_t launch_waits(const Launch& launch, std::span<const Post> posts);
+// Loads the kernels onto the current device: their first launch may need the device idle, and later it may not be.
+cudaError_t load_kernels(const Launch& launch);
+
+}  // namespace penstock::transport::relay::cuda

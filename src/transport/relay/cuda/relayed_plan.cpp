@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/relay/cuda/relayed_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "device/cuda/memory.hpp"
+#include "device/cuda/runtime.hpp"
+#include "transport/relay/cuda/post_gathering.hpp"
+
+namespace penstock::transport::relay::cuda {
+
+using base::Error;
+using base::ErrorKind;
+using device::StreamKind;
+using transport::cuda::Board;
+using transport::cuda::Form;
+using transport::cuda::PinnedPool;
+
+namespace {
+
+static_assert(sizeof(Words) <= PinnedPool::piece);
+
+device::cuda::Stream& cuda_stream(device::Stream& stream) noexcept {
+  return static_cast<device::cuda::Stream&>(stream);
+}
+
+PostGathering& posts_on(const Board& board) noexcept {
+  return static_cast<PostGathering&>(*board.gathering(Form::relay));
+}
+
+}  // namespace
+
+RelayedPlan::RelayedPlan(const Equipment& equipment, const Message& message, std::size_t bytes, Access access)
+    : equipment_(equipment), access_(access) {
+  post_.sends = message.direction == Direction::send;
+  post_.buffer = static_cast<std::byte*>(message.buffer);
+  post_.bytes = bytes;
+  if (access == Access::host) return;
+  device_ = device::cuda::look_at(message.buffer).device;
+  if (device_ < 0) throw Error(ErrorKind::transport, "the buffer is no longer CUDA memory");
+  if (access == Access::staged) {
+    staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
+    arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
+    post_.staging = staging_.get();
+    post_.arrivals = reinterpret_cast<Word64*>(arrivals_.get());
+    shape(post_);
+  }
+}
+
+// MPI or the peer may still be at the message of a pair that has failed.
+RelayedPlan::~RelayedPlan() {
+  leave_watch();
+  if (lane_ && lane_->given_up() && staging_) equipment_.gpus->keep(std::move(staging_));
+}
+
+void RelayedPlan::serve_by(std::unique_ptr<Plan> plan) {
+  host_.reset(static_cast<HostPlan*>(plan.release()));  // what all host transports make
+  try {
+    if (access_ != Access::host) prepare_lane();
+  } catch (...) {
+    host_->close();
+    throw;
+  }
+}
+
+void RelayedPlan::prepare_lane() {
+  words_ = equipment_.gpus->pinned().take();
+  post_.words = static_cast<Words*>(words_.get());
+  auto lane = std::make_unique<Lane>(*host_, *post_.words);
+  post_.id = enter(equipment_.gpus->watch());
+  equipment_.relay->add(*lane);  // last: from now on the plan must be closed
+  lane_ = std::move(lane);
+}
+
+void RelayedPlan::set_label(std::string label) {
+  host_->set_label(label);
+  Plan::set_label(std::move(label));
+}
+
+void RelayedPlan::check_stream(const device::Stream& stream) const {
+  if (access_ != Access::host && stream.kind() != StreamKind::cuda)
+    throw Error(ErrorKind::unsupported,
+                label() + ": the buffer is in CUDA memory, which is served on queues of type PST_QUEUE_CUDA");
+  if (used_on_ && *used_on_ != stream.kind())
+    throw Error(ErrorKind::unsupported,
+                label() + ": the request has been started on a queue of another type, and stays with that type");
+  if (stream.kind() == StreamKind::cuda) check_cuda_stream(stream);
+}
+
+void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
+  const auto& on_device = static_cast<const device::cuda::Stream&>(stream);
+  if (device_ >= 0 && on_device.device() != device_)
+    throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                                                    label(), device_, on_device.device()));
+  if (access_ == Access::direct && on_device.waits_for_legacy_stream())
+    throw Error(ErrorKind::unsupported,
+                label() +
+                    ": MPI's own copies may wait for this stream, which would wait for them: use a stream made "
+                    "with cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0");
+  // Host memory shows only now on which kind of stream it is used. Asked for once, before anything is enqueued.
+  if (!lane_) const_cast<RelayedPlan*>(this)->prepare_lane();
+}
+
+void RelayedPlan::start(device::Stream& stream, Sink& sink) {
+  used_on_ = stream.kind();
+  if (stream.kind() == StreamKind::host) return host_->start(stream, sink);
+  // What has been captured may be launched at any time from now on.
+  replayed_ = replayed_ || cuda_stream(stream).capture() != 0;
+  equipment_.relay->expect(*lane_, replayed_);
+  posts_on(board_on(stream, sink)).start(post_);
+}
+
+void RelayedPlan::wait(device::Stream& stream, Sink& sink) {
+  if (stream.kind() == StreamKind::host) return host_->wait(stream, sink);
+  posts_on(board_on(stream, sink)).wait(post_);
+}
+
+void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
+  if (stream.kind() == StreamKind::host) return host_->close(stream, ended, argument);
+  ended_ = ended;
+  ended_argument_ = argument;
+  const device::cuda::DeviceGuard guard(cuda_stream(stream).device());
+  if (cuda_stream(stream).capture() == 0 &&
+      cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess)
+    return;
+  close();
+  ended(argument);
+}
+
+// On a thread of the driver's, which must not wait.
+void RelayedPlan::end_close(void* plan) {
+  auto& self = *static_cast<RelayedPlan*>(plan);
+  self.equipment_.relay->close(*self.lane_, self.ended_, self.ended_argument_);
+}
+
+void RelayedPlan::close() {
+  if (lane_)
+    equipment_.relay->close(*lane_);
+  else
+    host_->close();
+}
+
+void RelayedPlan::release(const Error& error) noexcept {
+  if (used_on_ == StreamKind::host)
+    host_->release(error);
+  else
+    KernelPlan::release(error);
+}
+
+std::string RelayedPlan::path() const {
+  const char* how = access_ == Access::staged   ? ", from and to CUDA memory by way of pinned memory"
+                    : access_ == Access::direct ? ", in CUDA memory"
+                                                : "";
+  return host_->path() + how;
+}
+
+Error RelayedPlan::error_of(Failure failure) const {
+  if (failure == Failure::started_twice)
+    return Error(ErrorKind::already_started,
+                 label() + ": started by a graph again before a wait: have the wait of each start in its capture");
+  return lane_->error();
+}
+
+void RelayedPlan::follow(const Board& failed) noexcept {
+  if (used_on(failed) && !lane_->given_up()) equipment_.relay->abandon(*lane_);
+}
+
+}  // namespace penstock::transport::relay::cuda

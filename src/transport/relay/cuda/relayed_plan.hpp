@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair of a host transport, for streams of both kinds: on a host stream the host plan does it all; on a
+// CUDA stream kernels ring and wait, and the relay runs the host plan.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transport/cuda/gpus.hpp"
+#include "transport/cuda/kernel_plan.hpp"
+#include "transport/host_plan.hpp"
+#include "transport/relay/cuda/post.hpp"
+#include "transport/relay/relay.hpp"
+
+namespace penstock::transport::relay::cuda {
+
+using transport::cuda::Failure;
+using transport::cuda::Gpus;
+
+// How the host transport gets at the message.
+enum class Access : std::uint8_t {
+  host,    // it lies in host memory
+  staged,  // in memory of a device: kernels copy it from and to pinned memory
+  direct,  // in memory of a device, which the host transport can read and write itself
+};
+
+struct Equipment {
+  std::shared_ptr<Gpus> gpus;
+  std::shared_ptr<Relay> relay;
+};
+
+class RelayedPlan final : public transport::cuda::KernelPlan {
+ public:
+  // `message` with the program's buffer, `bytes`: what the pair moves. Throws Error.
+  RelayedPlan(const Equipment& equipment, const Message& message, std::size_t bytes, Access access);
+  ~RelayedPlan() override;
+
+  std::byte* staging() const noexcept { return staging_.get(); }
+  // The matched plan. Throws Error, then it has been closed.
+  void serve_by(std::unique_ptr<Plan> plan);
+
+  void check_stream(const device::Stream& stream) const override;
+  void start(device::Stream& stream, Sink& sink) override;
+  void wait(device::Stream& stream, Sink& sink) override;
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
+  void close() override;
+  bool peer_closed(Epoch epoch) const noexcept override { return host_->peer_closed(epoch); }
+  void release(const base::Error& error) noexcept override;
+  std::string describe() const override { return host_->describe(); }
+  std::string path() const override;
+  void set_label(std::string label) override;
+
+  // The relay looks for lost causes itself, and a hopeless wait ends by the lane's word.
+  void look_for_lost_cause() noexcept override {}
+  base::Error error_of(Failure failure) const override;
+  void follow(const transport::cuda::Board& failed) noexcept override;
+
+ private:
+  void check_cuda_stream(const device::Stream& stream) const;
+  void prepare_lane();
+  static void end_close(void* plan);
+
+  const Equipment equipment_;
+  const Access access_;
+  int device_ = -1;  // of the buffer, where it is not the host's
+  std::shared_ptr<std::byte> staging_;
+  std::shared_ptr<std::byte> arrivals_;
+  std::unique_ptr<HostPlan> host_;
+  Post post_;
+  // On CUDA streams only.
+  std::shared_ptr<void> words_;
+  std::unique_ptr<Lane> lane_;
+  std::optional<device::StreamKind> used_on_;
+  bool replayed_ = false;
+  void (*ended_)(void*) = nullptr;
+  void* ended_argument_ = nullptr;
+};
+
+}  // namespace penstock::transport::relay::cuda

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/relay/cuda/relayed_transport.hpp"
+
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "device/cuda/driver.hpp"
+#include "device/cuda/runtime.hpp"
+#include "transport/relay/cuda/post_gathering.hpp"
+#include "transport/relay/cuda/relayed_plan.hpp"
+
+namespace penstock::transport::relay::cuda {
+
+using transport::cuda::Board;
+using transport::cuda::Form;
+
+namespace {
+
+// The half as the host transport sees it: `bytes` at the place where kernels leave or fetch the message.
+Message on_host(Message message, void* staging, std::size_t bytes) {
+  message.buffer = staging;
+  message.bytes = bytes;
+  message.memory = MemoryKind::host;
+  message.layout = nullptr;
+  return message;
+}
+
+class RelayedOffer final : public Offer {
+ public:
+  RelayedOffer(std::unique_ptr<RelayedPlan> plan, std::unique_ptr<Offer> host)
+      : plan_(std::move(plan)), host_(std::move(host)) {}
+  Blob blob() const override { return host_->blob(); }
+  std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
+    plan_->serve_by(host_->connect(answer));
+    return std::move(plan_);
+  }
+
+ private:
+  std::unique_ptr<RelayedPlan> plan_;
+  std::unique_ptr<Offer> host_;
+};
+
+class RelayedAcceptance final : public Acceptance {
+ public:
+  RelayedAcceptance(std::unique_ptr<RelayedPlan> plan, std::unique_ptr<Acceptance> host)
+      : plan_(std::move(plan)), host_(std::move(host)) {}
+  Blob blob() const override { return host_->blob(); }
+  std::unique_ptr<Plan> confirm() override {
+    plan_->serve_by(host_->confirm());
+    return std::move(plan_);
+  }
+
+ private:
+  std::unique_ptr<RelayedPlan> plan_;
+  std::unique_ptr<Acceptance> host_;
+};
+
+}  // namespace
+
+class Relayed final : public Transport {
+ public:
+  Relayed(std::unique_ptr<Transport> host, Equipment equipment)
+      : host_(std::move(host)), equipment_(std::move(equipment)) {}
+  // Halves that were given up in the order of a stream are closed by the relay, while the host transport is there.
+  ~Relayed() override {
+    equipment_.gpus->finish();
+    equipment_.relay->stop();
+  }
+
+  std::string name() const override { return host_->name(); }
+  Blob announce() override { return host_->announce(); }
+  void meet(std::span<const Blob> announcements) override { host_->meet(announcements); }
+  void met() override { host_->met(); }
+  void prepare(device::Stream& stream) override;
+
+  Verdict usable() const override { return host_->usable(); }
+  Verdict can_serve(const Message& message) const override;
+  std::unique_ptr<Offer> offer(const Message& send) override;
+  std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
+                                     std::span<const std::byte> offer) override;
+
+ private:
+  Access access_to(const Message& message) const;
+  // A process that has not loaded the driver has no stream of a GPU: then the host plan does it alone.
+  static bool concerns_us(const Message& message) noexcept {
+    return message.memory == MemoryKind::cuda || device::cuda::driver_is_loaded();
+  }
+
+  const std::unique_ptr<Transport> host_;
+  const Equipment equipment_;
+  std::mutex mutex_;
+  std::set<int> loaded_;  // devices that have our kernels
+};
+
+void Relayed::prepare(device::Stream& stream) {
+  host_->prepare(stream);
+  if (stream.kind() != device::StreamKind::cuda) return;
+  auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
+  Board& board = equipment_.gpus->board_on(cuda_stream);
+  if (board.gathering(Form::relay) != nullptr) return;
+  const device::cuda::DeviceGuard guard(cuda_stream.device());
+  {
+    const std::lock_guard lock(mutex_);
+    const Launch launch = board.launch_on(equipment_.gpus->devices().arena(cuda_stream.device())->stream());
+    if (loaded_.insert(cuda_stream.device()).second) device::cuda::check(load_kernels(launch), "loading the kernels");
+  }
+  board.add(Form::relay, std::make_unique<PostGathering>(board));
+}
+
+Access Relayed::access_to(const Message& message) const {
+  if (message.memory != MemoryKind::cuda) return Access::host;
+  return host_->can_serve(message).yes ? Access::direct : Access::staged;
+}
+
+Verdict Relayed::can_serve(const Message& message) const {
+  if (access_to(message) != Access::staged) return host_->can_serve(message);
+  if (message.layout && !message.layout->contiguous())
+    return {false, "derived datatype in CUDA memory is not contiguous"};
+  return host_->can_serve(on_host(message, nullptr, message.bytes));
+}
+
+std::unique_ptr<Offer> Relayed::offer(const Message& send) {
+  if (!concerns_us(send)) return host_->offer(send);
+  const Access access = access_to(send);
+  auto plan = std::make_unique<RelayedPlan>(equipment_, send, send.bytes, access);
+  auto offer = host_->offer(access == Access::staged ? on_host(send, plan->staging(), send.bytes) : send);
+  return std::make_unique<RelayedOffer>(std::move(plan), std::move(offer));
+}
+
+std::unique_ptr<Acceptance> Relayed::accept(const Message& receive, const Message& send,
+                                            std::span<const std::byte> offer) {
+  if (!concerns_us(receive)) return host_->accept(receive, send, offer);
+  const Access access = access_to(receive);
+  auto plan = std::make_unique<RelayedPlan>(equipment_, receive, send.bytes, access);
+  const Message ours = access == Access::staged ? on_host(receive, plan->staging(), send.bytes) : receive;
+  auto acceptance = host_->accept(ours, send, offer);
+  return std::make_unique<RelayedAcceptance>(std::move(plan), std::move(acceptance));
+}
+
+std::unique_ptr<Transport> relayed(std::unique_ptr<Transport> host, std::shared_ptr<Gpus> gpus,
+                                   std::shared_ptr<Relay> relay) {
+  return std::make_unique<Relayed>(std::move(host), Equipment{std::move(gpus), std::move(relay)});
+}
+
+}  // namespace penstock::transport::relay::cuda
