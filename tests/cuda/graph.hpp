@@ -13,7 +13,12 @@ namespace penstock::test {
 
 class Graph {
  public:
-  Graph(cudaStream_t stream, const std::function<void()>& enqueue) : stream_(stream) { capture(enqueue); }
+  // Global: no thread of the process may make a call meanwhile that a capture forbids.
+  Graph(cudaStream_t stream, const std::function<void()>& enqueue,
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal)
+      : stream_(stream) {
+    capture(enqueue, mode);
+  }
   ~Graph() {
     if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
   }
@@ -22,9 +27,9 @@ class Graph {
   void launch() { ASSERT_CUDA(cudaGraphLaunch(graph_, stream_)); }
 
  private:
-  void capture(const std::function<void()>& enqueue) {
+  void capture(const std::function<void()>& enqueue, cudaStreamCaptureMode mode) {
     cudaGraph_t graph = nullptr;
-    ASSERT_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+    ASSERT_CUDA(cudaStreamBeginCapture(stream_, mode));
     enqueue();
     ASSERT_CUDA(cudaStreamEndCapture(stream_, &graph));
     ASSERT_CUDA(cudaGraphInstantiate(&graph_, graph, 0));

@@ -33,6 +33,6 @@ std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);
 void free(Memory memory, std::byte* address);
 
 enum class Kind { standard, synchronous, ready, buffered };
-bool served(Kind kind);  // whether the device's memory can be sent so
+bool served(Kind kind);  // whether the device's own transport sends so
 
 }  // namespace penstock::test
