@@ -26,9 +26,9 @@ template <Fit fit>
 __device__ inline void store_bytes(std::byte* to, Word64 data, std::uint64_t count) {
   if (fit == Fit::words || (count >= cell_payload && reinterpret_cast<std::uintptr_t>(to) % cell_payload == 0)) {
     *reinterpret_cast<Word64*>(to) = data;
-    return;
+  } else {
+    for (unsigned i = 0; i < cell_payload && i < count; ++i) to[i] = static_cast<std::byte>(data >> (8 * i));
   }
-  for (unsigned i = 0; i < cell_payload && i < count; ++i) to[i] = static_cast<std::byte>(data >> (8 * i));
 }
 
 // A unit is one cell: data and flag in each of its two words.
