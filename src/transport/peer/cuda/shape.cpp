@@ -12,16 +12,18 @@ namespace {
 constexpr std::uint64_t cells_a_block = 256;
 constexpr std::uint64_t wide_lines_a_block = 32;
 constexpr std::uint64_t bytes_a_part = 16 * 1024;
-// Of kernels that wait for large messages: their blocks keep their places while they wait, and starts of other streams
-// must find room beside them.
+// Of kernels that wait: their blocks keep their places while they do, and starts of other streams must find room beside
+// them.
 constexpr unsigned most_waiting = 16;
+constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
 Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.route == Route::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))), most_threads};
   const std::uint64_t cells = pair.share * (pair.route == Route::ring ? 1 : wide_cells);
   const std::uint64_t threads = (cells + 31) / 32 * 32;
-  return {pair.parts, static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
+  return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
+          static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
 
 Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
   if (is_ring(pair.route) && pair.sends) return {};  // looks at one word
-  return shape_of(pair, std::min(most_blocks, most_waiting));
+  return shape_of(pair, std::min(most_blocks, is_ring(pair.route) ? most_waiting_in_rings : most_waiting));
 }
 
 }  // namespace penstock::transport::peer::cuda
