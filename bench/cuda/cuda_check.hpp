@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include <gpu_runtime.hpp>
 #include <stdexcept>
 #include <string>
 

@@ -2,10 +2,9 @@
 // The work that stands between messages: packing and unpacking, or filling and checking every byte.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <gpu_runtime.hpp>
 
 namespace penstock::bench {
 

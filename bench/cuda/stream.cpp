@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream.hpp"
 
-#include <cuda.h>
-
 #include <algorithm>
+#include <gpu_runtime.hpp>
 #include <vector>
 
 namespace penstock::bench {

@@ -2,9 +2,8 @@
 // Who sends what to whom in a round of a benchmark.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
+#include <gpu_runtime.hpp>
 #include <vector>
 
 #include "bench_options.hpp"

@@ -2,7 +2,7 @@
 // Accesses to memory that the peer's device looks at or stores into, and dependent launch.
 #pragma once
 
-#include <cuda/atomic>
+#include <gpu_runtime.hpp>
 
 #include "kernels.hpp"
 

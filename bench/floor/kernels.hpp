@@ -3,11 +3,10 @@
 // 8 bytes travel in a 16-byte cell beside their flag, or by a push of the message itself and a flag for each block.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <gpu_runtime.hpp>
 #include <string_view>
 
 namespace penstock::bench::floor {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch.hpp"
 
-#include <cuda.h>
+#include <gpu_runtime.hpp>
 
 #include "../cuda/cuda_check.hpp"
 

@@ -2,9 +2,8 @@
 // Launching a kernel by the runtime's call, as <<<>>> does, or by the driver's.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <array>
+#include <gpu_runtime.hpp>
 #include <string_view>
 
 namespace penstock::bench::floor {

@@ -227,8 +227,8 @@ PST_API int PST_Is_matched(MPI_Request request, int* flag);
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Match_status(MPI_Request request, MPI_Status* status);
 
-/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "proxy", "null" for
- * MPI_PROC_NULL), cut to size-1 characters and terminated. Does not block. Errors: PST_ERROR_ARGUMENT,
+/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "peer-hip", "proxy",
+ * "null" for MPI_PROC_NULL), cut to size-1 characters and terminated. Does not block. Errors: PST_ERROR_ARGUMENT,
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
 

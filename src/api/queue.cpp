@@ -33,10 +33,24 @@ std::uintptr_t create_on_host(core::Library& library, const void* stream) {
   return library.queues().create_queue(handle, abort_if_fatal(library));
 }
 
-std::uintptr_t create_on_cuda(core::Library& library, const void* stream) {
-  std::shared_ptr<device::Stream> opened = device::open_cuda_stream(stream);
+std::uintptr_t create_on_gpu(core::Library& library, device::Vendor vendor, const void* stream) {
+  std::shared_ptr<device::Stream> opened = device::open_gpu_stream(vendor, stream);
   library.transports().prepare(*opened);
   return library.queues().create_queue(std::move(opened), abort_if_fatal(library));
+}
+
+std::uintptr_t create(core::Library& library, PST_Queue_type type, const void* stream) {
+  switch (type) {
+    case PST_QUEUE_HOST:
+      return create_on_host(library, stream);
+    case PST_QUEUE_CUDA:
+      return create_on_gpu(library, device::Vendor::cuda, stream);
+    case PST_QUEUE_HIP:
+      return create_on_gpu(library, device::Vendor::hip, stream);
+    default:
+      throw Error(ErrorKind::argument, "unknown queue type " + std::to_string(static_cast<int>(type)) +
+                                           ": the types are PST_QUEUE_HOST, PST_QUEUE_CUDA and PST_QUEUE_HIP");
+  }
 }
 
 }  // namespace
@@ -45,14 +59,8 @@ int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
-    if (type == PST_QUEUE_HIP)
-      throw Error(ErrorKind::unsupported, "PST_QUEUE_HIP is not built into this library: use PST_QUEUE_HOST");
-    if (type != PST_QUEUE_HOST && type != PST_QUEUE_CUDA)
-      throw Error(ErrorKind::argument, "unknown queue type " + std::to_string(static_cast<int>(type)) +
-                                           ": the types are PST_QUEUE_HOST, PST_QUEUE_CUDA and PST_QUEUE_HIP");
     api::require_pointer(stream, "the address of the stream handle");
-    *queue = reinterpret_cast<PST_Queue>(type == PST_QUEUE_CUDA ? create_on_cuda(library, stream)
-                                                                : create_on_host(library, stream));
+    *queue = reinterpret_cast<PST_Queue>(create(library, type, stream));
     library.monitor().queue_created();
   });
 }

@@ -24,11 +24,12 @@ std::string describe(Library& library, const std::string& version) {
   json["cores"] = machine.cores;
   json["cores_usable"] = machine.usable_cores;
   json["numa_nodes"] = machine.numa_nodes;
-  const device::GpuStatus cuda = device::cuda_status();
+  const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
+  const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);
   json["devices"] =
       nlohmann::ordered_json::array({{{"name", "host"}, {"usable", true}, {"why", "streams with a worker thread each"}},
                                      {{"name", "cuda"}, {"usable", cuda.usable}, {"why", cuda.why}},
-                                     {{"name", "hip"}, {"usable", false}, {"why", "not built into this library"}}});
+                                     {{"name", "hip"}, {"usable", hip.usable}, {"why", hip.why}}});
   json["transports"] = nlohmann::ordered_json::array();
   for (const Transports::Entry& entry : library.transports().entries()) {
     const transport::Verdict verdict =

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#if PENSTOCK_CUDA
+#if PENSTOCK_CUDA || PENSTOCK_HIP
 #include "transport/cuda/make_gpus.hpp"
 #include "transport/peer/cuda/cuda_peer.hpp"
 #include "transport/relay/cuda/relayed_transport.hpp"
@@ -18,7 +18,7 @@ using transport::Transport;
 using transport::Verdict;
 
 Transports::Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin) {
-  // "peer" allows all its forms: peer-cuda is one.
+  // "peer" allows all its forms: peer-cuda and peer-hip are such.
   const auto add = [&](std::unique_ptr<Transport> transport) {
     const std::string name = transport->name();
     const bool yes = settings.allows(name.substr(0, name.find('-')));
@@ -28,7 +28,7 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
   world.together([&] {
     auto peer = std::make_unique<transport::peer::Peer>(settings, world);
     peer_ = peer.get();
-#if PENSTOCK_CUDA
+#if PENSTOCK_CUDA || PENSTOCK_HIP
     const auto gpus = transport::cuda::make_gpus(settings);
     add(transport::peer::cuda::make_transport(settings, world, *peer_, gpus));
     const auto relay = std::make_shared<transport::relay::Relay>(spin);

@@ -3,24 +3,40 @@
 
 #include "base/error.hpp"
 
-#if PENSTOCK_CUDA
+#if PENSTOCK_CUDA || PENSTOCK_HIP
 #include "device/cuda/memory.hpp"
 #include "device/cuda/open.hpp"
 #endif
 
 namespace penstock::device {
 
-#if PENSTOCK_CUDA
+namespace {
 
-GpuStatus cuda_status() {
+using base::Error;
+using base::ErrorKind;
+
+[[maybe_unused]] constexpr Vendor ours = PENSTOCK_HIP ? Vendor::hip : Vendor::cuda;
+
+Error not_built_in(Vendor vendor) {
+  const std::string type = vendor == Vendor::hip ? "PST_QUEUE_HIP" : "PST_QUEUE_CUDA";
+  return {ErrorKind::unsupported, type + " is not built into this library: use PST_QUEUE_HOST"};
+}
+
+}  // namespace
+
+#if PENSTOCK_CUDA || PENSTOCK_HIP
+
+GpuStatus gpu_status(Vendor vendor) {
+  if (vendor != ours) return {false, "not built into this library"};
   const std::string why_not = cuda::why_unusable();
   return why_not.empty() ? GpuStatus{true, cuda::describe_devices()} : GpuStatus{false, why_not};
 }
 
-std::shared_ptr<Stream> open_cuda_stream(const void* handle) {
+std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
+  if (vendor != ours) throw not_built_in(vendor);
   if (const std::string why_not = cuda::why_unusable(); !why_not.empty())
-    throw base::Error(base::ErrorKind::unsupported,
-                      "PST_QUEUE_CUDA cannot be used here: " + why_not + "; use PST_QUEUE_HOST");
+    throw Error(ErrorKind::unsupported,
+                "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " + why_not + "; use PST_QUEUE_HOST");
   return cuda::open_stream(handle);
 }
 
@@ -38,12 +54,12 @@ void enter_gpu(int device) noexcept {
 
 #else
 
-GpuStatus cuda_status() {
+GpuStatus gpu_status(Vendor) {
   return {false, "not built into this library"};
 }
 
-std::shared_ptr<Stream> open_cuda_stream(const void*) {
-  throw base::Error(base::ErrorKind::unsupported, "PST_QUEUE_CUDA is not built into this library: use PST_QUEUE_HOST");
+std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void*) {
+  throw not_built_in(vendor);
 }
 
 MemoryKind memory_kind(const void*) noexcept {

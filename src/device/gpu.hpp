@@ -2,24 +2,36 @@
 // What the layers below ask about GPUs, the same whether or not their devices are built in.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 
+// Whose GPUs this library serves, as its texts say it: one vendor's, chosen when it is built.
+#if PENSTOCK_HIP
+#define PENSTOCK_GPU "HIP"
+#define PENSTOCK_GPU_KEY "hip"
+#else
+#define PENSTOCK_GPU "CUDA"
+#define PENSTOCK_GPU_KEY "cuda"
+#endif
+
 namespace penstock::device {
+
+enum class Vendor : std::uint8_t { cuda, hip };
 
 struct GpuStatus {
   bool usable = false;
   std::string why;
 };
 
-// Whether CUDA streams can be had in this process. Starts the CUDA driver; for `penstock info`.
-GpuStatus cuda_status();
-// The stream behind the cudaStream_t at this address, which is read now only. Throws Error(unsupported) when there is
-// no CUDA here, Error(stream) when the handle is none.
-std::shared_ptr<Stream> open_cuda_stream(const void* handle);
+// Whether streams of the vendor's GPUs can be had in this process. Starts its driver; for `penstock info`.
+GpuStatus gpu_status(Vendor vendor);
+// The stream behind the cudaStream_t or hipStream_t at this address, which is read now only. Throws Error(unsupported)
+// when such streams cannot be had here, Error(stream) when the handle is none.
+std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);
 // Costs nothing in a process that has not loaded the CUDA driver.
 MemoryKind memory_kind(const void* address) noexcept;
 // The device of an address of kind `cuda`.

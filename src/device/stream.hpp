@@ -8,7 +8,7 @@
 
 namespace penstock::device {
 
-enum class StreamKind : std::uint8_t { host, cuda, hip };
+enum class StreamKind : std::uint8_t { host, cuda };  // cuda: a GPU's, with HIP too
 
 // A point in a stream's order that other streams can wait for. Numbers only grow; each user counts its own.
 struct Marker {

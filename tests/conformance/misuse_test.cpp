@@ -157,14 +157,15 @@ TEST_F(Misuse, NullAndFreedHandlesOfQueuesAndStreams) {
   EXPECT_PST_KIND(PST_Queue_init(nullptr, PST_QUEUE_HOST, &stream), PST_ERROR_ARGUMENT);
   EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HOST, nullptr), PST_ERROR_ARGUMENT);
   EXPECT_PST_KIND(PST_Queue_init(&queue, static_cast<PST_Queue_type>(17), &stream), PST_ERROR_ARGUMENT);
-  // Without a GPU, and in a library without CUDA; with one this is its default stream.
-  void* cuda_stream = nullptr;
-  if (const int code = PST_Queue_init(&queue, PST_QUEUE_CUDA, &cuda_stream); code == MPI_SUCCESS) {
-    EXPECT_PST(PST_Queue_free(&queue));
-  } else {
-    EXPECT_PST_KIND(code, PST_ERROR_UNSUPPORTED);
+  // Without such a GPU, and in a library without its vendor; with one this is its default stream.
+  for (const PST_Queue_type type : {PST_QUEUE_CUDA, PST_QUEUE_HIP}) {
+    void* default_stream = nullptr;
+    if (const int code = PST_Queue_init(&queue, type, &default_stream); code == MPI_SUCCESS) {
+      EXPECT_PST(PST_Queue_free(&queue));
+    } else {
+      EXPECT_PST_KIND(code, PST_ERROR_UNSUPPORTED);
+    }
   }
-  EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HIP, &stream), PST_ERROR_UNSUPPORTED);
   EXPECT_EQ(queue, PST_QUEUE_NULL);
 
   ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));

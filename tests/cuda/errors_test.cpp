@@ -83,7 +83,7 @@ TEST(CudaErrors, G9_AWaitThatNobodyEndsIsReleased) {
     PST_Queue queue = PST_QUEUE_NULL;
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_CUDA, &stream));
+    ASSERT_PST(PST_Queue_init(&queue, queue_type, &stream));
     EXPECT_PST(PST_Enqueue_start(queue, &receiver.request()));
     EXPECT_PST(PST_Enqueue_wait(queue, &receiver.request()));
     EXPECT_PST_KIND(PST_Queue_wait(queue), PST_ERROR_TIMEOUT);

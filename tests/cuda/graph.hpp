@@ -2,10 +2,9 @@
 // What a stream captures, as a graph to be launched there.
 #pragma once
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-
 #include <functional>
+#include <gpu_runtime.hpp>
 
 #define ASSERT_CUDA(call) ASSERT_EQ(call, cudaSuccess)
 

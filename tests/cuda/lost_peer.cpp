@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // G9 on CUDA queues: a process is killed while the other's queues wait for it. The waits end with PST_ERROR_PEER_DEAD,
 // long before PENSTOCK_TIMEOUT, the streams go on, and so does the process.
-#include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <gpu_runtime.hpp>
 #include <string>
 
 #include "fault/fault.hpp"
@@ -22,7 +22,7 @@ struct CudaLane {
   PST_Queue queue = PST_QUEUE_NULL;
   CudaLane() {
     require_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    require_success(PST_Queue_init(&queue, PST_QUEUE_CUDA, &stream), "PST_Queue_init");
+    require_success(PST_Queue_init(&queue, PENSTOCK_HIP ? PST_QUEUE_HIP : PST_QUEUE_CUDA, &stream), "PST_Queue_init");
   }
   void start(MPI_Request& request) { require_success(PST_Enqueue_start(queue, &request), "start"); }
   void wait(MPI_Request& request) { require_success(PST_Enqueue_wait(queue, &request), "wait"); }
@@ -69,7 +69,7 @@ std::map<std::string, Scenario> scenarios() {
 void dead_peer(const Job& job) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    say("skipped: no CUDA device");
+    say("skipped: no GPU");
     MPI_Finalize();
     _exit(77);
   }

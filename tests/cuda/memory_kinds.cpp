@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/memory_kinds.hpp"
 
-#include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <gpu_runtime.hpp>
 #include <memory>
 #include <stdexcept>
 

@@ -87,7 +87,7 @@ void for_each_kind(Body body) {
 }
 
 TEST(CudaMemory, G3_EveryKindToEveryKindOnCudaQueues) {
-  AnyLane send_lane(PST_QUEUE_CUDA), receive_lane(PST_QUEUE_CUDA);
+  AnyLane send_lane(queue_type), receive_lane(queue_type);
   std::size_t shift = 0;
   for_each_kind([&](Allocation from, Allocation to) {
     for (const std::size_t bytes : sizes()) {
@@ -101,8 +101,7 @@ TEST(CudaMemory, G3_EveryKindToEveryKindOnCudaQueues) {
 
 // The host's memory on a host queue, a device's on a CUDA queue.
 TEST(CudaMemory, G3_EveryKindOnItsOwnTypeOfQueue) {
-  AnyLane cuda_send(PST_QUEUE_CUDA), cuda_receive(PST_QUEUE_CUDA), host_send(PST_QUEUE_HOST),
-      host_receive(PST_QUEUE_HOST);
+  AnyLane cuda_send(queue_type), cuda_receive(queue_type), host_send(PST_QUEUE_HOST), host_receive(PST_QUEUE_HOST);
   for_each_kind([&](Allocation from, Allocation to) {
     for (const std::size_t bytes : sizes()) {
       SCOPED_TRACE(text(from, to, bytes));
@@ -121,14 +120,14 @@ TEST(CudaMemory, TheTransportIsTheBestThatServesBothEnds) {
     OnePair pair(from, to, 8);
     EXPECT_EQ(transport_of(pair.request()), transport);
   };
-  expect(Allocation::device, Allocation::device, peer ? "peer-cuda" : "proxy");
+  expect(Allocation::device, Allocation::device, peer ? gpu_transport : "proxy");
   expect(Allocation::device, Allocation::pageable, host_way);
   expect(Allocation::pageable, Allocation::device, host_way);
   expect(Allocation::pageable, Allocation::pageable, host_way);
 }
 
 TEST(CudaMemory, G5_BufferedSendsFromEveryKind) {
-  AnyLane send_lane(PST_QUEUE_CUDA), receive_lane(PST_QUEUE_CUDA);
+  AnyLane send_lane(queue_type), receive_lane(queue_type);
   for (const Allocation from : allocations()) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{20000}}) {
       SCOPED_TRACE(text(from, Allocation::device, bytes));
@@ -144,7 +143,7 @@ TEST(CudaMemory, G5_BufferedSendsFromEveryKind) {
 
 // Addresses come again for other memory: nothing that is known of the old must be taken for the new.
 TEST(CudaMemory, FreedAndAllocatedAgain) {
-  AnyLane send_lane(PST_QUEUE_CUDA), receive_lane(PST_QUEUE_CUDA);
+  AnyLane send_lane(queue_type), receive_lane(queue_type);
   for (int round = 0; round < 4; ++round) {
     for (const Allocation kind : allocations()) {
       SCOPED_TRACE(text(kind, kind, 600000));
@@ -156,7 +155,7 @@ TEST(CudaMemory, FreedAndAllocatedAgain) {
 }
 
 TEST(CudaMemory, G7_ARequestStaysWithItsTypeOfQueue) {
-  AnyLane cuda(PST_QUEUE_CUDA), host(PST_QUEUE_HOST);
+  AnyLane cuda(queue_type), host(PST_QUEUE_HOST);
   OnePair on_cuda(Allocation::pageable, Allocation::pageable, 8);
   on_cuda.run(cuda, cuda);
   EXPECT_PST_KIND(PST_Enqueue_start(host.queue(), &on_cuda.request()), PST_ERROR_UNSUPPORTED);
@@ -177,7 +176,7 @@ TEST(CudaMemory, G8_AStartWithoutItsWaitLaunchedTwice) {
   cudaStream_t stream = nullptr;
   PST_Queue queue = PST_QUEUE_NULL;
   ASSERT_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_CUDA, &stream));
+  ASSERT_PST(PST_Queue_init(&queue, queue_type, &stream));
   {
     const auto start = [&] { EXPECT_PST(PST_Enqueue_start(queue, &pair.request())); };
     Graph graph(stream, start, cudaStreamCaptureModeThreadLocal);
@@ -200,7 +199,7 @@ void capture(std::optional<Graph>& graph, AnyLane& lane, MessageEnd* end) {
 }
 
 TEST(CudaMemory, G8_GraphsOverMemoryOfTheHost) {
-  AnyLane send_lane(PST_QUEUE_CUDA), receive_lane(PST_QUEUE_CUDA);
+  AnyLane send_lane(queue_type), receive_lane(queue_type);
   for (const auto& [from, to] :
        {std::pair(Allocation::pageable, Allocation::pageable), std::pair(Allocation::device, Allocation::pinned),
         std::pair(Allocation::pageable, Allocation::device)}) {

@@ -3,16 +3,17 @@
 // work of its stream: kernels where the memory is a device's, functions of the host elsewhere.
 #pragma once
 
-#include <cuda_runtime_api.h>
 #include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
+#include <gpu_runtime.hpp>
 #include <mutex>
 #include <string>
 
 #include "cuda/memory_kinds.hpp"
 #include "penstock/penstock.h"
+#include "support/cuda/device.hpp"
 #include "support/cuda/kernels.hpp"
 
 namespace penstock::test {
@@ -26,7 +27,7 @@ class AnyLane {
   AnyLane& operator=(const AnyLane&) = delete;
 
   PST_Queue queue() const { return queue_; }
-  bool on_cuda() const { return type_ == PST_QUEUE_CUDA; }
+  bool on_cuda() const { return type_ == queue_type; }
   cudaStream_t stream() const { return cuda_; }
   void launch_on_host(void (*function)(void*), void* argument);
   void finish();  // PST_Queue_wait, expected to succeed

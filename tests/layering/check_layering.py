@@ -17,7 +17,7 @@ RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 # Which headers only some folders of src/ may include. The public headers bring mpi.h with them.
 RESTRICTED = [
     ("mpi.h", re.compile(r"mpi(-ext)?\.h|penstock/.*\.(h|hpp)"), ["group", "transport/proxy", "api"]),
-    ("GPU vendor headers", re.compile(r"(cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"),
+    ("GPU vendor headers", re.compile(r"(gpu_runtime\.hpp|cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"),
      ["device/cuda", "device/hip", "transport/cuda", "transport/peer/cuda", "transport/relay/cuda"]),
     ("libfabric headers", re.compile(r"rdma/.*"), ["transport/ofi"]),
     ("hwloc", re.compile(r"hwloc.*"), ["group"]),

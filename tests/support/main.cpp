@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   }
 #if PENSTOCK_TEST_CUDA
   if (const char* why = nullptr; !penstock::test::choose_device(why)) {
-    std::printf("skipped: no CUDA device (%s)\n", why);
+    std::printf("skipped: no GPU (%s)\n", why);
     MPI_Finalize();
     return 77;
   }

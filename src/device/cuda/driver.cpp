@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/driver.hpp"
 
-#include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <gpu_runtime.hpp>
+#include <string_view>
+
 namespace penstock::device::cuda {
+
+#if PENSTOCK_HIP
+
+// HIP is one library for both levels, and a HIP build is linked with it.
+bool driver_is_loaded() noexcept {
+  return true;
+}
+
+void* driver_function(const char* name, unsigned) noexcept {
+  if (name == std::string_view("cuPointerGetAttributes")) return reinterpret_cast<void*>(&gpu::pointer_attributes);
+  if (name == std::string_view("cuStreamIsCapturing")) return reinterpret_cast<void*>(&hipStreamIsCapturing);
+  return nullptr;
+}
+
+// The device stands for its context.
+void* current_context() noexcept {
+  int device = 0;
+  return hipGetDevice(&device) == hipSuccess ? reinterpret_cast<void*>(std::uintptr_t{1} + device) : nullptr;
+}
+
+#else
 
 bool driver_is_loaded() noexcept {
   void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -29,5 +51,7 @@ void* current_context() noexcept {
   if (get_current != nullptr) get_current(&context);
   return context;
 }
+
+#endif
 
 }  // namespace penstock::device::cuda

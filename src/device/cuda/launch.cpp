@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/launch.hpp"
 
-#include <cuda.h>
-
 #include "device/cuda/driver.hpp"
 
 namespace penstock::device::cuda {
+
+#if PENSTOCK_HIP
+
+Kernel::Kernel(const void* symbol) noexcept : handle_(const_cast<void*>(symbol)), found_(cudaSuccess) {}
+
+cudaError_t Kernel::launch(const LaunchShape& shape, void* argument) const noexcept {
+  void* arguments[] = {argument};
+  return hipLaunchKernel(handle_, dim3(shape.blocks), dim3(shape.threads), arguments, 0, shape.stream);
+}
+
+#else
 
 namespace {
 
@@ -50,5 +59,7 @@ cudaError_t Kernel::launch(const LaunchShape& shape, void* argument) const noexc
   if (const cudaError_t failed = cudaSetDevice(device); failed != cudaSuccess) return failed;
   return launch_once();
 }
+
+#endif
 
 }  // namespace penstock::device::cuda

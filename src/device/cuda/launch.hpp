@@ -3,7 +3,7 @@
 // more than a launch needs.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <gpu_runtime.hpp>
 
 namespace penstock::device::cuda {
 

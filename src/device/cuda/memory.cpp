@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/memory.hpp"
 
-#include <cuda.h>
-#include <cuda_runtime_api.h>
-
 #include <array>
+#include <gpu_runtime.hpp>
 
 #include "device/cuda/driver.hpp"
 

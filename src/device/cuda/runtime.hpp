@@ -3,8 +3,7 @@
 // same.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include <gpu_runtime.hpp>
 #include <string>
 
 #include "base/error.hpp"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/stream.hpp"
 
-#include <cuda.h>
-
 #include <chrono>
 #include <thread>
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/open.hpp"
 #include "device/cuda/runtime.hpp"
+#include "device/gpu.hpp"
 
 namespace penstock::device::cuda {
 
@@ -30,7 +29,7 @@ int device_of(cudaStream_t handle) {
   if (code == cudaSuccess) return device;
   (void)cudaGetLastError();
   throw Error(ErrorKind::stream,
-              std::string("the CUDA stream of a new queue is not valid: ") + cudaGetErrorString(code));
+              std::string("the " PENSTOCK_GPU " stream of a new queue is not valid: ") + cudaGetErrorString(code));
 }
 
 }  // namespace
@@ -43,10 +42,11 @@ std::string why_unusable() {
   if (code == cudaErrorInsufficientDriver) {
     int version = 0;
     if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
-      return "the CUDA driver is too old for this library";
-    return "there is no CUDA driver (libcuda.so.1)";
+      return "the " PENSTOCK_GPU " driver is too old for this library";
+    return PENSTOCK_HIP ? "there is no HIP driver" : "there is no CUDA driver (libcuda.so.1)";
   }
-  return code == cudaSuccess ? "there is no CUDA device" : cudaGetErrorString(code);
+  const bool none = code == cudaSuccess || code == cudaErrorNoDevice;
+  return none ? "there is no " PENSTOCK_GPU " device" : cudaGetErrorString(code);
 }
 
 std::string describe_devices() {
@@ -132,7 +132,7 @@ void Stream::synchronize(const std::function<void()>& meanwhile) {
     code = cudaStreamSynchronize(handle_);
   }
   if (attachment_) attachment_->synchronized();
-  check(code, "the queue's CUDA stream has failed");
+  check(code, "the queue's " PENSTOCK_GPU " stream has failed");
 }
 
 bool Stream::idle() const {
@@ -144,7 +144,7 @@ bool Stream::idle() const {
     return false;
   }
   if (attachment_) attachment_->synchronized();
-  check(code, "the queue's CUDA stream has failed");
+  check(code, "the queue's " PENSTOCK_GPU " stream has failed");
   return true;
 }
 

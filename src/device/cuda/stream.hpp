@@ -2,8 +2,7 @@
 // A CUDA stream of the program's: legacy default, per-thread default, blocking or not, captured or not.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include <gpu_runtime.hpp>
 #include <memory>
 
 #include "device/stream.hpp"

@@ -38,7 +38,7 @@ DeviceArena::~DeviceArena() {
 void DeviceArena::grow(std::size_t bytes) {
   const std::size_t size = std::max(round_up(bytes), smallest_slab);
   void* base = nullptr;
-  check(cudaMalloc(&base, size), "cudaMalloc");
+  check(gpu::allocate_coherent(&base, size), "memory for control words and rings");
   const auto address = reinterpret_cast<std::uint64_t>(base);
   slabs_.emplace(address, Slab{address, size});
   ranges_.add_chunk(address, size);

@@ -3,10 +3,9 @@
 // has to ask it for memory, and exported to other processes a slab at a time.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <gpu_runtime.hpp>
 #include <map>
 #include <memory>
 #include <mutex>

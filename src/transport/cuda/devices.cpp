@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/cuda/devices.hpp"
 
-#include <cstring>
-
 #include "device/cuda/runtime.hpp"
 
 namespace penstock::transport::cuda {
@@ -14,10 +12,14 @@ namespace {
 
 // Where lines of 128 bytes have been seen to arrive whole (tests/cuda checks every byte): H200, inside one GPU and over
 // NVLink, which native atomics stand for. PCIe splits them.
-bool is_hopper(int device) {
+bool is_hopper([[maybe_unused]] int device) {
+#if PENSTOCK_HIP
+  return false;
+#else
   int major = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
   return major == 9;
+#endif
 }
 
 }  // namespace
@@ -30,11 +32,8 @@ std::shared_ptr<DeviceArena> Devices::arena(int device) {
 }
 
 DeviceIdentity Devices::identity(int device) const {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  DeviceIdentity identity;
-  static_assert(sizeof properties.uuid == sizeof identity);
-  std::memcpy(identity.data(), &properties.uuid, sizeof identity);
+  DeviceIdentity identity{};
+  check(gpu::identify(device, identity), "the device's identity");
   return identity;
 }
 
@@ -55,10 +54,12 @@ Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
   return {true, false, false};
 }
 
-bool Devices::runs_beside_others(int device) const noexcept {
+bool Devices::runs_beside_others([[maybe_unused]] int device) const noexcept {
+#if !PENSTOCK_HIP  // which has no such attribute
   int service = 0;
   if (cudaDeviceGetAttribute(&service, cudaDevAttrMpsEnabled, device) == cudaSuccess) return service != 0;
   (void)cudaGetLastError();
+#endif
   return true;
 }
 

@@ -2,8 +2,6 @@
 // The GPUs of this process, as far as pairs use them: their arenas, and what one can do with the memory of another.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +10,7 @@
 
 namespace penstock::transport::cuda {
 
-using DeviceIdentity = std::array<std::byte, 16>;  // the same in every process
+using gpu::DeviceIdentity;
 
 class Devices {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <gpu_runtime.hpp>
 
 #include "transport/cuda/words.hpp"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/cuda/pinned.hpp"
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <gpu_runtime.hpp>
 
 #include "device/cuda/runtime.hpp"
 

@@ -2,10 +2,9 @@
 // CUDA streams. Functions of the ends enqueue kernels, so that a graph may hold any of it.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <gpu_runtime.hpp>
 #include <string>
 
 #include "penstock/penstock.h"
@@ -13,7 +12,9 @@
 namespace penstock::test {
 
 using Stream = cudaStream_t;
-inline constexpr PST_Queue_type queue_type = PST_QUEUE_CUDA;
+// One vendor's GPUs are built in.
+inline constexpr PST_Queue_type queue_type = PENSTOCK_HIP ? PST_QUEUE_HIP : PST_QUEUE_CUDA;
+inline constexpr const char* gpu_transport = PENSTOCK_HIP ? "peer-hip" : "peer-cuda";
 
 // By how many waits of standard sends the stream may run ahead of what their messages' receiver has made room for: what
 // follows the wait of a small one may run, and the next start holds up the stream.

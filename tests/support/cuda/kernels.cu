@@ -51,10 +51,9 @@ __global__ void set(std::byte* data, std::size_t bytes, std::uint8_t value) {
 }
 
 __global__ void spin(std::uint64_t nanoseconds) {
-  std::uint64_t begin = 0, now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  while (now - begin < nanoseconds);
+  const std::uint64_t begin = gpu::nanoseconds();
+  while (gpu::nanoseconds() - begin < nanoseconds) {
+  }
 }
 
 __global__ void never_loaded(std::uint64_t nanoseconds) {

@@ -3,10 +3,9 @@
 // it.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <gpu_runtime.hpp>
 
 namespace penstock::test {
 

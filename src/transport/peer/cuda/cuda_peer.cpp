@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/memory.hpp"
+#include "device/cuda/open.hpp"
 #include "device/cuda/runtime.hpp"
 #include "device/gpu.hpp"
 #include "transport/cuda/gpus.hpp"
@@ -78,7 +79,7 @@ class CudaPeer final : public Transport {
   // Halves that were given up in the order of a stream end on the driver's threads.
   ~CudaPeer() override { gpus_->finish(); }
 
-  std::string name() const override { return "peer-cuda"; }
+  std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
   Blob announce() override { return {}; }
   void meet(std::span<const Blob>) override {}
   void prepare(device::Stream& stream) override;
@@ -220,15 +221,15 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
 Verdict CudaPeer::usable() const {
   if (const Verdict host = host_.usable(); !host.yes) return host;
   // A match of host memory must not start a driver that the program does not use.
-  if (!device::cuda::driver_is_loaded()) return {false, "no CUDA driver is loaded"};
-  const device::GpuStatus status = device::cuda_status();
-  return {status.usable, status.usable ? "CUDA memory, mapped between processes" : status.why};
+  if (!device::cuda::driver_is_loaded()) return {false, "no " PENSTOCK_GPU " driver is loaded"};
+  const std::string why_not = device::cuda::why_unusable();
+  return {why_not.empty(), why_not.empty() ? PENSTOCK_GPU " memory, mapped between processes" : why_not};
 }
 
 Verdict CudaPeer::can_serve(const Message& message) const {
-  if (message.memory != MemoryKind::cuda) return {false, "buffer is not in CUDA memory"};
+  if (message.memory != MemoryKind::cuda) return {false, "buffer is not in " PENSTOCK_GPU " memory"};
   if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
-  if (message.mode == Mode::buffered) return {false, "buffered sends are not served from CUDA memory"};
+  if (message.mode == Mode::buffered) return {false, "buffered sends are not served from " PENSTOCK_GPU " memory"};
   return host_.reaches(message.peer);
 }
 
@@ -258,7 +259,7 @@ void CudaPeer::prepare(device::Stream& stream) {
 
 Buffer CudaPeer::describe_buffer(const Message& message) {
   const device::cuda::Region region = device::cuda::look_at(message.buffer);
-  if (!region.on_device) throw Error(ErrorKind::transport, "the buffer is no longer CUDA memory");
+  if (!region.on_device) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
   Buffer buffer;
   buffer.device = region.device;
   buffer.device_identity = gpus_->devices().identity(region.device);

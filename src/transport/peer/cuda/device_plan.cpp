@@ -58,8 +58,8 @@ DevicePlan::~DevicePlan() {
 
 void DevicePlan::check_stream(const device::Stream& stream) const {
   if (stream.kind() != device::StreamKind::cuda)
-    throw Error(ErrorKind::unsupported,
-                label() + ": the buffer is in CUDA memory, which is served on queues of type PST_QUEUE_CUDA");
+    throw Error(ErrorKind::unsupported, label() + ": the buffer is in " PENSTOCK_GPU
+                                                  " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
   const int device = static_cast<const device::cuda::Stream&>(stream).device();
   if (device != fixed_.arena->device())
     throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/gpu.hpp"
 #include "transport/cuda/device_arena.hpp"
 #include "transport/cuda/kernel_plan.hpp"
 #include "transport/peer/cuda/batch.hpp"
@@ -41,7 +42,7 @@ class DevicePlan final : public KernelPlan {
   void close() override;
   bool peer_closed(Epoch epoch) const noexcept override;
   std::string describe() const override;
-  std::string path() const override { return "peer-cuda (" + fixed_.path + ")"; }
+  std::string path() const override { return "peer-" PENSTOCK_GPU_KEY " (" + fixed_.path + ")"; }
 
   void look_for_lost_cause() noexcept override;
   base::Error error_of(Failure failure) const override;

@@ -34,8 +34,9 @@ constexpr unsigned most_blocks_together(Call call, Kit kit) {
 // ---- One pair ------------------------------------------------------------------------------------------------------
 
 template <class Work, int blocks_resident>
-__global__ void __launch_bounds__(most_threads, blocks_resident) run_one(const __grid_constant__ Batch<1> batch) {
+__global__ void __launch_bounds__(most_threads, blocks_resident) run_one(const __grid_constant__ Batch<1> argument) {
   await_predecessor();
+  const Batch<1>& batch = gpu::grid_constant(argument);
   if (batch.count == 0) return;
   Work::run({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x});
 }
@@ -78,8 +79,9 @@ __device__ const Pair& find(const Batch<capacity>& batch, Place& place) {
 
 template <Call call, Kit kit, int capacity>
 __global__ void __launch_bounds__(most_threads, resident(kit))
-    run_several(const __grid_constant__ Batch<capacity> batch) {
+    run_several(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
+  const Batch<capacity>& batch = gpu::grid_constant(argument);
   if (batch.count == 0) return;
   using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
   using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;

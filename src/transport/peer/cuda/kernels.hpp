@@ -2,8 +2,7 @@
 // The kernels of the CUDA form: one serves all the starts of an enqueue call, one all its waits.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include <gpu_runtime.hpp>
 #include <span>
 
 #include "transport/cuda/launch.hpp"

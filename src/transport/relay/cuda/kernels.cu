@@ -121,8 +121,9 @@ __device__ const Post& find(const Batch<capacity>& batch, Place& place) {
 }
 
 template <bool starts, int capacity>
-__global__ void __launch_bounds__(most_threads) run(const __grid_constant__ Batch<capacity> batch) {
+__global__ void __launch_bounds__(most_threads) run(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
+  const Batch<capacity>& batch = gpu::grid_constant(argument);
   if (batch.count == 0 || batch.sticky->failed != 0) return;
   Place place;
   const Post& post = find(batch, place);

@@ -2,8 +2,7 @@
 // The relay's two kernels: one for the starts of an enqueue call, one for its waits.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
+#include <gpu_runtime.hpp>
 #include <span>
 
 #include "transport/cuda/launch.hpp"

@@ -8,6 +8,7 @@
 
 #include "device/cuda/memory.hpp"
 #include "device/cuda/runtime.hpp"
+#include "device/gpu.hpp"
 #include "transport/relay/cuda/post_gathering.hpp"
 
 namespace penstock::transport::relay::cuda {
@@ -40,7 +41,7 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const Message& message, std
   post_.bytes = bytes;
   if (access == Access::host) return;
   device_ = device::cuda::look_at(message.buffer).device;
-  if (device_ < 0) throw Error(ErrorKind::transport, "the buffer is no longer CUDA memory");
+  if (device_ < 0) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
   if (access == Access::staged) {
     staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
     arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
@@ -82,8 +83,8 @@ void RelayedPlan::set_label(std::string label) {
 
 void RelayedPlan::check_stream(const device::Stream& stream) const {
   if (access_ != Access::host && stream.kind() != StreamKind::cuda)
-    throw Error(ErrorKind::unsupported,
-                label() + ": the buffer is in CUDA memory, which is served on queues of type PST_QUEUE_CUDA");
+    throw Error(ErrorKind::unsupported, label() + ": the buffer is in " PENSTOCK_GPU
+                                                  " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
   if (used_on_ && *used_on_ != stream.kind())
     throw Error(ErrorKind::unsupported,
                 label() + ": the request has been started on a queue of another type, and stays with that type");
@@ -151,8 +152,8 @@ void RelayedPlan::release(const Error& error) noexcept {
 }
 
 std::string RelayedPlan::path() const {
-  const char* how = access_ == Access::staged   ? ", from and to CUDA memory by way of pinned memory"
-                    : access_ == Access::direct ? ", in CUDA memory"
+  const char* how = access_ == Access::staged   ? ", from and to " PENSTOCK_GPU " memory by way of pinned memory"
+                    : access_ == Access::direct ? ", in " PENSTOCK_GPU " memory"
                                                 : "";
   return host_->path() + how;
 }

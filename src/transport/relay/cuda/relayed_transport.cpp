@@ -7,6 +7,7 @@
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/runtime.hpp"
+#include "device/gpu.hpp"
 #include "transport/relay/cuda/post_gathering.hpp"
 #include "transport/relay/cuda/relayed_plan.hpp"
 
@@ -116,7 +117,7 @@ Access Relayed::access_to(const Message& message) const {
 Verdict Relayed::can_serve(const Message& message) const {
   if (access_to(message) != Access::staged) return host_->can_serve(message);
   if (message.layout && !message.layout->contiguous())
-    return {false, "derived datatype in CUDA memory is not contiguous"};
+    return {false, "derived datatype in " PENSTOCK_GPU " memory is not contiguous"};
   return host_->can_serve(on_host(message, nullptr, message.bytes));
 }
 

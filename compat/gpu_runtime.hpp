@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU vendor's runtime. The sources speak CUDA; with PENSTOCK_HIP this header gives them HIP under CUDA's names, so
+// that there is one copy of everything. It stands for the vendors' own headers: nothing else includes those.
+//
+// Absent from HIP, and so from a HIP build: dependent launch (kernels follow each other in stream order), the upload of
+// graphs, and the driver's launch call (see device/cuda/launch.cpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PENSTOCK_DEVICE_CODE 1
+#endif
+
+#if PENSTOCK_HIP
+
+#ifndef __HIP_PLATFORM_AMD__
+#define __HIP_PLATFORM_AMD__ 1
+#endif
+#if PENSTOCK_DEVICE_CODE
+#include <hip/hip_runtime.h>
+#else
+#include <hip/hip_runtime_api.h>
+#endif
+
+// Results
+#define cudaError_t hipError_t
+#define cudaSuccess hipSuccess
+#define cudaErrorInsufficientDriver hipErrorInsufficientDriver
+#define cudaErrorMemoryAllocation hipErrorOutOfMemory
+#define cudaErrorNoDevice hipErrorNoDevice
+#define cudaErrorNotReady hipErrorNotReady
+#define cudaErrorPeerAccessAlreadyEnabled hipErrorPeerAccessAlreadyEnabled
+#define cudaGetErrorString hipGetErrorString
+#define cudaGetLastError hipGetLastError
+#define CUresult hipError_t
+#define CUDA_SUCCESS hipSuccess
+
+// Devices
+#define cudaDeviceProp hipDeviceProp_t
+#define cudaDriverGetVersion hipDriverGetVersion
+#define cudaGetDevice hipGetDevice
+#define cudaSetDevice hipSetDevice
+#define cudaGetDeviceCount hipGetDeviceCount
+#define cudaGetDeviceProperties hipGetDeviceProperties
+#define cudaDeviceGetPCIBusId hipDeviceGetPCIBusId
+#define cudaDeviceSynchronize hipDeviceSynchronize
+#define cudaDeviceCanAccessPeer hipDeviceCanAccessPeer
+#define cudaDeviceEnablePeerAccess hipDeviceEnablePeerAccess
+#define cudaDeviceGetP2PAttribute hipDeviceGetP2PAttribute
+#define cudaDevP2PAttrNativeAtomicSupported hipDevP2PAttrNativeAtomicSupported
+#define cudaDevP2PAttrPerformanceRank hipDevP2PAttrPerformanceRank
+
+// Streams, events, graphs
+#define cudaStream_t hipStream_t
+#define cudaStreamPerThread hipStreamPerThread
+#define cudaStreamLegacy (static_cast<hipStream_t>(nullptr))
+#define cudaStreamNonBlocking hipStreamNonBlocking
+#define cudaStreamCreate hipStreamCreate
+#define cudaStreamCreateWithFlags hipStreamCreateWithFlags
+#define cudaStreamDestroy hipStreamDestroy
+#define cudaStreamGetFlags hipStreamGetFlags
+#define cudaStreamQuery hipStreamQuery
+#define cudaStreamSynchronize hipStreamSynchronize
+#define cudaStreamWaitEvent hipStreamWaitEvent
+#define cudaEvent_t hipEvent_t
+#define cudaEventDisableTiming hipEventDisableTiming
+#define cudaEventCreate hipEventCreate
+#define cudaEventCreateWithFlags hipEventCreateWithFlags
+#define cudaEventDestroy hipEventDestroy
+#define cudaEventQuery hipEventQuery
+#define cudaEventRecord hipEventRecord
+#define cudaEventSynchronize hipEventSynchronize
+#define cudaStreamCaptureMode hipStreamCaptureMode
+#define cudaStreamCaptureModeGlobal hipStreamCaptureModeGlobal
+#define cudaStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
+#define cudaStreamCaptureStatus hipStreamCaptureStatus
+#define cudaStreamCaptureStatusActive hipStreamCaptureStatusActive
+#define cudaStreamBeginCapture hipStreamBeginCapture
+#define cudaStreamEndCapture hipStreamEndCapture
+#define cudaStreamGetCaptureInfo hipStreamGetCaptureInfo
+#define cudaGraph_t hipGraph_t
+#define cudaGraphExec_t hipGraphExec_t
+#define cudaGraphDestroy hipGraphDestroy
+#define cudaGraphExecDestroy hipGraphExecDestroy
+#define cudaGraphLaunch hipGraphLaunch
+#define cudaFuncAttributes hipFuncAttributes
+#define cudaFuncGetAttributes hipFuncGetAttributes
+#define CUstream hipStream_t
+#define CUstreamCaptureStatus hipStreamCaptureStatus
+#define CU_STREAM_CAPTURE_STATUS_NONE hipStreamCaptureStatusNone
+
+// Memory. Pinned words are polled while kernels run, which HIP grants to coherent memory only.
+#define cudaMalloc hipMalloc
+#define cudaMallocAsync hipMallocAsync
+#define cudaMallocManaged hipMallocManaged
+#define cudaFree hipFree
+#define cudaFreeAsync hipFreeAsync
+#define cudaHostAlloc hipHostMalloc
+#define cudaHostAllocDefault hipHostMallocCoherent
+#define cudaHostAllocMapped (hipHostMallocMapped | hipHostMallocCoherent)
+#define cudaHostAllocPortable hipHostMallocPortable
+#define cudaFreeHost hipHostFree
+#define cudaHostRegister hipHostRegister
+#define cudaHostRegisterDefault hipHostRegisterDefault
+#define cudaHostUnregister hipHostUnregister
+#define cudaMemcpy hipMemcpy
+#define cudaMemcpyAsync hipMemcpyAsync
+#define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
+#define cudaMemset hipMemset
+#define cudaMemsetAsync hipMemsetAsync
+#define cudaIpcMemHandle_t hipIpcMemHandle_t
+#define cudaIpcMemLazyEnablePeerAccess hipIpcMemLazyEnablePeerAccess
+#define cudaIpcGetMemHandle hipIpcGetMemHandle
+#define cudaIpcOpenMemHandle hipIpcOpenMemHandle
+#define cudaIpcCloseMemHandle hipIpcCloseMemHandle
+#define CUpointer_attribute hipPointer_attribute
+#define CU_POINTER_ATTRIBUTE_MEMORY_TYPE HIP_POINTER_ATTRIBUTE_MEMORY_TYPE
+#define CU_POINTER_ATTRIBUTE_IS_MANAGED HIP_POINTER_ATTRIBUTE_IS_MANAGED
+#define CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+#define CU_POINTER_ATTRIBUTE_RANGE_START_ADDR HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR
+#define CU_POINTER_ATTRIBUTE_RANGE_SIZE HIP_POINTER_ATTRIBUTE_RANGE_SIZE
+#define CU_POINTER_ATTRIBUTE_BUFFER_ID HIP_POINTER_ATTRIBUTE_BUFFER_ID
+#define CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE
+#define CU_MEMORYTYPE_DEVICE hipMemoryTypeDevice
+using CUdeviceptr = unsigned long long;
+
+inline hipError_t cudaStreamGetDevice(hipStream_t stream, int* device) {
+  *device = hipGetStreamDeviceId(stream);
+  return *device < 0 ? hipErrorInvalidHandle : hipSuccess;
+}
+
+// HIP 5.2 declares hipLaunchHostFunc, but its library lacks it.
+inline hipError_t cudaLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* argument) {
+  struct Call {
+    void (*function)(void*);
+    void* argument;
+  };
+  auto call = std::make_unique<Call>(Call{function, argument});
+  const auto run = [](hipStream_t, hipError_t, void* data) {
+    const std::unique_ptr<Call> owned(static_cast<Call*>(data));
+    owned->function(owned->argument);
+  };
+  const hipError_t code = hipStreamAddCallback(stream, run, call.get(), 0);
+  if (code == hipSuccess) (void)call.release();
+  return code;
+}
+
+inline hipError_t cudaGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, unsigned long long) {
+  return hipGraphInstantiate(executable, graph, nullptr, nullptr, 0);
+}
+
+inline hipError_t cudaGraphUpload(hipGraphExec_t, hipStream_t) {
+  return hipSuccess;
+}
+
+#else
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#if PENSTOCK_DEVICE_CODE
+#include <cuda/atomic>
+#endif
+
+#endif
+
+// ---- What the two say differently ----------------------------------------------------------------------------------
+
+namespace penstock::gpu {
+
+using DeviceIdentity = std::array<std::byte, 16>;  // the same in every process
+
+#if PENSTOCK_HIP
+
+inline hipError_t identify(int device, DeviceIdentity& identity) {
+  hipUUID uuid{};
+  static_assert(sizeof uuid == sizeof identity);
+  const hipError_t code = hipDeviceGetUuid(&uuid, device);
+  std::memcpy(identity.data(), &uuid, sizeof uuid);
+  return code;
+}
+
+// Memory of the current device that others look at while its kernels run: what hipMalloc gives is coherent between
+// devices at the ends of kernels only.
+inline hipError_t allocate_coherent(void** address, std::size_t bytes) {
+  return hipExtMallocWithFlags(address, bytes, hipDeviceMallocFinegrained);
+}
+
+// As cuPointerGetAttributes does, for the attributes named above. HIP knows no attribute for "can be exported": it is
+// tried.
+inline hipError_t pointer_attributes(unsigned count, hipPointer_attribute* names, void** values, CUdeviceptr at) {
+  void* const address = reinterpret_cast<void*>(at);
+  hipPointerAttribute_t known{};
+  if (const hipError_t code = hipPointerGetAttributes(&known, address); code != hipSuccess) {
+    (void)hipGetLastError();
+    return code;
+  }
+  hipDeviceptr_t base = nullptr;
+  std::size_t bytes = 0;
+  if (hipMemGetAddressRange(&base, &bytes, address) != hipSuccess) (void)hipGetLastError();
+  for (unsigned i = 0; i < count; ++i) {
+    const auto give = [&](const auto& value) { std::memcpy(values[i], &value, sizeof value); };
+    switch (names[i]) {
+      case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        give(static_cast<unsigned>(known.memoryType));
+        break;
+      case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+        give(static_cast<unsigned>(known.isManaged));
+        break;
+      case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        give(known.device);
+        break;
+      case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        give(base);
+        break;
+      case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+        give(bytes);
+        break;
+      case HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE: {
+        hipIpcMemHandle_t handle{};
+        const bool device = known.memoryType == hipMemoryTypeDevice && known.isManaged == 0;
+        const bool exported = device && base != nullptr && hipIpcGetMemHandle(&handle, base) == hipSuccess;
+        if (!exported) (void)hipGetLastError();
+        give(static_cast<unsigned>(exported));
+        break;
+      }
+      default:
+        if (const hipError_t code = hipPointerGetAttribute(values[i], names[i], address); code != hipSuccess) {
+          (void)hipGetLastError();
+          return code;
+        }
+    }
+  }
+  return hipSuccess;
+}
+
+#else
+
+inline cudaError_t identify(int device, DeviceIdentity& identity) {
+  cudaDeviceProp properties{};
+  static_assert(sizeof properties.uuid == sizeof identity);
+  const cudaError_t code = cudaGetDeviceProperties(&properties, device);
+  std::memcpy(identity.data(), &properties.uuid, sizeof identity);
+  return code;
+}
+
+// Memory of the current device that others look at while its kernels run.
+inline cudaError_t allocate_coherent(void** address, std::size_t bytes) {
+  return cudaMalloc(address, bytes);
+}
+
+#endif
+
+}  // namespace penstock::gpu
+
+// ---- Kernels -------------------------------------------------------------------------------------------------------
+
+#if PENSTOCK_DEVICE_CODE
+
+#if PENSTOCK_HIP
+
+#define __grid_constant__
+
+// What the kernels use of libcu++.
+namespace cuda {
+
+enum memory_order : int {
+  memory_order_relaxed = __ATOMIC_RELAXED,
+  memory_order_acquire = __ATOMIC_ACQUIRE,
+  memory_order_release = __ATOMIC_RELEASE,
+  memory_order_acq_rel = __ATOMIC_ACQ_REL,
+  memory_order_seq_cst = __ATOMIC_SEQ_CST
+};
+
+enum thread_scope : int {
+  thread_scope_system = __HIP_MEMORY_SCOPE_SYSTEM,
+  thread_scope_device = __HIP_MEMORY_SCOPE_AGENT
+};
+
+template <class T, thread_scope scope>
+class atomic_ref {
+ public:
+  __device__ explicit atomic_ref(T& object) : object_(&object) {}
+  __device__ T load(memory_order order = memory_order_seq_cst) const {
+    return __hip_atomic_load(object_, order, scope);
+  }
+  __device__ void store(T value, memory_order order = memory_order_seq_cst) const {
+    __hip_atomic_store(object_, value, order, scope);
+  }
+  __device__ T exchange(T value, memory_order order = memory_order_seq_cst) const {
+    return __hip_atomic_exchange(object_, value, order, scope);
+  }
+  __device__ T fetch_add(T value, memory_order order = memory_order_seq_cst) const {
+    return __hip_atomic_fetch_add(object_, value, order, scope);
+  }
+
+ private:
+  T* object_;
+};
+
+// Clang's fence without a scope is one of the whole system, which is enough for every scope. __builtin_amdgcn_fence
+// makes the same instruction, but takes no order that is known only after inlining.
+__device__ inline void atomic_thread_fence(memory_order order, thread_scope = thread_scope_system) {
+  __atomic_thread_fence(order);
+}
+
+}  // namespace cuda
+
+// Our warps have 32 lanes, and a wavefront of AMD's has 64: two warps, whose halves run in step. So a shuffle names its
+// width, and a vote asks its own half. Lanes that have left the branch do not vote.
+template <class T>
+__device__ inline T __shfl_sync(unsigned, T value, int lane, int width = 32) {
+  return __shfl(value, lane, width);
+}
+
+template <class T>
+__device__ inline T __shfl_xor_sync(unsigned, T value, int mask) {
+  return __shfl_xor(value, mask, 32);
+}
+
+__device__ inline int __any_sync(unsigned lanes, int condition) {
+  const unsigned half = __lane_id() & 32u;
+  return (static_cast<unsigned>(__ballot(condition) >> half) & lanes) != 0 ? 1 : 0;
+}
+
+__device__ inline int __all_sync(unsigned lanes, int condition) {
+  return __any_sync(lanes, condition == 0) == 0 ? 1 : 0;
+}
+
+__device__ inline void __syncwarp(unsigned) {
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+}
+
+// A pause, whose length is AMD's to choose: 64 cycles of the clock, times eight.
+__device__ inline void __nanosleep(unsigned) {
+  __builtin_amdgcn_s_sleep(8);
+}
+
+namespace penstock::gpu {
+
+// Two words beside each other. The memory model of both vendors makes this two accesses in no order.
+__device__ inline void store_pair(std::uint64_t* to, std::uint64_t first, std::uint64_t second) {
+  __hip_atomic_store(to, first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  __hip_atomic_store(to + 1, second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
+__device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first, std::uint64_t& second) {
+  first = __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  second = __hip_atomic_load(from + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
+// The first argument of the calling kernel, in place: Clang copies an argument whose address is taken to each thread.
+template <class T>
+__device__ inline const T& grid_constant(const T&) {
+  return *(const T*)__builtin_amdgcn_kernarg_segment_ptr();  // a C cast: the address space changes
+}
+
+__device__ inline void await_predecessor() {}
+__device__ inline void let_successor_in() {}
+
+__device__ inline std::uint64_t nanoseconds() {
+  return __builtin_amdgcn_s_memrealtime() * 10;  // a clock of 100 MHz on gfx9
+}
+
+}  // namespace penstock::gpu
+
+#else
+
+namespace penstock::gpu {
+
+// Two words beside each other, in one instruction. The memory model makes it two 64-bit accesses in no order.
+__device__ inline void store_pair(std::uint64_t* to, std::uint64_t first, std::uint64_t second) {
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second) : "memory");
+}
+
+__device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first, std::uint64_t& second) {
+  asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(from) : "memory");
+}
+
+template <class T>
+__device__ inline const T& grid_constant(const T& argument) {
+  return argument;
+}
+
+// Dependent launch.
+__device__ inline void await_predecessor() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ inline void let_successor_in() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+__device__ inline std::uint64_t nanoseconds() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+}  // namespace penstock::gpu
+
+#endif
+#endif
