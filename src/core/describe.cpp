@@ -10,6 +10,24 @@
 
 namespace penstock::core {
 
+namespace {
+
+nlohmann::ordered_json describe_gpu(const device::Gpu& gpu) {
+  nlohmann::ordered_json json{
+      {"device", gpu.device},         {"name", gpu.name},  {"architecture", gpu.architecture}, {"pci", gpu.bus},
+      {"processors", gpu.processors}, {"bytes", gpu.bytes}};
+  json["links"] = nlohmann::ordered_json::array();
+  for (const device::GpuLink& link : gpu.links)
+    json["links"].push_back({{"device", link.device},
+                             {"p2p", link.access},
+                             {"native_atomics", link.native_atomics},
+                             {"performance_rank", link.rank}});
+  for (const device::GpuMemory& memory : gpu.memory) json["exports"][memory.kind] = memory.exported_by;
+  return json;
+}
+
+}  // namespace
+
 std::string describe(Library& library, const std::string& version) {
   const group::Machine machine = group::look_at_machine();
   group::World& world = library.world();
@@ -30,6 +48,8 @@ std::string describe(Library& library, const std::string& version) {
       nlohmann::ordered_json::array({{{"name", "host"}, {"usable", true}, {"why", "streams with a worker thread each"}},
                                      {{"name", "cuda"}, {"usable", cuda.usable}, {"why", cuda.why}},
                                      {{"name", "hip"}, {"usable", hip.usable}, {"why", hip.why}}});
+  json["gpus"] = nlohmann::ordered_json::array();
+  for (const device::Gpu& gpu : device::list_gpus()) json["gpus"].push_back(describe_gpu(gpu));
   json["transports"] = nlohmann::ordered_json::array();
   for (const Transports::Entry& entry : library.transports().entries()) {
     const transport::Verdict verdict =

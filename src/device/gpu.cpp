@@ -32,6 +32,10 @@ GpuStatus gpu_status(Vendor vendor) {
   return why_not.empty() ? GpuStatus{true, cuda::describe_devices()} : GpuStatus{false, why_not};
 }
 
+std::vector<Gpu> list_gpus() {
+  return cuda::why_unusable().empty() ? cuda::list_gpus() : std::vector<Gpu>{};
+}
+
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
   if (vendor != ours) throw not_built_in(vendor);
   if (const std::string why_not = cuda::why_unusable(); !why_not.empty())
@@ -56,6 +60,10 @@ void enter_gpu(int device) noexcept {
 
 GpuStatus gpu_status(Vendor) {
   return {false, "not built into this library"};
+}
+
+std::vector<Gpu> list_gpus() {
+  return {};
 }
 
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void*) {

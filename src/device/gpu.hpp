@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/memory.hpp"
 #include "device/stream.hpp"
@@ -27,8 +28,34 @@ struct GpuStatus {
   std::string why;
 };
 
+// What one GPU of this process can do with the memory of another one.
+struct GpuLink {
+  int device = -1;  // the other one
+  bool access = false;
+  bool native_atomics = false;
+  int rank = 0;  // how the driver ranks the link: 0 is the fastest kind
+};
+
+struct GpuMemory {
+  std::string kind;
+  std::string exported_by;  // to other processes; empty: not
+};
+
+struct Gpu {
+  int device = -1;
+  std::string name;
+  std::string architecture;
+  std::string bus;  // its PCI address
+  int processors = 0;
+  std::uint64_t bytes = 0;
+  std::vector<GpuLink> links;
+  std::vector<GpuMemory> memory;
+};
+
 // Whether streams of the vendor's GPUs can be had in this process. Starts its driver; for `penstock info`.
 GpuStatus gpu_status(Vendor vendor);
+// The GPUs that gpu_status() speaks of.
+std::vector<Gpu> list_gpus();
 // The stream behind the cudaStream_t or hipStream_t at this address, which is read now only. Throws Error(unsupported)
 // when such streams cannot be had here, Error(stream) when the handle is none.
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);

@@ -33,6 +33,28 @@ void print_choices(const std::string& title, const json& choices) {
   }
 }
 
+void print_gpu(const json& gpu) {
+  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+  print_row("  " + to_text(gpu["device"]),
+            fmt::format("{}, {}, PCI {}, {} processors, {:.1f} GiB", to_text(gpu["name"]), to_text(gpu["architecture"]),
+                        to_text(gpu["pci"]), gpu.value("processors", 0), gpu.value("bytes", 0.0) / gib));
+  for (const json& link : gpu["links"])
+    print_row("    to " + to_text(link["device"]),
+              link.value("p2p", false) ? fmt::format("P2P, {} native atomics, performance rank {}",
+                                                     link.value("native_atomics", false) ? "with" : "without",
+                                                     link.value("performance_rank", 0))
+                                       : std::string("no P2P"));
+  for (const auto& [kind, by] : gpu["exports"].items())
+    print_row("    " + kind, by.get<std::string>().empty() ? "not exported to other processes"
+                                                           : "exported by " + by.get<std::string>());
+}
+
+// Where there is none, the devices' lines say why.
+void print_gpus(const json& gpus) {
+  fmt::print("\ngpus{}\n", gpus.empty() ? ": none, see devices" : "");
+  for (const json& gpu : gpus) print_gpu(gpu);
+}
+
 void print_settings(const json& settings) {
   fmt::print("\nsettings (environment)\n");
   for (const auto& [name, value] : settings.items()) print_row("  " + name, to_text(value));
@@ -40,12 +62,13 @@ void print_settings(const json& settings) {
 
 void print_table(const json& description) {
   const auto is_section = [](const std::string& name) {
-    return name == "devices" || name == "transports" || name == "settings";
+    return name == "devices" || name == "gpus" || name == "transports" || name == "settings";
   };
   for (const auto& [name, value] : description.items()) {
     if (!is_section(name)) print_row(name, to_text(value));
   }
   if (description.contains("devices")) print_choices("devices", description["devices"]);
+  if (description.contains("gpus")) print_gpus(description["gpus"]);
   if (description.contains("transports")) print_choices("transports, best first", description["transports"]);
   if (description.contains("settings")) print_settings(description["settings"]);
 }

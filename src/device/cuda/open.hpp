@@ -4,7 +4,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "device/gpu.hpp"
 #include "device/stream.hpp"
 
 namespace penstock::device::cuda {
@@ -12,6 +14,7 @@ namespace penstock::device::cuda {
 std::string why_unusable();       // empty: there is a driver and a device. Starts the driver
 std::string describe_devices();   // "2 GPUs, NVIDIA H200"
 void enter(int device) noexcept;  // for a thread without a context
+std::vector<Gpu> list_gpus();
 // Reads the cudaStream_t at `handle`. Throws Error(stream).
 std::shared_ptr<device::Stream> open_stream(const void* handle);
 
