@@ -2,8 +2,9 @@
 # Front door; the build itself is CMake's (docs/building.md). Every target does its own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
+SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-tools demo test test-all bench format tidy clean
+.PHONY: help setup setup-tools setup-gpu demo test test-all gpu bench format tidy clean
 
 comma := ,
 MPIS := mpich openmpi
@@ -24,17 +25,27 @@ setup: ## install the Debian packages that are missing
 setup-tools:
 	@tools/setup --tools
 
+setup-gpu:
+	@tools/setup --gpu
+
 demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
 	@examples/life/demo.sh $(addprefix build/,$(RELEASE))
 
-test: setup ## release builds for both MPIs, every suite
+test: setup setup-gpu ## release builds for both MPIs, every suite; CUDA and HIP code
 	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
-	@tools/run_tests.py $(RELEASE)
+	@tools/build_gpu
+	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}"
 
-test-all: setup ## test, sanitizers, no eager messages, 3-bit flags, a million epochs
+gpu: setup setup-gpu ## CUDA and HIP code alone: compiled, and run where that needs no GPU
+	@tools/build_gpu
+	@mapfile -t suites <build/gpu-suites; [[ $${#suites[@]} == 0 ]] || tools/run_tests.py "$${suites[@]}"
+
+test-all: setup setup-gpu ## test, sanitizers, no eager messages, 3-bit flags, a million epochs
 	@for tree in $(RELEASE) $(FLAG3) $(SANITIZED); do tools/build $$tree || exit 1; done
-	@tools/run_tests.py $(RELEASE) $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) $(SANITIZED) \
+	@tools/build_gpu
+	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}" \
+	  $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) $(SANITIZED) \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
 
 bench: setup ## latency and bandwidth beside plain MPI, on both MPIs
