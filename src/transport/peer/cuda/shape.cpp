@@ -32,7 +32,7 @@ std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) 
   const bool ring = is_ring(route);
   const std::uint64_t work = ring ? units_for(route, bytes) : bytes;
   const std::uint64_t share = !ring ? bytes_a_part : route == Route::ring ? cells_a_block : wide_lines_a_block;
-  const std::uint64_t most = std::clamp(most_blocks, 1u, most_parts);
+  const std::uint64_t most = std::clamp(route == Route::ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
   return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, most));
 }
 
