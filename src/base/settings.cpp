@@ -60,8 +60,7 @@ std::optional<std::uint64_t> whole_number(const char* name, std::uint64_t least,
   return number;
 }
 
-template <class Switch>
-void read_switch(const char* name, Switch& setting) {
+void read_switch(const char* name, bool& setting) {
   const auto text = variable(name);
   if (!text) return;
   if (*text != "0" && *text != "1") refuse(name, *text, "give 0 or 1");
@@ -166,7 +165,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_TIMEOUT", timeout.count() == 0 ? "never" : fmt::format("{}", seconds)},
       {"PENSTOCK_CHECK", on(check)},
       {"PENSTOCK_THREAD_MULTIPLE", on(thread_multiple)},
-      {"PENSTOCK_GPU_AWARE_MPI", gpu_aware_mpi ? on(*gpu_aware_mpi) : "automatic"},
+      {"PENSTOCK_GPU_AWARE_MPI", on(gpu_aware_mpi)},
       {"PENSTOCK_LOG", std::string(level_names[static_cast<std::size_t>(log_level)])},
       {"PENSTOCK_LOG_FILE", log_file.empty() ? "standard error" : log_file},
   };

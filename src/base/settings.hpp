@@ -34,7 +34,7 @@ struct Settings {
   std::chrono::milliseconds timeout{0};           // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
   bool check = false;                             // PENSTOCK_CHECK: verify the promise of ready sends
   bool thread_multiple = false;                   // PENSTOCK_THREAD_MULTIPLE
-  std::optional<bool> gpu_aware_mpi;              // PENSTOCK_GPU_AWARE_MPI: unset: what MPI says of itself
+  bool gpu_aware_mpi = false;                     // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
   LogLevel log_level = LogLevel::warn;            // PENSTOCK_LOG
   std::string log_file;                           // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
 

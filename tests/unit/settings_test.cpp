@@ -54,7 +54,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_EQ(settings.timeout.count(), 0);
     EXPECT_FALSE(settings.check);
     EXPECT_FALSE(settings.thread_multiple);
-    EXPECT_FALSE(settings.gpu_aware_mpi.has_value());
+    EXPECT_FALSE(settings.gpu_aware_mpi);
     EXPECT_EQ(settings.log_level, LogLevel::warn);
     EXPECT_EQ(settings.log_file, "");
   };
@@ -73,7 +73,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_TIMEOUT", "1.5");
   set("PENSTOCK_CHECK", "1");
   set("PENSTOCK_THREAD_MULTIPLE", "1");
-  set("PENSTOCK_GPU_AWARE_MPI", "0");
+  set("PENSTOCK_GPU_AWARE_MPI", "1");
   set("PENSTOCK_LOG", "debug");
   set("PENSTOCK_LOG_FILE", "log.%p");
   const Settings settings = Settings::from_environment();
@@ -86,7 +86,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_EQ(settings.timeout, std::chrono::milliseconds{1500});
   EXPECT_TRUE(settings.check);
   EXPECT_TRUE(settings.thread_multiple);
-  EXPECT_EQ(settings.gpu_aware_mpi, false);
+  EXPECT_TRUE(settings.gpu_aware_mpi);
   EXPECT_EQ(settings.log_level, LogLevel::debug);
   EXPECT_EQ(settings.log_file, "log.%p");
 }

@@ -10,7 +10,6 @@
 
 #include "transport/blob.hpp"
 #include "transport/proxy/engine.hpp"
-#include "transport/proxy/gpu_aware.hpp"
 #include "transport/proxy/mpi_call.hpp"
 #include "transport/proxy/proxy_plan.hpp"
 
@@ -75,7 +74,7 @@ class Proxy::State {
   State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
       : world_(world),
         allowed_(settings.allows(base::proxy_transport)),
-        gpu_aware_(settings.gpu_aware_mpi ? *settings.gpu_aware_mpi : mpi_takes_cuda_memory()),
+        gpu_aware_(settings.gpu_aware_mpi),
         options_{.slots = settings.slots,
                  .check_ready = settings.check,
                  .spin = spin,
@@ -114,7 +113,7 @@ class Proxy::State {
 
   Verdict can_serve(const Message& message) const {
     if (message.memory != MemoryKind::host && !gpu_aware_)
-      return {false, "this MPI does not take memory of a GPU (PENSTOCK_GPU_AWARE_MPI)"};
+      return {false, "MPI is not given memory of a GPU (PENSTOCK_GPU_AWARE_MPI)"};
     if (message.memory != MemoryKind::host && message.direction == Direction::send && message.mode == Mode::buffered)
       return {false, "buffered sends are copied by the processor"};
     const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
