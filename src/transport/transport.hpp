@@ -50,7 +50,8 @@ class Transport {
   virtual Blob announce() = 0;
   virtual void meet(std::span<const Blob> announcements) = 0;  // by world rank; includes our own
   virtual void met() {}
-  // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws Error.
+  // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws
+  // Error.
   virtual void prepare(device::Stream&) {}
 
   virtual Verdict usable() const = 0;  // in this process at all
