@@ -4,8 +4,8 @@
 // of the host.
 #include <gtest/gtest.h>
 
-#include "conformance/program.hpp"
 #include "support/environment.hpp"
+#include "support/program.hpp"
 
 namespace penstock::test {
 namespace {

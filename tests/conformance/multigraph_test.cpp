@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
-#include "conformance/program.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
+#include "support/program.hpp"
 
 namespace penstock::test {
 namespace {

@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "conformance/program.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
+#include "support/program.hpp"
 
 namespace penstock::test {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/program.hpp"
 #include "cuda/graph.hpp"
 #include "cuda/message_end.hpp"
 #include "support/environment.hpp"
+#include "support/program.hpp"
 
 namespace penstock::test {
 namespace {

@@ -5,14 +5,9 @@
 
 #include <cstring>
 
+#include "support/cuda/expect.hpp"
 #include "support/environment.hpp"
 #include "support/pattern.hpp"
-
-#define EXPECT_CUDA(call)                                                        \
-  do {                                                                           \
-    const cudaError_t code_ = (call);                                            \
-    EXPECT_EQ(code_, cudaSuccess) << #call << ": " << cudaGetErrorString(code_); \
-  } while (false)
 
 namespace penstock::test {
 namespace {

@@ -3,15 +3,10 @@
 
 #include <atomic>
 
+#include "support/cuda/expect.hpp"
 #include "support/cuda/kernels.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
-
-#define EXPECT_CUDA(call)                                                        \
-  do {                                                                           \
-    const cudaError_t code_ = (call);                                            \
-    EXPECT_EQ(code_, cudaSuccess) << #call << ": " << cudaGetErrorString(code_); \
-  } while (false)
 
 namespace penstock::test {
 namespace {

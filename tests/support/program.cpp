@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/program.hpp"
+#include "support/program.hpp"
 
 #include <gtest/gtest.h>
 
