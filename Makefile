@@ -32,16 +32,15 @@ demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
 	@examples/life/demo.sh $(addprefix build/,$(RELEASE))
 
-test: setup setup-gpu ## release builds for both MPIs, every suite; CUDA and HIP code
+test: setup ## release builds for both MPIs, every suite
 	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
-	@tools/build_gpu
-	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}"
+	@tools/run_tests.py $(RELEASE)
 
-gpu: setup setup-gpu ## CUDA and HIP code alone: compiled, and run where that needs no GPU
+gpu: setup setup-gpu ## CUDA and HIP code: compiled, and run where that needs no GPU
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; [[ $${#suites[@]} == 0 ]] || tools/run_tests.py "$${suites[@]}"
 
-test-all: setup setup-gpu ## test, sanitizers, no eager messages, 3-bit flags, a million epochs
+test-all: setup setup-gpu ## test, gpu, sanitizers, no eager messages, 3-bit flags, a million epochs
 	@for tree in $(RELEASE) $(FLAG3) $(SANITIZED); do tools/build $$tree || exit 1; done
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}" \
