@@ -109,7 +109,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   IdupWatch idup(1, &request);
   drive();
   const int code = PMPI_Request_get_status(request, flag, status);
-  if (code == MPI_SUCCESS && *flag && request != MPI_REQUEST_NULL) idup.completed(request);
+  if (code == MPI_SUCCESS && *flag) idup.completed();
   return code;
 }
 

@@ -2,42 +2,32 @@
 #include "api/recorder_idup.hpp"
 
 #include <algorithm>
-#include <list>
 #include <mutex>
-#include <optional>
+#include <utility>
 
 #include "api/recording_guard.hpp"
 
 namespace penstock::api {
 
+struct IdupWatch::Child {
+  MPI_Request request;
+  MPI_Comm* variable;  // the program's, which MPI writes until the request completes
+  group::PendingChild identity;
+  bool claimed = false;  // by a call that is given the request
+};
+
 namespace {
 
-struct Pending {
-  MPI_Request request;
-  MPI_Comm* child;  // the program's variable, which MPI writes until the request completes
-  group::PendingChild identity;
-};
+using Children = std::list<IdupWatch::Child>;
 
 struct State {
   std::mutex mutex;
-  std::list<Pending> children;
+  Children children;  // the newest first
 };
 
 State& state() {
   static auto* value = new State;
   return *value;
-}
-
-// The oldest one: a later one with the same handle can only be newer.
-std::optional<Pending> take(MPI_Request request) {
-  const std::lock_guard lock(state().mutex);
-  auto& children = state().children;
-  const auto found =
-      std::find_if(children.begin(), children.end(), [&](const Pending& entry) { return entry.request == request; });
-  if (found == children.end()) return std::nullopt;
-  std::optional<Pending> result(std::move(*found));
-  children.erase(found);
-  return result;
 }
 
 }  // namespace
@@ -46,38 +36,58 @@ std::atomic<int> IdupWatch::pending{0};
 
 void idup_begun(MPI_Comm parent, group::Creation how, MPI_Comm* child, MPI_Request request) {
   recording("MPI_Comm_idup", "the new communicator stays unknown", [&] {
-    Pending entry{request, child, group::PendingChild(parent, how)};
+    IdupWatch::Child entry{request, child, group::PendingChild(parent, how)};
     if (request == MPI_REQUEST_NULL) {
       entry.identity.complete(*child);
       return;
     }
     const std::lock_guard lock(state().mutex);
-    state().children.push_back(std::move(entry));
+    state().children.push_front(std::move(entry));
     IdupWatch::pending.fetch_add(1, std::memory_order_relaxed);
   });
 }
 
-void IdupWatch::remember(int count) {
-  if (requests_ != nullptr && count > 0) before_.assign(requests_, requests_ + count);
-}
-
-void IdupWatch::look(int code) {
-  for (std::size_t i = 0; i < before_.size(); ++i) {
-    if (before_[i] == MPI_REQUEST_NULL || requests_[i] != MPI_REQUEST_NULL) continue;
-    if (code == MPI_SUCCESS) {
-      completed(before_[i]);
-    } else if (take(before_[i])) {  // perhaps this one failed: its communicator, if there is one, stays unknown
-      pending.fetch_sub(1, std::memory_order_relaxed);
-    }
+// The newest one that nobody has claimed: the handle is the caller's now, so what stood under it before is complete,
+// and is claimed by the call that has completed it or was given up by MPI_Request_free.
+void IdupWatch::claim(int count, const MPI_Request* requests) {
+  if (requests == nullptr) return;
+  const std::lock_guard lock(state().mutex);
+  Children& children = state().children;
+  for (int i = 0; i < count; ++i) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    const auto found = std::find_if(children.begin(), children.end(),
+                                    [&](const Child& child) { return child.request == requests[i] && !child.claimed; });
+    if (found == children.end()) continue;
+    claimed_.push_back({requests + i, found});
+    found->claimed = true;
   }
 }
 
-void IdupWatch::completed(MPI_Request request) {
-  if (pending.load(std::memory_order_relaxed) == 0) return;
-  const auto entry = take(request);
-  if (!entry) return;
-  pending.fetch_sub(1, std::memory_order_relaxed);
-  recording("MPI_Comm_idup", "the new communicator stays unknown", [&] { entry->identity.complete(*entry->child); });
+void IdupWatch::look(int code) {
+  Children ended;
+  {
+    const std::lock_guard lock(state().mutex);
+    std::erase_if(claimed_, [&](const Claim& claim) {
+      if (*claim.request != MPI_REQUEST_NULL) return false;
+      ended.splice(ended.end(), state().children, claim.child);
+      return true;
+    });
+  }
+  pending.fetch_sub(static_cast<int>(ended.size()), std::memory_order_relaxed);
+  if (code != MPI_SUCCESS) return;  // perhaps this one failed: its communicator, if there is one, stays unknown
+  for (const Child& child : ended)
+    recording("MPI_Comm_idup", "the new communicator stays unknown", [&] { child.identity.complete(*child.variable); });
+}
+
+void IdupWatch::completed() {
+  static const MPI_Request null = MPI_REQUEST_NULL;
+  for (Claim& claim : claimed_) claim.request = &null;
+  if (!claimed_.empty()) look(MPI_SUCCESS);
+}
+
+void IdupWatch::give_back() {
+  const std::lock_guard lock(state().mutex);
+  for (const Claim& claim : claimed_) claim.child->claimed = false;
 }
 
 }  // namespace penstock::api

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <list>
 #include <vector>
 
 #include "group/mpi_communicator.hpp"
@@ -14,29 +15,45 @@ namespace penstock::api {
 
 void idup_begun(MPI_Comm parent, group::Creation how, MPI_Comm* child, MPI_Request request);
 
-// Around a completing call: remembers which requests it is given, and finds those that it has completed.
+// Around a completing call: claims the pending children among its requests, and names those that it has completed. The
+// claim comes first, while the handles are the caller's: once MPI has completed a request, its handle may stand for
+// another one, even for the MPI_Comm_idup of another thread.
 class IdupWatch {
  public:
-  IdupWatch(int count, const MPI_Request* requests) : requests_(requests) {
+  struct Child;
+
+  IdupWatch(int count, const MPI_Request* requests) {
     if (pending.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      remember(count);
+      claim(count, requests);
   }
+  ~IdupWatch() {
+    if (!claimed_.empty()) [[unlikely]]
+      give_back();
+  }
+  IdupWatch(const IdupWatch&) = delete;
+  IdupWatch& operator=(const IdupWatch&) = delete;
+
   // The call's return code, passed on.
   int after(int code) {
-    if (!before_.empty()) [[unlikely]]
+    if (!claimed_.empty()) [[unlikely]]
       look(code);
     return code;
   }
-  // MPI_Request_get_status has found the request complete, and leaves it.
-  void completed(MPI_Request request);
+  // MPI_Request_get_status has found its request complete, and leaves it.
+  void completed();
 
  private:
-  void remember(int count);
+  struct Claim {
+    const MPI_Request* request;
+    std::list<Child>::iterator child;
+  };
+
+  void claim(int count, const MPI_Request* requests);
   void look(int code);
+  void give_back();
 
   static std::atomic<int> pending;
-  const MPI_Request* requests_;
-  std::vector<MPI_Request> before_;
+  std::vector<Claim> claimed_;
 
   friend void idup_begun(MPI_Comm, group::Creation, MPI_Comm*, MPI_Request);
 };
