@@ -149,6 +149,7 @@ def main():
     parser.add_argument("--longest", type=float, default=600, help="seconds for a run, whatever the suite's list says")
     parser.add_argument("--repeat", type=int, default=3, help="runs of a program whose outcome differs")
     parser.add_argument("--skip", nargs="+", default=[], help="programs to leave out, as folder/name")
+    parser.add_argument("--only", nargs="+", default=[], help="these programs alone, as folder/name")
     parser.add_argument("--max-ranks", type=int, default=16)
     parser.add_argument("--json", type=Path, help="writes one line for each test")
     options = parser.parse_args()
@@ -160,7 +161,8 @@ def main():
     counts, lost, absent, large = {}, [], [], []
     record = options.json.open("w") if options.json else None
     tests = [test for test in collect(options.suite, options.folders)
-             if f"{test.folder}/{test.program}" not in options.skip]
+             if f"{test.folder}/{test.program}" not in options.skip
+             and (not options.only or f"{test.folder}/{test.program}" in options.only)]
     if not tests:
         parser.error(f"no tests found in {options.suite}: configure and build test/mpi there first")
     for number, test in enumerate(tests, 1):
