@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "info", "debug"};
 
+constexpr std::array<std::string_view, 3> wait_names{"auto", "kernel", "value"};
+
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
 constexpr std::uint64_t slots_limit = std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
@@ -105,13 +107,14 @@ std::chrono::milliseconds read_timeout() {
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(seconds * 1000))};
 }
 
-LogLevel read_level(LogLevel unset) {
-  constexpr const char* name = "PENSTOCK_LOG";
+// One of several, by name: the names stand in the order of the values.
+template <class Choice, class Names>
+void read_choice(const char* name, const Names& names, Choice& setting) {
   const auto text = variable(name);
-  if (!text) return unset;
-  const auto found = std::find(level_names.begin(), level_names.end(), *text);
-  if (found == level_names.end()) refuse(name, *text, fmt::format("give one of {}", joined(level_names, ", ")));
-  return static_cast<LogLevel>(found - level_names.begin());
+  if (!text) return;
+  const auto found = std::find(names.begin(), names.end(), *text);
+  if (found == names.end()) refuse(name, *text, fmt::format("give one of {}", joined(names, ", ")));
+  setting = static_cast<Choice>(found - names.begin());
 }
 
 }  // namespace
@@ -128,6 +131,7 @@ Settings Settings::from_environment() {
     settings.cuda_blocks = static_cast<unsigned>(*blocks);
   read_switch("PENSTOCK_CUDA_DEPENDENT_LAUNCH", settings.cuda_dependent_launch);
   read_switch("PENSTOCK_CUDA_ATOMICS", settings.cuda_atomics);
+  read_choice("PENSTOCK_CUDA_WAIT", wait_names, settings.cuda_wait);
   read_switch("PENSTOCK_CMA", settings.cross_memory);
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
     settings.slots = static_cast<unsigned>(*slots);
@@ -139,7 +143,7 @@ Settings Settings::from_environment() {
   read_switch("PENSTOCK_CHECK", settings.check);
   read_switch("PENSTOCK_THREAD_MULTIPLE", settings.thread_multiple);
   read_switch("PENSTOCK_GPU_AWARE_MPI", settings.gpu_aware_mpi);
-  settings.log_level = read_level(settings.log_level);
+  read_choice("PENSTOCK_LOG", level_names, settings.log_level);
   if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
   return settings;
 }
@@ -159,6 +163,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_CUDA_BLOCKS", fmt::format("{}", cuda_blocks)},
       {"PENSTOCK_CUDA_DEPENDENT_LAUNCH", on(cuda_dependent_launch)},
       {"PENSTOCK_CUDA_ATOMICS", on(cuda_atomics)},
+      {"PENSTOCK_CUDA_WAIT", std::string(wait_names[static_cast<std::size_t>(cuda_wait)])},
       {"PENSTOCK_CMA", on(cross_memory)},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
       {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},

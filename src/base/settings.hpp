@@ -18,6 +18,10 @@ inline constexpr std::string_view peer_transport = "peer";
 inline constexpr std::string_view proxy_transport = "proxy";
 inline constexpr std::array transport_names{peer_transport, proxy_transport};  // best first
 
+// How pairs of two processes wait on a GPU: by a kernel that looks again and again, or by the stream itself until there
+// is something for a kernel to find; automatic: that where the processes take turns on one GPU.
+enum class CudaWait { automatic, kernel, value };
+
 enum class LogLevel { off, error, warn, info, debug };
 
 struct Settings {
@@ -28,6 +32,7 @@ struct Settings {
   unsigned cuda_blocks = 64;             // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
   bool cuda_dependent_launch = true;     // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it
   bool cuda_atomics = true;              // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
+  CudaWait cuda_wait{};                  // PENSTOCK_CUDA_WAIT: of pairs of two processes
   bool cross_memory = true;              // PENSTOCK_CMA: kernel copies between address spaces
   unsigned slots = 2;                    // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
   std::optional<std::chrono::microseconds> spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores

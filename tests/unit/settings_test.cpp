@@ -49,6 +49,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_EQ(settings.eager_max, 8192u);
     EXPECT_TRUE(settings.cross_memory);
     EXPECT_TRUE(settings.cuda_atomics);
+    EXPECT_EQ(settings.cuda_wait, CudaWait::automatic);
     EXPECT_EQ(settings.slots, 2u);
     EXPECT_FALSE(settings.spin.has_value());
     EXPECT_EQ(settings.timeout.count(), 0);
@@ -68,6 +69,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_EAGER_MAX", "0");
   set("PENSTOCK_CMA", "0");
   set("PENSTOCK_CUDA_ATOMICS", "0");
+  set("PENSTOCK_CUDA_WAIT", "value");
   set("PENSTOCK_SLOTS", "3");
   set("PENSTOCK_SPIN_US", "0");
   set("PENSTOCK_TIMEOUT", "1.5");
@@ -81,6 +83,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_EQ(settings.eager_max, 0u);
   EXPECT_FALSE(settings.cross_memory);
   EXPECT_FALSE(settings.cuda_atomics);
+  EXPECT_EQ(settings.cuda_wait, CudaWait::value);
   EXPECT_EQ(settings.slots, 3u);
   EXPECT_EQ(settings.spin, std::chrono::microseconds{0});
   EXPECT_EQ(settings.timeout, std::chrono::milliseconds{1500});
@@ -126,6 +129,9 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
   }
   for (const char* value : {"verbose", "WARN", "3"}) {
     EXPECT_NE(refusal("PENSTOCK_LOG", value).find("off, error, warn, info, debug"), std::string::npos);
+  }
+  for (const char* value : {"automatic", "VALUE", "spin", "1"}) {
+    EXPECT_NE(refusal("PENSTOCK_CUDA_WAIT", value).find("auto, kernel, value"), std::string::npos);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/launch.hpp"
 
+#include "device/cuda/context.hpp"
 #include "device/cuda/driver.hpp"
 
 namespace penstock::device::cuda {
@@ -48,16 +49,9 @@ cudaError_t Kernel::launch(const LaunchShape& shape, void* argument) const noexc
   config.attrs = &attribute;
   config.numAttrs = shape.dependent ? 1 : 0;
   void* arguments[] = {argument};
-  const auto launch_once = [&] {
+  return in_context([&] {
     return static_cast<cudaError_t>(launch_function()(&config, static_cast<CUfunction>(handle_), arguments, nullptr));
-  };
-  const cudaError_t code = launch_once();
-  if (code != cudaErrorDeviceUninitialized) return code;
-  // A thread that has not used CUDA has no context yet; the runtime gives it that of its current device.
-  int device = 0;
-  if (const cudaError_t failed = cudaGetDevice(&device); failed != cudaSuccess) return failed;
-  if (const cudaError_t failed = cudaSetDevice(device); failed != cudaSuccess) return failed;
-  return launch_once();
+  });
 }
 
 #endif

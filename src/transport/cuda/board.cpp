@@ -17,7 +17,8 @@ using base::ErrorKind;
 
 namespace {
 
-std::uint64_t load(std::uint64_t& word) noexcept {
+template <class Word>
+Word load(Word& word) noexcept {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
@@ -86,8 +87,11 @@ Error Board::error_of(Failure failure, const KernelPlan* plan) {
 
 void Board::look_at_waits() noexcept {
   Report& report = report_of(memory_);
-  KernelPlan* const waiting = watch_.find(load(report.waiting));
-  if (waiting != nullptr) waiting->waits_for(load(report.epoch));
+  KernelPlan* waiting = watch_.find(load(report.waiting));
+  if (waiting != nullptr)
+    waiting->waits_for(load(report.epoch));
+  else
+    waiting = look_at_gate();
   change_blocked(waiting);
   if (waiting == nullptr) return;
   for (KernelPlan* each : watch_.plans())
@@ -95,9 +99,34 @@ void Board::look_at_waits() noexcept {
   waiting->look_for_lost_cause();
 }
 
+// The plan before whose kernel the stream has stood since the last look.
+KernelPlan* Board::look_at_gate() noexcept {
+  Report& report = report_of(memory_);
+  const AtGate before = std::exchange(at_gate_, {});
+  const std::uint32_t id = load(report.gated);
+  KernelPlan* const plan = watch_.find(id);
+  if (plan == nullptr) return nullptr;
+  const Epoch epoch = plan->epoch_at_gate();
+  // A gate is left before the next epoch is written: found again, this is the epoch that stands there.
+  if (load(report.gated) != id) return nullptr;
+  at_gate_ = {id, epoch};
+  if (at_gate_ != before) return nullptr;
+  plan->waits_for(epoch);
+  return plan;
+}
+
+// No kernel runs at a gate that could look at the abort word. Again and again, since each kernel behind it may stand at
+// a gate of its own.
+void Board::let_through() noexcept {
+  Report& report = report_of(memory_);
+  if (load(report.abort) == 0 && load(report.failed) == 0) return;
+  if (KernelPlan* const plan = watch_.find(load(report.gated)); plan != nullptr) plan->open_gate();
+}
+
 void Board::look() noexcept {
   if (sink_ == nullptr) return;
   if (!failed_) look_at_waits();
+  let_through();
   const std::uint64_t failed = load(report_of(memory_).failed);
   if (failed == 0) return;
   // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers

@@ -59,6 +59,8 @@ class Board final : public device::cuda::Attachment {
   // Passes on what the kernels have reported. Under the watch's lock.
   void look() noexcept;
   void look_at_waits() noexcept;
+  KernelPlan* look_at_gate() noexcept;
+  void let_through() noexcept;
   void change_blocked(KernelPlan* plan) noexcept;
   base::Error error_of(Failure failure, const KernelPlan* plan);
 
@@ -70,6 +72,12 @@ class Board final : public device::cuda::Attachment {
   Watch& watch_;
   Sink* sink_ = nullptr;
   std::array<std::unique_ptr<Gathering>, forms> gatherings_;
+  struct AtGate {
+    std::uint32_t id = 0;  // in reports; 0: at none
+    Epoch epoch = 0;
+    bool operator==(const AtGate&) const = default;
+  };
+  AtGate at_gate_;                 // when it was looked at last
   KernelPlan* blocked_ = nullptr;  // what the sink has been told of
   bool failed_ = false;            // and whether
   std::mutex error_mutex_;

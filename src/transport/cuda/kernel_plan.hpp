@@ -31,6 +31,9 @@ class KernelPlan : public Plan {
   virtual void note_death() noexcept {}
   // This queue has failed: the peer is told of what this half serves no more. Asked for again and again.
   virtual void follow(const Board& failed) noexcept = 0;
+  // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch; and lets it go on.
+  virtual Epoch epoch_at_gate() const noexcept { return 0; }
+  virtual void open_gate() noexcept {}
 
  protected:
   // From the first to the second the watch may call: so not before the plan is whole, and first of all in its

@@ -31,10 +31,11 @@ enum class Failure : std::uint32_t {
 
 // In pinned memory of the host: how a queue's kernels and the host talk when something takes long or goes wrong.
 struct alignas(64) Report {
-  Word64 abort;    // host: end every wait
-  Word64 waiting;  // kernels: 1 + the id of a plan that has been waited for longer than a moment, or 0
-  Word64 epoch;    // of that plan
-  Word64 failed;   // kernels: Failure in the upper half, 1 + the id of the plan in the lower
+  Word64 abort;         // host: end every wait
+  Word64 waiting;       // kernels: 1 + the id of a plan that has been waited for longer than a moment, or 0
+  Word64 epoch;         // of that plan
+  Word64 failed;        // kernels: Failure in the upper half, 1 + the id of the plan in the lower
+  std::uint32_t gated;  // the stream itself: 1 + the id of a plan at whose gate it stands, or 0
 };
 
 // In device memory: once set, the queue's later starts do nothing, so that stale data is never sent on as good, and its

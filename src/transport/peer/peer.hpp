@@ -41,6 +41,7 @@ class Peer final : public Transport {
   Holding hold(std::size_t block_bytes, std::shared_ptr<const void> keep) {
     return Holding(*arena_, block_bytes, std::move(keep));
   }
+  Arena& arena() noexcept { return *arena_; }  // where usable()
   std::byte* map(int rank, const Place& place) const;
   Retired& retired() const noexcept { return retired_; }
 

@@ -53,6 +53,9 @@ enum class Left : std::uint8_t { nothing, message, copy };
 PENSTOCK_HD constexpr Word64 started(protocol::Epoch epoch, Left left) noexcept {
   return epoch << 2 | static_cast<Word64>(left);
 }
+PENSTOCK_HD constexpr protocol::Epoch last_started(const Half& half) noexcept {
+  return half.started >> 2;
+}
 PENSTOCK_HD constexpr bool has_started(Word64 last_start, protocol::Epoch epoch) noexcept {
   return last_start >> 2 == epoch;
 }
@@ -65,6 +68,7 @@ struct alignas(64) Fate {
   Half last;         // a copy, made when the half is freed
   Word64 given_up;   // kernels: as in Half
   Word64 peer_dead;  // host: the peer's process has ended, and nothing more is stored into its memory
+  Word64 gated;      // kernels: the epoch that stands at the gate next
 };
 
 // ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128 bytes, where the link
@@ -116,6 +120,7 @@ struct Pair {
   bool sends = false;
   bool native_atomics = false;
   bool checks_ready = false;
+  bool gated = false;
 };
 
 template <int capacity>

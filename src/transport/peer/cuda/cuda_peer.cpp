@@ -14,9 +14,11 @@
 #include "device/cuda/memory.hpp"
 #include "device/cuda/open.hpp"
 #include "device/cuda/runtime.hpp"
+#include "device/cuda/word_operations.hpp"
 #include "device/gpu.hpp"
 #include "transport/cuda/gpus.hpp"
 #include "transport/peer/cuda/device_plan.hpp"
+#include "transport/peer/cuda/gate_pages.hpp"
 #include "transport/peer/cuda/imports.hpp"
 #include "transport/peer/cuda/pair_gathering.hpp"
 #include "transport/peer/cuda/shape.hpp"
@@ -38,9 +40,13 @@ struct Buffer {
   DevicePlace place;
 };
 
+// Whether an end's kernels can stand at gates (gate.hpp), and are to wherever the other end's can too.
+enum class Gates : std::uint32_t { none, possible, wanted };
+
 // What both letters hold.
 struct HalfRecord {
   Buffer buffer;
+  Place gate;         // with gates
   DevicePlace words;  // SenderWords, or ReceiverWords and a ring
   Place host_words;   // SenderBlock or ReceiverBlock, of which only `closed` is used
 };
@@ -50,6 +56,8 @@ struct DeviceOffer {
   std::uint64_t eager_max = 0;
   std::uint32_t checks_ready = 0;
   std::uint32_t native_atomics = 0;  // may be used, where the link has them
+  Gates gates = Gates::none;
+  std::uint32_t padding = 0;
   HalfRecord half;
 };
 
@@ -57,7 +65,8 @@ struct DeviceAnswer {
   std::uint64_t version = handshake_version;
   std::uint32_t checks_ready = 0;
   Route route = Route::ring;
-  std::uint8_t padding[3] = {};
+  std::uint8_t gated = 0;
+  std::uint8_t padding[2] = {};
   std::uint32_t native_atomics = 0;
   std::uint32_t parts = 1;
   HalfRecord half;
@@ -68,6 +77,10 @@ std::string describe(const Pair& pair, bool staged) {
     return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
   return fmt::format("{}{}", staged ? "whole message staged" : "ring",
                      pair.route == Route::wide_ring ? ", 128-byte lines" : "");
+}
+
+std::string describe_path(const Pair& pair, bool staged) {
+  return describe(pair, staged) + (pair.gated ? ", waits by value" : "");
 }
 
 }  // namespace
@@ -96,10 +109,16 @@ class CudaPeer final : public Transport {
 
   Buffer describe_buffer(const Message& message);
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes, HalfRecord& half);
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes, HalfRecord& half,
+                          bool with_gate);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
-  void warn_of_shared_device(int rank, const Buffer& ours, const Buffer& theirs);
+  Gates gates_with(int rank, int device);
+  bool take_turns(int rank, const Buffer& ours, const Buffer& theirs) const;
+  bool use_gates(int rank, Gates offered, const Buffer& ours, const Buffer& theirs);
+  void join_gates(int rank, DevicePair& pair, const HalfRecord& theirs);
+  void warn_of_turns(int rank, bool gated);
+  GatePages& gate_pages();
   std::byte* reach_host_words(int rank, const Place& place) { return host_.map(rank, place); }
   std::unique_ptr<Plan> make_plan(DevicePair pair) {
     return std::make_unique<DevicePlan>(std::move(pair), gpus_->watch(), settings_.cuda_blocks);
@@ -112,6 +131,7 @@ class CudaPeer final : public Transport {
   Imports imports_;
   std::mutex mutex_;
   std::set<int> loaded_;  // devices that have our kernels
+  std::shared_ptr<GatePages> gate_pages_;
   std::atomic<bool> warned_{false};
 };
 
@@ -123,8 +143,9 @@ class CudaPeer::SendHalf final : public Offer {
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
     record_.half.buffer = owner.describe_buffer(send);
+    record_.gates = owner.gates_with(send.peer, record_.half.buffer.device);
     pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), sizeof(SenderBlock),
-                               record_.half);
+                               record_.half, record_.gates != Gates::none);
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
   }
 
@@ -133,7 +154,9 @@ class CudaPeer::SendHalf final : public Offer {
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     const auto theirs = from_blob<DeviceAnswer>(answer);
     const int device = theirs.half.buffer.device;
-    owner_.warn_of_shared_device(send_.peer, record_.half.buffer, theirs.half.buffer);
+    const bool gated = theirs.gated != 0;
+    if (gated) owner_.join_gates(send_.peer, pair_, theirs.half);
+    if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer)) owner_.warn_of_turns(send_.peer, gated);
     Pair& pair = pair_.pair;
     std::byte* const words = owner_.reach(send_.peer, pair_, device, theirs.half.words);
     pair.receiver = reinterpret_cast<ReceiverWords*>(words);
@@ -152,7 +175,7 @@ class CudaPeer::SendHalf final : public Offer {
     auto* const block = reinterpret_cast<ReceiverBlock*>(owner_.reach_host_words(send_.peer, theirs.half.host_words));
     pair_.closed_by_us = &block->closed;
     pair_.closed_by_peer = &reinterpret_cast<SenderBlock*>(pair_.holding.block())->closed;
-    pair_.path = describe(pair, pair.bytes > record_.eager_max);
+    pair_.path = describe_path(pair, pair.bytes > record_.eager_max);
     return owner_.make_plan(std::move(pair_));
   }
 
@@ -174,15 +197,17 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     const Buffer& theirs = offer.half.buffer;
     const Devices::Reach reach = owner.gpus_->devices().reach(ours.device, theirs.device_identity);
     if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
-    owner.warn_of_shared_device(rank, ours, theirs);
+    const bool gated = owner.use_gates(rank, offer.gates, ours, theirs);
+    if (owner.take_turns(rank, ours, theirs)) owner.warn_of_turns(rank, gated);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
     const Route route = send.bytes > offer.eager_max && exported                             ? Route::rendezvous
                         : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines ? Route::wide_ring
                                                                                              : Route::ring;
     const std::size_t ring_bytes = is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ =
-        owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, sizeof(ReceiverBlock), record_.half);
+    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, sizeof(ReceiverBlock),
+                               record_.half, gated);
+    if (gated) owner.join_gates(rank, pair_, offer.half);
     Pair& pair = pair_.pair;
     const auto words = reinterpret_cast<std::byte*>(record_.half.words.address);
     pair.receiver = reinterpret_cast<ReceiverWords*>(words);
@@ -201,10 +226,11 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     auto* const block = reinterpret_cast<SenderBlock*>(owner.reach_host_words(rank, offer.half.host_words));
     pair_.closed_by_us = &block->closed;
     pair_.closed_by_peer = &reinterpret_cast<ReceiverBlock*>(pair_.holding.block())->closed;
-    pair_.path = describe(pair, pair.bytes > offer.eager_max);
+    pair_.path = describe_path(pair, pair.bytes > offer.eager_max);
 
     record_.checks_ready = pair.checks_ready;
     record_.route = route;
+    record_.gated = gated;
     record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
   }
@@ -273,7 +299,7 @@ Buffer CudaPeer::describe_buffer(const Message& message) {
 }
 
 DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes,
-                                  HalfRecord& half) {
+                                  HalfRecord& half, bool with_gate) {
   DevicePair pair;
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
@@ -284,22 +310,71 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   pair.fate = gpus_->pinned().take();
   pair.pair.fate = static_cast<Fate*>(pair.fate.get());
   pair.retired = &host_.retired();
-  const std::shared_ptr<std::byte> words = pair.arena->allocate(words_bytes);
-  half.words = export_memory(words.get());
-  pair.holding = host_.hold(host_bytes, words);
+  // All that the peer's kernels store into, until it has closed.
+  struct Kept {
+    std::shared_ptr<std::byte> words;
+    std::shared_ptr<Gate> gate;
+  };
+  const auto kept = std::make_shared<Kept>();
+  kept->words = pair.arena->allocate(words_bytes);
+  half.words = export_memory(kept->words.get());
+  if (with_gate) {
+    kept->gate = gate_pages().take();
+    pair.gate = kept->gate.get();
+    half.gate = gate_pages().place(*pair.gate);
+  }
+  pair.holding = host_.hold(host_bytes, kept);
   half.host_words = pair.holding.place();
   return pair;
 }
 
+GatePages& CudaPeer::gate_pages() {
+  const std::lock_guard lock(mutex_);
+  if (!gate_pages_) gate_pages_ = std::make_shared<GatePages>(host_.arena());
+  return *gate_pages_;
+}
+
+// Within one process all streams run beside each other.
+Gates CudaPeer::gates_with(int rank, int device) {
+  if (rank == world_.rank() || settings_.cuda_wait == base::CudaWait::kernel) return Gates::none;
+  const bool wanted = settings_.cuda_wait == base::CudaWait::value;
+  if (!wanted && gpus_->devices().runs_beside_others(device)) return Gates::none;
+  if (device::cuda::has_word_operations()) return wanted ? Gates::wanted : Gates::possible;
+  if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
+  return Gates::none;
+}
+
 // A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the wait, has none
 // meanwhile.
-void CudaPeer::warn_of_shared_device(int rank, const Buffer& ours, const Buffer& theirs) {
-  if (rank == world_.rank() || ours.device_identity != theirs.device_identity) return;
-  if (gpus_->devices().runs_beside_others(ours.device) || warned_.exchange(true)) return;
+bool CudaPeer::take_turns(int rank, const Buffer& ours, const Buffer& theirs) const {
+  return rank != world_.rank() && ours.device_identity == theirs.device_identity &&
+         !gpus_->devices().runs_beside_others(ours.device);
+}
+
+bool CudaPeer::use_gates(int rank, Gates offered, const Buffer& ours, const Buffer& theirs) {
+  const Gates possible = gates_with(rank, ours.device);
+  if (offered == Gates::none || possible == Gates::none) return false;
+  const bool wanted = offered == Gates::wanted || possible == Gates::wanted;
+  if (!wanted && !take_turns(rank, ours, theirs)) return false;
+  const device::cuda::DeviceGuard guard(ours.device);
+  if (gate_pages().work_on(ours.device, gpus_->devices().arena(ours.device)->stream())) return true;
+  if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
+  return false;
+}
+
+void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& theirs) {
+  pair.peer_gate = reinterpret_cast<Gate*>(host_.map(rank, theirs.gate));
+  gate_pages().show_to_devices(*pair.gate);
+  gate_pages().show_to_devices(*pair.peer_gate);
+  pair.pair.gated = true;
+}
+
+void CudaPeer::warn_of_turns(int rank, bool gated) {
+  if (warned_.exchange(true)) return;
   base::log::warn(
       fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so their kernels take turns "
-                  "by time slices and each message waits for several: start nvidia-cuda-mps-control -d before the job",
-                  rank));
+                  "by time slices and each message waits for {}: start nvidia-cuda-mps-control -d before the job",
+                  rank, gated ? "a change of turns" : "several"));
 }
 
 std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {

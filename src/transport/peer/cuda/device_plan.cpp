@@ -49,6 +49,12 @@ DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fi
   wait_.work = work_of_wait(wait_);
   starts_by_kernel_ = start_has_work(fixed_.pair);
   waits_by_kernel_ = wait_has_work(fixed_.pair);
+  if (fixed_.pair.gated) {
+    start_gating_ = gating_of_start(fixed_.pair, fixed_.gate, fixed_.peer_gate);
+    wait_gating_ = gating_of_wait(fixed_.pair, fixed_.gate, fixed_.peer_gate);
+    fate().gated = 1;
+    if (start_gating_.passes != nullptr) open_gate();  // there is room for the first messages
+  }
 }
 
 DevicePlan::~DevicePlan() {
@@ -71,12 +77,12 @@ void DevicePlan::start(device::Stream& stream, Sink& sink) {
   // What the peer has of the memory may be gone with it.
   if (peer_dead())
     return sink.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
-  if (starts_by_kernel_) pairs_on(board).start(start_);
+  if (starts_by_kernel_) pairs_on(board).start(start_, start_gating_);
 }
 
 void DevicePlan::wait(device::Stream& stream, Sink& sink) {
   const Board& board = board_on(stream, sink);
-  if (waits_by_kernel_) pairs_on(board).wait(wait_);
+  if (waits_by_kernel_) pairs_on(board).wait(wait_, wait_gating_);
 }
 
 // The last epoch is known to the device alone.
@@ -128,6 +134,15 @@ void DevicePlan::close_at(Epoch first_not_served) noexcept {
 void DevicePlan::follow(const Board&) noexcept {
   const Epoch given_up = std::atomic_ref(fate().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);
+}
+
+Epoch DevicePlan::epoch_at_gate() const noexcept {
+  return std::atomic_ref(fate().gated).load(std::memory_order_acquire);
+}
+
+// Release: what the kernel behind it is to find comes before.
+void DevicePlan::open_gate() noexcept {
+  if (fixed_.gate != nullptr) std::atomic_ref(fixed_.gate->open).store(1, std::memory_order_release);
 }
 
 void DevicePlan::note_death() noexcept {

@@ -10,6 +10,7 @@
 #include "transport/cuda/device_arena.hpp"
 #include "transport/cuda/kernel_plan.hpp"
 #include "transport/peer/cuda/batch.hpp"
+#include "transport/peer/cuda/gate.hpp"
 #include "transport/peer/holding.hpp"
 
 namespace penstock::transport::peer::cuda {
@@ -23,7 +24,9 @@ struct DevicePair {
   std::shared_ptr<std::byte> half;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
   std::shared_ptr<void> fate;  // pinned
-  Holding holding;             // host words, and the device memory that the peer stores into
+  Holding holding;             // host words, and the memory that the peer's kernels store into
+  Gate* gate = nullptr;        // ours; kept by the holding
+  Gate* peer_gate = nullptr;
   Retired* retired = nullptr;
   std::uint64_t* closed_by_us = nullptr;    // in the peer's host block
   std::uint64_t* closed_by_peer = nullptr;  // in ours
@@ -48,6 +51,8 @@ class DevicePlan final : public KernelPlan {
   base::Error error_of(Failure failure) const override;
   void note_death() noexcept override;
   void follow(const Board&) noexcept override;  // what a kernel has given up, the peer's host learns
+  Epoch epoch_at_gate() const noexcept override;
+  void open_gate() noexcept override;
 
  private:
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
@@ -59,6 +64,8 @@ class DevicePlan final : public KernelPlan {
   DevicePair fixed_;
   Pair start_;  // for its kernel, if a start needs one
   Pair wait_;
+  Gating start_gating_;
+  Gating wait_gating_;
   bool starts_by_kernel_;
   bool waits_by_kernel_;
   std::atomic<bool> closed_{false};

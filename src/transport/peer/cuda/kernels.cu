@@ -5,6 +5,7 @@
 #include <array>
 
 #include "device/cuda/launch.hpp"
+#include "transport/peer/cuda/gate.hpp"
 #include "transport/peer/cuda/works.cuh"
 
 namespace penstock::transport::peer::cuda {
@@ -176,6 +177,7 @@ cudaError_t load_kernels(const Launch& launch) {
   for (const auto load : {&load_several<Call::start, Kit::ring>, &load_several<Call::start, Kit::any>,
                           &load_several<Call::wait, Kit::ring>, &load_several<Call::wait, Kit::any>})
     if (const cudaError_t code = load(launch); code != cudaSuccess) return code;
+  if (const cudaError_t code = load_gate_kernel(launch); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }
 

@@ -99,6 +99,11 @@ struct StartRingSend {
   }
 };
 
+// A kernel behind a gate may begin after the peer's end.
+__device__ inline bool peer_is_there(const Pair& pair) {
+  return !pair.gated || SystemWord(pair.fate->peer_dead).load(::cuda::memory_order_relaxed) == 0;
+}
+
 template <class RingPort>
 __device__ bool receive_part(const Context& context, const Pair& pair, unsigned part, bool last) {
   Half& half = pair.half[part];
@@ -110,7 +115,8 @@ __device__ bool receive_part(const Context& context, const Pair& pair, unsigned 
     // FIN of the epoch before. At the end of this kernel, FIN of this epoch would hold up the stream until the peer's
     // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch: see
     // ring_slots. Relaxed: the loads that it speaks of were an earlier kernel's.
-    if (threadIdx.x == 0) SystemWord(pair.sender->fin[part]).store(state.done, ::cuda::memory_order_relaxed);
+    if (threadIdx.x == 0 && peer_is_there(pair))
+      SystemWord(pair.sender->fin[part]).store(state.done, ::cuda::memory_order_relaxed);
     ended = poll_alone<RingPort>(context, pair, epoch, [&] { return ring::wait_receive(port, state); });
   }
   if (last) let_successor_in();

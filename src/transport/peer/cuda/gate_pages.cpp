@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/cuda/gate_pages.hpp"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <new>
+
+#include "base/log.hpp"
+#include "device/cuda/runtime.hpp"
+#include "device/cuda/word_operations.hpp"
+#include "device/gpu.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+namespace {
+
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+
+GatePages::~GatePages() {
+  for (void* page : shown_) cudaHostUnregister(page);
+}
+
+std::shared_ptr<Gate> GatePages::take() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    std::byte* const page = arena_.allocate(page_bytes(), page_bytes());
+    for (std::size_t i = 0; i < page_bytes() / sizeof(Gate); ++i)
+      free_.push_back(reinterpret_cast<Gate*>(page + i * sizeof(Gate)));
+  }
+  Gate* const gate = new (free_.back()) Gate{};
+  free_.pop_back();
+  return {gate, [self = shared_from_this()](Gate* at) {
+            const std::lock_guard give_back(self->mutex_);
+            self->free_.push_back(at);
+          }};
+}
+
+void GatePages::show_to_devices(const Gate& gate) {
+  void* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&gate) / page_bytes() * page_bytes());
+  const std::lock_guard lock(mutex_);
+  if (shown_.contains(page)) return;
+  device::cuda::check(cudaHostRegister(page, page_bytes(), cudaHostRegisterPortable | cudaHostRegisterMapped),
+                      "cudaHostRegister");
+  shown_.insert(page);
+  void* on_device = nullptr;
+  device::cuda::check(cudaHostGetDevicePointer(&on_device, page, 0), "cudaHostGetDevicePointer");
+  if (on_device != page)
+    throw base::Error(base::ErrorKind::unsupported,
+                      PENSTOCK_GPU " addresses shared memory of the host otherwise than the host does");
+}
+
+bool GatePages::work_on(int device, cudaStream_t stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = work_on_.find(device); known != work_on_.end()) return known->second;
+  }
+  const bool works = trial(stream);
+  const std::lock_guard lock(mutex_);
+  return work_on_[device] = works;
+}
+
+bool GatePages::trial(cudaStream_t stream) {
+  const std::shared_ptr<Gate> gate = take();
+  device::cuda::WordOperations operations;
+  operations.store(gate->open, 1);
+  operations.await(gate->open, 1);
+  try {
+    show_to_devices(*gate);
+    device::cuda::check(operations.enqueue(stream), "a stream's wait for a value");
+    device::cuda::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  } catch (const base::Error& error) {
+    base::log::info("waits are by kernels: " + error.text());
+    return false;
+  }
+  return true;
+}
+
+}  // namespace penstock::transport::peer::cuda
