@@ -4,41 +4,35 @@
 
 #include <array>
 
-#include "transport/cuda/board.hpp"
+#include "transport/cuda/call_gathering.hpp"
 #include "transport/relay/cuda/kernels.hpp"
 
 namespace penstock::transport::relay::cuda {
 
-class PostGathering final : public transport::cuda::Gathering {
+class PostList {
  public:
-  explicit PostGathering(transport::cuda::Board& board) noexcept : board_(board) {}
-
-  void start(const Post& post) noexcept { gather(starts_, post); }
-  void wait(const Post& post) noexcept { gather(waits_, post); }
-  bool empty() const noexcept override { return starts_.count == 0 && waits_.count == 0; }
-  cudaError_t launch(const Launch& launch) noexcept override {
-    cudaError_t code = cudaSuccess;
-    if (starts_.count > 0) code = launch_starts(launch, {starts_.post.data(), starts_.count});
-    if (waits_.count > 0 && code == cudaSuccess) code = launch_waits(launch, {waits_.post.data(), waits_.count});
-    for (Gathered* each : {&starts_, &waits_}) each->count = each->blocks = 0;
-    return code;
+  bool empty() const noexcept { return count_ == 0; }
+  bool takes(const Post& post) const noexcept {
+    return empty() || (count_ < posts_.size() && blocks_ + post.blocks <= most_blocks_together);
   }
+  void add(const Post& post) noexcept {
+    posts_[count_++] = post;
+    blocks_ += post.blocks;
+  }
+  cudaError_t launch_starts(const Launch& launch) const noexcept {
+    return penstock::transport::relay::cuda::launch_starts(launch, {posts_.data(), count_});
+  }
+  cudaError_t launch_waits(const Launch& launch) const noexcept {
+    return penstock::transport::relay::cuda::launch_waits(launch, {posts_.data(), count_});
+  }
+  void clear() noexcept { count_ = blocks_ = 0; }
 
  private:
-  struct Gathered {
-    std::size_t count = 0;
-    std::size_t blocks = 0;
-    std::array<Post, largest_batch> post;
-  };
-  void gather(Gathered& to, const Post& post) noexcept {
-    if (to.count == to.post.size() || (to.count > 0 && to.blocks + post.blocks > most_blocks_together)) board_.flush();
-    to.post[to.count++] = post;
-    to.blocks += post.blocks;
-  }
-
-  transport::cuda::Board& board_;
-  Gathered starts_;
-  Gathered waits_;
+  std::size_t count_ = 0;
+  std::size_t blocks_ = 0;
+  std::array<Post, largest_batch> posts_;
 };
+
+using PostGathering = transport::cuda::CallGathering<PostList>;
 
 }  // namespace penstock::transport::relay::cuda

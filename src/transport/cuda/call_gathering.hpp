@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "transport/cuda/board.hpp"
+
+namespace penstock::transport::cuda {
+
+// What an enqueue call starts, and what it waits for, until one kernel serves all of either. A List holds as much as
+// one kernel takes: empty(), takes(item), add(item), launch_starts(launch), launch_waits(launch), clear().
+template <class List>
+class CallGathering final : public Gathering {
+ public:
+  explicit CallGathering(Board& board) noexcept : board_(board) {}
+
+  template <class... Item>
+  void start(const Item&... item) noexcept {
+    gather(starts_, item...);
+  }
+  template <class... Item>
+  void wait(const Item&... item) noexcept {
+    gather(waits_, item...);
+  }
+  bool empty() const noexcept override { return starts_.empty() && waits_.empty(); }
+  cudaError_t launch(const Launch& launch) noexcept override {
+    cudaError_t code = cudaSuccess;
+    if (!starts_.empty()) code = starts_.launch_starts(launch);
+    if (!waits_.empty() && code == cudaSuccess) code = waits_.launch_waits(launch);
+    starts_.clear();
+    waits_.clear();
+    return code;
+  }
+
+ private:
+  template <class... Item>
+  void gather(List& to, const Item&... item) noexcept {
+    if (!to.takes(item...)) board_.flush();
+    to.add(item...);
+  }
+
+  Board& board_;
+  List starts_;
+  List waits_;
+};
+
+}  // namespace penstock::transport::cuda
