@@ -9,7 +9,11 @@
 namespace penstock::transport::peer::cuda {
 
 using protocol::Mode;
+using protocol::Progress;
+using protocol::ReceiveState;
+using protocol::SendState;
 using protocol::Side;
+using protocol::StartOutcome;
 
 struct Context : Reports {
   // Words as they were found, not 0 if so: a kernel asks for all that it needs before it looks at the first answer.

@@ -10,10 +10,6 @@
 namespace penstock::transport::peer::cuda {
 
 namespace rendezvous = protocol::rendezvous;
-using protocol::Progress;
-using protocol::ReceiveState;
-using protocol::SendState;
-using protocol::StartOutcome;
 
 // What a block finds when it begins.
 struct Beginning {

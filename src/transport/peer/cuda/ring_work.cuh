@@ -12,10 +12,6 @@
 namespace penstock::transport::peer::cuda {
 
 namespace ring = protocol::ring;
-using protocol::Progress;
-using protocol::ReceiveState;
-using protocol::SendState;
-using protocol::StartOutcome;
 
 // No barrier stands before the message.
 __device__ inline Context look_alone(const Reports& reports, const Pair& pair) {
