@@ -22,18 +22,18 @@ Result try_plain(Scenario scenario) {
   return explore(scenario, Liveness::programs);
 }
 
-template <template <class> class Change>
+template <class Defect>
 Result try_with(Scenario scenario) {
   scenario.relaxed_orders = true;
-  return explore<Change>(scenario, Liveness::programs);
+  return explore(scenario, Liveness::programs, &make_port<Defect>);
 }
 
 // The defect is found, in a way that one of the words in `signs` tells; without it the same scenario is in order.
-template <template <class> class Change>
+template <class Defect>
 void expect_found(const Scenario& scenario, const std::vector<std::string>& signs) {
   const Result plain = try_plain(scenario);
   EXPECT_TRUE(plain.ok()) << plain.failure;
-  const Result result = try_with<Change>(scenario);
+  const Result result = try_with<Defect>(scenario);
   const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
   std::cout << "  " << describe(scenario.pairs[0]) << ": " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
   bool told = false;
@@ -41,9 +41,9 @@ void expect_found(const Scenario& scenario, const std::vector<std::string>& sign
   EXPECT_TRUE(told) << (result.ok() ? "not found" : result.failure);
 }
 
-template <template <class> class Change>
+template <class Defect>
 void expect_harmless(const Scenario& scenario) {
-  const Result result = try_with<Change>(scenario);
+  const Result result = try_with<Defect>(scenario);
   std::cout << "  " << describe(scenario.pairs[0]) << ": " << (result.ok() ? "nothing to find" : "found") << '\n';
   EXPECT_TRUE(result.ok()) << result.failure;
 }
@@ -52,13 +52,13 @@ const std::string race = "data race", twice = "exactly once", stuck = "does not 
                   slot = "no slot";
 
 TEST(PlantedDefect, WeakenedHandshake) {
-  expect_found<Handshake<false, false>::Change>(one_pair(rendezvous(ClaimBy::flags)), {race, twice, stuck});
+  expect_found<Handshake<false, false>>(one_pair(rendezvous(ClaimBy::flags)), {race, twice, stuck});
 }
 // Fences alone suffice, and so do sequentially consistent accesses alone: the code has both, for links and for
 // detectors.
 TEST(PlantedDefect, HalfOfTheHandshakeIsEnough) {
-  expect_harmless<Handshake<true, false>::Change>(one_pair(rendezvous(ClaimBy::flags)));
-  expect_harmless<Handshake<false, true>::Change>(one_pair(rendezvous(ClaimBy::flags)));
+  expect_harmless<Handshake<true, false>>(one_pair(rendezvous(ClaimBy::flags)));
+  expect_harmless<Handshake<false, true>>(one_pair(rendezvous(ClaimBy::flags)));
 }
 
 TEST(PlantedDefect, FlagBeforeData) {
@@ -73,16 +73,16 @@ TEST(PlantedDefect, NoClaim) {
 }
 
 TEST(PlantedDefect, LostAcknowledgement) {
-  expect_found<Lost<Word::fin>::Change>(one_pair(ring()), {stuck});
-  expect_found<Lost<Word::fin>::Change>(one_pair(rendezvous(ClaimBy::exchange)), {stuck});
-  expect_found<Lost<Word::fin>::Change>(one_pair(rendezvous(ClaimBy::flags)), {stuck});
+  expect_found<Lost<Word::fin>>(one_pair(ring()), {stuck});
+  expect_found<Lost<Word::fin>>(one_pair(rendezvous(ClaimBy::exchange)), {stuck});
+  expect_found<Lost<Word::fin>>(one_pair(rendezvous(ClaimBy::flags)), {stuck});
 }
 
 TEST(PlantedDefect, OtherLostWords) {
-  expect_found<Lost<Word::cts>::Change>(one_pair(ring(Mode::synchronous)), {stuck});
-  expect_found<Lost<Word::cts>::Change>(one_pair(rendezvous()), {stuck});
-  expect_found<Lost<Word::rts>::Change>(one_pair(rendezvous()), {stuck});
-  expect_found<Lost<Word::done>::Change>(one_pair(rendezvous()), {stuck});
+  expect_found<Lost<Word::cts>>(one_pair(ring(Mode::synchronous)), {stuck});
+  expect_found<Lost<Word::cts>>(one_pair(rendezvous()), {stuck});
+  expect_found<Lost<Word::rts>>(one_pair(rendezvous()), {stuck});
+  expect_found<Lost<Word::done>>(one_pair(rendezvous()), {stuck});
 }
 
 TEST(PlantedDefect, TooNarrowEpoch) {
@@ -117,19 +117,19 @@ TEST(PlantedDefect, NoLookAtClosedAfterACopy) {
 }
 
 TEST(PlantedDefect, NoFenceBetweenCopyAndLook) {
-  expect_found<Unfenced<FenceOf::pusher>::Change>(released(rendezvous()), {new_use});
-  expect_found<Unfenced<FenceOf::puller>::Change>(released(rendezvous()), {other});
-  expect_found<Unfenced<FenceOf::pusher>::Change>(released(shared_rendezvous(), 2), {new_use});
-  expect_found<Unfenced<FenceOf::puller>::Change>(released(shared_rendezvous(), 2), {other});
+  expect_found<Unfenced<FenceOf::pusher>>(released(rendezvous()), {new_use});
+  expect_found<Unfenced<FenceOf::puller>>(released(rendezvous()), {other});
+  expect_found<Unfenced<FenceOf::pusher>>(released(shared_rendezvous(), 2), {new_use});
+  expect_found<Unfenced<FenceOf::puller>>(released(shared_rendezvous(), 2), {other});
 }
 
 // Acquire is enough for the side that only loads from the other's buffer, and not for the one that stores.
 TEST(PlantedDefect, AnAcquireFenceDoesNotKeepAPushBeforeTheLook) {
-  expect_found<Unfenced<FenceOf::pusher, true>::Change>(released(rendezvous()), {new_use});
+  expect_found<Unfenced<FenceOf::pusher, true>>(released(rendezvous()), {new_use});
 }
 
 TEST(PlantedDefect, NoFenceBetweenClosedAndTheNewUse) {
-  expect_found<Unfenced<FenceOf::closer>::Change>(released(rendezvous()), {new_use, other});
+  expect_found<Unfenced<FenceOf::closer>>(released(rendezvous()), {new_use, other});
 }
 
 TEST(PlantedDefect, ToldBeforeClosed) {
@@ -142,8 +142,8 @@ TEST(PlantedDefect, OldEpochClaimedAfterTheNextWasGivenUp) {
 }
 
 TEST(PlantedDefect, AnEndThatDoesNotSayThatItCloses) {
-  expect_found<Lost<Word::sender_closed>::Change>(released(rendezvous()), {stuck, cannot_end});
-  expect_found<Lost<Word::receiver_closed>::Change>(released(ring()), {stuck, cannot_end});
+  expect_found<Lost<Word::sender_closed>>(released(rendezvous()), {stuck, cannot_end});
+  expect_found<Lost<Word::receiver_closed>>(released(ring()), {stuck, cannot_end});
 }
 
 TEST(PlantedDefect, FailedCopyForgotten) {
@@ -158,7 +158,7 @@ TEST(PlantedDefect, ClosingWithoutForbiddingTheClaimIsHarmless) {
     const Scenario scenario = released(rendezvous(claim));
     Machine machine = machine_for(scenario.pairs[0]);
     for (Closing& closing : machine.closing) closing.give_up = closing.close;
-    const Result result = explore(scenario, World(scenario, {machine}), Liveness::programs);
+    const Result result = explore(scenario, Liveness::programs, {machine});
     EXPECT_TRUE(result.ok()) << result.failure;
   }
 }
@@ -166,22 +166,22 @@ TEST(PlantedDefect, ClosingWithoutForbiddingTheClaimIsHarmless) {
 // Each order of the table in docs/protocol.md made relaxed.
 TEST(WeakenedOrder, Cts) {
   for (const PairSpec& kind : {rendezvous(), ring(Mode::synchronous)}) {
-    expect_found<RelaxedStore<Word::cts>::Change>(one_pair(kind), {race});
-    expect_found<RelaxedLoad<Word::cts>::Change>(one_pair(kind), {race});
+    expect_found<RelaxedStore<Word::cts>>(one_pair(kind), {race});
+    expect_found<RelaxedLoad<Word::cts>>(one_pair(kind), {race});
   }
 }
 TEST(WeakenedOrder, Rts) {
-  expect_found<RelaxedStore<Word::rts>::Change>(one_pair(rendezvous()), {race});
-  expect_found<RelaxedLoad<Word::rts>::Change>(one_pair(rendezvous()), {race});
+  expect_found<RelaxedStore<Word::rts>>(one_pair(rendezvous()), {race});
+  expect_found<RelaxedLoad<Word::rts>>(one_pair(rendezvous()), {race});
 }
 TEST(WeakenedOrder, Done) {
-  expect_found<RelaxedStore<Word::done>::Change>(one_pair(rendezvous()), {race});
-  expect_found<RelaxedLoad<Word::done>::Change>(one_pair(rendezvous()), {race});
+  expect_found<RelaxedStore<Word::done>>(one_pair(rendezvous()), {race});
+  expect_found<RelaxedLoad<Word::done>>(one_pair(rendezvous()), {race});
 }
 TEST(WeakenedOrder, Fin) {
   for (const PairSpec& kind : {rendezvous(), ring(), ring(Mode::standard, 3)}) {
-    expect_found<RelaxedStore<Word::fin>::Change>(one_pair(kind), {race});
-    expect_found<RelaxedLoad<Word::fin>::Change>(one_pair(kind), {race});
+    expect_found<RelaxedStore<Word::fin>>(one_pair(kind), {race});
+    expect_found<RelaxedLoad<Word::fin>>(one_pair(kind), {race});
   }
 }
 TEST(WeakenedOrder, Line) {
@@ -190,8 +190,8 @@ TEST(WeakenedOrder, Line) {
 }
 // Release and acquire of CLOSED: the look that follows must find a message that was sent before.
 TEST(WeakenedOrder, Closed) {
-  expect_found<RelaxedStore<Word::sender_closed>::Change>(released(ring()), {whole});
-  expect_found<RelaxedLoad<Word::sender_closed>::Change>(released(ring()), {whole});
+  expect_found<RelaxedStore<Word::sender_closed>>(released(ring()), {whole});
+  expect_found<RelaxedLoad<Word::sender_closed>>(released(ring()), {whole});
 }
 // Orders that the protocol could do without: what they would order, CTS and RTS have ordered before.
 TEST(WeakenedOrder, NotNeeded) {

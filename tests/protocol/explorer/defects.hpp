@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defects, planted by ports that do something else than the protocol asks for. The protocol's code itself is untouched.
+// A port lives for one run of a call.
 #pragma once
 
 #include "protocol/explorer/port.hpp"
@@ -8,153 +9,121 @@ namespace penstock::explorer::defects {
 
 // The claim by flags without its fences, and with relaxed stores and loads; or one of both.
 template <bool keeps_fence, bool keeps_orders>
-struct Handshake {
-  template <class Base>
-  struct Change : Base {
-    using Base::Base;
-    template <Order order>
-    std::uint64_t load(Word word) {
-      if constexpr (order == Order::seq_cst && !keeps_orders)
-        return Base::template load<Order::relaxed>(word);
-      else
-        return Base::template load<order>(word);
-    }
-    template <Order order>
-    void store(Word word, std::uint64_t value) {
-      if constexpr (order == Order::seq_cst && !keeps_orders)
-        Base::template store<Order::relaxed>(word, value);
-      else
-        Base::template store<order>(word, value);
-    }
-    template <Order order>
-    void fence() {
-      if (keeps_fence) Base::template fence<order>();
-    }
-  };
+struct Handshake : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t load(Word word, Order order) override {
+    if (order == Order::seq_cst && !keeps_orders)
+      return ModelPort::load(word, Order::relaxed);
+    else
+      return ModelPort::load(word, order);
+  }
+  void store(Word word, Order order, std::uint64_t value) override {
+    if (order == Order::seq_cst && !keeps_orders)
+      ModelPort::store(word, Order::relaxed, value);
+    else
+      ModelPort::store(word, order, value);
+  }
+  void fence(Order order) override {
+    if (keeps_fence) ModelPort::fence(order);
+  }
 };
 
 // A line's flag is stored before its data, and DONE before the payload.
-template <class Base>
-struct FlagBeforeData : Base {
-  using Base::Base;
-  void fill(unsigned, std::uint32_t) {}
-  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) {
-    Base::store_flag(slot, line, flag);
-    Base::fill(slot, line);
+struct FlagBeforeData : ModelPort {
+  using ModelPort::ModelPort;
+  void fill(unsigned, std::uint32_t) override {}
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) override {
+    ModelPort::store_flag(slot, line, flag);
+    ModelPort::fill(slot, line);
   }
-  void push() {}
-  template <Order order>
-  void store(Word word, std::uint64_t value) {
-    Base::template store<order>(word, value);
-    if (word == Word::done) Base::push();
+  void push() override {}
+  void store(Word word, Order order, std::uint64_t value) override {
+    ModelPort::store(word, order, value);
+    if (word == Word::done) ModelPort::push();
   }
 };
 
 // Whoever wants to copy an epoch believes that it may.
-template <class Base>
-struct NoClaim : Base {
-  using Base::Base;
-  std::uint64_t exchange(Word, std::uint64_t value) { return value - 1; }
-  template <Order order>
-  std::uint64_t load(Word word) {
-    return order == Order::seq_cst ? 0 : Base::template load<order>(word);
+struct NoClaim : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t exchange(Word, std::uint64_t value) override { return value - 1; }
+  std::uint64_t load(Word word, Order order) override {
+    return order == Order::seq_cst ? 0 : ModelPort::load(word, order);
   }
 };
 
 // A store that gets lost.
 template <Word lost>
-struct Lost {
-  template <class Base>
-  struct Change : Base {
-    using Base::Base;
-    template <Order order>
-    void store(Word word, std::uint64_t value) {
-      if (word != lost) Base::template store<order>(word, value);
-    }
-  };
+struct Lost : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    if (word != lost) ModelPort::store(word, order, value);
+  }
 };
 
 // Flags that cannot tell an epoch from the one before it in the same slot.
-template <class Base>
-struct NarrowEpoch : Base {
-  using Base::Base;
-  unsigned flag_bits() const { return 1; }
+struct NarrowEpoch : ModelPort {
+  using ModelPort::ModelPort;
+  unsigned flag_bits() const override { return 1; }
 };
 
-template <class Base>
-struct OneSlot : Base {
-  using Base::Base;
-  unsigned slots() const { return 1; }
+struct OneSlot : ModelPort {
+  using ModelPort::ModelPort;
+  unsigned slots() const override { return 1; }
 };
 
 // The store, or the load, of one word made relaxed.
 template <Word weak>
-struct RelaxedStore {
-  template <class Base>
-  struct Change : Base {
-    using Base::Base;
-    template <Order order>
-    void store(Word word, std::uint64_t value) {
-      if (word == weak)
-        Base::template store<Order::relaxed>(word, value);
-      else
-        Base::template store<order>(word, value);
-    }
-  };
+struct RelaxedStore : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    if (word == weak)
+      ModelPort::store(word, Order::relaxed, value);
+    else
+      ModelPort::store(word, order, value);
+  }
 };
 
 template <Word weak>
-struct RelaxedLoad {
-  template <class Base>
-  struct Change : Base {
-    using Base::Base;
-    template <Order order>
-    std::uint64_t load(Word word) {
-      if (word == weak) return Base::template load<Order::relaxed>(word);
-      return Base::template load<order>(word);
-    }
-  };
+struct RelaxedLoad : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t load(Word word, Order order) override {
+    if (word == weak) return ModelPort::load(word, Order::relaxed);
+    return ModelPort::load(word, order);
+  }
 };
 
 // Only the answer of the receiver that gave way, which is stored with release, and its look-up by the waiting sender.
-template <class Base>
-struct RelaxedAnswer : Base {
-  using Base::Base;
-  template <Order order>
-  void store(Word word, std::uint64_t value) {
+struct RelaxedAnswer : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
     if (word == Word::pull && order == Order::release)
-      Base::template store<Order::relaxed>(word, value);
+      ModelPort::store(word, Order::relaxed, value);
     else
-      Base::template store<order>(word, value);
+      ModelPort::store(word, order, value);
   }
-  template <Order order>
-  std::uint64_t load(Word word) {
-    if (word == Word::pull && order == Order::acquire) return Base::template load<Order::relaxed>(word);
-    return Base::template load<order>(word);
-  }
-};
-
-template <class Base>
-struct RelaxedClaim : Base {
-  using Base::Base;
-  std::uint64_t exchange(Word word, std::uint64_t value) {
-    return Base::template exchange_with<Order::relaxed>(word, value);
+  std::uint64_t load(Word word, Order order) override {
+    if (word == Word::pull && order == Order::acquire) return ModelPort::load(word, Order::relaxed);
+    return ModelPort::load(word, order);
   }
 };
 
-template <class Base>
-struct RelaxedFlagStore : Base {
-  using Base::Base;
-  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) {
-    Base::template store_flag_with<Order::relaxed>(slot, line, flag);
+struct RelaxedClaim : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t exchange(Word word, std::uint64_t value) override { return exchange_with(Order::relaxed, word, value); }
+};
+
+struct RelaxedFlagStore : ModelPort {
+  using ModelPort::ModelPort;
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) override {
+    store_flag_with(Order::relaxed, slot, line, flag);
   }
 };
 
-template <class Base>
-struct RelaxedFlagLoad : Base {
-  using Base::Base;
-  std::uint64_t load_flag(unsigned slot, std::uint32_t line) {
-    return Base::template load_flag_with<Order::relaxed>(slot, line);
+struct RelaxedFlagLoad : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t load_flag(unsigned slot, std::uint32_t line) override {
+    return load_flag_with(Order::relaxed, slot, line);
   }
 };
 
@@ -164,17 +133,14 @@ constexpr bool is_closed(Word word) {
 }
 
 // Who has copied does not look whether the other side is still there. The look is the one after a fence.
-template <class Base>
-struct NoLookAfterCopy : Base {
-  using Base::Base;
-  template <Order order>
-  void fence() {
-    Base::template fence<order>();
+struct NoLookAfterCopy : ModelPort {
+  using ModelPort::ModelPort;
+  void fence(Order order) override {
+    ModelPort::fence(order);
     fenced_ = true;
   }
-  template <Order order>
-  std::uint64_t load(Word word) {
-    return is_closed(word) && fenced_ ? 0 : Base::template load<order>(word);
+  std::uint64_t load(Word word, Order order) override {
+    return is_closed(word) && fenced_ ? 0 : ModelPort::load(word, order);
   }
 
  private:
@@ -185,86 +151,74 @@ struct NoLookAfterCopy : Base {
 enum class FenceOf : std::uint8_t { pusher, puller, closer };
 
 template <FenceOf left_out, bool weaker = false>
-struct Unfenced {
-  template <class Base>
-  struct Change : Base {
-    using Base::Base;
-    template <Order order>
-    void store(Word word, std::uint64_t value) {
-      Base::template store<order>(word, value);
-      closes_ = closes_ || is_closed(word);
-    }
-    template <Order order>
-    void fence() {
-      const FenceOf of = closes_ ? FenceOf::closer : order == Order::acquire ? FenceOf::puller : FenceOf::pusher;
-      if (of != left_out)
-        Base::template fence<order>();
-      else if (weaker)
-        Base::template fence<Order::acquire>();
-    }
+struct Unfenced : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    ModelPort::store(word, order, value);
+    closes_ = closes_ || is_closed(word);
+  }
+  void fence(Order order) override {
+    const FenceOf of = closes_ ? FenceOf::closer : order == Order::acquire ? FenceOf::puller : FenceOf::pusher;
+    if (of != left_out)
+      ModelPort::fence(order);
+    else if (weaker)
+      ModelPort::fence(Order::acquire);
+  }
 
-   private:
-    bool closes_ = false;
-  };
+ private:
+  bool closes_ = false;
 };
 
 // The user learns of the failure, and takes the buffer back, before the peer can.
-template <class Base>
-struct ToldBeforeClosed : Base {
-  using Base::Base;
-  template <Order order>
-  void store(Word word, std::uint64_t value) {
-    if (is_closed(word)) Base::take_buffer_back(word == Word::sender_closed ? Side::sender : Side::receiver);
-    Base::template store<order>(word, value);
+struct ToldBeforeClosed : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    if (is_closed(word)) take_buffer_back(word == Word::sender_closed ? Side::sender : Side::receiver);
+    ModelPort::store(word, order, value);
   }
 };
 
 // A claim is won unless the word holds this very epoch: that of a later one, given up, is not understood.
-template <class Base>
-struct OnlyThisEpochClaimed : Base {
-  using Base::Base;
-  std::uint64_t exchange(Word word, std::uint64_t value) {
-    const std::uint64_t before = Base::exchange(word, value);
+struct OnlyThisEpochClaimed : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t exchange(Word word, std::uint64_t value) override {
+    const std::uint64_t before = ModelPort::exchange(word, value);
     return before > value ? 0 : before;
   }
 };
 
 // A copy that failed is announced as if it had been made, and believed.
-template <class Base>
-struct FailureForgotten : Base {
-  using Base::Base;
-  bool copy_failed() const { return false; }
+struct FailureForgotten : ModelPort {
+  using ModelPort::ModelPort;
+  bool copy_failed() const override { return false; }
 };
 
 // Who has offered parts of its copy does not learn that the other side took one.
-template <class Base>
-struct ForgottenPusher : Base {
-  using Base::Base;
-  bool push_with_help(Epoch epoch) requires protocol::SharesCopies<Base> {
-    Base::push_with_help(epoch);
+struct ForgottenPusher : ModelPort {
+  using ModelPort::ModelPort;
+  bool push_with_help(Epoch epoch) override {
+    ModelPort::push_with_help(epoch);
     return false;
   }
 };
 
-template <class Base>
-struct ForgottenPuller : Base {
-  using Base::Base;
-  bool pull_with_help(Epoch epoch) requires protocol::SharesCopies<Base> {
-    Base::pull_with_help(epoch);
+struct ForgottenPuller : ModelPort {
+  using ModelPort::ModelPort;
+  bool pull_with_help(Epoch epoch) override {
+    ModelPort::pull_with_help(epoch);
     return false;
   }
 };
 
 // Who took a part does not say that it has finished.
-template <class Base>
-struct SilentHelper : Base {
-  using Base::Base;
-  bool help_push(Epoch epoch) requires protocol::SharesCopies<Base> {
-    Base::help_push(epoch);
+struct SilentHelper : ModelPort {
+  using ModelPort::ModelPort;
+  bool help_push(Epoch epoch) override {
+    ModelPort::help_push(epoch);
     return false;
   }
-  bool help_pull(Epoch epoch) requires protocol::SharesCopies<Base> {
-    Base::help_pull(epoch);
+  bool help_pull(Epoch epoch) override {
+    ModelPort::help_pull(epoch);
     return false;
   }
 };

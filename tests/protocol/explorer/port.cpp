@@ -3,6 +3,21 @@
 
 namespace penstock::explorer {
 
+namespace {
+
+// What of an epoch's parts is left, as the shipped port packs it: from `first` on, up to but without `end`.
+struct PartsLeft {
+  static Value pack(Epoch epoch, unsigned first, unsigned end) {
+    return static_cast<Value>(epoch * 16 + first * 4 + end);
+  }
+  static bool of(std::uint64_t left, Epoch epoch) { return left / 16 == epoch; }
+  static unsigned first(std::uint64_t left) { return static_cast<unsigned>(left / 4 % 4); }
+  static unsigned end(std::uint64_t left) { return static_cast<unsigned>(left % 4); }
+  static bool none(std::uint64_t left) { return first(left) >= end(left); }
+};
+
+}  // namespace
+
 bool Step::replay(Value* value) {
   if (position < log.size) {
     *value = log.values[position++];
@@ -153,6 +168,24 @@ void Step::count_copy() {
   if (!live()) return;
   note("copies");
   if (++copied != epoch) fail("an epoch's message was not copied exactly once");
+}
+
+bool ModelPort::offer(unsigned word, Epoch epoch, bool sender) {
+  step_.access_store(word, Order::release, PartsLeft::pack(epoch, 0, lines()), false, "parts");
+  step_.count_copy();
+  return copy_parts(word, sender) < lines();
+}
+
+bool ModelPort::help(unsigned word, Epoch epoch, bool sender) {
+  const std::uint64_t left = step_.access_load(word, Order::acquire, "parts");
+  return PartsLeft::of(left, epoch) && !PartsLeft::none(left) && copy_parts(word, sender) > 0;
+}
+
+unsigned ModelPort::copy_parts(unsigned word, bool sender) {
+  unsigned taken = 0, part = 0;
+  for (; !step_.fate.failed && step_.access_take(word, sender, &part); ++taken)
+    step_.copy(sender ? Side::sender : Side::receiver, part);
+  return taken;
 }
 
 }  // namespace penstock::explorer

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 
 #include "protocol/explorer/pair.hpp"
@@ -70,67 +71,64 @@ struct Step {
   bool has_place(unsigned location);
 };
 
-// The port proper. Defects are planted by deriving from it (defects.hpp).
-template <bool exchange_works, bool closes>
+// What the model does for each operation of a port (protocol/port.hpp). Defects are planted by deriving from it
+// (defects.hpp): they are classes, not template arguments, so that the state machines are compiled once for all.
 class ModelPort {
  public:
-  static constexpr bool native_atomics = exchange_works;
-  static constexpr bool may_close = closes;
-
   explicit ModelPort(Step& step) : step_(step) {}
+  virtual ~ModelPort() = default;
+  ModelPort(const ModelPort&) = delete;
 
-  template <Order order>
-  std::uint64_t load(Word word) {
-    return step_.access_load(place(word), order, name_of(word));
-  }
-  template <Order order>
-  void store(Word word, std::uint64_t value) {
+  virtual std::uint64_t load(Word word, Order order) { return step_.access_load(place(word), order, name_of(word)); }
+  virtual void store(Word word, Order order, std::uint64_t value) {
     step_.access_store(place(word), order, value, true, name_of(word));
   }
-  std::uint64_t exchange(Word word, std::uint64_t value) { return exchange_with<Order::acq_rel>(word, value); }
-  template <Order order>
-  void fence() {
-    step_.access_fence(order);
-  }
+  virtual std::uint64_t exchange(Word word, std::uint64_t value) { return exchange_with(Order::acq_rel, word, value); }
+  virtual void fence(Order order) { step_.access_fence(order); }
 
-  void fill(unsigned slot, std::uint32_t line) {
+  virtual void fill(unsigned slot, std::uint32_t line) {
     step_.write(step_.places.slots[index(slot, line)], step_.read(step_.places.outgoing[line]));
   }
-  void drain(unsigned slot, std::uint32_t line) {
+  virtual void drain(unsigned slot, std::uint32_t line) {
     step_.write(step_.places.incoming[line], step_.read(step_.places.slots[index(slot, line)]));
     if (line == 0) step_.count_copy();
   }
-  std::uint64_t load_flag(unsigned slot, std::uint32_t line) { return load_flag_with<Order::acquire>(slot, line); }
-  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) {
-    store_flag_with<Order::release>(slot, line, flag);
+  virtual std::uint64_t load_flag(unsigned slot, std::uint32_t line) {
+    return load_flag_with(Order::acquire, slot, line);
   }
-  void push() { copy(Side::sender); }
-  void pull() { copy(Side::receiver); }
-  bool copy_failed() const { return step_.fate.failed; }
+  virtual void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) {
+    store_flag_with(Order::release, slot, line, flag);
+  }
+  virtual void push() { copy(Side::sender); }
+  virtual void pull() { copy(Side::receiver); }
+  virtual bool copy_failed() const { return step_.fate.failed; }
+
+  // The waiting side helps: the sender takes parts from the front, the receiver from the back, each part once. The
+  // compare-and-swap loop that takes a part is one access here: an attempt that fails changes nothing.
+  virtual bool push_with_help(Epoch epoch) { return offer(step_.places.pushed_parts, epoch, true); }
+  virtual bool pull_with_help(Epoch epoch) { return offer(step_.places.pulled_parts, epoch, false); }
+  virtual bool help_push(Epoch epoch) { return help(step_.places.pushed_parts, epoch, false); }
+  virtual bool help_pull(Epoch epoch) { return help(step_.places.pulled_parts, epoch, true); }
+
+  virtual unsigned slots() const { return step_.spec.slots; }
+  virtual unsigned flag_bits() const { return step_.spec.flag_bits; }
+  std::uint32_t lines() const { return step_.spec.lines; }
+  bool checks_ready() const { return step_.spec.checks_ready; }
+
+ protected:
+  std::uint64_t exchange_with(Order order, Word word, std::uint64_t value) {
+    return step_.access_exchange(place(word), order, value, name_of(word));
+  }
+  std::uint64_t load_flag_with(Order order, unsigned slot, std::uint32_t line) {
+    return step_.access_load(step_.places.flags[index(slot, line)], order, "LINE");
+  }
+  void store_flag_with(Order order, unsigned slot, std::uint32_t line, std::uint64_t flag) {
+    step_.access_store(step_.places.flags[index(slot, line)], order, flag, false, "LINE");
+  }
   // By the user, at a moment of the test's choice.
   void take_buffer_back(Side side) {
     step_.access_store(step_.places.reused[static_cast<unsigned>(side)], Order::relaxed, 1, false, "into the buffer");
   }
-
-  unsigned slots() const { return step_.spec.slots; }
-  std::uint32_t lines() const { return step_.spec.lines; }
-  unsigned flag_bits() const { return step_.spec.flag_bits; }
-  bool checks_ready() const { return step_.spec.checks_ready; }
-
- protected:
-  template <Order order>
-  std::uint64_t exchange_with(Word word, std::uint64_t value) {
-    return step_.access_exchange(place(word), order, value, name_of(word));
-  }
-  template <Order order>
-  std::uint64_t load_flag_with(unsigned slot, std::uint32_t line) {
-    return step_.access_load(step_.places.flags[index(slot, line)], order, "LINE");
-  }
-  template <Order order>
-  void store_flag_with(unsigned slot, std::uint32_t line, std::uint64_t flag) {
-    step_.access_store(step_.places.flags[index(slot, line)], order, flag, false, "LINE");
-  }
-  Step& step() { return step_; }
 
  private:
   unsigned place(Word word) const { return step_.places.words[static_cast<unsigned>(word)]; }
@@ -139,53 +137,19 @@ class ModelPort {
     step_.copy_all(by);
     step_.count_copy();
   }
+  bool offer(unsigned word, Epoch epoch, bool sender);
+  bool help(unsigned word, Epoch epoch, bool sender);
+  unsigned copy_parts(unsigned word, bool sender);
 
   Step& step_;
 };
 
-// What of an epoch's parts is left, as the shipped port packs it: from `first` on, up to but without `end`.
-struct PartsLeft {
-  static Value pack(Epoch epoch, unsigned first, unsigned end) {
-    return static_cast<Value>(epoch * 16 + first * 4 + end);
-  }
-  static bool of(std::uint64_t left, Epoch epoch) { return left / 16 == epoch; }
-  static unsigned first(std::uint64_t left) { return static_cast<unsigned>(left / 4 % 4); }
-  static unsigned end(std::uint64_t left) { return static_cast<unsigned>(left % 4); }
-  static bool none(std::uint64_t left) { return first(left) >= end(left); }
-};
+// The port of one run of a call: the model's, or one with a planted defect.
+using MakePort = std::unique_ptr<ModelPort> (*)(Step&);
 
-// A port whose waiting side helps: the sender takes parts from the front, the receiver from the back, each part once.
-// The compare-and-swap loop that takes a part is one access here: an attempt that fails changes nothing.
-template <bool exchange_works, bool closes>
-class SharingPort : public ModelPort<exchange_works, closes> {
- public:
-  using ModelPort<exchange_works, closes>::ModelPort;
-
-  bool push_with_help(Epoch epoch) { return offer(places().pushed_parts, epoch, true); }
-  bool pull_with_help(Epoch epoch) { return offer(places().pulled_parts, epoch, false); }
-  bool help_push(Epoch epoch) { return help(places().pushed_parts, epoch, false); }
-  bool help_pull(Epoch epoch) { return help(places().pulled_parts, epoch, true); }
-
- private:
-  const PairPlaces& places() { return this->step().places; }
-
-  bool offer(unsigned word, Epoch epoch, bool sender) {
-    Step& step = this->step();
-    step.access_store(word, Order::release, PartsLeft::pack(epoch, 0, this->lines()), false, "parts");
-    step.count_copy();
-    return copy_parts(word, sender) < this->lines();
-  }
-  bool help(unsigned word, Epoch epoch, bool sender) {
-    const std::uint64_t left = this->step().access_load(word, Order::acquire, "parts");
-    return PartsLeft::of(left, epoch) && !PartsLeft::none(left) && copy_parts(word, sender) > 0;
-  }
-  unsigned copy_parts(unsigned word, bool sender) {
-    Step& step = this->step();
-    unsigned taken = 0, part = 0;
-    for (; !step.fate.failed && step.access_take(word, sender, &part); ++taken)
-      step.copy(sender ? Side::sender : Side::receiver, part);
-    return taken;
-  }
-};
+template <class Port>
+std::unique_ptr<ModelPort> make_port(Step& step) {
+  return std::make_unique<Port>(step);
+}
 
 }  // namespace penstock::explorer

@@ -10,6 +10,8 @@ namespace penstock::explorer {
 
 namespace {
 
+constexpr std::size_t state_limit = 30'000'000;
+
 // How a state was reached first.
 struct Origin {
   std::uint32_t from = 0;
@@ -40,8 +42,8 @@ const char* name_of(Activity activity) {
 
 class Search {
  public:
-  Search(const Scenario& scenario, const World& world, Liveness liveness, std::size_t limit)
-      : scenario_(scenario), world_(world), liveness_(liveness), limit_(limit) {}
+  Search(const Scenario& scenario, const World& world, Liveness liveness)
+      : scenario_(scenario), world_(world), liveness_(liveness) {}
 
   Result run() {
     state_ = world_.initial();
@@ -69,7 +71,7 @@ class Search {
 
   void expand(std::uint32_t number) {
     if (const char* fault = world_.check_progress(state_)) return fail(fault, number);
-    if (visited_.size() > limit_) return fail("more states than the limit allows", number);
+    if (visited_.size() > state_limit) return fail("more states than the limit allows", number);
     for (unsigned t = 0; t < world_.threads(); ++t) {
       world_.moves(state_, t, moves_);
       for (const Move& move : moves_) {
@@ -155,7 +157,6 @@ class Search {
   const Scenario& scenario_;
   const World& world_;
   Liveness liveness_;
-  std::size_t limit_;
   Result result_;
   Visited visited_;
   std::deque<std::string> frontier_;
@@ -168,8 +169,15 @@ class Search {
 
 }  // namespace
 
-Result explore(const Scenario& scenario, const World& world, Liveness liveness, std::size_t state_limit) {
-  return Search(scenario, world, liveness, state_limit).run();
+Result explore(const Scenario& scenario, Liveness liveness, MakePort make_port) {
+  std::vector<Machine> machines;
+  for (const PairSpec& spec : scenario.pairs) machines.push_back(machine_for(spec));
+  return explore(scenario, liveness, machines, make_port);
+}
+
+Result explore(const Scenario& scenario, Liveness liveness, const std::vector<Machine>& machines, MakePort make_port) {
+  const World world(scenario, machines, make_port);
+  return Search(scenario, world, liveness).run();
 }
 
 }  // namespace penstock::explorer

@@ -21,16 +21,9 @@ enum class Liveness : std::uint8_t {
   programs  // and from every state the end of all programs can be reached
 };
 
-constexpr std::size_t default_state_limit = 30'000'000;
-
-Result explore(const Scenario& scenario, const World& world, Liveness liveness,
-               std::size_t state_limit = default_state_limit);
-
-template <template <class> class Change = Unchanged>
-Result explore(const Scenario& scenario, Liveness liveness) {
-  std::vector<Machine> machines;
-  for (const PairSpec& spec : scenario.pairs) machines.push_back(machine_for<Change>(spec));
-  return explore(scenario, World(scenario, machines), liveness);
-}
+// With the ports of the model, or with those of a planted defect.
+Result explore(const Scenario& scenario, Liveness liveness, MakePort make_port = &make_port<ModelPort>);
+Result explore(const Scenario& scenario, Liveness liveness, const std::vector<Machine>& machines,
+               MakePort make_port = &make_port<ModelPort>);
 
 }  // namespace penstock::explorer

@@ -14,9 +14,10 @@ std::uint8_t bit(unsigned index) {
 
 }  // namespace
 
-World::World(const Scenario& scenario, const std::vector<Machine>& machines)
+World::World(const Scenario& scenario, const std::vector<Machine>& machines, MakePort make_port)
     : specs_(scenario.pairs),
       machines_(machines),
+      make_port_(make_port),
       epochs_(scenario.epochs),
       releases_(scenario.releases),
       buffer_may_fill_(scenario.buffer_may_fill) {
@@ -230,7 +231,8 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
   Endpoint& endpoint = state.endpoints[e];
   Step step{state.memory,  specs_[p], places_[p], index, thread.log, choice, state.copied[p], endpoint.ended + Epoch{1},
             endpoint.fate, text};
-  Running run{machines_[p], step, side_of(e), endpoint.send, endpoint.receive};
+  const std::unique_ptr<ModelPort> port = make_port_(step);
+  Running run{machines_[p], step, *port, side_of(e), endpoint.send, endpoint.receive};
   if (private_[e] != no_place && thread.log.size == 0) step.write(private_[e], 0);
   if (thread.activity == Activity::start && thread.log.size == 0 && !thread.failed) before_start(state, step, e);
   run.execute(thread.activity, thread.failed);
@@ -269,7 +271,7 @@ void World::Running::execute(Activity activity, bool queue_failed) {
       if (!ended && queue_failed) give_up();
       break;
     case Activity::ask:
-      if (!step.fate.failed && !closing().peer_closed(step, epoch())) break;
+      if (!step.fate.failed && !closing().peer_closed(port, epoch())) break;
       look();
       if (!ended) give_up();
       break;
@@ -277,7 +279,7 @@ void World::Running::execute(Activity activity, bool queue_failed) {
       give_up();
       break;
     case Activity::close:
-      closing().close(step, epoch());
+      closing().close(port, epoch());
       break;
     case Activity::none:
       break;
@@ -287,19 +289,19 @@ void World::Running::execute(Activity activity, bool queue_failed) {
 void World::Running::start() {
   step.fate.misplaced = false;
   if (side == Side::sender)
-    outcome = machine.start_send(step, send);
+    outcome = machine.start_send(port, send);
   else
-    machine.start_receive(step, receive);
+    machine.start_receive(port, receive);
   if (step.fate.failed || outcome == protocol::StartOutcome::peer_closed) give_up();
 }
 
 void World::Running::look() {
-  const auto progress = side == Side::sender ? machine.wait_send(step, send) : machine.wait_receive(step, receive);
+  const auto progress = side == Side::sender ? machine.wait_send(port, send) : machine.wait_receive(port, receive);
   ended = progress == protocol::Progress::ended;
 }
 
 void World::Running::give_up() {
-  closing().give_up(step, epoch());
+  closing().give_up(port, epoch());
   gave_up = true;
 }
 

@@ -56,7 +56,7 @@ struct Effect {
 
 class World {
  public:
-  World(const Scenario& scenario, const std::vector<Machine>& machines);
+  World(const Scenario& scenario, const std::vector<Machine>& machines, MakePort make_port);
   World(const World&) = delete;
 
   State initial() const;
@@ -81,6 +81,7 @@ class World {
   struct Running {
     const Machine& machine;
     Step& step;
+    ModelPort& port;
     Side side;
     protocol::SendState send;
     protocol::ReceiveState receive;
@@ -119,6 +120,7 @@ class World {
   std::vector<PairSpec> specs_;
   std::vector<PairPlaces> places_;
   std::vector<Machine> machines_;
+  MakePort make_port_;
   std::vector<Program> programs_;
   std::array<std::uint8_t, max_threads> any_order_{};  // endpoints
   std::array<std::uint8_t, max_threads> owns_{};       // endpoints

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where the explorer compiles src/protocol.
+#include "protocol/explorer/machine.hpp"
+
+#include <stdexcept>
+
+#include "protocol/rendezvous.hpp"
+#include "protocol/ring.hpp"
+
+namespace penstock::explorer {
+
+namespace {
+
+using namespace protocol;
+
+// A model port as the templates want it: with what they take from its type.
+template <bool exchange_works, bool closes>
+class PortOf {
+ public:
+  static constexpr bool native_atomics = exchange_works;
+  static constexpr bool may_close = closes;
+
+  explicit PortOf(ModelPort& port) : port_(port) {}
+
+  template <Order order>
+  std::uint64_t load(Word word) {
+    return port_.load(word, order);
+  }
+  template <Order order>
+  void store(Word word, std::uint64_t value) {
+    port_.store(word, order, value);
+  }
+  std::uint64_t exchange(Word word, std::uint64_t value) { return port_.exchange(word, value); }
+  template <Order order>
+  void fence() {
+    port_.fence(order);
+  }
+  void fill(unsigned slot, std::uint32_t line) { port_.fill(slot, line); }
+  void drain(unsigned slot, std::uint32_t line) { port_.drain(slot, line); }
+  std::uint64_t load_flag(unsigned slot, std::uint32_t line) { return port_.load_flag(slot, line); }
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) { port_.store_flag(slot, line, flag); }
+  void push() { port_.push(); }
+  void pull() { port_.pull(); }
+  bool copy_failed() const { return port_.copy_failed(); }
+  unsigned slots() const { return port_.slots(); }
+  std::uint32_t lines() const { return port_.lines(); }
+  unsigned flag_bits() const { return port_.flag_bits(); }
+  bool checks_ready() const { return port_.checks_ready(); }
+
+ protected:
+  ModelPort& port_;
+};
+
+template <bool exchange_works, bool closes>
+class SharingPortOf : public PortOf<exchange_works, closes> {
+ public:
+  using PortOf<exchange_works, closes>::PortOf;
+
+  bool push_with_help(Epoch epoch) { return this->port_.push_with_help(epoch); }
+  bool pull_with_help(Epoch epoch) { return this->port_.pull_with_help(epoch); }
+  bool help_push(Epoch epoch) { return this->port_.help_push(epoch); }
+  bool help_pull(Epoch epoch) { return this->port_.help_pull(epoch); }
+};
+
+template <Side side, class P>
+Closing closing_of(void (*give_up)(ModelPort&, Epoch)) {
+  return {[](ModelPort& model, Epoch epoch) {
+            P port(model);
+            return closing::peer_closed<side>(port, epoch);
+          },
+          [](ModelPort& model, Epoch epoch) {
+            P port(model);
+            closing::close<side>(port, epoch);
+          },
+          give_up};
+}
+
+template <Side side, class P>
+Closing ring_closing() {
+  Closing closing = closing_of<side, P>(nullptr);
+  closing.give_up = closing.close;
+  return closing;
+}
+
+template <Mode mode, Side side, class P>
+Closing rendezvous_closing() {
+  return closing_of<side, P>([](ModelPort& model, Epoch epoch) {
+    P port(model);
+    rendezvous::give_up<mode, side>(port, epoch);
+  });
+}
+
+template <Mode mode, class P>
+Machine ring_machine() {
+  static_assert(Port<P>);
+  return {[](ModelPort& model, SendState& state) {
+            P port(model);
+            return ring::start_send<mode>(port, state);
+          },
+          [](ModelPort& model, SendState& state) {
+            P port(model);
+            return ring::wait_send<mode>(port, state);
+          },
+          [](ModelPort& model, ReceiveState& state) {
+            P port(model);
+            ring::start_receive<mode>(port, state);
+          },
+          [](ModelPort& model, ReceiveState& state) {
+            P port(model);
+            return ring::wait_receive(port, state);
+          },
+          {ring_closing<Side::sender, P>(), ring_closing<Side::receiver, P>()}};
+}
+
+template <Mode mode, class P>
+Machine rendezvous_machine() {
+  static_assert(Port<P>);
+  return {[](ModelPort& model, SendState& state) {
+            P port(model);
+            return rendezvous::start_send<mode>(port, state);
+          },
+          [](ModelPort& model, SendState& state) {
+            P port(model);
+            return rendezvous::wait_send<mode>(port, state);
+          },
+          [](ModelPort& model, ReceiveState& state) {
+            P port(model);
+            rendezvous::start_receive<mode>(port, state);
+          },
+          [](ModelPort& model, ReceiveState& state) {
+            P port(model);
+            return rendezvous::wait_receive<mode>(port, state);
+          },
+          {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
+}
+
+template <class P>
+Machine ring_over(Mode mode) {
+  switch (mode) {
+    case Mode::synchronous:
+      return ring_machine<Mode::synchronous, P>();
+    case Mode::ready:
+      return ring_machine<Mode::ready, P>();
+    case Mode::buffered:
+      return ring_machine<Mode::buffered, P>();
+    case Mode::standard:
+      break;
+  }
+  return ring_machine<Mode::standard, P>();
+}
+
+template <class P>
+Machine rendezvous_over(Mode mode) {
+  switch (mode) {
+    case Mode::synchronous:
+      return rendezvous_machine<Mode::synchronous, P>();
+    case Mode::ready:
+      return rendezvous_machine<Mode::ready, P>();
+    case Mode::buffered:
+      throw std::logic_error("large buffered sends have no machine: they use a ring of their own");
+    case Mode::standard:
+      break;
+  }
+  return rendezvous_machine<Mode::standard, P>();
+}
+
+template <bool closes>
+Machine machine_that(const PairSpec& spec) {
+  const bool exchange = spec.claim == ClaimBy::exchange;
+  if (spec.path == Path::ring) return ring_over<PortOf<true, closes>>(spec.mode);
+  if (spec.shares)
+    return exchange ? rendezvous_over<SharingPortOf<true, closes>>(spec.mode)
+                    : rendezvous_over<SharingPortOf<false, closes>>(spec.mode);
+  return exchange ? rendezvous_over<PortOf<true, closes>>(spec.mode)
+                  : rendezvous_over<PortOf<false, closes>>(spec.mode);
+}
+
+}  // namespace
+
+Machine machine_for(const PairSpec& spec) {
+  return spec.may_close ? machine_that<true>(spec) : machine_that<false>(spec);
+}
+
+}  // namespace penstock::explorer
