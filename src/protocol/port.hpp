@@ -67,4 +67,12 @@ concept SharesCopies = requires(P port, Epoch epoch) {
   { port.help_pull(epoch) } -> std::same_as<bool>;
 };
 
+// A port whose calls are launches on a device, where one that only looks costs as much as a message, and one that ends
+// with a store to the peer holds up the stream until the peer's memory has answered. A ring then leaves such ends to
+// the next call (ring.hpp), and needs one slot more.
+template <class P>
+concept Deferred = requires {
+  requires P::deferred;
+};
+
 }  // namespace penstock::protocol

@@ -22,6 +22,7 @@ enum class Stage : std::uint8_t {
 struct SendState {
   Epoch done = 0;
   bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by RTS
+                        // ring, deferred: the wait of this epoch is left to the next start
   Stage stage = Stage::open;
   bool copied = false;  // rendezvous: this end has copied, all of the message or a part (closing.hpp)
 };
@@ -29,6 +30,7 @@ struct SendState {
 struct ReceiveState {
   Epoch done = 0;
   std::uint32_t line = 0;  // ring: lines taken in this wait
+  bool told = false;       // ring, deferred: this wait has stored FIN of the epoch before
   Stage stage = Stage::open;
   bool copied = false;  // as above
   // Large ready sends: a later epoch was pushed over one that had not been received. Sticky.

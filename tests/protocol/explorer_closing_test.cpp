@@ -23,6 +23,9 @@ std::vector<PairSpec> closing_kinds() {
           closing(ring(Mode::standard, 2, 2)),
           closing(ring(Mode::synchronous)),
           closing(ring(Mode::synchronous, 3)),
+          closing(deferred_ring(Mode::standard, 3)),
+          closing(deferred_ring(Mode::standard, 4)),
+          closing(deferred_ring(Mode::synchronous, 3)),
           closing(rendezvous()),
           closing(rendezvous(ClaimBy::flags))};
 }
@@ -69,13 +72,25 @@ TEST_P(Closing, PeerFreedItsHalf) {
   }
 }
 
+// A deferred start does not look whether its receiver has gone. It is held up once the slots are full.
+TEST(ClosingDeferred, ASenderIsHeldUpForEver) {
+  for (unsigned slots : {3u, 4u}) {
+    const PairSpec kind = closing(deferred_ring(Mode::standard, slots));
+    const std::string calls = "(s1 w1)" + std::to_string(slots + 3);
+    for (unsigned releases : {0u, 1u, 2u}) {
+      expect_truth("receiver frees", {kind}, {calls, "(r1 w1)2 c1"}, releases);
+      expect_truth("receiver frees, and tells", {kind}, {"(s1 w1)2 a1 " + calls, "(r1 w1)2 c1 e1"}, releases);
+    }
+  }
+}
+
 // Every order in which each side may start and wait for two requests, also those that can never end by themselves: one
 // release ends them all.
 TEST_P(Closing, L21_OfAllOrders) {
   if (kind.slots * kind.lines > 2 && !long_run()) return;
   for (bool both_ways : {false, true})
-    for (const std::string& a : all_orders('s', both_ways ? 'r' : 's', 1))
-      for (const std::string& b : all_orders('r', both_ways ? 's' : 'r', 1))
+    for (const std::string& a : all_orders('s', both_ways ? 'r' : 's', {1, 1}))
+      for (const std::string& b : all_orders('r', both_ways ? 's' : 'r', {1, 1}))
         expect_truth("L21, fixed order", {kind, kind}, {a, b}, 1);
 }
 

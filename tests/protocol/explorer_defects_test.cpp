@@ -92,7 +92,49 @@ TEST(PlantedDefect, TooNarrowEpoch) {
 }
 
 TEST(PlantedDefect, OneSlot) {
-  expect_found<OneSlot>(l1(ring()), {stuck, slot});
+  expect_found<TooFewSlots<1>>(l1(ring()), {stuck, slot});
+}
+
+// A sender of these is held up by `slots` slots for the first time in epoch slots + 1.
+Scenario deferred(unsigned slots) {
+  return one_pair(deferred_ring(Mode::standard, slots), slots + 2);
+}
+
+TEST(PlantedDefect, DeferredWithTwoSlots) {
+  const Scenario held_up{"held up",
+                         {deferred_ring(Mode::standard, 3), ring()},
+                         {{"s1 w1 s1 w1 s1 s2 w2 w1"}, {"r1 w1 r1 r2 w2 w1 r1 w1"}}};
+  expect_found<TooFewSlots<2>>(held_up, {stuck});
+}
+
+TEST(PlantedDefect, DeferredFinTooEarly) {
+  expect_found<ShiftedFin<1>>(deferred(3), {race, other, slot});
+  expect_found<ShiftedFin<1>>(deferred(4), {race, other, slot});
+}
+
+// The fourth slot is one more than it takes: it is there because four is a power of two.
+TEST(PlantedDefect, DeferredFinTooLate) {
+  expect_found<ShiftedFin<-1>>(deferred(3), {stuck});
+  expect_harmless<ShiftedFin<-1>>(deferred(4));
+  expect_found<ShiftedFin<-2>>(deferred(4), {stuck});
+  for (unsigned slots : {3u, 4u}) expect_found<Lost<Word::fin>>(deferred(slots), {stuck});
+}
+
+TEST(PlantedDefect, DeferredAndNotSettled) {
+  for (unsigned slots : {3u, 4u}) expect_found<NotSettled>(deferred(slots), {race, other, slot});
+}
+
+TEST(PlantedDefect, DeferredWithTooNarrowFlags) {
+  for (Mode mode : {Mode::standard, Mode::synchronous})
+    expect_found<NarrowEpoch>(one_pair(deferred_ring(mode, 3), 5), {other, race, stuck, twice});
+}
+
+TEST(WeakenedOrder, DeferredFin) {
+  expect_found<RelaxedStore<Word::fin>>(deferred(3), {race});
+  expect_found<RelaxedLoad<Word::fin>>(deferred(3), {race});
+  Scenario scenario = deferred(3);
+  scenario.pairs[0].may_close = true;  // the model keeps what fences publish
+  expect_harmless<RelaxedFinAfterAFence>(scenario);
 }
 
 TEST(PlantedDefect, SharedCopies) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The litmus programs, each explored exhaustively with every kind of pair it applies to. A slow kernel or a late host
 // (L5) needs no program of its own: the explorer delays every thread anywhere.
+#include <algorithm>
+
 #include "protocol/explorer/kinds.hpp"
 #include "protocol/explorer/report.hpp"
 
@@ -28,6 +30,10 @@ class Litmus : public ::testing::TestWithParam<PairSpec> {
     const PairSpec other = kind.path == Path::ring ? rendezvous() : ring();
     return {{kind, kind}, {kind, other}, {other, kind}};
   }
+  // Often enough for a deferred start to be held up.
+  std::string often(const std::string& calls, unsigned times) const {
+    return repeat(calls, kind.deferred ? std::max(times, kind.slots + 1) : times);
+  }
   void both_ways(const std::string& name, const std::string& a, const std::string& b) const {
     for (const auto& pairs : two()) expect_ends(name, pairs, {a, b});
   }
@@ -37,15 +43,15 @@ INSTANTIATE_TEST_SUITE_P(, Litmus, ::testing::ValuesIn(all_kinds()),
                          [](const auto& kind) { return test_name(kind.param); });
 
 TEST_P(Litmus, L1_L8) {
-  both_ways("L1", "(s1 w1 s2 w2)3", "(r1 r2 w2 w1)3");
+  both_ways("L1", often("s1 w1 s2 w2", 3), often("r1 r2 w2 w1", 3));
 }
 
 TEST_P(Litmus, L2) {
-  both_ways("L2", "(s1 r2 w2 w1)3", "(r1 w1 s2 w2)3");
+  both_ways("L2", often("s1 r2 w2 w1", 3), often("r1 w1 s2 w2", 3));
 }
 
 TEST_P(Litmus, L3) {
-  both_ways("L3", "(s1 r2 w12)2", "(s2 r1 w12)2");
+  both_ways("L3", often("s1 r2 w12", 2), often("s2 r1 w12", 2));
 }
 
 // The pairs have nothing in common here, so the states multiply: one epoch is enough for the largest kind.
@@ -73,9 +79,9 @@ TEST_P(Litmus, L7_SenderWaitsElsewhere) {
 }
 
 TEST_P(Litmus, L10_ClaimsAreActedOn) {
-  both_ways("L10", "(s1 s2 w12)2", "(r1 w1 r2 w2)2");
-  both_ways("L10, both waitall", "(s1 s2 w12)2", "(r2 r1 w12)2");
-  both_ways("L10, opposite directions", "(s1 r2 w12)2", "(r1 w1 s2 w2)2");
+  both_ways("L10", often("s1 s2 w12", 2), often("r1 w1 r2 w2", 2));
+  both_ways("L10, both waitall", often("s1 s2 w12", 2), often("r2 r1 w12", 2));
+  both_ways("L10, opposite directions", often("s1 r2 w12", 2), often("r1 w1 s2 w2", 2));
 }
 
 TEST_P(Litmus, L11_AWaitEndsAlone) {
@@ -86,11 +92,15 @@ TEST_P(Litmus, L11_AWaitEndsAlone) {
 }
 
 TEST_P(Litmus, L12_RunAhead) {
-  expect_ends("L12", {kind}, {"(s1 w1)5", "(r1 w1)5"});
+  expect_ends("L12", {kind}, {repeat("s1 w1", kind.slots + 3), repeat("r1 w1", kind.slots + 3)});
   if (kind.path == Path::rendezvous || kind.mode != Mode::standard) return;
   // All but one of the slots may be filled before any receive is started.
   expect_ends("L12, no receive", {kind},
               {repeat("s1 w1", kind.slots - 1) + "e1 s1 w1", "a1 " + repeat("r1 w1", kind.slots)});
+  if (!kind.deferred) return;
+  // The last one, too, and its wait ends: the next start is held up instead.
+  expect_ends("L12, no receive", {kind},
+              {repeat("s1 w1", kind.slots) + "e1 s1 w1", "a1 " + repeat("r1 w1", kind.slots + 1)});
 }
 
 TEST_P(Litmus, L13_EpochsOnTwoQueues) {
@@ -103,9 +113,10 @@ TEST_P(Litmus, L13_WithoutTheEventIsFound) {
   EXPECT_NE(result.failure.find("data race"), std::string::npos) << result.failure;
 }
 
-// Four times the range of a 2-bit flag, with every mixture of push at start, push at wait and pull.
+// Four times the range of a flag, with every mixture of push at start, push at wait and pull.
 TEST_P(Litmus, L14_WrapAround) {
-  expect_ends("L14", {kind}, {"(s1 w1)16", "(r1 w1)16"});
+  const unsigned epochs = 4u << kind.flag_bits;
+  expect_ends("L14", {kind}, {repeat("s1 w1", epochs), repeat("r1 w1", epochs)});
 }
 
 TEST_P(Litmus, L18_BlockIsReusedWhenBothHaveSaidSo) {
@@ -119,10 +130,10 @@ TEST_P(Litmus, L18_EarlyReuseIsFound) {
 }
 
 TEST_P(Litmus, L19_ToItself) {
-  expect_ends("L19", {kind}, {"(s1 r1 ws1 wr1)3"});
-  expect_ends("L19, receive first", {kind}, {"(r1 s1 wr1 ws1)3"});
-  expect_ends("L19, waitall", {kind}, {"(r1 s1 ws1r1)3"});
-  expect_ends("L19, two streams", {kind}, {"(r1 w1)3", "(s1 w1)3"});
+  expect_ends("L19", {kind}, {often("s1 r1 ws1 wr1", 3)});
+  expect_ends("L19, receive first", {kind}, {often("r1 s1 wr1 ws1", 3)});
+  expect_ends("L19, waitall", {kind}, {often("r1 s1 ws1r1", 3)});
+  expect_ends("L19, two streams", {kind}, {often("r1 w1", 3), often("s1 w1", 3)});
 }
 
 TEST_P(Litmus, L20_RingOfThree) {
@@ -136,9 +147,11 @@ TEST_P(Litmus, L20_RingOfThree) {
 TEST(LitmusReady, L9_TokenProvesTheReceive) {
   for (const PairSpec& token : all_kinds()) {
     for (bool checked : {false, true}) {
-      for (PairSpec ready : {ring(Mode::ready), ring(Mode::ready, 3, 2), rendezvous(ClaimBy::exchange, Mode::ready)}) {
+      for (PairSpec ready : {ring(Mode::ready), ring(Mode::ready, 3, 2), deferred_ring(Mode::ready, 3),
+                             rendezvous(ClaimBy::exchange, Mode::ready)}) {
         ready.checks_ready = checked;
-        expect_ends("L9", {token, ready}, {"(r1 w1 s2 w2)3", "(r2 s1 w1 w2)3"});
+        const unsigned epochs = ready.deferred ? 5 : 3;
+        expect_ends("L9", {token, ready}, {repeat("r1 w1 s2 w2", epochs), repeat("r2 s1 w1 w2", epochs)});
       }
     }
   }
@@ -146,7 +159,8 @@ TEST(LitmusReady, L9_TokenProvesTheReceive) {
 
 TEST(LitmusReady, L9_DoubleBufferedHaloWithoutToken) {
   for (bool checked : {false, true}) {
-    for (PairSpec ready : {ring(Mode::ready), rendezvous(ClaimBy::exchange, Mode::ready)}) {
+    for (PairSpec ready :
+         {ring(Mode::ready), deferred_ring(Mode::ready, 3), rendezvous(ClaimBy::exchange, Mode::ready)}) {
       ready.checks_ready = checked;
       expect_ends("L9, halo", {ready, ready, ready, ready},
                   {"r2 e1 a2 r4 s1 w2 w1 r2 s3 w4 w3 r4 s1 w2 w1 s3 w4 w3",
@@ -178,6 +192,16 @@ TEST(LitmusShared, BothMoveOneMessage) {
     expect_ends("shared, L19", {kind}, {"(s1 r1 ws1 wr1)3"});
     expect_ends("shared, L9", {ring(), shared_rendezvous(claim, Mode::ready)}, {"(r1 w1 s2 w2)3", "(r2 s1 w1 w2)3"});
   }
+}
+
+// Receive e has been started, and is waited for only after a message that the sender sends behind its start of e + 1.
+TEST(LitmusDeferred, AStartIsHeldUpNoLongerThanTheWaitBeforeIt) {
+  for (Mode mode : {Mode::standard, Mode::synchronous})
+    for (unsigned slots : {3u, 4u})
+      for (const PairSpec& other : {ring(), rendezvous(), deferred_ring(mode, slots)})
+        expect_ends(
+            "held up", {deferred_ring(mode, slots), other},
+            {repeat("s1 w1", slots - 1) + "(s1 s2 w2 w1)2", repeat("r1 w1", slots - 2) + "(r1 r2 w2 w1)2 r1 w1"});
 }
 
 TEST(LitmusBuffered, CompletesLocallyAndReusesItsBuffers) {

@@ -5,6 +5,7 @@
 // rule lets end must end.
 #include "protocol/explorer/kinds.hpp"
 #include "protocol/explorer/report.hpp"
+#include "protocol/ring.hpp"
 
 namespace penstock::explorer {
 namespace {
@@ -13,11 +14,16 @@ const auto* const print_totals = ::testing::AddGlobalTestEnvironment(new PrintTo
 
 constexpr unsigned send1 = 0, receive1 = 1, send2 = 2, receive2 = 3, send3 = 4, receive3 = 5;
 
-void any_order(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<unsigned>& a,
-               const std::vector<unsigned>& b, unsigned epochs) {
+Scenario in_any_order(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<unsigned>& a,
+                      const std::vector<unsigned>& b, const std::vector<unsigned>& epochs) {
   Scenario scenario{name, pairs, {{"", a}, {"", b}}, epochs};
   scenario.buffer_may_fill = pairs[0].mode == Mode::buffered;
-  expect_holds(scenario, Liveness::lemma);
+  return scenario;
+}
+
+void any_order(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<unsigned>& a,
+               const std::vector<unsigned>& b, unsigned epochs) {
+  expect_holds(in_any_order(name, pairs, a, b, std::vector(pairs.size(), epochs)), Liveness::lemma);
 }
 
 class AnyOrder : public ::testing::TestWithParam<PairSpec> {
@@ -79,8 +85,37 @@ TEST(AnyOrderShared, OneAndTwoPairs) {
   }
 }
 
-// All pairs of programs in which each side starts and waits for two requests `epochs` times, one wait at a time.
-void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways, unsigned epochs) {
+// A sender is held up by a ring of n slots at its epoch n + 1 at the earliest. With one slot less than the least there
+// is an order of calls in which it is held up too long.
+class LeastSlots : public ::testing::TestWithParam<bool> {
+ protected:
+  const bool deferred = GetParam();
+  const unsigned least = protocol::ring::least_slots(deferred);
+  Scenario with(unsigned slots, bool both_ways) const {
+    PairSpec kind = ring(Mode::standard, slots);
+    kind.deferred = deferred;
+    const auto name = both_ways ? "both ways" : "one way";
+    return in_any_order(name, {kind, ring()}, {send1, both_ways ? receive2 : send2},
+                        {receive1, both_ways ? send2 : receive2}, {slots + 2, 1});
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, LeastSlots, ::testing::Bool(),
+                         [](const auto& deferred) { return deferred.param ? "Deferred" : "Prompt"; });
+
+TEST_P(LeastSlots, Suffice) {
+  for (bool both_ways : {false, true}) expect_holds(with(least, both_ways), Liveness::lemma);
+}
+
+TEST_P(LeastSlots, OneLessDoesNot) {
+  for (bool both_ways : {false, true}) {
+    const Result result = explore(with(least - 1, both_ways), Liveness::lemma);
+    EXPECT_NE(result.failure.find("(G4)"), std::string::npos) << result.failure;
+  }
+}
+
+// All pairs of programs in which each side starts and waits for two requests, each `epochs` times, one wait at a time.
+void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways, std::array<unsigned, 2> epochs) {
   const auto a_side = all_orders('s', both_ways ? 'r' : 's', epochs);
   const auto b_side = all_orders('r', both_ways ? 's' : 'r', epochs);
   std::size_t explored = 0;
@@ -95,33 +130,44 @@ void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways,
   std::cout << explored << " of " << a_side.size() * b_side.size() << " pairs of programs end by MPI's rule\n";
 }
 
+std::array<unsigned, 2> both_of(unsigned epochs) {
+  return {epochs, epochs};
+}
+
 TEST(FixedOrders, SmallOneWay) {
-  fixed_orders(ring(), ring(), false, 2);
+  fixed_orders(ring(), ring(), false, {2, 2});
 }
 TEST(FixedOrders, SmallBothWays) {
-  fixed_orders(ring(), ring(), true, 2);
+  fixed_orders(ring(), ring(), true, {2, 2});
 }
 TEST(FixedOrders, SmallSynchronousOneWay) {
-  fixed_orders(ring(Mode::synchronous), ring(Mode::synchronous), false, 2);
+  fixed_orders(ring(Mode::synchronous), ring(Mode::synchronous), false, {2, 2});
 }
 TEST(FixedOrders, SmallSynchronousBothWays) {
-  fixed_orders(ring(Mode::synchronous), ring(Mode::synchronous), true, 2);
+  fixed_orders(ring(Mode::synchronous), ring(Mode::synchronous), true, {2, 2});
+}
+// Four epochs, so that a start is held up.
+TEST(FixedOrders, SmallDeferredOneWay) {
+  fixed_orders(deferred_ring(Mode::standard, 3), ring(), false, {4, 1});
+}
+TEST(FixedOrders, SmallDeferredBothWays) {
+  fixed_orders(deferred_ring(Mode::standard, 3), ring(), true, {4, 1});
 }
 TEST(FixedOrders, LargeOneWay) {
-  fixed_orders(rendezvous(), rendezvous(), false, 2);
+  fixed_orders(rendezvous(), rendezvous(), false, {2, 2});
 }
 TEST(FixedOrders, LargeBothWays) {
-  fixed_orders(rendezvous(), rendezvous(), true, long_run() ? 2 : 1);
+  fixed_orders(rendezvous(), rendezvous(), true, both_of(long_run() ? 2 : 1));
 }
 TEST(FixedOrders, LargeByFlagsOneWay) {
-  fixed_orders(rendezvous(ClaimBy::flags), rendezvous(ClaimBy::flags), false, long_run() ? 2 : 1);
+  fixed_orders(rendezvous(ClaimBy::flags), rendezvous(ClaimBy::flags), false, both_of(long_run() ? 2 : 1));
 }
 TEST(FixedOrders, LargeByFlagsBothWays) {
-  fixed_orders(rendezvous(ClaimBy::flags), rendezvous(ClaimBy::flags), true, long_run() ? 2 : 1);
+  fixed_orders(rendezvous(ClaimBy::flags), rendezvous(ClaimBy::flags), true, both_of(long_run() ? 2 : 1));
 }
 TEST(FixedOrders, SmallBesideLarge) {
-  fixed_orders(ring(), rendezvous(), false, long_run() ? 2 : 1);
-  fixed_orders(ring(), rendezvous(), true, long_run() ? 2 : 1);
+  fixed_orders(ring(), rendezvous(), false, both_of(long_run() ? 2 : 1));
+  fixed_orders(ring(), rendezvous(), true, both_of(long_run() ? 2 : 1));
 }
 
 }  // namespace

@@ -57,8 +57,9 @@ class Threads : public ::testing::TestWithParam<PairSpec> {
 };
 
 std::vector<PairSpec> kinds() {
-  return {ring(Mode::standard, 2), ring(Mode::standard, 3), ring(Mode::synchronous, 2), rendezvous(ClaimBy::exchange),
-          rendezvous(ClaimBy::flags)};
+  return {ring(Mode::standard, 2),       ring(Mode::standard, 3),
+          ring(Mode::synchronous, 2),    explorer::deferred_ring(Mode::standard, 3),
+          rendezvous(ClaimBy::exchange), rendezvous(ClaimBy::flags)};
 }
 
 INSTANTIATE_TEST_SUITE_P(, Threads, ::testing::ValuesIn(kinds()),

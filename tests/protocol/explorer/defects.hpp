@@ -67,9 +67,37 @@ struct NarrowEpoch : ModelPort {
   unsigned flag_bits() const override { return 1; }
 };
 
-struct OneSlot : ModelPort {
+template <unsigned count>
+struct TooFewSlots : ModelPort {
   using ModelPort::ModelPort;
-  unsigned slots() const override { return 1; }
+  unsigned slots() const override { return count; }
+};
+
+// FIN of another epoch than the one that the protocol stores it of.
+template <int later>
+struct ShiftedFin : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    const auto shifted = static_cast<std::int64_t>(value) + later;
+    ModelPort::store(word, order, word != Word::fin ? value : static_cast<std::uint64_t>(shifted < 0 ? 0 : shifted));
+  }
+};
+
+// The start of a deferred send takes the slot for free.
+struct NotSettled : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t load(Word word, Order order) override {
+    return word == Word::fin ? ~std::uint64_t{0} / 2 : ModelPort::load(word, order);
+  }
+};
+
+// What the end of a kernel does for a relaxed FIN of the next one.
+struct RelaxedFinAfterAFence : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    if (word == Word::fin) ModelPort::fence(Order::seq_cst);
+    ModelPort::store(word, word == Word::fin ? Order::relaxed : order, value);
+  }
 };
 
 // The store, or the load, of one word made relaxed.

@@ -14,6 +14,13 @@ inline PairSpec ring(Mode mode = Mode::standard, unsigned slots = 2, unsigned li
   return {Path::ring, mode, ClaimBy::exchange, slots, lines, 2};  // 2-bit flags: they wrap after four epochs
 }
 
+// As kernels run it. 3-bit flags, since 2 bits cannot tell four slots apart: they wrap after eight epochs.
+inline PairSpec deferred_ring(Mode mode = Mode::standard, unsigned slots = 4, unsigned lines = 1) {
+  PairSpec kind{Path::ring, mode, ClaimBy::exchange, slots, lines, slots < 4 ? 2u : 3u};
+  kind.deferred = true;
+  return kind;
+}
+
 inline PairSpec rendezvous(ClaimBy claim = ClaimBy::exchange, Mode mode = Mode::standard) {
   return {Path::rendezvous, mode, claim, 2, 1, 2};
 }
@@ -36,7 +43,10 @@ inline std::vector<PairSpec> all_kinds() {
     for (unsigned slots : {2u, 3u})
       for (unsigned lines : {1u, 2u}) kinds.push_back(ring(mode, slots, lines));
     kinds.push_back(rendezvous(ClaimBy::exchange, mode));
+    kinds.push_back(deferred_ring(mode, 3));
   }
+  kinds.push_back(deferred_ring(Mode::standard, 3, 2));
+  kinds.push_back(deferred_ring(Mode::standard, 4));
   // A synchronous rendezvous runs the same code as a standard one: it is explored with one form of the claim.
   kinds.push_back(rendezvous(ClaimBy::flags));
   return kinds;

@@ -3,6 +3,7 @@
 #include "protocol/explorer/machine.hpp"
 
 #include <stdexcept>
+#include <type_traits>
 
 #include "protocol/rendezvous.hpp"
 #include "protocol/ring.hpp"
@@ -51,6 +52,13 @@ class PortOf {
   ModelPort& port_;
 };
 
+// A ring's kernels do not look at CLOSED: whoever watches over them does, through a port of its own.
+class DeferredPortOf : public PortOf<true, false> {
+ public:
+  static constexpr bool deferred = true;
+  using PortOf::PortOf;
+};
+
 template <bool exchange_works, bool closes>
 class SharingPortOf : public PortOf<exchange_works, closes> {
  public:
@@ -93,7 +101,12 @@ Closing rendezvous_closing() {
 template <Mode mode, class P>
 Machine ring_machine() {
   static_assert(Port<P>);
+  using Watcher = std::conditional_t<Deferred<P>, PortOf<true, true>, P>;
   return {[](ModelPort& model, SendState& state) {
+            P port(model);
+            return ring::settle_send<mode>(port, state);
+          },
+          [](ModelPort& model, SendState& state) {
             P port(model);
             return ring::start_send<mode>(port, state);
           },
@@ -109,13 +122,15 @@ Machine ring_machine() {
             P port(model);
             return ring::wait_receive(port, state);
           },
-          {ring_closing<Side::sender, P>(), ring_closing<Side::receiver, P>()}};
+          {ring_closing<Side::sender, Watcher>(), ring_closing<Side::receiver, Watcher>()},
+          ring::send_has_wait(mode, Deferred<P>)};
 }
 
 template <Mode mode, class P>
 Machine rendezvous_machine() {
   static_assert(Port<P>);
-  return {[](ModelPort& model, SendState& state) {
+  return {[](ModelPort&, SendState&) { return Progress::ended; },
+          [](ModelPort& model, SendState& state) {
             P port(model);
             return rendezvous::start_send<mode>(port, state);
           },
@@ -142,7 +157,10 @@ Machine ring_over(Mode mode) {
     case Mode::ready:
       return ring_machine<Mode::ready, P>();
     case Mode::buffered:
-      return ring_machine<Mode::buffered, P>();
+      if constexpr (Deferred<P>)
+        throw std::logic_error("a buffered send must not be held up");
+      else
+        return ring_machine<Mode::buffered, P>();
     case Mode::standard:
       break;
   }
@@ -167,6 +185,7 @@ Machine rendezvous_over(Mode mode) {
 template <bool closes>
 Machine machine_that(const PairSpec& spec) {
   const bool exchange = spec.claim == ClaimBy::exchange;
+  if (spec.deferred) return ring_over<DeferredPortOf>(spec.mode);
   if (spec.path == Path::ring) return ring_over<PortOf<true, closes>>(spec.mode);
   if (spec.shares)
     return exchange ? rendezvous_over<SharingPortOf<true, closes>>(spec.mode)

@@ -15,11 +15,13 @@ struct Closing {
 };
 
 struct Machine {
+  protocol::Progress (*settle_send)(ModelPort&, protocol::SendState&) = nullptr;  // before a start; pending: held up
   protocol::StartOutcome (*start_send)(ModelPort&, protocol::SendState&) = nullptr;
   protocol::Progress (*wait_send)(ModelPort&, protocol::SendState&) = nullptr;
   void (*start_receive)(ModelPort&, protocol::ReceiveState&) = nullptr;
   protocol::Progress (*wait_receive)(ModelPort&, protocol::ReceiveState&) = nullptr;
   std::array<Closing, 2> closing;  // by Side
+  bool send_has_wait = true;       // false: the next start settles it
 };
 
 Machine machine_for(const PairSpec& spec);

@@ -82,7 +82,7 @@ std::string describe(const PairSpec& spec) {
   text += std::string(" ") + modes[static_cast<unsigned>(spec.mode)];
   if (spec.path == Path::ring) {
     text += ", " + std::to_string(spec.slots) + " slots of " + std::to_string(spec.lines) + " lines, " +
-            std::to_string(spec.flag_bits) + "-bit flags";
+            std::to_string(spec.flag_bits) + "-bit flags" + (spec.deferred ? ", deferred" : "");
   } else {
     text += spec.claim == ClaimBy::exchange ? ", claim by exchange" : ", claim by flags";
     if (spec.shares) text += ", shared copies of " + std::to_string(spec.lines) + " parts";

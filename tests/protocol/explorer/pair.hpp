@@ -30,6 +30,7 @@ struct PairSpec {
   unsigned lines = 1;
   unsigned flag_bits = 2;
   bool checks_ready = false;
+  bool deferred = false;       // ring: as kernels run it (protocol::Deferred)
   bool shares = false;         // rendezvous: the side that waits helps to copy; each line is a part
   bool may_close = false;      // a side may be released or freed early: the pair has CLOSED words
   bool copy_may_fail = false;  // rendezvous that may close: any copy of a message or a part may be refused
@@ -40,8 +41,8 @@ struct PairPlaces {
   std::uint8_t pushed_parts = no_place;  // which parts are left, where copies are shared
   std::uint8_t pulled_parts = no_place;
   std::array<std::uint8_t, 2> reused{no_place, no_place};  // by Side: 1 once its user has taken the buffer back
-  std::array<std::uint8_t, 6> flags{};                     // slot * lines + line
-  std::array<std::uint8_t, 6> slots{};                     // cells
+  std::array<std::uint8_t, 8> flags{};                     // slot * lines + line
+  std::array<std::uint8_t, 8> slots{};                     // cells
   std::array<std::uint8_t, 2> outgoing{};                  // the send buffer, a cell a line
   std::array<std::uint8_t, 2> incoming{};                  // the receive buffer
 };

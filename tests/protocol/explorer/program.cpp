@@ -156,19 +156,20 @@ bool completes_by_rule(const std::vector<Program>& programs) {
 
 namespace {
 
-void extend(std::string text, const std::string (&calls)[2][2], unsigned first, unsigned second, unsigned total,
-            std::vector<std::string>& orders) {
-  if (first == total && second == total) orders.push_back(text);
-  if (first < total) extend(text + calls[0][first % 2], calls, first + 1, second, total, orders);
-  if (second < total) extend(text + calls[1][second % 2], calls, first, second + 1, total, orders);
+void extend(std::string text, const std::string (&calls)[2][2], unsigned first, unsigned second,
+            std::array<unsigned, 2> epochs, std::vector<std::string>& orders) {
+  const unsigned firsts = 2 * epochs[0], seconds = 2 * epochs[1];
+  if (first == firsts && second == seconds) orders.push_back(text);
+  if (first < firsts) extend(text + calls[0][first % 2], calls, first + 1, second, epochs, orders);
+  if (second < seconds) extend(text + calls[1][second % 2], calls, first, second + 1, epochs, orders);
 }
 
 }  // namespace
 
-std::vector<std::string> all_orders(char first, char second, unsigned epochs) {
+std::vector<std::string> all_orders(char first, char second, std::array<unsigned, 2> epochs) {
   const std::string calls[2][2] = {{std::string(1, first) + "1 ", "w1 "}, {std::string(1, second) + "2 ", "w2 "}};
   std::vector<std::string> orders;
-  extend("", calls, 0, 0, 2 * epochs, orders);
+  extend("", calls, 0, 0, epochs, orders);
   return orders;
 }
 

@@ -37,8 +37,8 @@ struct Scenario {
   std::string name;
   std::vector<PairSpec> pairs;
   std::vector<ThreadSpec> threads;
-  unsigned epochs = 3;          // of each endpoint, for threads with any_order
-  bool relaxed_orders = false;  // a planted defect uses relaxed accesses: beside fences the model must keep more
+  std::vector<unsigned> epochs = {};  // by pair, for threads with any_order
+  bool relaxed_orders = false;        // a planted defect uses relaxed accesses: beside fences the model must keep more
   // How often a thread inside a wait may be released from it, by whoever watches it. Its queue has failed then: later
   // starts on it are suppressed, and waits look once.
   unsigned releases = 0;
@@ -52,7 +52,7 @@ Program parse_program(const std::string& text);
 // True if the programs complete under MPI's rule: a wait ends as soon as the peer's start of that epoch has run.
 bool completes_by_rule(const std::vector<Program>& programs);
 
-// Every order of starting and waiting for two pairs `epochs` times: the calls of a side that has both.
-std::vector<std::string> all_orders(char first, char second, unsigned epochs);
+// Every order of starting and waiting for two pairs, each its number of times: the calls of a side that has both.
+std::vector<std::string> all_orders(char first, char second, std::array<unsigned, 2> epochs);
 
 }  // namespace penstock::explorer

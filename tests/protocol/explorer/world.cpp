@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "protocol/ring.hpp"
+
 namespace penstock::explorer {
 
 namespace {
@@ -95,7 +97,7 @@ bool World::finished(const State& state, unsigned index) const {
   if (thread.activity != Activity::none || thread.waiting != 0) return false;
   if (any_order_[index] == 0) return thread.at == programs_[index].size();
   for (unsigned e = 0; e < max_endpoints; ++e)
-    if ((any_order_[index] >> e & 1) && state.endpoints[e].ended < epochs_) return false;
+    if ((any_order_[index] >> e & 1) && state.endpoints[e].ended < epochs_[pair_of(e)]) return false;
   return true;
 }
 
@@ -120,7 +122,7 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
   const Call& call = programs_[index][thread.at];
   switch (call.kind) {
     case Call::Kind::start:
-      moves.push_back({Move::Kind::start, call.endpoint});
+      start_moves(state, thread, call.endpoint, moves);
       break;
     case Call::Kind::close:
       moves.push_back({Move::Kind::close, call.endpoint});
@@ -142,6 +144,19 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
   }
 }
 
+// Whether what a thread waits for at this end is that its next start need wait no more.
+bool World::settles(const State& state, unsigned e) const {
+  const Endpoint& endpoint = state.endpoints[e];
+  return !machines_[pair_of(e)].send_has_wait && endpoint.send.posted && endpoint.started == endpoint.ended;
+}
+
+void World::start_moves(const State& state, const Thread& thread, std::uint8_t e, std::vector<Move>& moves) const {
+  if (settles(state, e) && !thread.failed)
+    waiting_moves(state, thread, e, moves);
+  else
+    moves.push_back({Move::Kind::start, e});
+}
+
 void World::waiting_moves(const State& state, const Thread& thread, std::uint8_t e, std::vector<Move>& moves) const {
   moves.push_back({Move::Kind::poll, e});
   if (!specs_[pair_of(e)].may_close || thread.failed) return;
@@ -157,8 +172,8 @@ void World::any_order_moves(const State& state, unsigned index, std::vector<Move
     if (endpoint.started > endpoint.ended) {
       open |= bit(e);
       moves.push_back({Move::Kind::wait, e, bit(e)});
-    } else if (endpoint.started < epochs_) {
-      moves.push_back({Move::Kind::start, e});
+    } else if (endpoint.started < epochs_[pair_of(e)]) {
+      start_moves(state, state.threads[index], e, moves);
     }
   }
   if (std::popcount(open) < 2) return;
@@ -188,6 +203,7 @@ Effect World::apply(State& state, unsigned index, const Move& move, unsigned cho
       thread.waiting = move.mask;
       [[fallthrough]];
     case Move::Kind::poll:
+      thread.waiting |= bit(move.endpoint);
       effect = begin_call(state, index, Activity::wait, move.endpoint, choice, text);
       break;
     case Move::Kind::resume:
@@ -233,6 +249,7 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
             endpoint.fate, text};
   const std::unique_ptr<ModelPort> port = make_port_(step);
   Running run{machines_[p], step, *port, side_of(e), endpoint.send, endpoint.receive};
+  run.settles = settles(state, e);
   if (private_[e] != no_place && thread.log.size == 0) step.write(private_[e], 0);
   if (thread.activity == Activity::start && thread.log.size == 0 && !thread.failed) before_start(state, step, e);
   run.execute(thread.activity, thread.failed);
@@ -243,11 +260,12 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
     const Activity activity = thread.activity;
     if (run.gave_up) after_give_up(state, step, index, run);
     if (activity == Activity::start && !run.gave_up) after_start(state, step, thread, run.outcome);
-    if (run.ended) after_wait(state, step, thread);
+    if (run.ended && !run.settles) after_wait(state, step, thread);
     if (activity == Activity::close) after_close(state, index, e);
-    if (run.gave_up) thread.waiting &= static_cast<std::uint8_t>(~bit(e));
+    if (run.ended || run.gave_up) thread.waiting &= static_cast<std::uint8_t>(~bit(e));
     const bool looked = activity != Activity::start && activity != Activity::close;
-    const bool leaves = !looked || ((run.ended || run.gave_up) && thread.waiting == 0);
+    const bool over = (run.ended && !run.settles) || run.gave_up;
+    const bool leaves = !looked || (over && thread.waiting == 0);
     thread.activity = Activity::none;
     thread.endpoint = 0;
     thread.knows = false;
@@ -271,7 +289,7 @@ void World::Running::execute(Activity activity, bool queue_failed) {
       if (!ended && queue_failed) give_up();
       break;
     case Activity::ask:
-      if (!step.fate.failed && !closing().peer_closed(port, epoch())) break;
+      if (!step.fate.failed && !closing().peer_closed(port, awaited())) break;
       look();
       if (!ended) give_up();
       break;
@@ -296,7 +314,9 @@ void World::Running::start() {
 }
 
 void World::Running::look() {
-  const auto progress = side == Side::sender ? machine.wait_send(port, send) : machine.wait_receive(port, receive);
+  const auto progress = settles                ? machine.settle_send(port, send)
+                        : side == Side::sender ? machine.wait_send(port, send)
+                                               : machine.wait_receive(port, receive);
   ended = progress == protocol::Progress::ended;
 }
 
@@ -305,8 +325,13 @@ void World::Running::give_up() {
   gave_up = true;
 }
 
-Epoch World::Running::epoch() const {
+Epoch World::Running::awaited() const {
   return (side == Side::sender ? send.done : receive.done) + 1;
+}
+
+// The first one not served when this end closes.
+Epoch World::Running::epoch() const {
+  return side == Side::sender ? protocol::ring::next_epoch(send, machine.send_has_wait) : awaited();
 }
 
 void World::before_start(State&, Step& step, unsigned e) const {
@@ -320,6 +345,10 @@ void World::before_start(State&, Step& step, unsigned e) const {
 }
 
 void World::after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const {
+  const unsigned p = pair_of(thread.endpoint);
+  if (!machines_[p].send_has_wait && side_of(thread.endpoint) == Side::sender &&
+      step.epoch > state.copied[p] + step.spec.slots)
+    step.fail("a message was sent although it had no slot");
   if (outcome == protocol::StartOutcome::receiver_not_started)
     step.fail("a kept promise of a ready send was called broken");
   if (thread.knows) step.fail("a start succeeded although its thread knows that the peer has closed");
@@ -336,7 +365,6 @@ void World::after_wait(State& state, Step& step, Thread& thread) const {
   const unsigned e = thread.endpoint;
   const PairSpec& spec = step.spec;
   ++state.endpoints[e].ended;
-  thread.waiting &= static_cast<std::uint8_t>(~bit(e));
   for (unsigned line = 0; line < spec.lines; ++line) {
     if (side_of(e) == Side::sender) {
       step.write(step.places.outgoing[line], overwritten);
@@ -355,7 +383,8 @@ void World::after_wait(State& state, Step& step, Thread& thread) const {
   const unsigned receives = state.endpoints[e ^ 1u].started;
   const bool meets = spec.mode == Mode::synchronous || spec.path == Path::rendezvous;
   if (meets && receives < step.epoch) step.fail("a send ended before its receive was started (G5)");
-  if (spec.path == Path::ring && spec.mode != Mode::buffered && step.epoch + 1 > state.copied[pair_of(e)] + spec.slots)
+  const bool sees_to_the_next = spec.path == Path::ring && machines_[pair_of(e)].send_has_wait;
+  if (sees_to_the_next && spec.mode != Mode::buffered && step.epoch + 1 > state.copied[pair_of(e)] + spec.slots)
     step.fail("a send ended although the next one has no slot");
 }
 
@@ -382,7 +411,9 @@ bool World::peer_has_closed(const State& state, unsigned e) const {
 }
 
 bool World::knows_peer_closed(const State& state, unsigned index, unsigned e) const {
-  if (!specs_[pair_of(e)].may_close || side_of(e) == Side::receiver) return false;
+  const PairSpec& spec = specs_[pair_of(e)];
+  // A deferred start does not look.
+  if (!spec.may_close || spec.deferred || side_of(e) == Side::receiver) return false;
   const unsigned closed = closed_by_peer(e);
   return state.memory.knows_newest(index, closed) &&
          protocol::closed_before(state.memory.newest(closed), state.endpoints[e].ended + Epoch{1});

@@ -86,6 +86,7 @@ class World {
     protocol::SendState send;
     protocol::ReceiveState receive;
     protocol::StartOutcome outcome = protocol::StartOutcome::started;
+    bool settles = false;  // what the look is for: the epoch before the next start, or the one that has been started
     bool ended = false;
     bool gave_up = false;
 
@@ -93,11 +94,14 @@ class World {
     void start();
     void look();
     void give_up();
+    Epoch awaited() const;
     Epoch epoch() const;
     const Closing& closing() const { return machine.closing[static_cast<unsigned>(side)]; }
   };
 
   void any_order_moves(const State& state, unsigned thread, std::vector<Move>& moves) const;
+  bool settles(const State& state, unsigned endpoint) const;
+  void start_moves(const State& state, const Thread& thread, std::uint8_t endpoint, std::vector<Move>& moves) const;
   void waiting_moves(const State& state, const Thread& thread, std::uint8_t endpoint, std::vector<Move>& moves) const;
   Effect begin_call(State& state, unsigned thread, Activity activity, std::uint8_t endpoint, unsigned choice,
                     std::string* text) const;
@@ -126,7 +130,7 @@ class World {
   std::array<std::uint8_t, max_threads> owns_{};       // endpoints
   std::array<std::uint8_t, max_events> events_{};      // locations
   std::array<std::uint8_t, max_endpoints> private_{};  // cells: the private words, where several threads use them
-  unsigned epochs_;
+  std::vector<unsigned> epochs_;                       // by pair
   unsigned releases_;
   bool may_close_ = false;
   bool buffer_may_fill_;

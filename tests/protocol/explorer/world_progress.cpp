@@ -10,8 +10,9 @@ const char* World::check_progress(const State& state) const {
     for (unsigned e = 0; e < max_endpoints; ++e) {
       if (!(thread.waiting >> e & 1)) continue;
       if (specs_[pair_of(e)].copy_may_fail) continue;  // whose copy has failed ends first
-      const bool may_rely =
-          state.endpoints[e ^ 1u].started > state.endpoints[e].ended || state.endpoints[e ^ 1u].closed;
+      // A start that is held up settles the epoch before.
+      const unsigned awaited = state.endpoints[e].ended + (settles(state, e) ? 0u : 1u);
+      const bool may_rely = state.endpoints[e ^ 1u].started >= awaited || state.endpoints[e ^ 1u].closed;
       if (may_rely && !ends_alone(state, t, e))
         return "a wait does not end although the peer has started its epoch, or has closed (G4)";
     }
@@ -25,7 +26,11 @@ bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
     for (unsigned i = 0; i < max_accesses && copy.threads[t].activity != Activity::none; ++i)
       apply(copy, t, {Move::Kind::resume}, 0);
   };
-  auto ended = [&] { return copy.endpoints[e].ended > state.endpoints[e].ended || copy.endpoints[e].closed; };
+  const bool settling = settles(state, e);
+  auto ended = [&] {
+    const bool over = settling ? !copy.endpoints[e].send.posted : copy.endpoints[e].ended > state.endpoints[e].ended;
+    return over || copy.endpoints[e].closed;
+  };
   auto poll = [&](unsigned t, unsigned endpoint) {
     finish_call(t);
     apply(copy, t, {Move::Kind::poll, static_cast<std::uint8_t>(endpoint)}, 0);

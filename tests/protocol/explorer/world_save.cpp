@@ -14,7 +14,7 @@ std::string World::save(const State& state) const {
     const Endpoint& endpoint = state.endpoints[e];
     put(endpoint.send.done + endpoint.receive.done);
     put(endpoint.send.posted | endpoint.send.copied << 1 | endpoint.receive.copied << 2 | endpoint.closed << 3 |
-        endpoint.fate.failed << 4 | endpoint.fate.misplaced << 5);
+        endpoint.fate.failed << 4 | endpoint.fate.misplaced << 5 | endpoint.receive.told << 6);
     put(static_cast<unsigned>(endpoint.send.stage) << 4 | static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
     put(endpoint.started);
@@ -45,6 +45,7 @@ void World::restore(const std::string& bytes, State& state) const {
     endpoint.receive.copied = *at & 4;
     endpoint.closed = *at & 8;
     endpoint.fate = {(*at & 16) != 0, (*at & 32) != 0};
+    endpoint.receive.told = *at & 64;
     ++at;
     endpoint.send.stage = static_cast<protocol::Stage>(*at >> 4);
     endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);

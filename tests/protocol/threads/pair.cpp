@@ -17,6 +17,10 @@ class PairOver final : public Pair {
   PairOver(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
       : Pair(spec, bytes, line_bytes), sender_(setup(Side::sender)), receiver_(setup(Side::receiver)) {}
 
+  bool settle_send() override {
+    if constexpr (path == Path::ring) return ended(protocol::ring::settle_send<mode>(sender_, send_));
+    return true;
+  }
   protocol::StartOutcome start_send() override {
     if constexpr (path == Path::ring)
       return protocol::ring::start_send<mode>(sender_, send_);
@@ -41,7 +45,10 @@ class PairOver final : public Pair {
     else
       return ended(protocol::rendezvous::wait_receive<mode>(receiver_, receive_));
   }
-  Epoch epoch(Side side) const override { return (side == Side::sender ? send_.done : receive_.done) + 1; }
+  Epoch epoch(Side side) const override {
+    constexpr bool has_wait = path != Path::ring || protocol::ring::send_has_wait(mode, protocol::Deferred<Port>);
+    return side == Side::sender ? protocol::ring::next_epoch(send_, has_wait) : receive_.done + 1;
+  }
   void renew(Side side) override {
     if (side == Side::sender)
       send_ = {};
@@ -87,9 +94,9 @@ std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes, std
     case Mode::buffered:
       break;
   }
-  if constexpr (path == Path::ring)
+  if constexpr (path == Path::ring && !protocol::Deferred<Port>)
     return std::make_unique<PairOver<Port, path, Mode::buffered>>(spec, bytes, line_bytes);
-  throw std::logic_error("large buffered sends have no machine: they use a ring of their own");
+  throw std::logic_error("buffered sends have rings that never hold them up");
 }
 
 }  // namespace
@@ -154,6 +161,8 @@ void Pair::zero() {
 }
 
 std::unique_ptr<Pair> make_pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes) {
+  if (spec.deferred && line_bytes == 64) return make_for_mode<DeferredPort<64>, Path::ring>(spec, bytes, line_bytes);
+  if (spec.deferred) return make_for_mode<DeferredPort<256>, Path::ring>(spec, bytes, line_bytes);
   if (spec.path == Path::ring) {
     if (line_bytes == 64) return make_for_mode<peer::HostPort<64>, Path::ring>(spec, bytes, line_bytes);
     if (line_bytes == 256) return make_for_mode<peer::HostPort<256>, Path::ring>(spec, bytes, line_bytes);

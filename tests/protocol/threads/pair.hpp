@@ -30,12 +30,20 @@ struct FlagClaimPort : peer::HostPort<line_bytes> {
   using peer::HostPort<line_bytes>::HostPort;
 };
 
+// The shipped port's rings see to everything in the wait itself; this one makes them do as kernels do.
+template <std::size_t line_bytes>
+struct DeferredPort : peer::HostPort<line_bytes> {
+  static constexpr bool deferred = true;
+  using peer::HostPort<line_bytes>::HostPort;
+};
+
 class Pair {
  public:
   Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes);
   virtual ~Pair() = default;
   Pair(const Pair&) = delete;
 
+  virtual bool settle_send() = 0;  // one look; true when the start may follow
   virtual protocol::StartOutcome start_send() = 0;
   virtual bool wait_send() = 0;  // one look; true when the wait has ended
   virtual void start_receive() = 0;

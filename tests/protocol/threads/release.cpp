@@ -34,6 +34,10 @@ class End {
       return true;
     }
     pair_.fill_send_buffer();
+    for (bool hopeless = false; !pair_.settle_send(); std::this_thread::yield()) {
+      if (hopeless) return false;
+      hopeless = pair_.peer_closed(side_);
+    }
     return pair_.start_send() == protocol::StartOutcome::started;
   }
 

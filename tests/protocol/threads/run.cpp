@@ -68,6 +68,7 @@ class Run {
     Pair& pair = *pairs_[pair_of(endpoint)];
     if (side_of(endpoint) == Side::sender) {
       pair.fill_send_buffer();
+      while (!pair.settle_send() && !failed_.load(std::memory_order_relaxed)) yield();
       if (pair.start_send() != protocol::StartOutcome::started) fail("a start was refused", pair, Side::sender);
       return;
     }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "protocol/epoch.hpp"
+#include "protocol/ring.hpp"
 #include "transport/cuda/words.hpp"
 
 #ifndef PENSTOCK_FLAG_BITS
@@ -91,10 +91,12 @@ PENSTOCK_HD constexpr std::uint64_t slot_cells(Route route, std::uint64_t bytes)
   return units_for(route, bytes) * (route == Route::ring ? 1 : wide_cells);
 }
 
-// Receivers say FIN one epoch late (see kernels.cu). wait(send, e) needs FIN of epoch e + 1 - slots, and when receive e
-// is started, the wait of e - 1 has ended and that of e - 2 has been told: so the least is three. A power of two makes
-// the choice of a slot cheap.
+// The rings of kernels are Deferred (protocol/port.hpp): FIN at the end of a wait would hold up the stream until the
+// peer's memory has answered; at the beginning of the next wait that time passes while the message is awaited. A power
+// of two makes the choice of a slot cheap.
+inline constexpr bool rings_are_deferred = true;
 inline constexpr unsigned ring_slots = 4;
+static_assert(ring_slots >= protocol::ring::least_slots(rings_are_deferred));
 static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
               "a line's flag must tell the epochs of a slot apart");
 

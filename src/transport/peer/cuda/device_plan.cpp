@@ -24,9 +24,8 @@ bool start_has_work(const Pair& pair) noexcept {
   return is_ring(pair.route) ? pair.mode == Mode::synchronous : pair.mode != Mode::ready;
 }
 
-// What remains of a small send after its start is seen to by the next start: see kernels.cu.
 bool wait_has_work(const Pair& pair) noexcept {
-  return !(pair.sends && is_ring(pair.route) && pair.mode != Mode::synchronous);
+  return !pair.sends || !is_ring(pair.route) || protocol::ring::send_has_wait(pair.mode, rings_are_deferred);
 }
 
 PairGathering& pairs_on(const Board& board) noexcept {

@@ -10,6 +10,11 @@ namespace penstock::transport::peer::cuda {
 
 using protocol::Word;
 
+// A kernel behind a gate may begin after the peer's end.
+__device__ inline bool peer_is_there(const Pair& pair) {
+  return !pair.gated || SystemWord(pair.fate->peer_dead).load(::cuda::memory_order_relaxed) == 0;
+}
+
 // Each part has a range of the units, the same at both ends whatever their numbers of blocks and threads. `group`:
 // units that a thread loads at once; with 1, there is a thread for each cell of the part.
 template <class Lines, int group>
@@ -19,6 +24,7 @@ class RingPort {
   // Copies go into and out of library memory, each by the end that owns the buffer: no message can come from or reach a
   // buffer in new use. A wait that is hopeless is ended by the host, which has CLOSED words too (see Watch).
   static constexpr bool may_close = false;
+  static constexpr bool deferred = rings_are_deferred;
 
   __device__ RingPort(const Pair& pair, unsigned part)
       : pair_(pair),
@@ -36,10 +42,11 @@ class RingPort {
     }
     return Lines::agree(SystemWord(at(word)).load(order_of(order)));
   }
-  // FIN is not a thread's to say: see wait_ring_receive.
+  // A ring stores no other word than FIN, of which one thread speaks for all of the part. Relaxed, though the protocol
+  // asks for a release: the loads that come before are an earlier kernel's, and have ended with it.
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
-    if (word != Word::fin) SystemWord(at(word)).store(value, order_of(order));
+    if (threadIdx.x == 0 && peer_is_there(pair_)) SystemWord(at(word)).store(value, ::cuda::memory_order_relaxed);
   }
   __device__ Word64 exchange(Word, Word64) const { return 0; }
   template <Order order>

@@ -51,22 +51,21 @@ __device__ bool poll_alone(const Context& context, const Pair& pair, Word64 epoc
   return step() == Progress::ended;
 }
 
-// The wait of a small standard send has no kernel of its own: the message has left with the start, and what remains,
-// that the next slot be free, is seen to by the next start of the pair, which stands behind that wait in every order.
+// The wait of a small standard or ready send has no kernel of its own: the next start settles it (protocol/ring.hpp).
 // All that is read first is read at once: each look at memory costs as much as the message's way.
 template <Mode mode, class RingPort>
 __device__ bool start_part(const Context& context, const Pair& pair, unsigned part, bool last) {
-  constexpr bool has_wait = mode == Mode::synchronous;
+  constexpr bool has_wait = ring::send_has_wait(mode, rings_are_deferred);
   Half& half = pair.half[part];
   RingPort port(pair, part);
   port.fetch();
   SendState state = load_send(half);
-  port.look_at_fin();
+  if constexpr (!has_wait) port.look_at_fin();
   const bool twice = has_wait && state.posted;
-  const Word64 epoch = state.done + 1 + (!has_wait && state.posted ? 1 : 0);
+  const Word64 epoch = ring::next_epoch(state, has_wait);
   bool goes = !RingPort::any((context.failed | context.given_up) != 0 || twice);
   if (goes && state.posted)
-    goes = poll_alone<RingPort>(context, pair, state.done + 1, [&] { return ring::wait_send<mode>(port, state); });
+    goes = poll_alone<RingPort>(context, pair, state.done + 1, [&] { return ring::settle_send<mode>(port, state); });
   if (last) let_successor_in();
   StartOutcome outcome = StartOutcome::started;
   if (goes) outcome = ring::start_send<mode>(port, state);
@@ -95,11 +94,6 @@ struct StartRingSend {
   }
 };
 
-// A kernel behind a gate may begin after the peer's end.
-__device__ inline bool peer_is_there(const Pair& pair) {
-  return !pair.gated || SystemWord(pair.fate->peer_dead).load(::cuda::memory_order_relaxed) == 0;
-}
-
 template <class RingPort>
 __device__ bool receive_part(const Context& context, const Pair& pair, unsigned part, bool last) {
   Half& half = pair.half[part];
@@ -107,14 +101,8 @@ __device__ bool receive_part(const Context& context, const Pair& pair, unsigned 
   ReceiveState state = load_receive(half);
   const Word64 epoch = state.done + 1;
   bool ended = false;
-  if (!RingPort::any(context.given_up != 0)) {
-    // FIN of the epoch before. At the end of this kernel, FIN of this epoch would hold up the stream until the peer's
-    // memory has answered; here that time passes while the message is awaited. So FIN lags by one epoch: see
-    // ring_slots. Relaxed: the loads that it speaks of were an earlier kernel's.
-    if (threadIdx.x == 0 && peer_is_there(pair))
-      SystemWord(pair.sender->fin[part]).store(state.done, ::cuda::memory_order_relaxed);
+  if (!RingPort::any(context.given_up != 0))
     ended = poll_alone<RingPort>(context, pair, epoch, [&] { return ring::wait_receive(port, state); });
-  }
   if (last) let_successor_in();
   if (__syncthreads_or(!ended) != 0) {
     fail<Route::ring>(context, pair, epoch, Failure::released);
