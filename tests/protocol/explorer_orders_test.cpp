@@ -33,8 +33,10 @@ class AnyOrder : public ::testing::TestWithParam<PairSpec> {
   const bool small = kind.path == Path::ring;
 };
 
+// Deferred rings have tests of their own: two or three epochs hold up none of their starts.
 std::vector<PairSpec> kinds_and_buffered() {
   std::vector<PairSpec> kinds = all_kinds();
+  std::erase_if(kinds, [](const PairSpec& kind) { return kind.deferred; });
   kinds.push_back(ring(Mode::buffered, 2, 1));
   kinds.push_back(ring(Mode::buffered, 3, 2));
   return kinds;
@@ -105,6 +107,26 @@ INSTANTIATE_TEST_SUITE_P(, LeastSlots, ::testing::Bool(),
 
 TEST_P(LeastSlots, Suffice) {
   for (bool both_ways : {false, true}) expect_holds(with(least, both_ways), Liveness::lemma);
+}
+
+TEST(AnyOrderDeferred, OnePair) {
+  for (Mode mode : {Mode::standard, Mode::synchronous})
+    for (unsigned slots : {3u, 4u})
+      for (unsigned lines : {1u, 2u})
+        any_order("one pair", {deferred_ring(mode, slots, lines)}, {send1}, {receive1}, long_run() ? 20 : 10);
+}
+
+// Long enough for a start to be held up, beside one message of another pair.
+TEST(AnyOrderDeferred, BesideAnother) {
+  for (unsigned slots : {3u, 4u}) {
+    for (const PairSpec& other : {rendezvous(), deferred_ring(Mode::synchronous, 3)}) {
+      const std::vector<PairSpec> pairs{deferred_ring(Mode::standard, slots), other};
+      expect_holds(in_any_order("one way", pairs, {send1, send2}, {receive1, receive2}, {slots + 2, 1}),
+                   Liveness::lemma);
+      expect_holds(in_any_order("both ways", pairs, {send1, receive2}, {receive1, send2}, {slots + 2, 1}),
+                   Liveness::lemma);
+    }
+  }
 }
 
 TEST_P(LeastSlots, OneLessDoesNot) {
