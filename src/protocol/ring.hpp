@@ -87,10 +87,13 @@ PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
 template <Mode mode, Port P>
 PENSTOCK_HD Progress settle_send(P& port, SendState& state) {
   if constexpr (!send_has_wait(mode, Deferred<P>)) {
-    if (state.posted && end_send<mode>(port, state) == Progress::pending) return Progress::pending;
-    state.posted = false;
+    if (!state.posted) return Progress::ended;
+    const Progress progress = end_send<mode>(port, state);
+    state.posted = progress == Progress::pending;
+    return progress;
+  } else {
+    return Progress::ended;
   }
-  return Progress::ended;
 }
 
 template <Mode mode, Port P>
