@@ -64,7 +64,7 @@ class MpiWorld final : public World {
   ThreadLevel thread_level() const noexcept override { return thread_level_; }
   const std::string& host() const noexcept override { return host_; }
   const std::string& mpi_version() const noexcept override { return mpi_version_; }
-  int processes_on_host() const noexcept override { return processes_on_host_; }
+  int processes_on_host() const noexcept override { return 1 + watch_->found(); }
 
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
     const int length = static_cast<int>(mine.size());
@@ -91,12 +91,10 @@ class MpiWorld final : public World {
 
  private:
   void meet_processes() {
-    const ProcessPlace mine = ProcessPlace::of_this_process();
+    const ProcessPlace& mine = mark_.place();
     const auto gathered = all_gather(std::as_bytes(std::span(&mine, 1)));
     std::vector<ProcessPlace> places(gathered.size());
     for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(&places[i], gathered[i].data(), sizeof places[i]);
-    processes_on_host_ = static_cast<int>(
-        std::count_if(places.begin(), places.end(), [&](const auto& place) { return mine.same_kernel(place); }));
     watch_.emplace(places, rank_);
   }
 
@@ -106,7 +104,7 @@ class MpiWorld final : public World {
   ThreadLevel thread_level_ = ThreadLevel::single;
   std::string host_;
   std::string mpi_version_;
-  int processes_on_host_ = 1;
+  ProcessMark mark_;
   std::optional<ProcessWatch> watch_;
 };
 

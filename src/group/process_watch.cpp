@@ -2,16 +2,17 @@
 #include "group/process_watch.hpp"
 
 #include <sys/eventfd.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -20,14 +21,10 @@ namespace penstock::group {
 
 namespace {
 
-// Field 22 of /proc/<pid>/stat. The second one is the program's name in parentheses, which may hold anything.
-std::uint64_t start_time_of(const std::string& process) {
-  std::ifstream file("/proc/" + process + "/stat");
-  std::string line;
-  std::getline(file, line);
-  std::size_t place = line.rfind(')');
-  for (int field = 2; field < 22 && place != std::string::npos; ++field) place = line.find(' ', place + 1);
-  return place == std::string::npos ? 0 : std::strtoull(line.c_str() + place + 1, nullptr, 10);
+std::string name_of_mark(const std::uint64_t (&nonce)[2]) {
+  char name[48] = "";
+  std::snprintf(name, sizeof name, "penstock-%016" PRIx64 "%016" PRIx64, nonce[0], nonce[1]);
+  return name;
 }
 
 int open_process(std::int64_t pid) {
@@ -42,29 +39,26 @@ int open_process(std::int64_t pid) {
 
 }  // namespace
 
-ProcessPlace ProcessPlace::of_this_process() {
-  ProcessPlace place;
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  if (boot.empty()) {
-    char host[sizeof place.boot] = "";
-    gethostname(host, sizeof host - 1);
-    boot = host;
-  }
-  std::snprintf(place.boot, sizeof place.boot, "%s", boot.c_str());
-  struct stat status {};
-  if (stat("/proc/self/ns/pid", &status) == 0) place.pid_namespace = status.st_ino;
-  place.start_time = start_time_of("self");
-  place.pid = getpid();
-  return place;
+bool ProcessPlace::is_here() const {
+  if (mark < 0) return false;
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(mark);
+  char target[128] = "";
+  const ssize_t length = readlink(path.c_str(), target, sizeof target);
+  return length > 0 &&
+         std::string_view(target, static_cast<std::size_t>(length)) == "/memfd:" + name_of_mark(nonce) + " (deleted)";
 }
 
-bool ProcessPlace::same_kernel(const ProcessPlace& other) const noexcept {
-  return std::strcmp(boot, other.boot) == 0;
+ProcessMark::ProcessMark() {
+  place_.pid = getpid();
+  if (getrandom(place_.nonce, sizeof place_.nonce, 0) == static_cast<ssize_t>(sizeof place_.nonce))
+    place_.mark = memfd_create(name_of_mark(place_.nonce).c_str(), MFD_CLOEXEC);
+  if (place_.mark < 0)
+    base::log::warn(std::string("the end of this process would not be noticed at once by others: memfd_create: ") +
+                    std::strerror(errno));
 }
 
-bool ProcessPlace::can_see(const ProcessPlace& other) const noexcept {
-  return same_kernel(other) && pid_namespace != 0 && pid_namespace == other.pid_namespace;
+ProcessMark::~ProcessMark() {
+  if (place_.mark >= 0) close(static_cast<int>(place_.mark));
 }
 
 ProcessWatch::ProcessWatch(const std::vector<ProcessPlace>& places, int own)
@@ -74,9 +68,11 @@ ProcessWatch::ProcessWatch(const std::vector<ProcessPlace>& places, int own)
     throw base::Error(base::ErrorKind::resources, std::string("cannot create an eventfd (") + std::strerror(errno) +
                                                       "): raise the limit of open files");
   descriptors_.push_back({event, POLLIN, 0});
-  const ProcessPlace& mine = places[static_cast<std::size_t>(own)];
-  for (std::size_t rank = 0; rank < places.size(); ++rank)
-    if (static_cast<int>(rank) != own && mine.can_see(places[rank])) add(static_cast<int>(rank), places[rank]);
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    if (static_cast<int>(rank) == own || !places[rank].is_here()) continue;
+    ++found_;
+    add(static_cast<int>(rank), places[rank]);
+  }
   mark_ended();
 }
 
@@ -96,9 +92,8 @@ void ProcessWatch::add(int rank, const ProcessPlace& place) {
                     " would not be noticed at once: pidfd_open: " + std::strerror(errno));
     return;
   }
-  // Compared after opening: from now on the number cannot be given away unnoticed.
-  const std::uint64_t start_time = start_time_of(std::to_string(place.pid));
-  if (start_time != 0 && place.start_time != 0 && start_time != place.start_time) {
+  // Looked at again: from now on the number cannot be given away unnoticed.
+  if (!place.is_here()) {
     dead_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
     close(descriptor);
     return;

@@ -14,28 +14,41 @@
 
 namespace penstock::group {
 
-// Where a process can be found again. Process numbers mean something only within one kernel's run and one process
-// namespace, and are reused: the start time tells one user of a number from the next.
+// Where a process can be found. Its number means something only within one kernel and one process namespace, and is
+// given away again. Identifiers do not tell these apart (copies of a machine share their boot id), so whoever finds a
+// process of that number looks for the mark that only the right one holds.
 struct ProcessPlace {
-  char boot[40] = "";  // the kernel's boot id
-  std::uint64_t pid_namespace = 0;
-  std::uint64_t start_time = 0;  // in clock ticks since boot; 0: could not be read
+  std::uint64_t nonce[2] = {};
   std::int64_t pid = 0;
+  std::int64_t mark = -1;  // descriptor of a file named after the nonce; negative: there is none
 
-  static ProcessPlace of_this_process();
-  bool same_kernel(const ProcessPlace& other) const noexcept;
-  bool can_see(const ProcessPlace& other) const noexcept;  // its process number means the same to both
+  // The process that we see under this number is the one that is meant. False as well where it hides from us.
+  bool is_here() const;
+};
+
+// The mark of this process.
+class ProcessMark {
+ public:
+  ProcessMark();
+  ~ProcessMark();
+  ProcessMark(const ProcessMark&) = delete;
+  ProcessMark& operator=(const ProcessMark&) = delete;
+  const ProcessPlace& place() const noexcept { return place_; }
+
+ private:
+  ProcessPlace place_;
 };
 
 class ProcessWatch {
  public:
-  // One place for each rank; `own` is ours, which is not watched.
+  // One place for each rank; `own` is ours, which is not watched. Those are watched that are seen to be alive.
   ProcessWatch(const std::vector<ProcessPlace>& places, int own);
   ~ProcessWatch();
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
 
   const std::atomic<bool>& dead(int rank) const noexcept { return dead_[static_cast<std::size_t>(rank)]; }
+  int found() const noexcept { return found_; }  // others that live where we can see them
   void watch(int milliseconds) noexcept;
   void wake() noexcept;
 
@@ -46,6 +59,7 @@ class ProcessWatch {
   std::unique_ptr<std::atomic<bool>[]> dead_;
   std::vector<pollfd> descriptors_;  // the first is the event of wake(); the others are of ranks_[i - 1]
   std::vector<int> ranks_;
+  int found_ = 0;
 };
 
 }  // namespace penstock::group
