@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-tools setup-gpu demo test test-all gpu bench format tidy clean
+.PHONY: help setup setup-tools setup-gpu demo demo-multihost test test-multihost test-all gpu bench format tidy clean
 
 comma := ,
 MPIS := mpich openmpi
@@ -17,7 +17,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: ## install the Debian packages that are missing
 	@tools/setup
@@ -32,9 +32,17 @@ demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
 	@examples/life/demo.sh $(addprefix build/,$(RELEASE))
 
+demo-multihost: setup ## the same between four ranks on two hosts, which are namespaces of this machine (needs root)
+	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
+	@examples/life/demo_multihost.sh $(addprefix build/,$(RELEASE))
+
 test: setup ## release builds for both MPIs, every suite
 	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
 	@tools/run_tests.py $(RELEASE)
+
+test-multihost: setup ## of these the jobs on several hosts, which are namespaces of this machine (need root, else skipped)
+	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
+	@tools/run_tests.py $(foreach tree,$(RELEASE),"$(tree)$(comma)-L multihost")
 
 gpu: setup setup-gpu ## CUDA and HIP code: compiled, and run where that needs no GPU
 	@tools/build_gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in which something fails on purpose. Each runs on two ranks, or three; run_fault.py starts them, breaks what
-// they do not break themselves, and reads what they print. A rank that is content prints "rank N content".
+// Programs in which something fails on purpose. Each runs on two ranks or a few more; run_fault.py starts them, breaks
+// what they do not break themselves, and reads what they print. A rank that is content prints "rank N content".
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +18,7 @@ namespace penstock::fault {
 
 struct Job {
   int rank = 0, peer = 0;  // the peer: of two ranks
-  pid_t pids[3] = {0, 0, 0};
+  pid_t pids[4] = {0, 0, 0, 0};
 };
 
 struct Scenario {

@@ -35,14 +35,7 @@ class Job:
         environment = dict(os.environ)
         environment.setdefault("PENSTOCK_TRANSPORT", options.transport)
         environment.update(settings or {})
-        command = list(wrapper) + [options.mpiexec]
-        if options.vendor == "mpich":
-            command += ["-disable-auto-cleanup"] if survive else []
-        elif options.vendor == "openmpi":
-            environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-            command += ["--enable-recovery"] if survive else []
-            command += ["--oversubscribe", "--bind-to", "none"]
-        command += ["-n", str(size)]
+        command = list(wrapper) + self.launcher(options, environment, survive, size)
         if survive:
             # MPICH's launcher ends the survivors when a child of its own dies by a signal; a grandchild may. It tells
             # its children of the death by SIGUSR1, which must not end the shell.
@@ -55,6 +48,17 @@ class Job:
         self.closed = False
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
+
+    def launcher(self, options, environment, survive, size):
+        """The command before the program's name; may add to the environment."""
+        command = [options.mpiexec]
+        if options.vendor == "mpich":
+            command += ["-disable-auto-cleanup"] if survive else []
+        elif options.vendor == "openmpi":
+            environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+            command += ["--enable-recovery"] if survive else []
+            command += ["--oversubscribe", "--bind-to", "none"]
+        return command + ["-n", str(size)]
 
     def _read(self):
         for line in self.process.stdout:

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// G9: the host of rank 1 is cut off from the network, and may come back. What waits for it is reported within
+// PENSTOCK_TIMEOUT, all else goes on. run_cut.py cuts, and tells rank 0.
+#include <signal.h>
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "fault/fault.hpp"
+
+namespace penstock::fault {
+namespace {
+
+constexpr std::size_t small = 100, large = 300000;
+
+// Says that it is time for the network to change, and returns when it has.
+void await_change(const std::string& text) {
+  say(text);
+  std::string line;
+  std::getline(std::cin, line);
+}
+
+// A word from another rank, without taking a core from the streams.
+void await_word(int rank) {
+  int word = 0, done = 0;
+  MPI_Request request;
+  MPI_Irecv(&word, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &request);
+  while (done == 0) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+void give_word(int rank) {
+  const int word = 1;
+  MPI_Send(&word, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);
+}
+
+Job pair_of(int own, int other) {
+  Job pair;
+  pair.rank = own;
+  pair.peer = other;
+  return pair;
+}
+
+// Messages both ways between ranks 0 and 1, in small and in large, each size on a queue of its own. The sends are
+// synchronous: they cannot end while the network is cut.
+struct Traffic {
+  Duplex messages[2];
+  Lane lanes[2];
+  explicit Traffic(const Job& job) : messages{{job, small, true}, {job, large, true}} {
+    for (int i = 0; i < 2; ++i) {
+      messages[i].match();
+      messages[i].run_epochs(lanes[i], 3);
+    }
+  }
+  MPI_Request& request(int i) { return messages[i].job.rank == 0 ? messages[i].send : messages[i].receive; }
+
+  // Enqueues enough for the network to be cut in the middle; if it is not, then what enqueue_last adds is.
+  void enqueue_many() {
+    for (int i = 0; i < 2; ++i)
+      for (int epoch = 0; epoch < 500; ++epoch)
+        for (const auto verb : {&Lane::start, &Lane::wait})
+          for (MPI_Request* const end : {&messages[i].send, &messages[i].receive}) (lanes[i].*verb)(*end);
+  }
+  // From rank 0 to rank 1. Rank 0 calls it after the cut.
+  void enqueue_last() {
+    for (int i = 0; i < 2; ++i) {
+      if (PST_Enqueue_start(lanes[i].queue, &request(i)) == MPI_SUCCESS) PST_Enqueue_wait(lanes[i].queue, &request(i));
+    }
+  }
+  void expect_time_outs() {
+    for (int i = 0; i < 2; ++i) {
+      require_kind(PST_Queue_wait(lanes[i].queue), PST_ERROR_TIMEOUT, "PST_Queue_wait");
+      require_kind(PST_Enqueue_start(lanes[i].queue, &request(i)), PST_ERROR_TIMEOUT, "a later start");
+    }
+  }
+  void expect_success() {
+    for (int i = 0; i < 2; ++i) {
+      require_success(PST_Queue_wait(lanes[i].queue), "PST_Queue_wait");
+      messages[i].run_epochs(lanes[i], 20);
+    }
+  }
+  void free() {
+    for (int i = 0; i < 2; ++i) {
+      PST_Queue_free(&lanes[i].queue);
+      require_success(PST_Stream_free(&lanes[i].stream), "PST_Stream_free");
+      require_success(MPI_Request_free(&messages[i].send), "MPI_Request_free");
+      require_success(MPI_Request_free(&messages[i].receive), "MPI_Request_free");
+    }
+  }
+};
+
+// Rank 0 with a rank that stays in reach. Rank 0 comes when it is through with rank 1, so it says when.
+struct Neighbour {
+  Duplex messages[2];
+  Lane lane;
+  Neighbour(int own, int other) : messages{{pair_of(own, other), small}, {pair_of(own, other), large}} {
+    if (own == 0)
+      give_word(other);
+    else
+      await_word(0);
+    for (Duplex& duplex : messages) duplex.match();
+  }
+  void run_epochs() {
+    for (Duplex& duplex : messages) duplex.run_epochs(lane, 50);
+  }
+};
+
+// Ranks 2 and 3 run epochs with rank 0 whenever it says so, and tell it when they are through.
+void serve(const Job& job, int rounds) {
+  Neighbour neighbour(job.rank, 0);
+  for (int round = 0; round < rounds; ++round) {
+    await_word(0);
+    neighbour.run_epochs();
+  }
+  give_word(0);
+  content_and_gone();
+}
+
+// Those that rank 0 still reaches: rank 2 on a third host, rank 3 on its own.
+struct Neighbours {
+  Neighbour neighbours[2] = {{0, 2}, {0, 3}};
+  void run_epochs() {
+    for (int i = 0; i < 2; ++i) {
+      give_word(2 + i);
+      neighbours[i].run_epochs();
+    }
+  }
+  void part() {
+    await_word(2);
+    await_word(3);
+  }
+};
+
+}  // namespace
+
+void cut(const Job& job) {
+  if (job.rank > 1) serve(job, 3);
+  Traffic traffic(job);
+  if (job.rank == 1) {
+    traffic.enqueue_many();
+    traffic.enqueue_last();
+    traffic.expect_time_outs();
+    content_and_gone();
+  }
+  Neighbours neighbours;
+  neighbours.run_epochs();
+  traffic.enqueue_many();
+  await_change("runs");
+  traffic.enqueue_last();
+  neighbours.run_epochs();  // while the queues to rank 1 wait
+  traffic.expect_time_outs();
+  neighbours.run_epochs();  // after they have failed
+  neighbours.part();
+  content_and_gone();
+}
+
+void cut_before_match(const Job& job) {
+  if (job.rank > 1) serve(job, 1);
+  // MPICH's launcher tells of ranks that have ended by SIGUSR1, which ends a process that has no queue yet.
+  signal(SIGUSR1, SIG_IGN);
+  Duplex messages(job, small);
+  // Rank 1 is through with what all ranks do together before it is cut off.
+  if (job.rank == 1) give_word(0);
+  if (job.rank == 0) {
+    await_word(1);
+    await_change("is ready");
+  }
+  // The two ends of a message at a time: with the network they would find each other.
+  MPI_Request* const first = job.rank == 0 ? &messages.send : &messages.receive;
+  MPI_Request* const second = job.rank == 0 ? &messages.receive : &messages.send;
+  for (MPI_Request* const end : {first, second}) {
+    require_kind(PST_Match(end, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match");
+    int matched = 1;
+    require_success(PST_Is_matched(*end, &matched), "PST_Is_matched");
+    require(matched == 0, "the request stays unmatched");
+  }
+  if (job.rank == 0) {
+    Neighbours neighbours;
+    neighbours.run_epochs();
+    neighbours.part();
+  }
+  content_and_gone();
+}
+
+// The network comes back when both ends have reported: the failed pairs stay failed, new ones work.
+void mended_late(const Job& job) {
+  Traffic traffic(job);
+  traffic.enqueue_many();
+  if (job.rank == 0) await_change("runs");
+  traffic.enqueue_last();
+  traffic.expect_time_outs();
+  traffic.free();
+  if (job.rank == 0)
+    await_change("has reported");
+  else
+    say("has reported");
+  meet();
+  Traffic again(job);
+  again.expect_success();
+  again.free();
+}
+
+// The network comes back before anybody has lost patience: nothing has been lost.
+void mended_early(const Job& job) {
+  Traffic traffic(job);
+  traffic.enqueue_many();
+  if (job.rank == 0) await_change("runs");
+  traffic.enqueue_last();
+  if (job.rank == 0) await_change("waits");
+  traffic.expect_success();
+  traffic.free();
+}
+
+std::map<std::string, Scenario> scenarios() {
+  return {{"cut", {cut, 4}},
+          {"cut_before_match", {cut_before_match, 4}},
+          {"mended_late", {mended_late}},
+          {"mended_early", {mended_early}}};
+}
+
+}  // namespace penstock::fault

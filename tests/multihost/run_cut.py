@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one scenario of cut_program on hosts that are namespaces, cuts rank 1's host off, and judges the output.
+
+    run_cut.py --mpiexec PATH --vendor mpich|openmpi [--leave-mpich LIBRARY] --program PATH --transport NAME CASE
+
+Exit code 0: as it should be; 1: not so; 77: this machine does not allow the case.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import hosts
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "fault"))
+from run_fault import Job, Wrong, expect, expect_content, line_with  # noqa: E402
+
+
+class HostsJob(Job):
+    def __init__(self, options, network, ranks, settings):
+        self.network = network
+        super().__init__(options, options.case, settings, survive=True, size=ranks)
+
+    def launcher(self, options, environment, survive, size):
+        environment.update(self.network.environment())
+        return self.network.launch(options, size)
+
+
+def cut_off(job, host, text):
+    job.await_text(rf"rank 0 {text}")
+    host.cut()
+    job.answer("cut")
+
+
+def mend(job, host):
+    host.mend()
+    job.answer("mended")
+
+
+def expect_report(job):
+    expect(line_with(job, r"\b1\b", r"\b41\b|\b42\b", r"\b100\b|\b300000\b"), "no line names rank 1, the tag and the size")
+
+
+def expect_all_gone(job):
+    """Open MPI's launcher may wait for ever for ranks that have ended without MPI_Finalize, so it is not waited for."""
+    for rank in range(4):
+        job.await_text(rf"rank {rank} (content|FAILED)")
+    expect("FAILED" not in job.text(), "a rank reports a failure")
+
+
+def cut(job, host):
+    cut_off(job, host, "runs")
+    expect_all_gone(job)
+    expect_report(job)
+
+
+def cut_before_match(job, host):
+    cut_off(job, host, "is ready")
+    expect_all_gone(job)
+
+
+def mended_late(job, host):
+    cut_off(job, host, "runs")
+    job.await_text(r"rank \d has reported", 2)
+    mend(job, host)
+    expect_content(job, 0, 1)
+    expect_report(job)
+
+
+def mended_early(job, host):
+    cut_off(job, host, "runs")
+    job.await_text(r"rank 0 waits")
+    mend(job, host)
+    expect_content(job, 0, 1)
+
+
+PATIENCE = {"PENSTOCK_TIMEOUT": "5"}
+CASES = {cut: (3, 4, PATIENCE), cut_before_match: (3, 4, PATIENCE), mended_late: (2, 2, PATIENCE), mended_early: (2, 2, {})}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    hosts.add_launcher_options(parser)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--transport", required=True)
+    parser.add_argument("case", choices=[case.__name__ for case in CASES])
+    options = parser.parse_args()
+    case = next(case for case in CASES if case.__name__ == options.case)
+    count, ranks, settings = CASES[case]
+    try:
+        hosts.isolate()
+        network = hosts.Hosts(count, own_processes=True)
+    except hosts.Skip as skip:
+        print(f"{options.case} skipped: {skip}")
+        return hosts.SKIPPED
+    job = HostsJob(options, network, ranks, settings)
+    try:
+        case(job, network[1])
+    except Wrong as wrong:
+        print(f"{options.case}: {wrong}")
+        print("\n".join(job.lines[-60:]))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
