@@ -16,7 +16,7 @@
 #include "transport/message.hpp"
 #include "transport/proxy/elements.hpp"
 #include "transport/proxy/notice.hpp"
-#include "transport/proxy/rung_list.hpp"
+#include "transport/rung_list.hpp"
 
 namespace penstock::transport::proxy {
 

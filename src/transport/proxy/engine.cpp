@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "device/gpu.hpp"
-#include "transport/proxy/grow.hpp"
+#include "transport/grow.hpp"
 #include "transport/proxy/mpi_call.hpp"
 
 namespace penstock::transport::proxy {
@@ -29,7 +29,7 @@ Engine::Engine(const Options& options, group::World& world)
       notices_communicator_(std::make_unique<group::PrivateCommunicator>()),
       tags_(world.size(), options.last_tag),
       notices_(notices_communicator_->get()),
-      thread_(*this, options.spin) {}
+      thread_("penstock-proxy", *this, options.spin) {}
 
 // ---- At match
 

@@ -16,9 +16,9 @@
 
 #include "group/private_communicator.hpp"
 #include "group/world.hpp"
+#include "transport/progress_thread.hpp"
 #include "transport/proxy/channel.hpp"
 #include "transport/proxy/notices.hpp"
-#include "transport/proxy/progress_thread.hpp"
 #include "transport/proxy/tags.hpp"
 
 namespace penstock::transport::proxy {

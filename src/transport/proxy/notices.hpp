@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "transport/grow.hpp"
 #include "transport/proxy/channel.hpp"
-#include "transport/proxy/grow.hpp"
 #include "transport/proxy/notice.hpp"
 
 namespace penstock::transport::proxy {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace penstock::transport::proxy {
+namespace penstock::transport {
 
 // Room for `size` items, by doubling: so that what is filled later, by progress, never allocates.
 template <class T>
@@ -13,4 +13,4 @@ void reserve_for(std::vector<T>& items, std::size_t size) {
   if (items.capacity() < size) items.reserve(std::max(2 * items.capacity(), size));
 }
 
-}  // namespace penstock::transport::proxy
+}  // namespace penstock::transport

@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that moves what nobody waits for. It spins, yields and sleeps in short steps while something is under way,
-// and blocks when nothing is, so that an idle process uses no processor time.
+// looks ever more rarely while only others can begin something, and blocks when nobody can, so that an idle process
+// uses next to no processor time.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
-namespace penstock::transport::proxy {
+namespace penstock::transport {
 
 class ProgressThread {
  public:
-  enum class Outcome { moved, waiting, idle };
+  // The last one counts least.
+  enum class Outcome {
+    moved,
+    waiting,    // something of ours is under way
+    listening,  // a peer may begin something at any time, of which nobody tells us
+    idle
+  };
 
   class Work {
    public:
     virtual ~Work() = default;
     virtual Outcome advance() noexcept = 0;
-    virtual bool nothing_to_do() noexcept = 0;  // asked once more after the thread has announced its sleep
+    // Asked once more after the thread has announced its sleep: whether it still has no work of its own.
+    virtual bool nothing_to_do() noexcept = 0;
   };
 
-  ProgressThread(Work& work, std::chrono::microseconds spin) : work_(work), spin_(spin) {}
+  // `name`: see base::start_thread.
+  ProgressThread(const char* name, Work& work, std::chrono::microseconds spin)
+      : name_(name), work_(work), spin_(spin) {}
   ~ProgressThread() { stop(); }
 
   void start();  // does nothing when it runs; throws base::Error
@@ -35,8 +46,10 @@ class ProgressThread {
 
  private:
   void run() noexcept;
-  void sleep() noexcept;
+  // True: woken, because there is something new.
+  bool sleep(std::optional<std::chrono::steady_clock::duration> limit) noexcept;
 
+  const char* const name_;
   Work& work_;
   const std::chrono::microseconds spin_;
   std::thread thread_;
@@ -46,4 +59,4 @@ class ProgressThread {
   std::condition_variable awake_;
 };
 
-}  // namespace penstock::transport::proxy
+}  // namespace penstock::transport

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace penstock::transport::proxy {
+namespace penstock::transport {
 
 // What an item must derive from to be rung. It stands in the list at most once.
 template <class T>
@@ -62,4 +62,4 @@ class RungList {
   std::atomic<T*> first_{nullptr};
 };
 
-}  // namespace penstock::transport::proxy
+}  // namespace penstock::transport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of rung channels: each at most once, none lost, the earliest first, and what was written before is seen.
-#include "transport/proxy/rung_list.hpp"
+#include "transport/rung_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace penstock::transport::proxy {
+namespace penstock::transport {
 namespace {
 
 struct Item : Rung<Item> {
@@ -19,13 +19,13 @@ struct Item : Rung<Item> {
   std::uint64_t seen = 0;
 };
 
-TEST(ProxyRungList, TakesNothingFromAnEmptyList) {
+TEST(RungListOrder, TakesNothingFromAnEmptyList) {
   RungList<Item> list;
   EXPECT_TRUE(list.empty());
   EXPECT_FALSE(list.take([](Item&) { FAIL(); }));
 }
 
-TEST(ProxyRungList, TakesTheEarliestFirstAndEachOnce) {
+TEST(RungListOrder, TakesTheEarliestFirstAndEachOnce) {
   RungList<Item> list;
   std::array<Item, 3> items;
   list.ring(items[1]);
@@ -38,7 +38,7 @@ TEST(ProxyRungList, TakesTheEarliestFirstAndEachOnce) {
   EXPECT_TRUE(list.empty());
 }
 
-TEST(ProxyRungList, AnItemRungDuringItsVisitComesAgain) {
+TEST(RungListOrder, AnItemRungDuringItsVisitComesAgain) {
   RungList<Item> list;
   Item item;
   list.ring(item);
@@ -50,7 +50,7 @@ TEST(ProxyRungList, AnItemRungDuringItsVisitComesAgain) {
 }
 
 // Every ringer has a few items and rings the next number of one only when the last has been taken, as a stream does.
-TEST(ProxyRungList, LosesNothingBetweenManyRingersAndOneTaker) {
+TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
   constexpr int ringers = 3;
   constexpr int items_each = 4;
   constexpr std::uint64_t rounds = 3000;
@@ -94,4 +94,4 @@ TEST(ProxyRungList, LosesNothingBetweenManyRingersAndOneTaker) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::proxy
+}  // namespace penstock::transport
