@@ -5,6 +5,8 @@ option(PENSTOCK_BUILD_TOOLS "Build the penstock command" ${PROJECT_IS_TOP_LEVEL}
 option(PENSTOCK_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(PENSTOCK_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PENSTOCK_BUILD_PROTOCOL_TESTS "Among them the explorer of the protocol and its thread tests, the same for every MPI" ON)
+set(PENSTOCK_OFI AUTO CACHE STRING "The transport over libfabric: AUTO (where it is found), ON or OFF")
+set_property(CACHE PENSTOCK_OFI PROPERTY STRINGS AUTO ON OFF)
 option(PENSTOCK_WERROR "Make warnings errors" OFF)
 set(PENSTOCK_FLAG_BITS 32 CACHE STRING "Width of the flag in a message line; small values make tests wrap around early")
 set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizer: empty, address (with undefined) or thread")
@@ -12,6 +14,10 @@ set_property(CACHE PENSTOCK_SANITIZE PROPERTY STRINGS "" address thread)
 
 if(NOT PENSTOCK_FLAG_BITS MATCHES "^([2-9]|[12][0-9]|3[0-2])$")
   message(FATAL_ERROR "PENSTOCK_FLAG_BITS is '${PENSTOCK_FLAG_BITS}': give a number from 2 to 32")
+endif()
+
+if(NOT PENSTOCK_OFI MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "PENSTOCK_OFI is '${PENSTOCK_OFI}': give AUTO, ON or OFF")
 endif()
 
 # Release is -O3 for the machine's baseline: no -march, since the library is built on one machine and used on many, and the

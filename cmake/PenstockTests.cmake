@@ -4,7 +4,7 @@
 # penstock_mpi_test(NAME <name> [<source>...] RANKS <n>... [TRANSPORTS <t>...] [ENV <VAR=value>...] [ARGS <arg>...]
 #                   [TIMEOUT <seconds>] [LABELS <label>...])
 #     An MPI program over the public API and tests/support; <name>.cpp if no source is named. It makes one test
-#     <name>.<transport>.<ranks> for each pair. Transports: peer, peer-nocma (no cross-memory copy), proxy, default (no choice).
+#     <name>.<transport>.<ranks> for each pair. Transports: peer, peer-nocma (no cross-memory copy), ofi (where it is built), proxy, default (no choice).
 # penstock_add_mpi_runs(NAME <name> TARGET <target> ...)
 #     The runs of penstock_mpi_test for a program that exists already. LONG: with PENSTOCK_TEST_LONG=1, and only
 #     under `ctest -C Long`.
@@ -57,6 +57,9 @@ function(penstock_add_mpi_runs)
   endif()
   penstock_sanitizer_environment(sanitizer_environment)
   penstock_launcher_environment(launcher_environment)
+  if(NOT LIBFABRIC_FOUND)
+    list(REMOVE_ITEM arg_TRANSPORTS ofi)
+  endif()
   foreach(transport IN LISTS arg_TRANSPORTS)
     penstock_transport_environment(transport_environment ${transport})
     foreach(ranks IN LISTS arg_RANKS)
@@ -80,10 +83,12 @@ function(penstock_transport_environment result transport)
     set(environment PENSTOCK_TRANSPORT=peer PENSTOCK_CMA=0)
   elseif(transport STREQUAL "proxy")
     set(environment PENSTOCK_TRANSPORT=proxy PENSTOCK_THREAD_MULTIPLE=1)
+  elseif(transport STREQUAL "ofi")
+    set(environment PENSTOCK_TRANSPORT=ofi)
   elseif(transport STREQUAL "default")
     set(environment "")
   else()
-    message(FATAL_ERROR "Unknown transport '${transport}': peer, peer-nocma, proxy or default")
+    message(FATAL_ERROR "Unknown transport '${transport}': peer, peer-nocma, ofi, proxy or default")
   endif()
   set(${result} "${environment}" PARENT_SCOPE)
 endfunction()

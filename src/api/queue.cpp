@@ -83,6 +83,7 @@ int PST_Queue_wait(PST_Queue queue) {
     core::Queue& found = api::queue_of(library, queue);
     found.refuse_on_worker("PST_Queue_wait");
     found.complete(library.meanwhile());
+    library.transports().queue_waited();
   });
 }
 

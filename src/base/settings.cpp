@@ -18,13 +18,15 @@ namespace penstock::base {
 namespace {
 
 constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "info", "debug"};
-
 constexpr std::array<std::string_view, 3> wait_names{"auto", "kernel", "value"};
+constexpr std::array<std::string_view, 3> throttle_names{"adaptive", "static", "application"};
 
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
 constexpr std::uint64_t slots_limit = std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
 constexpr std::uint64_t blocks_limit = 1024;
+constexpr std::uint64_t entries_limit = 65536;
+constexpr std::uint64_t counter_limits[2] = {16, std::uint64_t{1} << 47};
 constexpr std::uint64_t spin_limit = 1'000'000;  // a second
 constexpr double timeout_limit = 365.0 * 86400;  // a year
 
@@ -133,6 +135,12 @@ Settings Settings::from_environment() {
   read_switch("PENSTOCK_CUDA_ATOMICS", settings.cuda_atomics);
   read_choice("PENSTOCK_CUDA_WAIT", wait_names, settings.cuda_wait);
   read_switch("PENSTOCK_CMA", settings.cross_memory);
+  if (const auto bytes = whole_number("PENSTOCK_OFI_EAGER_MAX", 0, eager_limit, " of bytes"))
+    settings.ofi_eager_max = *bytes;
+  if (const auto entries = whole_number("PENSTOCK_OFI_ENTRIES", 0, entries_limit, ""))
+    settings.ofi_entries = static_cast<unsigned>(*entries);
+  read_choice("PENSTOCK_OFI_THROTTLE", throttle_names, settings.ofi_throttle);
+  settings.ofi_counter_limit = whole_number("PENSTOCK_OFI_COUNTER_LIMIT", counter_limits[0], counter_limits[1], "");
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
     settings.slots = static_cast<unsigned>(*slots);
   }
@@ -165,6 +173,10 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_CUDA_ATOMICS", on(cuda_atomics)},
       {"PENSTOCK_CUDA_WAIT", std::string(wait_names[static_cast<std::size_t>(cuda_wait)])},
       {"PENSTOCK_CMA", on(cross_memory)},
+      {"PENSTOCK_OFI_EAGER_MAX", fmt::format("{}", ofi_eager_max)},
+      {"PENSTOCK_OFI_ENTRIES", ofi_entries ? fmt::format("{}", *ofi_entries) : "automatic"},
+      {"PENSTOCK_OFI_THROTTLE", std::string(throttle_names[static_cast<std::size_t>(ofi_throttle)])},
+      {"PENSTOCK_OFI_COUNTER_LIMIT", ofi_counter_limit ? fmt::format("{}", *ofi_counter_limit) : "automatic"},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
       {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},
       {"PENSTOCK_TIMEOUT", timeout.count() == 0 ? "never" : fmt::format("{}", seconds)},

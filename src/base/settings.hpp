@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,14 +16,22 @@ namespace penstock::base {
 
 // The names of the transports.
 inline constexpr std::string_view peer_transport = "peer";
+inline constexpr std::string_view ofi_transport = "ofi";
 inline constexpr std::string_view proxy_transport = "proxy";
-inline constexpr std::array transport_names{peer_transport, proxy_transport};  // best first
+inline constexpr std::array transport_names{peer_transport, ofi_transport, proxy_transport};  // best first
 
 // How pairs of two processes wait on a GPU: by a kernel that looks again and again, or by the stream itself until there
 // is something for a kernel to find; automatic: that where the processes take turns on one GPU.
 enum class CudaWait { automatic, kernel, value };
 
 enum class LogLevel { off, error, warn, info, debug };
+
+// When deferred operations are posted that the provider had no entries for.
+enum class Throttle {
+  adaptive,    // each as soon as entries are free
+  batches,     // PENSTOCK_OFI_THROTTLE=static: the next ones when all earlier ones have completed
+  application  // entries are free again only after PST_Queue_wait
+};
 
 struct Settings {
   std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
@@ -34,14 +43,19 @@ struct Settings {
   bool cuda_atomics = true;              // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
   CudaWait cuda_wait{};                  // PENSTOCK_CUDA_WAIT: of pairs of two processes
   bool cross_memory = true;              // PENSTOCK_CMA: kernel copies between address spaces
-  unsigned slots = 2;                    // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
-  std::optional<std::chrono::microseconds> spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
-  std::chrono::milliseconds timeout{0};           // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
-  bool check = false;                             // PENSTOCK_CHECK: verify the promise of ready sends
-  bool thread_multiple = false;                   // PENSTOCK_THREAD_MULTIPLE
-  bool gpu_aware_mpi = false;                     // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
-  LogLevel log_level = LogLevel::warn;            // PENSTOCK_LOG
-  std::string log_file;                           // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
+  std::size_t ofi_eager_max = 16384;     // PENSTOCK_OFI_EAGER_MAX: the same on ofi
+  std::optional<unsigned>
+      ofi_entries;  // PENSTOCK_OFI_ENTRIES: deferred operations at once; unset: the provider's limit
+  Throttle ofi_throttle = Throttle::adaptive;      // PENSTOCK_OFI_THROTTLE
+  std::optional<std::uint64_t> ofi_counter_limit;  // PENSTOCK_OFI_COUNTER_LIMIT: for tests; unset: the provider's
+  unsigned slots = 2;                              // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
+  std::optional<std::chrono::microseconds> spin;   // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
+  std::chrono::milliseconds timeout{0};            // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
+  bool check = false;                              // PENSTOCK_CHECK: verify the promise of ready sends
+  bool thread_multiple = false;                    // PENSTOCK_THREAD_MULTIPLE
+  bool gpu_aware_mpi = false;                      // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
+  LogLevel log_level = LogLevel::warn;             // PENSTOCK_LOG
+  std::string log_file;                            // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
 
   // Reads the environment; an empty variable is as unset. Throws Error(setting) that names the variable and its valid
   // values.

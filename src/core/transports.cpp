@@ -2,12 +2,17 @@
 #include "core/transports.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 
 #if PENSTOCK_CUDA || PENSTOCK_HIP
 #include "transport/cuda/make_gpus.hpp"
 #include "transport/peer/cuda/cuda_peer.hpp"
 #include "transport/relay/cuda/relayed_transport.hpp"
 #include "transport/relay/relay.hpp"
+#endif
+#if PENSTOCK_OFI
+#include "transport/ofi/ofi.hpp"
 #endif
 #include "transport/proxy/proxy.hpp"
 
@@ -24,7 +29,6 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
     const bool yes = settings.allows(name.substr(0, name.find('-')));
     entries_.push_back({std::move(transport), yes});
   };
-  std::vector<transport::Blob> announcements;
   world.together([&] {
     auto peer = std::make_unique<transport::peer::Peer>(settings, world);
     peer_ = peer.get();
@@ -39,14 +43,32 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
     const auto for_gpus = [](std::unique_ptr<Transport> host) { return host; };
 #endif
     add(for_gpus(std::move(peer)));
+#if PENSTOCK_OFI
+    // Opening a network costs descriptors and time, for nothing where shared memory reaches everybody.
+    const bool asked_for = !settings.transports.empty();
+    const auto needed = [this, asked_for] { return asked_for || !all_reached_; };
+    add(for_gpus(std::make_unique<transport::ofi::Ofi>(settings, world, spin, needed)));
+#endif
     add(for_gpus(std::make_unique<transport::proxy::Proxy>(settings, world, spin)));
-    for (Entry& entry : entries_) announcements.push_back(entry.transport->announce());
   });
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Transport& transport = *entries_[i].transport;
-    world.together([&] { transport.meet(world.all_gather(announcements[i])); });
+  // One after the other, best first: what one reaches the next may leave alone.
+  for (Entry& entry : entries_) {
+    Transport& transport = *entry.transport;
+    transport::Blob announcement;
+    world.together([&] { announcement = transport.announce(); });
+    world.together([&] { transport.meet(world.all_gather(announcement)); });
     transport.met();
+    if (transport.name() == base::peer_transport) all_reached_ = reached_by_peer(world);
   }
+}
+
+// Whether shared memory connects every two processes of the job. Collective.
+bool Transports::reached_by_peer(group::World& world) const {
+  auto mine = std::byte{1};
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (!peer_->reaches(rank).yes) mine = std::byte{0};
+  const auto all = world.all_gather(std::span(&mine, 1));
+  return std::all_of(all.begin(), all.end(), [](const auto& one) { return one == std::vector{std::byte{1}}; });
 }
 
 Transport* Transports::find(const std::string& name) const noexcept {

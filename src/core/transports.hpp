@@ -34,6 +34,10 @@ class Transports {
     for (const Entry& entry : entries_)
       if (entry.allowed) entry.transport->prepare(stream);
   }
+  // A queue has been waited for.
+  void queue_waited() const noexcept {
+    for (const Entry& entry : entries_) entry.transport->queue_waited();
+  }
   transport::Transport* find(
       const std::string& name) const noexcept;               // null if there is none of that name or it is not allowed
   transport::peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
@@ -44,7 +48,10 @@ class Transports {
   base::ErrorKind refusal(const transport::Message& message) const;
 
  private:
+  bool reached_by_peer(group::World& world) const;
+
   std::vector<Entry> entries_;
+  bool all_reached_ = false;
   transport::peer::Peer* peer_ = nullptr;
 };
 

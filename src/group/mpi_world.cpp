@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <thread>
 
 #include "base/error.hpp"
 #include "group/mpi_check.hpp"
@@ -83,6 +84,13 @@ class MpiWorld final : public World {
     for (std::size_t i = 0; i < lengths.size(); ++i)
       result.emplace_back(all.begin() + offsets[i], all.begin() + offsets[i] + lengths[i]);
     return result;
+  }
+
+  void part(const std::function<bool()>& meanwhile) noexcept override {
+    MPI_Request everybody = MPI_REQUEST_NULL;
+    if (PMPI_Ibarrier(comm_.get(), &everybody) != MPI_SUCCESS) return;
+    for (int done = 0; !done && meanwhile(); std::this_thread::yield())
+      if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
   }
 
   const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }

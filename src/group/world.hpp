@@ -38,6 +38,10 @@ class World {
   void together(const std::function<void()>& step);
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
+  // Collective, inside MPI_Finalize: returns when all processes have called it, or when meanwhile(), which is called
+  // again and again, says false.
+  virtual void part(const std::function<bool()>&) noexcept {}
+
   // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never
   // cleared.
   virtual const std::atomic<bool>& dead(int rank) const noexcept = 0;

@@ -38,6 +38,7 @@ void HostPlan::check_stream(const device::Stream& stream) const {
 }
 
 void HostPlan::start(device::Stream& stream, Sink& sink) {
+  expect_start();
   host_stream(stream).push({&start_step, this, &sink, 0});
 }
 

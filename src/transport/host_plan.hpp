@@ -23,6 +23,8 @@ class HostPlan : public Plan {
   void close() final { run_close(); }
   void release(const base::Error& error) noexcept final;
 
+  // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits; throws base::Error.
+  virtual void expect_start() {}
   // The work itself, for one thread at a time: a start, then looks until the wait has ended (true). Neither blocks.
   void start_now(Sink& sink) noexcept;
   bool look_now(Sink& sink) noexcept;

@@ -54,6 +54,9 @@ class Transport {
   // Error.
   virtual void prepare(device::Stream&) {}
 
+  // PST_Queue_wait has ended: what the program's starts have held may be counted as free.
+  virtual void queue_waited() noexcept {}
+
   virtual Verdict usable() const = 0;  // in this process at all
   virtual Verdict can_serve(
       const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked

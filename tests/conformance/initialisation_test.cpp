@@ -109,7 +109,7 @@ TEST(Initialisation, ABadSettingOfOneRank) {
 TEST(Initialisation, ATransportThatDoesNotExist) {
   setenv("PENSTOCK_TRANSPORT", "ofi", 1);
   EXPECT_PST_KIND(PST_Init(), PST_ERROR_SETTING);
-  expect_in_last_error("peer, proxy");
+  expect_in_last_error("peer, ofi, proxy");
   unsetenv("PENSTOCK_TRANSPORT");
 }
 

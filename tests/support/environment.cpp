@@ -57,6 +57,7 @@ std::size_t eager_max() {
 #if PENSTOCK_TEST_CUDA
   return number("PENSTOCK_CUDA_EAGER_MAX", 1048576);
 #else
+  if (only_transport() == "ofi") return number("PENSTOCK_OFI_EAGER_MAX", 16384);
   return number("PENSTOCK_EAGER_MAX", 8192);
 #endif
 }

@@ -24,7 +24,8 @@ std::mt19937_64 generator(std::uint64_t salt = 0);
 bool long_run();  // PENSTOCK_TEST_LONG=1
 
 // Settings of the library under test, as the environment gives them; the second number where it is unset.
-std::size_t eager_max();  // PENSTOCK_EAGER_MAX, 8192; with CUDA PENSTOCK_CUDA_EAGER_MAX, 1048576
+// PENSTOCK_EAGER_MAX, 8192; on ofi alone PENSTOCK_OFI_EAGER_MAX, 16384; with CUDA PENSTOCK_CUDA_EAGER_MAX, 1048576
+std::size_t eager_max();
 unsigned slots();         // PENSTOCK_SLOTS, 2
 bool transport_allowed(const std::string& name);
 bool serves_every_layout();    // whether derived datatypes find a transport: proxy, at MPI_THREAD_MULTIPLE

@@ -107,8 +107,8 @@ TEST_F(SettingsTest, ATinyTimeOutIsNotNever) {
 }
 
 TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
-  for (const char* value : {"tcp", "ofi", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
-    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("give one or several of peer, proxy,"), std::string::npos);
+  for (const char* value : {"tcp", "ofi,tcp", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
+    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("give one or several of peer, ofi, proxy,"), std::string::npos);
   }
   for (const char* value : {"-1", "16k", "1e3", " 1", "1073741825", "99999999999999999999"}) {
     EXPECT_NE(refusal("PENSTOCK_EAGER_MAX", value).find("1073741824"), std::string::npos);

@@ -109,7 +109,10 @@ void RelayedPlan::start(device::Stream& stream, Sink& sink) {
   used_on_ = stream.kind();
   if (stream.kind() == StreamKind::host) return host_->start(stream, sink);
   // What has been captured may be launched at any time from now on.
-  replayed_ = replayed_ || cuda_stream(stream).capture() != 0;
+  if (cuda_stream(stream).capture() != 0)
+    replayed_ = true;
+  else
+    host_->expect_start();
   equipment_.relay->expect(*lane_, replayed_);
   posts_on(board_on(stream, sink)).start(post_);
 }

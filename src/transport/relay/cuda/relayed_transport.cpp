@@ -75,6 +75,8 @@ class Relayed final : public Transport {
   void met() override { host_->met(); }
   void prepare(device::Stream& stream) override;
 
+  void queue_waited() noexcept override { host_->queue_waited(); }
+
   Verdict usable() const override { return host_->usable(); }
   Verdict can_serve(const Message& message) const override;
   std::unique_ptr<Offer> offer(const Message& send) override;

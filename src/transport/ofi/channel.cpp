@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ofi/channel.hpp"
+
+#include <fmt/format.h>
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace penstock::transport::ofi {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+// An operation that has met with a full queue fires at the next event of its counter: now and then we make one.
+constexpr std::uint64_t looks_between_pokes = 1024;
+
+void count(const Counter& counter, std::int64_t amount) noexcept {
+  fi_cntr_add(counter.get(), static_cast<std::uint64_t>(amount));
+}
+
+}  // namespace
+
+// ---- At match
+
+Channel::Channel(Common& common, const Message& message, Mode send_mode, const Shape& form, fi_addr_t peer_address)
+    : direction(message.direction),
+      mode(send_mode),
+      peer(message.peer),
+      buffer(message.buffer),
+      shape(form),
+      common_(common),
+      peer_address_(peer_address),
+      words_(common.words.take()) {
+  try {
+    allocate(message);
+  } catch (...) {
+    common_.words.give(words_);
+    throw;
+  }
+}
+
+Channel::~Channel() {
+  // Regions before the counters that they are bound to; words may be used again from now on.
+  landing_.close();
+  cts_.close();
+  common_.words.give(words_);
+}
+
+void Channel::allocate(const Message& message) {
+  Fabric& fabric = common_.fabric;
+  trigger_ = fabric.counter();
+  data_ = fabric.counter();
+  ends_ = fabric.counter();
+  Words& words = *words_.words;
+  const std::size_t ring_bytes = shape.slots * shape.slot_bytes();
+  if (buffered() || (!sends() && shape.protocol == Protocol::ring))
+    staging_ = std::make_unique<std::byte[]>(ring_bytes);
+  if (sends()) {
+    hand_ = std::make_unique<Operation[]>(shape.parts);
+    for (unsigned part = 0; part < shape.parts; ++part) hand_[part].channel = this;
+    if (shape.protocol == Protocol::rendezvous) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
+    if (fabric.has(FI_MR_LOCAL) && shape.bytes > 0)
+      source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes) : Region(fabric, message.buffer, shape.bytes);
+  } else if (staging_) {
+    landing_ = Region(fabric, staging_.get(), ring_bytes, data_.get());
+  } else if (shape.bytes > 0) {
+    landing_ = Region(fabric, message.buffer, shape.bytes, data_.get());
+  } else {
+    landing_ = Region(fabric, &words.nothing, 1, data_.get());
+  }
+  for (Operation* operation : {&cts_operation_, &credit_operation_, &notice_operation_}) operation->channel = this;
+}
+
+OfferRecord Channel::offer() const {
+  const Words& words = *words_.words;
+  OfferRecord record;
+  record.shape = shape;
+  record.words = {words_.region->address(&words), words_.region->key()};
+  if (cts_) record.cts = {cts_.address(&words.cts), cts_.key()};
+  return record;
+}
+
+AnswerRecord Channel::answer() const {
+  const void* const landing = staging_          ? static_cast<const void*>(staging_.get())
+                              : shape.bytes > 0 ? buffer
+                                                : static_cast<const void*>(&words_.words->nothing);
+  AnswerRecord record;
+  record.words = {words_.region->address(words_.words), words_.region->key()};
+  record.landing = {landing_.address(landing), landing_.key()};
+  return record;
+}
+
+void Channel::connect(const OfferRecord& sender) noexcept {
+  peer_words_ = sender.words;
+  peer_cts_ = sender.cts;
+}
+
+void Channel::connect(const AnswerRecord& receiver) noexcept {
+  peer_words_ = receiver.words;
+  peer_landing_ = receiver.landing;
+}
+
+// ---- On the worker
+
+void Channel::fill(Epoch epoch) noexcept {
+  if (shape.bytes > 0) std::memcpy(staging_.get() + epoch % shape.slots * shape.slot_bytes(), buffer, shape.bytes);
+}
+
+void Channel::take_out(Epoch epoch) noexcept {
+  if (shape.bytes > 0) std::memcpy(buffer, staging_.get() + epoch % shape.slots * shape.slot_bytes(), shape.bytes);
+  consumed.store(epoch, std::memory_order_release);
+}
+
+std::optional<Error> Channel::broken(Epoch epoch) const {
+  // What the peer has done explains what the network says.
+  if (closed_before(epoch)) {
+    const auto reason = static_cast<ErrorKind>(closing_reason(load(words().closed)));
+    if (reason == ErrorKind::ready)
+      return Error(ErrorKind::ready, "a ready send was started before its receive: the receiver has seen it");
+    if (reason == ErrorKind::peer_freed)
+      return Error(ErrorKind::peer_freed, fmt::format("rank {} has freed its half of the pair", peer));
+    return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));
+  }
+  if (const Error* error = failure_.load(std::memory_order_acquire)) return *error;
+  return std::nullopt;
+}
+
+// ---- Where things are
+
+Source Channel::source(Epoch epoch, unsigned part) const noexcept {
+  if (shape.bytes == 0) return {&words_.words->nothing, 1, words_.region->descriptor()};
+  const auto* memory = static_cast<const std::byte*>(buffer);
+  if (buffered()) memory = staging_.get() + epoch % shape.slots * shape.slot_bytes();
+  const std::uint64_t from = part * shape.part_bytes;
+  return {memory + from, std::min(shape.part_bytes, shape.bytes - from), source_.descriptor()};
+}
+
+Target Channel::target(Epoch epoch, unsigned part) const noexcept {
+  std::uint64_t address = peer_landing_.address + part * shape.part_bytes;
+  if (shape.protocol == Protocol::ring) address += epoch % shape.slots * shape.slot_bytes();
+  return {peer_address_, address, peer_landing_.key};
+}
+
+Target Channel::own_word(const std::uint64_t& word) const noexcept {
+  return {common_.self, words_.region->address(&word), words_.region->key()};
+}
+
+Target Channel::remote_word(std::size_t offset) const noexcept {
+  return {peer_address_, peer_words_.address + offset, peer_words_.key};
+}
+
+// ---- Posting ahead
+
+unsigned Channel::entries(Epoch epoch) const noexcept {
+  if (given_up_ || epoch != posted_ + 1) return 0;
+  // An epoch that is posted in part stays the last one until its doorbell.
+  if (posted_ > rung_ && !whole(part_)) return 0;
+  // A signal posted now might come before the one that we shall write ourselves.
+  if (!sends() && carrying_ != 0 && !carried_.signal) return 0;
+  if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
+  if (sends()) return 1 + shape.parts;
+  return shape.protocol == Protocol::rendezvous ? 2 : 1;
+}
+
+bool Channel::whole(const Posted& part) const noexcept {
+  if (sends()) return part.signal && part.parts == shape.parts;
+  return part.signal && (part.cts || shape.protocol != Protocol::rendezvous);
+}
+
+Operation* Channel::take_operation(Epoch epoch) noexcept {
+  Operation* const operation = common_.operations.take();
+  if (operation == nullptr) return nullptr;
+  operation->channel = this;
+  operation->epoch = epoch;
+  operation->next = nullptr;
+  return operation;
+}
+
+bool Channel::defer(Operation* operation, const Counter& trigger, std::uint64_t threshold,
+                    const Counter& completion) noexcept {
+  const int code = operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
+  if (code != 0) {
+    common_.operations.give(*operation);
+    if (code != -FI_EAGAIN && code != -FI_ENOSPC && code != -FI_ENOMEM) fail(common_.fabric.error("fi_control", code));
+    return false;
+  }
+  (last_posted_ ? last_posted_->next : first_posted_) = operation;
+  last_posted_ = operation;
+  return true;
+}
+
+unsigned Channel::post(Epoch epoch) noexcept {
+  fid_ep* const endpoint = common_.fabric.endpoint();
+  Operation* operation = take_operation(epoch);
+  if (operation == nullptr) return 0;
+  operation->make_addition(endpoint, common_.one, own_word(words_.words->done));
+  if (!defer(operation, data_, shape.parts * relative(epoch), ends_)) return 0;
+  posted_ = epoch;
+  part_ = {.signal = true};
+  unsigned taken = 1;
+  if (sends()) {
+    for (; part_.parts < shape.parts; ++part_.parts, ++taken) {
+      operation = take_operation(epoch);
+      if (operation == nullptr) return taken;
+      operation->make_write(endpoint, source(epoch, part_.parts), target(epoch, part_.parts));
+      if (!defer(operation, trigger_, steps() * relative(epoch), data_)) return taken;
+    }
+  } else if (shape.protocol == Protocol::rendezvous) {
+    operation = take_operation(epoch);
+    if (operation == nullptr) return taken;
+    operation->make_addition(endpoint, common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
+    if (!defer(operation, trigger_, relative(epoch), ends_)) return taken;
+    part_.cts = true;
+    ++taken;
+  }
+  return taken;
+}
+
+// ---- Progress
+
+bool Channel::ready_for_next() const noexcept {
+  return !given_up_ && carrying_ == 0 && rung_ < started.load(std::memory_order_acquire) && complete(rung_);
+}
+
+bool Channel::advance() noexcept {
+  bool moved = false;
+  if (!given_up_) {
+    moved = look_at_counters();
+    while (ready_for_next()) {
+      ring_doorbell();
+      moved = true;
+      if (carrying_ != 0) carry_out();
+      look_at_counters();
+    }
+    if (carry_out()) moved = true;
+    poke();
+  }
+  if (given_up_ ? forget_posted() : free_entries()) moved = true;
+  if (!given_up_ && give_credits()) moved = true;
+  if (send_notice()) moved = true;
+  return moved;
+}
+
+void Channel::ring_doorbell() noexcept {
+  rewind();
+  const Epoch epoch = ++rung_;
+  if (posted_ < epoch) {
+    posted_ = epoch;
+    part_ = {};
+  }
+  const bool rendezvous = shape.protocol == Protocol::rendezvous;
+  if (posted_ == epoch && !whole(part_)) {
+    carrying_ = epoch;
+    carried_ = part_;
+    fired_ = counted_placed_ = false;
+    issued_ = part_.parts;
+    placed_ = 0;
+    cts_owed_ = !sends() && rendezvous && !part_.cts;
+    taken_over = true;
+  }
+  if (sends() || rendezvous) count(trigger_, 1);
+}
+
+// Long before a threshold would pass what a counter can hold, all counters go back, while the provider has nothing that
+// waits for them. What a peer has counted already stays counted.
+void Channel::rewind() noexcept {
+  const std::uint64_t epochs = relative(rung_);
+  if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet()) return;
+  const auto amount = static_cast<std::int64_t>(epochs);
+  if (sends() || shape.protocol == Protocol::rendezvous) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
+  count(data_, -amount * shape.parts);
+  count(ends_, -amount * static_cast<std::int64_t>(ends_per_epoch()));
+  base_ = rung_;
+}
+
+bool Channel::quiet() const noexcept {
+  return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && load(words_.words->done) == rung_ &&
+         read(ends_) == ends_per_epoch() * relative(rung_);
+}
+
+// What the provider has not been given in time.
+bool Channel::carry_out() noexcept {
+  if (carrying_ == 0) return false;
+  bool moved = false;
+  if (sends()) {
+    if (!fired_) {
+      if (read(trigger_) < steps() * relative(carrying_)) return false;
+      fired_ = moved = true;
+    }
+    if (issue_parts()) moved = true;
+    const unsigned ours = shape.parts - carried_.parts;
+    if (placed_ < ours) return moved;
+    if (!std::exchange(counted_placed_, true)) count(data_, ours);
+  } else if (send_cts()) {
+    moved = true;
+  }
+  if (cts_owed_ || read(data_) < shape.parts * relative(carrying_)) return moved;
+  if (!carried_.signal) {
+    // The provider may still owe the signal of the epoch before.
+    std::uint64_t& done = words_.words->done;
+    if (load(done) != carrying_ - 1) return moved;
+    store(done, carrying_);
+    count(ends_, 1);
+  }
+  carrying_ = 0;
+  return true;
+}
+
+bool Channel::issue_parts() noexcept {
+  bool moved = false;
+  while (issued_ < shape.parts) {
+    Operation& operation = hand_[issued_];
+    operation.epoch = carrying_;
+    operation.make_write(common_.fabric.endpoint(), source(carrying_, issued_), target(carrying_, issued_));
+    const ssize_t code = operation.issue(true, false);
+    if (code == -FI_EAGAIN) break;
+    if (code != 0) {
+      fail(common_.fabric.error("fi_writemsg", code));
+      break;
+    }
+    ++issued_;
+    moved = true;
+  }
+  return moved;
+}
+
+bool Channel::send_cts() noexcept {
+  if (!cts_owed_) return false;
+  cts_operation_.make_addition(common_.fabric.endpoint(), common_.one,
+                               {peer_address_, peer_cts_.address, peer_cts_.key});
+  const ssize_t code = cts_operation_.issue(false, true);
+  if (code == -FI_EAGAIN) return false;
+  if (code != 0) fail(common_.fabric.error("fi_atomicmsg", code));
+  cts_owed_ = false;
+  count(ends_, 1);
+  return true;
+}
+
+// The counters tell earlier than the word, for which one operation more travels.
+bool Channel::look_at_counters() noexcept {
+  if (complete(rung_) || read(data_) < shape.parts * relative(rung_)) return false;
+  counted_.store(rung_, std::memory_order_release);
+  return true;
+}
+
+bool Channel::arrived(Epoch epoch) const noexcept {
+  return read(data_) >= shape.parts * relative(epoch);
+}
+
+void Channel::poke() noexcept {
+  if (complete(rung_) && first_posted_ == nullptr) {
+    looks_ = 0;
+  } else if (++looks_ % looks_between_pokes == 0) {
+    count(trigger_, 0);
+    count(data_, 0);
+  }
+}
+
+bool Channel::free_entries() noexcept {
+  bool moved = false;
+  while (first_posted_ != nullptr && load(words_.words->done) >= first_posted_->epoch &&
+         read(ends_) >= ends_per_epoch() * relative(first_posted_->epoch)) {
+    Operation* const operation = std::exchange(first_posted_, first_posted_->next);
+    common_.operations.give(*operation);
+    ++freed;
+    moved = true;
+  }
+  if (first_posted_ == nullptr) last_posted_ = nullptr;
+  return moved;
+}
+
+bool Channel::give_credits() noexcept {
+  const Epoch epoch = consumed.load(std::memory_order_acquire);
+  bool moved = false;
+  for (; credited_ < epoch; ++credited_) {
+    credit_operation_.make_addition(common_.fabric.endpoint(), common_.one, remote_word(offsetof(Words, consumed)));
+    const ssize_t code = credit_operation_.issue(false, true);
+    if (code == -FI_EAGAIN) break;
+    if (code != 0) fail(common_.fabric.error("fi_atomicmsg", code));
+    moved = true;
+  }
+  return moved;
+}
+
+bool Channel::restless() const noexcept {
+  if (notice_owed_) return true;
+  if (given_up_) return !forgotten_;
+  if (first_posted_ != nullptr) return true;
+  return carrying_ != 0 || rung_ < started.load(std::memory_order_acquire) || !complete(rung_) ||
+         credited_ < consumed.load(std::memory_order_acquire);
+}
+
+// ---- What the completion queue reports
+
+void Channel::ended(Operation& operation) noexcept {
+  if (&operation == &notice_operation_)
+    telling_ = false;
+  else
+    ++placed_;
+}
+
+void Channel::failed(Operation& operation, Error error) noexcept {
+  if (&operation == &notice_operation_) {  // to a process that is gone
+    telling_ = false;
+    return;
+  }
+  ++lost_;
+  fail(std::move(error));
+}
+
+void Channel::fail(Error error) noexcept {
+  if (failure_text_) return;
+  failure_text_ = std::move(error);
+  failure_.store(&*failure_text_, std::memory_order_release);
+}
+
+// ---- The end
+
+void Channel::tell(Epoch closed, ErrorKind reason) noexcept {
+  if (notice_ != 0) return;
+  notice_ = closing_word(closed, static_cast<int>(reason));
+  notice_owed_ = true;
+}
+
+bool Channel::send_notice() noexcept {
+  if (!notice_owed_) return false;
+  notice_operation_.make_write(common_.fabric.endpoint(), {&notice_, sizeof(notice_), nullptr},
+                               remote_word(offsetof(Words, closed)));
+  const ssize_t code = notice_operation_.issue(true, true);
+  if (code == -FI_EAGAIN) return false;
+  notice_owed_ = false;
+  // Its end is waited for: all that has been sent to the peer before has ended then, too.
+  telling_ = code == 0;
+  return true;
+}
+
+void Channel::give_up() noexcept {
+  if (given_up_) return;
+  given_up_ = true;
+  const Epoch triggered = base_ + read(trigger_) / steps();
+  begun_ = sends() ? std::min(rung_, triggered) : rung_;
+  // From here on late data finds no place, and what waits for a doorbell waits for ever.
+  landing_.close();
+  cts_.close();
+  trigger_.reset();
+}
+
+// Whether operations that had begun when the pair was given up have not ended yet.
+bool Channel::in_flight() const noexcept {
+  const std::uint64_t counted = read(data_);
+  const std::uint64_t arrived_epochs = counted / shape.parts;
+  const bool by_hand = carrying_ != 0 && carrying_ <= begun_;
+  std::uint64_t ends = 0;
+  if (sends()) {
+    std::uint64_t writes = shape.parts * relative(begun_);
+    if (by_hand) writes -= shape.parts - issued_;
+    const std::uint64_t placed = counted + (by_hand && !counted_placed_ ? placed_ : 0) + lost_;
+    if (placed < writes) return true;
+    ends = arrived_epochs;
+    if (by_hand && counted_placed_ && !carried_.signal) --ends;
+  } else {
+    ends = std::min<std::uint64_t>(relative(posted_), arrived_epochs);
+    if (by_hand && !carried_.signal && arrived_epochs >= relative(carrying_)) --ends;
+    if (shape.protocol == Protocol::rendezvous) ends += relative(rung_) - (cts_owed_ ? 1 : 0);
+  }
+  return read(ends_) + lost_ < ends;
+}
+
+// The provider may have operations of ours that will never run. When no other ones are left they are forgotten with the
+// counter that they wait for.
+bool Channel::forget_posted() noexcept {
+  if (!given_up_ || forgotten_ || in_flight()) return false;
+  forgotten_ = true;
+  data_.reset();
+  ends_.reset();
+  while (first_posted_ != nullptr) {
+    common_.operations.give(*std::exchange(first_posted_, first_posted_->next));
+    ++freed;
+  }
+  last_posted_ = nullptr;
+  return true;
+}
+
+bool Channel::over() const noexcept {
+  return released && !restless() && !telling_ && closed_epoch(load(words_.words->closed)) != 0 &&
+         passed == armed.load(std::memory_order_acquire);
+}
+
+}  // namespace penstock::transport::ofi

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair: its words, counters and regions, and how its epochs are carried out.
+//
+//   sender    trigger  counts doorbells, and for a rendezvous the receiver's CTS too: so it fires on even values only
+//             data     counts the writes that have been placed; the last one of an epoch triggers `done += 1`
+//   receiver  trigger  counts doorbells (rendezvous): each triggers the CTS
+//             data     counts the writes that have arrived; the last one of an epoch triggers `done += 1`
+//   both      ends     counts the last operations of an epoch: from then on the provider has nothing of it
+//
+// An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
+// engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
+// a time is under way, so that nothing rests on the network's order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "transport/message.hpp"
+#include "transport/ofi/deferred_work.hpp"
+#include "transport/ofi/fabric.hpp"
+#include "transport/ofi/handshake.hpp"
+#include "transport/ofi/operation_pool.hpp"
+#include "transport/ofi/word_pool.hpp"
+#include "transport/rung_list.hpp"
+
+namespace penstock::transport::ofi {
+
+// What the channels of a process share.
+struct Common {
+  Fabric& fabric;
+  WordPool& words;
+  OperationPool& operations;
+  Source one;                   // the constant that additions add
+  fi_addr_t self;               // this process
+  std::uint64_t counter_limit;  // no threshold may come near it
+};
+
+class Channel : public Rung<Channel> {
+ public:
+  Channel(Common& common, const Message& message, Mode send_mode, const Shape& shape, fi_addr_t peer);  // throws Error
+  ~Channel();
+
+  bool sends() const noexcept { return direction == Direction::send; }
+  bool buffered() const noexcept { return sends() && mode == Mode::buffered; }
+  OfferRecord offer() const;
+  AnswerRecord answer() const;
+  void connect(const OfferRecord& sender) noexcept;
+  void connect(const AnswerRecord& receiver) noexcept;
+
+  // ---- The worker's side
+  void fill(Epoch epoch) noexcept;      // copies the message of a buffered send
+  void take_out(Epoch epoch) noexcept;  // copies a ring's message to its receiver's buffer
+  void trigger(Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
+  bool complete(Epoch epoch) const noexcept {
+    return load(words_.words->done) >= epoch || counted_.load(std::memory_order_acquire) >= epoch;
+  }
+  // Ring: whether the slot of that epoch is free.
+  bool room(Epoch epoch) const noexcept { return load(words_.words->consumed) + shape.slots >= epoch; }
+  bool closed_before(Epoch epoch) const noexcept {
+    return protocol::closed_before(closed_epoch(load(words_.words->closed)), epoch);
+  }
+  // Why start or wait number `epoch` cannot succeed, as far as the words tell.
+  std::optional<base::Error> broken(Epoch epoch) const;
+  const Words& words() const noexcept { return *words_.words; }
+
+  // ---- The side of progress, under the engine's lock
+  unsigned entries(Epoch epoch) const noexcept;  // that posting it takes; 0: it is too late, or too early
+  unsigned post(Epoch epoch) noexcept;           // entries taken; fewer: the provider has no more
+  bool advance() noexcept;                       // true: something has moved
+  bool arrived(Epoch epoch) const noexcept;      // its message, whether or not it has been started
+  bool restless() const noexcept;                // there is something to look after
+  void ended(Operation& operation) noexcept;     // reported by the completion queue
+  void failed(Operation& operation, base::Error error) noexcept;
+  void fail(base::Error error) noexcept;  // the first one counts
+  void tell(Epoch closed, base::ErrorKind reason) noexcept;
+  void give_up() noexcept;  // nothing that has not begun ever will
+  bool owes_notice() const noexcept { return notice_owed_; }
+  bool over() const noexcept;  // both halves are gone, and the provider has nothing of ours
+
+  const Direction direction;
+  const Mode mode;
+  const int peer;
+  void* const buffer;
+  const Shape shape;
+
+  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
+  // last use, before the provider touches it.
+  alignas(64) std::atomic<Epoch> started{0};
+  std::atomic<Epoch> consumed{0};       // ring, receiver: taken out of the slots
+  std::atomic<std::uint64_t> armed{0};  // starts given to the deferred queue
+
+  // Progress only.
+  alignas(64) std::uint64_t passed = 0;  // of `armed`: the queue is done with them
+  unsigned freed = 0;                    // entries that have become free since the engine asked
+  bool taken_over = false;               // the last epoch, or a part of it
+  bool released = false;                 // our half is closed
+  std::size_t place = 0;                 // among all channels
+  std::size_t active_place = 0;
+  bool active = false;
+
+ private:
+  // How much of the epoch `posted_` the provider has.
+  struct Posted {
+    bool signal = false;
+    bool cts = false;
+    unsigned parts = 0;
+  };
+
+  void allocate(const Message& message);
+  bool whole(const Posted& part) const noexcept;
+  std::uint64_t steps() const noexcept { return shape.protocol == Protocol::rendezvous && sends() ? 2 : 1; }
+  std::uint64_t ends_per_epoch() const noexcept { return shape.protocol == Protocol::rendezvous && !sends() ? 2 : 1; }
+  std::uint64_t relative(Epoch epoch) const noexcept { return epoch - base_; }
+  std::uint64_t read(const Counter& counter) const noexcept { return fi_cntr_read(counter.get()); }
+  bool ready_for_next() const noexcept;
+
+  Source source(Epoch epoch, unsigned part) const noexcept;
+  Target target(Epoch epoch, unsigned part) const noexcept;
+  Target own_word(const std::uint64_t& word) const noexcept;
+  Target remote_word(std::size_t offset) const noexcept;
+  bool defer(Operation* operation, const Counter& trigger, std::uint64_t threshold, const Counter& completion) noexcept;
+  Operation* take_operation(Epoch epoch) noexcept;
+
+  void ring_doorbell() noexcept;
+  void rewind() noexcept;
+  bool carry_out() noexcept;
+  bool issue_parts() noexcept;
+  bool send_cts() noexcept;
+  bool look_at_counters() noexcept;
+  bool free_entries() noexcept;
+  bool forget_posted() noexcept;
+  bool in_flight() const noexcept;
+  bool give_credits() noexcept;
+  bool send_notice() noexcept;
+  void poke() noexcept;
+  bool quiet() const noexcept;
+
+  Common& common_;
+  const fi_addr_t peer_address_;
+  WordPool::Place words_;
+  std::unique_ptr<std::byte[]> staging_;  // the slots of a ring's receiver, the copies of a buffered send
+  Counter trigger_, data_, ends_;
+  Region source_;   // where the provider wants it
+  Region landing_;  // receiver
+  Region cts_;      // sender of a rendezvous
+  Place peer_words_, peer_landing_, peer_cts_;
+
+  std::atomic<Epoch> counted_{0};                     // complete as the counters tell, ahead of the word
+  std::atomic<const base::Error*> failure_{nullptr};  // points to failure_text_, written before
+  std::optional<base::Error> failure_text_;
+
+  Epoch base_ = 0;    // the counters count from here
+  Epoch rung_ = 0;    // doorbells
+  Epoch posted_ = 0;  // posted or passed over
+  Posted part_;       // of epoch posted_
+  std::uint64_t looks_ = 0;
+  Operation* first_posted_ = nullptr;
+  Operation* last_posted_ = nullptr;
+
+  // Of the epoch that the engine carries out, if there is one.
+  Epoch carrying_ = 0;
+  Posted carried_;  // what the provider has of it
+  bool fired_ = false;
+  unsigned issued_ = 0;
+  unsigned placed_ = 0;
+  bool counted_placed_ = false;
+  std::unique_ptr<Operation[]> hand_;  // one a part
+  bool cts_owed_ = false;
+  Operation cts_operation_;
+
+  Epoch credited_ = 0;
+  Operation credit_operation_;
+  std::uint64_t notice_ = 0;
+  bool notice_owed_ = false;
+  bool telling_ = false;  // the provider has it
+  Operation notice_operation_;
+  bool given_up_ = false;
+  bool forgotten_ = false;  // given up, and the provider has nothing of ours any more
+  Epoch begun_ = 0;         // given up: the last epoch whose operations had begun
+  unsigned lost_ = 0;       // operations that have failed
+};
+
+}  // namespace penstock::transport::ofi

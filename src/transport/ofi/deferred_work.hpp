@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations that this transport is made of, as the provider wants them: deferred until a counter reaches a
+// threshold, or at once.
+#pragma once
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "protocol/epoch.hpp"
+#include "transport/ofi/fabric.hpp"
+
+namespace penstock::transport::ofi {
+
+class Channel;
+
+// A place in the memory of a process.
+struct Target {
+  fi_addr_t process = FI_ADDR_UNSPEC;
+  std::uint64_t address = 0;
+  std::uint64_t key = 0;
+};
+
+struct Source {
+  const void* memory = nullptr;
+  std::size_t bytes = 0;
+  void* descriptor = nullptr;
+};
+
+// A write, or an addition of one to a word, with all that the provider's structures point to.
+class Operation {
+ public:
+  Operation() noexcept { work_.operation = this; }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
+  void make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept;
+
+  // Queues it: it runs when `trigger` has reached `threshold`, and then counts on `completion`. 0 or a negative code.
+  int defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* completion) noexcept;
+  // Runs it now. Its end is reported to the completion queue if `reported`; otherwise only a failure is. What it reads
+  // is copied before this returns if `copied` (small operations only).
+  ssize_t issue(bool reported, bool copied) noexcept;
+
+  // Of what the completion queue reports.
+  static Operation& of(void* context) noexcept { return *static_cast<Work*>(context)->operation; }
+
+  Channel* channel = nullptr;  // whose it is
+  protocol::Epoch epoch = 0;   // it is for
+  Operation* next = nullptr;   // in a list of its owner's
+
+ private:
+  // Completions name the operation by the address of its context, which is the first in here.
+  struct Work {
+    fi_deferred_work deferred{};
+    Operation* operation = nullptr;
+  };
+  static_assert(offsetof(fi_deferred_work, context) == 0);
+
+  void* context() noexcept { return &work_; }
+
+  Work work_;
+  bool adds_ = false;
+  void* descriptor_ = nullptr;
+  iovec source_{};
+  fi_rma_iov place_{};
+  fi_ioc operand_{};
+  fi_rma_ioc word_{};
+  fi_op_rma write_{};
+  fi_op_atomic addition_{};
+};
+
+}  // namespace penstock::transport::ofi

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ofi/engine.hpp"
+
+#include <fmt/format.h>
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "transport/grow.hpp"
+
+namespace penstock::transport::ofi {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+// Channels looked at in one pass: enough to get through many soon, few enough that one more pass is cheap.
+constexpr std::size_t window = 32;
+constexpr std::size_t completions_at_once = 16;
+// Passes before bad news is believed.
+constexpr int hard_passes = 64;
+
+}  // namespace
+
+Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
+    : options_(options),
+      world_(world),
+      fabric_(std::move(provider)),
+      words_(fabric_),
+      operations_(options.entries),
+      addresses_(static_cast<std::size_t>(world.size()), FI_ADDR_UNSPEC),
+      common_{fabric_, words_, operations_, {}, FI_ADDR_UNSPEC, options.counter_limit},
+      constants_(words_.take()),
+      deferred_(options.throttle, options.entries),
+      thread_("penstock-ofi", *this, options.spin) {
+  constants_.words->done = 1;
+  common_.one = {&constants_.words->done, sizeof(std::uint64_t), constants_.region->descriptor()};
+}
+
+void Engine::meet(int rank, std::span<const std::byte> name) {
+  const std::lock_guard turn(turn_);
+  const fi_addr_t address = fabric_.insert(name);
+  addresses_[static_cast<std::size_t>(rank)] = address;
+  if (rank == world_.rank()) common_.self = address;
+}
+
+// ---- At match
+
+// Small messages need no receive: they wait in slots. A synchronous send waits for its receive in any case, a ready one
+// never does.
+Shape Engine::shape_for(const Message& send) const {
+  Shape shape;
+  shape.bytes = send.bytes;
+  shape.slots = options_.slots;
+  if (send.mode == Mode::ready)
+    shape.protocol = Protocol::ready;
+  else if (send.mode == Mode::buffered || (send.mode == Mode::standard && send.bytes <= options_.eager_max))
+    shape.protocol = Protocol::ring;
+  else
+    shape.protocol = Protocol::rendezvous;
+  shape.part_bytes = std::min<std::uint64_t>(shape.wire_bytes(), fabric_.largest_write());
+  shape.parts = static_cast<std::uint32_t>((shape.wire_bytes() + shape.part_bytes - 1) / shape.part_bytes);
+  return shape;
+}
+
+std::shared_ptr<Channel> Engine::add(const Message& message, Mode send_mode, const Shape& shape) {
+  const std::lock_guard turn(turn_);
+  return std::make_shared<Channel>(common_, message, send_mode, shape,
+                                   addresses_[static_cast<std::size_t>(message.peer)]);
+}
+
+void Engine::enroll(const std::shared_ptr<Channel>& channel) {
+  const std::lock_guard turn(turn_);
+  // All the room that progress will need, so that it never allocates.
+  reserve_for(active_, channels_.size() + 1);
+  reserve_for(leaving_, channels_.size() + 1);
+  reserve_for(channels_, channels_.size() + 1);
+  thread_.start();
+  channel->place = channels_.size();
+  channels_.push_back(channel);
+  if (thread_.asleep()) thread_.wake();
+}
+
+void Engine::drop(std::shared_ptr<Channel>& channel) noexcept {
+  const std::lock_guard turn(turn_);
+  channel.reset();
+}
+
+// ---- Where starts are enqueued
+
+void Engine::arm(Channel& channel) {
+  const std::uint64_t number = channel.armed.fetch_add(1, std::memory_order_acq_rel) + 1;
+  try {
+    deferred_.add({&channel, number});
+  } catch (...) {
+    channel.armed.fetch_sub(1, std::memory_order_acq_rel);
+    throw;
+  }
+  wake_if_asleep();
+}
+
+void Engine::reclaim() noexcept {
+  const std::lock_guard turn(turn_);
+  deferred_.reclaim();
+}
+
+unsigned Engine::entries_for(const DeferredQueue::Start& start) noexcept {
+  return static_cast<Channel*>(start.half)->entries(start.epoch);
+}
+
+unsigned Engine::post(const DeferredQueue::Start& start) noexcept {
+  auto& channel = *static_cast<Channel*>(start.half);
+  const unsigned taken = channel.post(start.epoch);
+  if (taken > 0) list(channel);
+  return taken;
+}
+
+void Engine::passed(const DeferredQueue::Start& start) noexcept {
+  ++static_cast<Channel*>(start.half)->passed;
+}
+
+// ---- On a stream's worker
+
+void Engine::wake_if_asleep() noexcept {
+  if (thread_.asleep()) thread_.wake();
+}
+
+void Engine::ring(Channel& channel) noexcept {
+  rung_.ring(channel);
+  look(channel);
+}
+
+void Engine::look(Channel& channel) noexcept {
+  bool work = !rung_.empty();
+  if (turn_.try_lock()) {
+    pass(&channel);
+    work = !active_.empty() || !rung_.empty();
+    turn_.unlock();
+  }
+  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
+  if (work) wake_if_asleep();
+}
+
+void Engine::look_hard(Channel& channel) noexcept {
+  const std::lock_guard turn(turn_);
+  for (int i = 0; i < hard_passes; ++i) pass(&channel);
+}
+
+bool Engine::arrived(Channel& channel, Epoch epoch) noexcept {
+  const std::lock_guard turn(turn_);
+  for (int i = 0; i < hard_passes; ++i) {
+    if (channel.arrived(epoch)) return true;
+    pass(&channel);
+  }
+  return channel.arrived(epoch);
+}
+
+void Engine::release(Channel& channel, Epoch closed) noexcept {
+  const std::lock_guard turn(turn_);
+  pass(&channel);  // afterwards this channel is in no list of the rung
+  channel.tell(closed, ErrorKind::peer_freed);
+  channel.released = true;
+  leaving_.push_back(&channel);
+  move(channel);
+  wake_if_asleep();
+}
+
+void Engine::spoil(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
+  const std::lock_guard turn(turn_);
+  channel.tell(closed, reason);
+  // Buffered messages are the library's own: those that had been started are still delivered.
+  if (!channel.buffered()) channel.give_up();
+  move(channel);
+  wake_if_asleep();
+}
+
+// ---- Under the lock
+
+bool Engine::pass(Channel* favourite) noexcept {
+  bool moved = deferred_.post(*this);
+  if (rung_.take([this](Channel& channel) { move(channel); })) moved = true;
+  if (take_completions()) moved = true;
+  if (favourite && favourite->active && move(*favourite)) moved = true;
+  if (move_some(favourite)) moved = true;
+  reap_one();
+  return moved;
+}
+
+bool Engine::move(Channel& channel) noexcept {
+  const bool moved = channel.advance();
+  if (const unsigned freed = std::exchange(channel.freed, 0); freed > 0) deferred_.completed(freed);
+  if (std::exchange(channel.taken_over, false)) ++taken_over_;
+  list(channel);
+  return moved;
+}
+
+// The list of active channels is that of those who are restless.
+void Engine::list(Channel& channel) noexcept {
+  const bool restless = channel.restless();
+  if (restless == channel.active) return;
+  channel.active = restless;
+  if (restless) {
+    channel.active_place = active_.size();
+    active_.push_back(&channel);
+  } else {
+    active_.back()->active_place = channel.active_place;
+    active_[channel.active_place] = active_.back();
+    active_.pop_back();
+  }
+}
+
+bool Engine::move_some(const Channel* moved_already) noexcept {
+  bool moved = false;
+  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty(); ++i) {
+    if (cursor_ >= active_.size()) cursor_ = 0;
+    Channel& channel = *active_[cursor_];
+    if (&channel != moved_already && move(channel)) moved = true;
+    if (channel.active) ++cursor_;  // otherwise another one stands in its place
+  }
+  return moved;
+}
+
+// Reading the queue is also what lets the provider make progress.
+bool Engine::take_completions() noexcept {
+  fi_cq_entry entries[completions_at_once];
+  bool moved = false;
+  while (true) {
+    const ssize_t count = fi_cq_read(fabric_.completions(), entries, completions_at_once);
+    if (count == -FI_EAVAIL) {
+      take_failure();
+      moved = true;
+      continue;
+    }
+    if (count <= 0) return moved;
+    moved = true;
+    for (ssize_t i = 0; i < count; ++i) {
+      if (entries[i].op_context == nullptr) continue;
+      Operation& operation = Operation::of(entries[i].op_context);
+      operation.channel->ended(operation);
+      move(*operation.channel);
+    }
+  }
+}
+
+void Engine::take_failure() noexcept {
+  fi_cq_err_entry entry{};
+  if (fi_cq_readerr(fabric_.completions(), &entry, 0) < 0) return;
+  if (entry.op_context == nullptr) return;
+  Operation& operation = Operation::of(entry.op_context);
+  Channel& channel = *operation.channel;
+  try {
+    channel.failed(operation,
+                   Error(ErrorKind::transport, fmt::format("the network ({}) reports for rank {}: {}",
+                                                           fabric_.provider(), channel.peer, fi_strerror(entry.err))));
+  } catch (const std::exception&) {
+    channel.failed(operation, Error(ErrorKind::transport, "the network reports a failure"));
+  }
+  move(channel);
+}
+
+// Released channels wait for the peer's half to go: looked at one after the other, since nobody waits for that.
+void Engine::reap_one() noexcept {
+  if (leaving_.empty()) return;
+  if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;
+  Channel& channel = *leaving_[leaving_cursor_];
+  // What the peer will never receive need not be waited for any longer.
+  if (closed_epoch(load(channel.words().closed)) != 0 && !channel.over()) {
+    if (channel.closed_before(channel.started.load(std::memory_order_relaxed))) channel.give_up();
+    move(channel);
+  }
+  if (!channel.over()) {
+    ++leaving_cursor_;
+    return;
+  }
+  leaving_[leaving_cursor_] = leaving_.back();
+  leaving_.pop_back();
+  forget(channel);
+}
+
+void Engine::forget(Channel& channel) noexcept {
+  const std::size_t place = channel.place;
+  channels_.back()->place = place;
+  std::swap(channels_[place], channels_.back());
+  channels_.pop_back();
+}
+
+Statistics Engine::statistics() const noexcept {
+  const std::lock_guard turn(turn_);
+  Statistics statistics = deferred_.statistics();
+  statistics.taken_over = taken_over_;
+  return statistics;
+}
+
+// ---- The progress thread
+
+ProgressThread::Outcome Engine::advance() noexcept {
+  using enum ProgressThread::Outcome;
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn) return waiting;
+  if (pass(nullptr)) return moved;
+  if (!active_.empty() || !deferred_.empty()) return waiting;
+  return channels_.empty() ? idle : listening;
+}
+
+bool Engine::nothing_to_do() noexcept {
+  const std::lock_guard turn(turn_);
+  return active_.empty() && deferred_.empty() && rung_.empty();
+}
+
+}  // namespace penstock::transport::ofi

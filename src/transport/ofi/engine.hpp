@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves libfabric along. One pass posts deferred operations, rings doorbells, lets the provider make progress and looks
+// at what is under way; whoever gets the turn runs it: the progress thread, or the worker of a stream that has just
+// started something or waits for it. Lending a hand saves the hand-over between two threads.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "transport/ofi/channel.hpp"
+#include "transport/ofi/deferred_queue.hpp"
+#include "transport/ofi/fabric.hpp"
+#include "transport/progress_thread.hpp"
+
+namespace penstock::transport::ofi {
+
+class Engine final : private ProgressThread::Work, private DeferredQueue::Poster {
+ public:
+  struct Options {
+    unsigned slots;
+    std::size_t eager_max;
+    bool check_ready;
+    std::chrono::microseconds spin;
+    std::chrono::milliseconds timeout;  // 0: none
+    base::Throttle throttle;
+    unsigned entries;
+    std::uint64_t counter_limit;
+  };
+
+  Engine(const Options& options, group::World& world, FabricInfo provider);  // throws base::Error
+  ~Engine() override;  // inside MPI_Finalize: delivers what is owed, then waits for the others
+
+  const std::string& provider() const noexcept { return fabric_.provider(); }
+  std::vector<std::byte> name() const { return fabric_.name(); }
+  void meet(int rank, std::span<const std::byte> name);  // throws base::Error
+
+  // ---- At match; throw base::Error
+  Shape shape_for(const Message& send) const;
+  std::shared_ptr<Channel> add(const Message& message, Mode send_mode, const Shape& shape);
+  void enroll(const std::shared_ptr<Channel>& channel);   // it is complete
+  void drop(std::shared_ptr<Channel>& channel) noexcept;  // its owner has no use for it any more
+
+  // ---- Where starts are enqueued
+  void arm(Channel& channel);  // one more start will come; throws base::Error(resources)
+  void reclaim() noexcept;     // PST_Queue_wait has ended
+
+  // ---- On a stream's worker
+  void ring(Channel& channel) noexcept;       // after a word of it has been written
+  void look(Channel& channel) noexcept;       // a pass, if the turn is free
+  void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
+  bool arrived(Channel& channel, Epoch epoch) noexcept;   // a message that has not been asked for is here
+  void release(Channel& channel, Epoch closed) noexcept;  // this half is gone: tells the peer
+  void spoil(Channel& channel, Epoch closed, base::ErrorKind reason) noexcept;  // the same, and gives it up
+
+  bool check_ready() const noexcept { return options_.check_ready; }
+  bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
+  Statistics statistics() const noexcept;
+
+ private:
+  ProgressThread::Outcome advance() noexcept override;
+  bool nothing_to_do() noexcept override;
+  unsigned entries_for(const DeferredQueue::Start& start) noexcept override;
+  unsigned post(const DeferredQueue::Start& start) noexcept override;
+  void passed(const DeferredQueue::Start& start) noexcept override;
+
+  bool pass(Channel* favourite) noexcept;
+  bool move(Channel& channel) noexcept;
+  bool move_some(const Channel* moved) noexcept;
+  bool take_completions() noexcept;
+  void take_failure() noexcept;
+  void list(Channel& channel) noexcept;
+  void reap_one() noexcept;
+  void forget(Channel& channel) noexcept;
+  void wake_if_asleep() noexcept;
+  void deliver() noexcept;
+  bool owes_messages() const noexcept;
+  bool anybody_dead() const noexcept;
+
+  const Options options_;
+  group::World& world_;
+  mutable std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
+  Fabric fabric_;
+  WordPool words_;
+  OperationPool operations_;
+  std::vector<fi_addr_t> addresses_;  // by world rank
+  Common common_;
+  WordPool::Place constants_;
+  RungList<Channel> rung_;
+  DeferredQueue deferred_;
+  std::vector<std::shared_ptr<Channel>> channels_;
+  std::vector<Channel*> active_;   // has room for all
+  std::vector<Channel*> leaving_;  // released; has room for all
+  std::size_t cursor_ = 0;         // where the next pass goes on
+  std::size_t leaving_cursor_ = 0;
+  std::uint64_t taken_over_ = 0;
+  ProgressThread thread_;
+};
+
+}  // namespace penstock::transport::ofi

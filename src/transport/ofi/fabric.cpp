@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ofi/fabric.hpp"
+
+#include <fmt/format.h>
+#include <rdma/fi_errno.h>
+
+#include <utility>
+
+namespace penstock::transport::ofi {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+constexpr std::size_t completions_kept = 4096;
+constexpr std::size_t addresses_expected = 64;
+
+}  // namespace
+
+Fabric::Fabric(FabricInfo info) : info_(std::move(info)), provider_(info_->fabric_attr->prov_name) {
+  fid_fabric* fabric = nullptr;
+  check("fi_fabric", fi_fabric(info_->fabric_attr, &fabric, nullptr));
+  fabric_.reset(fabric);
+
+  fid_domain* domain = nullptr;
+  check("fi_domain", fi_domain(fabric, info_.get(), &domain, nullptr));
+  domain_.reset(domain);
+
+  fi_av_attr table{};
+  table.type = FI_AV_TABLE;
+  table.count = addresses_expected;
+  fid_av* addresses = nullptr;
+  check("fi_av_open", fi_av_open(domain, &table, &addresses, nullptr));
+  addresses_.reset(addresses);
+
+  fi_cq_attr queue{};
+  queue.size = completions_kept;
+  queue.format = FI_CQ_FORMAT_CONTEXT;
+  queue.wait_obj = FI_WAIT_NONE;
+  fid_cq* completions = nullptr;
+  check("fi_cq_open", fi_cq_open(domain, &queue, &completions, nullptr));
+  completions_.reset(completions);
+
+  fid_ep* endpoint = nullptr;
+  check("fi_endpoint", fi_endpoint(domain, info_.get(), &endpoint, nullptr));
+  endpoint_.reset(endpoint);
+  check("fi_ep_bind", fi_ep_bind(endpoint, &addresses->fid, 0));
+  // Only what asks for it is reported, and what fails.
+  check("fi_ep_bind", fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+  check("fi_enable", fi_enable(endpoint));
+}
+
+std::vector<std::byte> Fabric::name() const {
+  std::size_t bytes = 0;
+  fi_getname(&endpoint_->fid, nullptr, &bytes);  // says how long it is
+  std::vector<std::byte> name(bytes);
+  check("fi_getname", fi_getname(&endpoint_->fid, name.data(), &bytes));
+  name.resize(bytes);
+  return name;
+}
+
+fi_addr_t Fabric::insert(std::span<const std::byte> name) {
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  const int inserted = fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr);
+  if (inserted < 0) throw error("fi_av_insert", inserted);
+  if (inserted != 1 || address == FI_ADDR_NOTAVAIL)
+    throw Error(ErrorKind::transport, fmt::format("ofi: {} takes no address of the peer", provider_));
+  return address;
+}
+
+Counter Fabric::counter() const {
+  fi_cntr_attr attributes{};
+  attributes.events = FI_CNTR_EVENTS_COMP;
+  attributes.wait_obj = FI_WAIT_NONE;
+  fid_cntr* counter = nullptr;
+  check("fi_cntr_open", fi_cntr_open(domain_.get(), &attributes, &counter, nullptr));
+  return Counter(counter);
+}
+
+Error Fabric::error(const char* call, ssize_t code) const {
+  const bool scarce = code == -FI_ENOMEM || code == -FI_ENOSPC || code == -FI_EMFILE || code == -FI_EAGAIN;
+  return Error(
+      scarce ? ErrorKind::resources : ErrorKind::transport,
+      fmt::format("ofi: {} of the provider {} failed: {}", call, provider_, fi_strerror(static_cast<int>(-code))));
+}
+
+Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals) {
+  constexpr std::uint64_t access = FI_WRITE | FI_REMOTE_WRITE;
+  const std::uint64_t flags = arrivals != nullptr && fabric.has(FI_MR_ENDPOINT) ? FI_RMA_EVENT : 0;
+  fid_mr* region = nullptr;
+  fabric.check("fi_mr_reg",
+               fi_mr_reg(fabric.domain(), memory, bytes, access, 0, fabric.next_key(), flags, &region, nullptr));
+  region_.reset(region);
+  if (!fabric.has(FI_MR_VIRT_ADDR)) origin_ = reinterpret_cast<std::uintptr_t>(memory);
+  // The counter first: some providers take none once the region is enabled.
+  if (arrivals != nullptr) fabric.check("fi_mr_bind", fi_mr_bind(region, &arrivals->fid, FI_REMOTE_WRITE));
+  if (!fabric.has(FI_MR_ENDPOINT)) return;
+  fabric.check("fi_mr_bind", fi_mr_bind(region, &fabric.endpoint()->fid, 0));
+  fabric.check("fi_mr_enable", fi_mr_enable(region));
+}
+
+}  // namespace penstock::transport::ofi

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ofi/ofi.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "transport/ofi/engine.hpp"
+#include "transport/ofi/handshake.hpp"
+#include "transport/ofi/ofi_plan.hpp"
+#include "transport/ofi/provider.hpp"
+
+namespace penstock::transport::ofi {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+// What a provider's queue of deferred work holds where it does not say: a network card's.
+constexpr unsigned entries_unless_told = 500;
+
+// A counter of the sockets provider has 31 bits; a threshold beyond would fire at once. Others have 47 or more. Half of
+// it, since counters go back only when nothing waits for them.
+std::uint64_t counter_limit(const std::string& provider) {
+  return std::uint64_t{1} << (provider == "sockets" ? 30 : 46);
+}
+
+class OfiOffer final : public Offer {
+ public:
+  OfiOffer(Engine& engine, std::shared_ptr<Channel> channel) noexcept : engine_(engine), channel_(std::move(channel)) {}
+  ~OfiOffer() override {
+    if (channel_) engine_.drop(channel_);
+  }
+  Blob blob() const override { return to_blob(channel_->offer()); }
+  std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
+    channel_->connect(record_of<AnswerRecord>(answer));
+    engine_.enroll(channel_);
+    return std::make_unique<OfiPlan>(engine_, std::exchange(channel_, nullptr));
+  }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Channel> channel_;
+};
+
+class OfiAcceptance final : public Acceptance {
+ public:
+  OfiAcceptance(Engine& engine, std::shared_ptr<Channel> channel) noexcept
+      : engine_(engine), channel_(std::move(channel)) {}
+  ~OfiAcceptance() override {
+    if (channel_) engine_.drop(channel_);
+  }
+  Blob blob() const override { return to_blob(channel_->answer()); }
+  std::unique_ptr<Plan> confirm() override {
+    engine_.enroll(channel_);
+    return std::make_unique<OfiPlan>(engine_, std::exchange(channel_, nullptr));
+  }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Channel> channel_;
+};
+
+}  // namespace
+
+class Ofi::State {
+ public:
+  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+        std::function<bool()> needed)
+      : settings_(settings), world_(world), spin_(spin), needed_(std::move(needed)) {}
+
+  Announcement announce() {
+    Announcement ours;
+    std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
+    ours.version = handshake_version;
+    if (!settings_.allows(base::ofi_transport)) return ours;
+    if (!needed_()) {
+      why_not_ = "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the network)";
+      return ours;
+    }
+    try {
+      FabricInfo provider = choose_provider(settings_);
+      const std::string name = provider->fabric_attr->prov_name;
+      const std::uint64_t limit = settings_.ofi_counter_limit.value_or(counter_limit(name));
+      engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
+                                                         .eager_max = settings_.ofi_eager_max,
+                                                         .check_ready = settings_.check,
+                                                         .spin = spin_,
+                                                         .timeout = settings_.timeout,
+                                                         .throttle = settings_.ofi_throttle,
+                                                         .entries = settings_.ofi_entries.value_or(entries_unless_told),
+                                                         .counter_limit = limit},
+                                         world_, std::move(provider));
+      const std::vector<std::byte> endpoint = engine_->name();
+      if (endpoint.size() > sizeof(ours.name) || name.size() >= sizeof(ours.provider))
+        throw Error(ErrorKind::transport, fmt::format("ofi: addresses of {} are too long", name));
+      std::memcpy(ours.provider, name.data(), name.size());
+      std::memcpy(ours.name, endpoint.data(), endpoint.size());
+      ours.name_bytes = static_cast<std::uint32_t>(endpoint.size());
+      ours.usable = 1;
+    } catch (const Error& error) {
+      engine_.reset();
+      why_not_ = error.text();
+    }
+    return ours;
+  }
+
+  // Who cannot be met is not served; that is no failure of the job.
+  void meet(std::span<const Blob> announcements) {
+    peers_.resize(announcements.size());
+    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+      Verdict& peer = peers_[rank];
+      try {
+        const auto theirs = record_of<Announcement>(announcements[rank]);
+        if (theirs.usable != 0) anybody_ = true;
+        peer = judge(static_cast<int>(rank), theirs);
+      } catch (const Error& error) {
+        peer = {false, error.text()};
+      }
+    }
+  }
+
+  Verdict usable() const {
+    if (engine_) return {true, fmt::format("deferred operations of libfabric's provider {}", engine_->provider())};
+    return {false, why_not_};
+  }
+
+  Verdict can_serve(const Message& message) const {
+    if (message.memory != MemoryKind::host) return {false, "buffer is not in host memory"};
+    if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+    return peers_[static_cast<std::size_t>(message.peer)];
+  }
+
+  Engine& engine() {
+    if (!engine_) throw Error(ErrorKind::transport, why_not_);
+    return *engine_;
+  }
+  void queue_waited() noexcept {
+    if (engine_ && settings_.ofi_throttle == base::Throttle::application) engine_->reclaim();
+  }
+  // The end of an engine is collective: all take part if anybody has one.
+  ~State() {
+    if (!engine_ && anybody_ && !world_.given_up()) world_.part([] { return true; });
+  }
+
+ private:
+  Verdict judge(int rank, const Announcement& theirs) {
+    if (!engine_) return {false, why_not_};
+    if (theirs.usable == 0) return {false, fmt::format("rank {} has no provider that can defer work", rank)};
+    if (engine_->provider() != theirs.provider)
+      return {false, fmt::format("rank {} uses the provider {}", rank, theirs.provider)};
+    engine_->meet(rank, std::span(theirs.name, theirs.name_bytes));
+    return {true, fmt::format("deferred operations over {}", theirs.provider)};
+  }
+
+  const base::Settings& settings_;
+  group::World& world_;
+  const std::chrono::microseconds spin_;
+  const std::function<bool()> needed_;
+  std::string why_not_ = "not in PENSTOCK_TRANSPORT";
+  bool anybody_ = false;
+  std::vector<Verdict> peers_;  // by world rank
+  std::unique_ptr<Engine> engine_;
+};
+
+Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+         std::function<bool()> needed)
+    : state_(std::make_unique<State>(settings, world, spin, std::move(needed))) {}
+
+Ofi::~Ofi() = default;
+
+Blob Ofi::announce() {
+  return to_blob(state_->announce());
+}
+
+void Ofi::meet(std::span<const Blob> announcements) {
+  state_->meet(announcements);
+}
+
+Verdict Ofi::usable() const {
+  return state_->usable();
+}
+
+Verdict Ofi::can_serve(const Message& message) const {
+  return state_->can_serve(message);
+}
+
+std::unique_ptr<Offer> Ofi::offer(const Message& send) {
+  Engine& engine = state_->engine();
+  return std::make_unique<OfiOffer>(engine, engine.add(send, send.mode, engine.shape_for(send)));
+}
+
+std::unique_ptr<Acceptance> Ofi::accept(const Message& receive, const Message& send, std::span<const std::byte> offer) {
+  Engine& engine = state_->engine();
+  const auto theirs = record_of<OfferRecord>(offer);
+  auto channel = engine.add(receive, send.mode, theirs.shape);
+  channel->connect(theirs);
+  return std::make_unique<OfiAcceptance>(engine, std::move(channel));
+}
+
+Statistics Ofi::statistics() const {
+  return state_->engine().statistics();
+}
+
+void Ofi::queue_waited() noexcept {
+  state_->queue_waited();
+}
+
+}  // namespace penstock::transport::ofi

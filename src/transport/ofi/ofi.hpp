@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages by deferred operations of libfabric: released by a counter, completed by a word in memory, without a call of
+// the host between start and wait where the network can do that by itself.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "transport/ofi/statistics.hpp"
+#include "transport/transport.hpp"
+
+namespace penstock::transport::ofi {
+
+class Ofi final : public Transport {
+ public:
+  // `needed`, asked at announce(): whether any process may need it. Otherwise nothing is opened.
+  Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+      std::function<bool()> needed);
+  ~Ofi() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
+
+  std::string name() const override { return std::string(base::ofi_transport); }
+  Blob announce() override;
+  void meet(std::span<const Blob> announcements) override;
+  Verdict usable() const override;
+  Verdict can_serve(const Message& message) const override;
+  std::unique_ptr<Offer> offer(const Message& send) override;
+  std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
+                                     std::span<const std::byte> offer) override;
+  void queue_waited() noexcept override;
+
+  Statistics statistics() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::transport::ofi
