@@ -54,7 +54,8 @@ void Channel::allocate(const Message& message) {
   Fabric& fabric = common_.fabric;
   trigger_ = fabric.counter();
   data_ = fabric.counter();
-  ends_ = fabric.counter();
+  signals_ = fabric.counter();
+  if (rendezvous() && !sends()) cts_ends_ = fabric.counter();
   Words& words = *words_.words;
   const std::size_t ring_bytes = shape.slots * shape.slot_bytes();
   if (buffered() || (!sends() && shape.protocol == Protocol::ring))
@@ -62,7 +63,7 @@ void Channel::allocate(const Message& message) {
   if (sends()) {
     hand_ = std::make_unique<Operation[]>(shape.parts);
     for (unsigned part = 0; part < shape.parts; ++part) hand_[part].channel = this;
-    if (shape.protocol == Protocol::rendezvous) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
+    if (rendezvous()) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
     if (fabric.has(FI_MR_LOCAL) && shape.bytes > 0)
       source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes) : Region(fabric, message.buffer, shape.bytes);
   } else if (staging_) {
@@ -163,19 +164,20 @@ unsigned Channel::entries(Epoch epoch) const noexcept {
   if (!sends() && carrying_ != 0 && !carried_.signal) return 0;
   if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
   if (sends()) return 1 + shape.parts;
-  return shape.protocol == Protocol::rendezvous ? 2 : 1;
+  return rendezvous() ? 2 : 1;
 }
 
 bool Channel::whole(const Posted& part) const noexcept {
   if (sends()) return part.signal && part.parts == shape.parts;
-  return part.signal && (part.cts || shape.protocol != Protocol::rendezvous);
+  return part.signal && (part.cts || !rendezvous());
 }
 
-Operation* Channel::take_operation(Epoch epoch) noexcept {
+Operation* Channel::take_operation(Epoch epoch, Operation::Role role) noexcept {
   Operation* const operation = common_.operations.take();
   if (operation == nullptr) return nullptr;
   operation->channel = this;
   operation->epoch = epoch;
+  operation->role = role;
   operation->next = nullptr;
   return operation;
 }
@@ -193,27 +195,41 @@ bool Channel::defer(Operation* operation, const Counter& trigger, std::uint64_t 
   return true;
 }
 
+bool Channel::defer_signal(Epoch epoch) noexcept {
+  Operation* const operation = take_operation(epoch, Operation::Role::signal);
+  if (operation == nullptr) return false;
+  operation->number = signals_posted_ + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one, own_word(words_.words->done));
+  if (!defer(operation, data_, shape.parts * relative(epoch), signals_)) return false;
+  ++signals_posted_;
+  return true;
+}
+
+bool Channel::defer_data(Epoch epoch, unsigned part) noexcept {
+  Operation* const operation = take_operation(epoch, Operation::Role::data);
+  if (operation == nullptr) return false;
+  operation->make_write(common_.fabric.endpoint(), source(epoch, part), target(epoch, part));
+  return defer(operation, trigger_, steps() * relative(epoch), data_);
+}
+
+bool Channel::defer_cts(Epoch epoch) noexcept {
+  Operation* const operation = take_operation(epoch, Operation::Role::cts);
+  if (operation == nullptr) return false;
+  operation->number = cts_posted_ + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
+  if (!defer(operation, trigger_, relative(epoch), cts_ends_)) return false;
+  ++cts_posted_;
+  return true;
+}
+
 unsigned Channel::post(Epoch epoch) noexcept {
-  fid_ep* const endpoint = common_.fabric.endpoint();
-  Operation* operation = take_operation(epoch);
-  if (operation == nullptr) return 0;
-  operation->make_addition(endpoint, common_.one, own_word(words_.words->done));
-  if (!defer(operation, data_, shape.parts * relative(epoch), ends_)) return 0;
+  if (!defer_signal(epoch)) return 0;
   posted_ = epoch;
   part_ = {.signal = true};
   unsigned taken = 1;
   if (sends()) {
-    for (; part_.parts < shape.parts; ++part_.parts, ++taken) {
-      operation = take_operation(epoch);
-      if (operation == nullptr) return taken;
-      operation->make_write(endpoint, source(epoch, part_.parts), target(epoch, part_.parts));
-      if (!defer(operation, trigger_, steps() * relative(epoch), data_)) return taken;
-    }
-  } else if (shape.protocol == Protocol::rendezvous) {
-    operation = take_operation(epoch);
-    if (operation == nullptr) return taken;
-    operation->make_addition(endpoint, common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
-    if (!defer(operation, trigger_, relative(epoch), ends_)) return taken;
+    while (part_.parts < shape.parts && defer_data(epoch, part_.parts)) ++part_.parts, ++taken;
+  } else if (rendezvous() && defer_cts(epoch)) {
     part_.cts = true;
     ++taken;
   }
@@ -252,17 +268,16 @@ void Channel::ring_doorbell() noexcept {
     posted_ = epoch;
     part_ = {};
   }
-  const bool rendezvous = shape.protocol == Protocol::rendezvous;
   if (posted_ == epoch && !whole(part_)) {
     carrying_ = epoch;
     carried_ = part_;
     fired_ = counted_placed_ = false;
     issued_ = part_.parts;
     placed_ = 0;
-    cts_owed_ = !sends() && rendezvous && !part_.cts;
+    cts_owed_ = !sends() && rendezvous() && !part_.cts;
     taken_over = true;
   }
-  if (sends() || rendezvous) count(trigger_, 1);
+  if (sends() || rendezvous()) count(trigger_, 1);
 }
 
 // Long before a threshold would pass what a counter can hold, all counters go back, while the provider has nothing that
@@ -271,15 +286,15 @@ void Channel::rewind() noexcept {
   const std::uint64_t epochs = relative(rung_);
   if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet()) return;
   const auto amount = static_cast<std::int64_t>(epochs);
-  if (sends() || shape.protocol == Protocol::rendezvous) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
+  if (sends() || rendezvous()) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
   count(data_, -amount * shape.parts);
-  count(ends_, -amount * static_cast<std::int64_t>(ends_per_epoch()));
+  count(signals_, -static_cast<std::int64_t>(std::exchange(signals_posted_, 0)));
+  if (cts_ends_) count(cts_ends_, -static_cast<std::int64_t>(std::exchange(cts_posted_, 0)));
   base_ = rung_;
 }
 
 bool Channel::quiet() const noexcept {
-  return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && load(words_.words->done) == rung_ &&
-         read(ends_) == ends_per_epoch() * relative(rung_);
+  return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && load(words_.words->done) == rung_;
 }
 
 // What the provider has not been given in time.
@@ -304,7 +319,6 @@ bool Channel::carry_out() noexcept {
     std::uint64_t& done = words_.words->done;
     if (load(done) != carrying_ - 1) return moved;
     store(done, carrying_);
-    count(ends_, 1);
   }
   carrying_ = 0;
   return true;
@@ -336,7 +350,6 @@ bool Channel::send_cts() noexcept {
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_atomicmsg", code));
   cts_owed_ = false;
-  count(ends_, 1);
   return true;
 }
 
@@ -360,10 +373,22 @@ void Channel::poke() noexcept {
   }
 }
 
+// Writes stand behind the signal of their epoch, which ends after them.
+bool Channel::has_ended(const Operation& operation) const noexcept {
+  switch (operation.role) {
+    case Operation::Role::data:
+      return true;
+    case Operation::Role::signal:
+      return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
+    case Operation::Role::cts:
+      return read(cts_ends_) >= operation.number;
+  }
+  return false;
+}
+
 bool Channel::free_entries() noexcept {
   bool moved = false;
-  while (first_posted_ != nullptr && load(words_.words->done) >= first_posted_->epoch &&
-         read(ends_) >= ends_per_epoch() * relative(first_posted_->epoch)) {
+  while (first_posted_ != nullptr && has_ended(*first_posted_)) {
     Operation* const operation = std::exchange(first_posted_, first_posted_->next);
     common_.operations.give(*operation);
     ++freed;
@@ -449,25 +474,23 @@ void Channel::give_up() noexcept {
   trigger_.reset();
 }
 
-// Whether operations that had begun when the pair was given up have not ended yet.
+// Whether operations that had begun when the pair was given up have not ended yet. Of failed ones nothing else is
+// heard.
 bool Channel::in_flight() const noexcept {
   const std::uint64_t counted = read(data_);
-  const std::uint64_t arrived_epochs = counted / shape.parts;
-  const bool by_hand = carrying_ != 0 && carrying_ <= begun_;
-  std::uint64_t ends = 0;
   if (sends()) {
-    std::uint64_t writes = shape.parts * relative(begun_);
-    if (by_hand) writes -= shape.parts - issued_;
-    const std::uint64_t placed = counted + (by_hand && !counted_placed_ ? placed_ : 0) + lost_;
-    if (placed < writes) return true;
-    ends = arrived_epochs;
-    if (by_hand && counted_placed_ && !carried_.signal) --ends;
-  } else {
-    ends = std::min<std::uint64_t>(relative(posted_), arrived_epochs);
-    if (by_hand && !carried_.signal && arrived_epochs >= relative(carrying_)) --ends;
-    if (shape.protocol == Protocol::rendezvous) ends += relative(rung_) - (cts_owed_ ? 1 : 0);
+    const bool by_hand = carrying_ != 0 && carrying_ <= begun_ && !counted_placed_;
+    const std::uint64_t writes = shape.parts * relative(begun_) - (by_hand ? shape.parts - issued_ : 0);
+    if (counted + (by_hand ? placed_ : 0) + lost_ < writes) return true;
   }
-  return read(ends_) + lost_ < ends;
+  for (const Operation* operation = first_posted_; operation != nullptr; operation = operation->next) {
+    const bool signal = operation->role == Operation::Role::signal;
+    if (signal && counted >= shape.parts * relative(operation->epoch) && read(signals_) + lost_ < operation->number)
+      return true;
+    const bool cts = operation->role == Operation::Role::cts;
+    if (cts && operation->epoch <= rung_ && read(cts_ends_) + lost_ < operation->number) return true;
+  }
+  return false;
 }
 
 // The provider may have operations of ours that will never run. When no other ones are left they are forgotten with the
@@ -476,7 +499,8 @@ bool Channel::forget_posted() noexcept {
   if (!given_up_ || forgotten_ || in_flight()) return false;
   forgotten_ = true;
   data_.reset();
-  ends_.reset();
+  signals_.reset();
+  cts_ends_.reset();
   while (first_posted_ != nullptr) {
     common_.operations.give(*std::exchange(first_posted_, first_posted_->next));
     ++freed;

@@ -5,7 +5,9 @@
 //             data     counts the writes that have been placed; the last one of an epoch triggers `done += 1`
 //   receiver  trigger  counts doorbells (rendezvous): each triggers the CTS
 //             data     counts the writes that have arrived; the last one of an epoch triggers `done += 1`
-//   both      ends     counts the last operations of an epoch: from then on the provider has nothing of it
+//   both      signals  counts the posted additions to `done` that have ended, and cts_ends the posted CTS: from then on
+//                      the provider has nothing of an operation, nor of the writes before it. A counter for each, since
+//                      operations to one process end in their order, those to several in any
 //
 // An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
 // engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
@@ -113,8 +115,8 @@ class Channel : public Rung<Channel> {
 
   void allocate(const Message& message);
   bool whole(const Posted& part) const noexcept;
-  std::uint64_t steps() const noexcept { return shape.protocol == Protocol::rendezvous && sends() ? 2 : 1; }
-  std::uint64_t ends_per_epoch() const noexcept { return shape.protocol == Protocol::rendezvous && !sends() ? 2 : 1; }
+  std::uint64_t steps() const noexcept { return rendezvous() && sends() ? 2 : 1; }
+  bool rendezvous() const noexcept { return shape.protocol == Protocol::rendezvous; }
   std::uint64_t relative(Epoch epoch) const noexcept { return epoch - base_; }
   std::uint64_t read(const Counter& counter) const noexcept { return fi_cntr_read(counter.get()); }
   bool ready_for_next() const noexcept;
@@ -124,7 +126,10 @@ class Channel : public Rung<Channel> {
   Target own_word(const std::uint64_t& word) const noexcept;
   Target remote_word(std::size_t offset) const noexcept;
   bool defer(Operation* operation, const Counter& trigger, std::uint64_t threshold, const Counter& completion) noexcept;
-  Operation* take_operation(Epoch epoch) noexcept;
+  bool defer_signal(Epoch epoch) noexcept;
+  bool defer_data(Epoch epoch, unsigned part) noexcept;
+  bool defer_cts(Epoch epoch) noexcept;
+  Operation* take_operation(Epoch epoch, Operation::Role role) noexcept;
 
   void ring_doorbell() noexcept;
   void rewind() noexcept;
@@ -134,6 +139,7 @@ class Channel : public Rung<Channel> {
   bool look_at_counters() noexcept;
   bool free_entries() noexcept;
   bool forget_posted() noexcept;
+  bool has_ended(const Operation& operation) const noexcept;
   bool in_flight() const noexcept;
   bool give_credits() noexcept;
   bool send_notice() noexcept;
@@ -144,7 +150,8 @@ class Channel : public Rung<Channel> {
   const fi_addr_t peer_address_;
   WordPool::Place words_;
   std::unique_ptr<std::byte[]> staging_;  // the slots of a ring's receiver, the copies of a buffered send
-  Counter trigger_, data_, ends_;
+  Counter trigger_, data_, signals_, cts_ends_;
+  std::uint64_t signals_posted_ = 0, cts_posted_ = 0;
   Region source_;   // where the provider wants it
   Region landing_;  // receiver
   Region cts_;      // sender of a rendezvous

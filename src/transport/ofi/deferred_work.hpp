@@ -51,7 +51,9 @@ class Operation {
 
   Channel* channel = nullptr;  // whose it is
   protocol::Epoch epoch = 0;   // it is for
-  Operation* next = nullptr;   // in a list of its owner's
+  enum class Role : std::uint8_t { data, signal, cts } role = Role::data;
+  std::uint64_t number = 0;   // of its role, as the counter of its end counts; not of data
+  Operation* next = nullptr;  // in a list of its owner's
 
  private:
   // Completions name the operation by the address of its context, which is the first in here.
