@@ -26,14 +26,15 @@ const char* name_of(Protocol protocol) {
 
 }  // namespace
 
-std::optional<Error> OfiPlan::dead() const {
-  if (!engine_.dead(channel_->peer)) return std::nullopt;
-  return Error(ErrorKind::peer_dead, fmt::format("the process of rank {} has ended", channel_->peer));
+// What the peer has said comes first, then that it is dead: either explains what the network says.
+std::optional<Error> OfiPlan::broken(Epoch epoch) const {
+  if (!channel_->closed_before(epoch) && engine_.dead(channel_->peer))
+    return Error(ErrorKind::peer_dead, fmt::format("the process of rank {} has ended", channel_->peer));
+  return channel_->broken(epoch);
 }
 
 std::optional<Error> OfiPlan::refused(Epoch epoch) const {
-  if (auto error = channel_->broken(epoch)) return error;
-  if (auto error = dead()) return error;
+  if (auto error = broken(epoch)) return error;
   // Sound, as the program can have told the sender of this start only after the start; and the message may still be on
   // its way, so that not every broken promise is found.
   if (!channel_->sends() && checks_ready() && engine_.arrived(*channel_, epoch))
@@ -95,11 +96,10 @@ bool OfiPlan::run_wait() noexcept {
 
 std::optional<Error> OfiPlan::hopeless() noexcept {
   const Epoch epoch = done_ + 1;
-  auto error = channel_->broken(epoch);
-  if (!error) error = dead();
+  auto error = broken(epoch);
   if (!error) return std::nullopt;
   engine_.look_hard(*channel_);  // the message, or the peer's own word of what has happened, may be here already
-  if (auto better = channel_->broken(epoch)) error = std::move(better);
+  if (auto better = broken(epoch)) error = std::move(better);
   reason_ = error->kind();
   return error;
 }

@@ -32,7 +32,7 @@ class OfiPlan final : public HostPlan {
 
   std::optional<base::Error> refused(Epoch epoch) const;
   std::optional<base::Error> take_buffer(Epoch epoch) const;
-  std::optional<base::Error> dead() const;
+  std::optional<base::Error> broken(Epoch epoch) const;
   bool ended(Epoch epoch) const noexcept;
   bool in_slots() const noexcept { return channel_->shape.protocol == Protocol::ring; }
   bool checks_ready() const noexcept { return engine_.check_ready() && channel_->mode == Mode::ready; }
