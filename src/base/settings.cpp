@@ -141,6 +141,8 @@ Settings Settings::from_environment() {
     settings.ofi_entries = static_cast<unsigned>(*entries);
   read_choice("PENSTOCK_OFI_THROTTLE", throttle_names, settings.ofi_throttle);
   settings.ofi_counter_limit = whole_number("PENSTOCK_OFI_COUNTER_LIMIT", counter_limits[0], counter_limits[1], "");
+  if (const auto provider = variable("PENSTOCK_OFI_PROVIDER")) settings.ofi_provider = *provider;
+  if (const auto interface = variable("PENSTOCK_OFI_INTERFACE")) settings.ofi_interface = *interface;
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
     settings.slots = static_cast<unsigned>(*slots);
   }
@@ -177,6 +179,8 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_OFI_ENTRIES", ofi_entries ? fmt::format("{}", *ofi_entries) : "automatic"},
       {"PENSTOCK_OFI_THROTTLE", std::string(throttle_names[static_cast<std::size_t>(ofi_throttle)])},
       {"PENSTOCK_OFI_COUNTER_LIMIT", ofi_counter_limit ? fmt::format("{}", *ofi_counter_limit) : "automatic"},
+      {"PENSTOCK_OFI_PROVIDER", ofi_provider.empty() ? "any" : ofi_provider},
+      {"PENSTOCK_OFI_INTERFACE", ofi_interface.empty() ? "any" : ofi_interface},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
       {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},
       {"PENSTOCK_TIMEOUT", timeout.count() == 0 ? "never" : fmt::format("{}", seconds)},

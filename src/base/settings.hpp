@@ -48,6 +48,8 @@ struct Settings {
       ofi_entries;  // PENSTOCK_OFI_ENTRIES: deferred operations at once; unset: the provider's limit
   Throttle ofi_throttle = Throttle::adaptive;      // PENSTOCK_OFI_THROTTLE
   std::optional<std::uint64_t> ofi_counter_limit;  // PENSTOCK_OFI_COUNTER_LIMIT: for tests; unset: the provider's
+  std::string ofi_provider;                        // PENSTOCK_OFI_PROVIDER: the only one of libfabric that may be taken
+  std::string ofi_interface;                       // PENSTOCK_OFI_INTERFACE: the only one, by name, address or network
   unsigned slots = 2;                              // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
   std::optional<std::chrono::microseconds> spin;   // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
   std::chrono::milliseconds timeout{0};            // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never

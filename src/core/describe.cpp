@@ -7,6 +7,9 @@
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
 #include "group/machine.hpp"
+#if PENSTOCK_OFI
+#include "transport/ofi/provider_list.hpp"
+#endif
 
 namespace penstock::core {
 
@@ -25,6 +28,26 @@ nlohmann::ordered_json describe_gpu(const device::Gpu& gpu) {
   for (const device::GpuMemory& memory : gpu.memory) json["exports"][memory.kind] = memory.exported_by;
   return json;
 }
+
+#if PENSTOCK_OFI
+nlohmann::ordered_json describe_providers(const base::Settings& settings) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const transport::ofi::ProviderVerdict& one : transport::ofi::list_providers(settings))
+    json.push_back({{"name", one.provider},
+                    {"fabric", one.fabric},
+                    {"domain", one.domain},
+                    {"address", one.address},
+                    {"usable", one.serves},
+                    {"why", one.why}});
+  if (json.empty()) json.push_back({{"name", "libfabric"}, {"usable", false}, {"why", "offers no provider here"}});
+  return json;
+}
+#else
+nlohmann::ordered_json describe_providers(const base::Settings&) {
+  return nlohmann::ordered_json::array(
+      {{{"name", "libfabric"}, {"usable", false}, {"why", "not built into this library"}}});
+}
+#endif
 
 }  // namespace
 
@@ -56,6 +79,7 @@ std::string describe(Library& library, const std::string& version) {
         entry.allowed ? entry.transport->usable() : transport::Verdict{false, "not in PENSTOCK_TRANSPORT"};
     json["transports"].push_back({{"name", entry.transport->name()}, {"usable", verdict.yes}, {"why", verdict.why}});
   }
+  json["providers"] = describe_providers(library.settings());
   for (const auto& [name, value] : library.settings().table()) json["settings"][name] = value;
   return json.dump(2);
 }

@@ -50,6 +50,8 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_TRUE(settings.cross_memory);
     EXPECT_TRUE(settings.cuda_atomics);
     EXPECT_EQ(settings.cuda_wait, CudaWait::automatic);
+    EXPECT_EQ(settings.ofi_provider, "");
+    EXPECT_EQ(settings.ofi_interface, "");
     EXPECT_EQ(settings.slots, 2u);
     EXPECT_FALSE(settings.spin.has_value());
     EXPECT_EQ(settings.timeout.count(), 0);
@@ -70,6 +72,8 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_CMA", "0");
   set("PENSTOCK_CUDA_ATOMICS", "0");
   set("PENSTOCK_CUDA_WAIT", "value");
+  set("PENSTOCK_OFI_PROVIDER", "sockets");
+  set("PENSTOCK_OFI_INTERFACE", "10.0.0.0/24");
   set("PENSTOCK_SLOTS", "3");
   set("PENSTOCK_SPIN_US", "0");
   set("PENSTOCK_TIMEOUT", "1.5");
@@ -84,6 +88,8 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_FALSE(settings.cross_memory);
   EXPECT_FALSE(settings.cuda_atomics);
   EXPECT_EQ(settings.cuda_wait, CudaWait::value);
+  EXPECT_EQ(settings.ofi_provider, "sockets");
+  EXPECT_EQ(settings.ofi_interface, "10.0.0.0/24");
   EXPECT_EQ(settings.slots, 3u);
   EXPECT_EQ(settings.spin, std::chrono::microseconds{0});
   EXPECT_EQ(settings.timeout, std::chrono::milliseconds{1500});

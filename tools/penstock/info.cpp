@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <penstock/penstock.hpp>
+#include <string>
+#include <tuple>
 
 #include "command.hpp"
 
@@ -49,6 +51,30 @@ void print_gpu(const json& gpu) {
                                                            : "exported by " + by.get<std::string>());
 }
 
+// Where an interface is found, for people.
+std::string place_of(const json& provider) {
+  const std::string domain = provider.value("domain", "");
+  const std::string address = provider.value("address", "");
+  return address.empty() ? domain : domain + " " + address;
+}
+
+// A provider is offered once for each network interface: those that share a verdict share a line.
+void print_providers(const json& providers) {
+  fmt::print("\nproviders of libfabric\n");
+  for (std::size_t first = 0, next = 0; first < providers.size(); first = next) {
+    const auto verdict = [&](std::size_t i) {
+      return std::tuple(to_text(providers[i]["name"]), providers[i].value("usable", false),
+                        to_text(providers[i]["why"]));
+    };
+    std::string places;
+    for (; next < providers.size() && verdict(next) == verdict(first); ++next)
+      places += (next == first ? "" : ", ") + place_of(providers[next]);
+    const auto [name, usable, why] = verdict(first);
+    print_row("  " + name, fmt::format("{}: {}{}", usable ? "usable" : "not usable", why,
+                                       places.empty() ? "" : " (" + places + ")"));
+  }
+}
+
 // Where there is none, the devices' lines say why.
 void print_gpus(const json& gpus) {
   fmt::print("\ngpus{}\n", gpus.empty() ? ": none, see devices" : "");
@@ -62,7 +88,7 @@ void print_settings(const json& settings) {
 
 void print_table(const json& description) {
   const auto is_section = [](const std::string& name) {
-    return name == "devices" || name == "gpus" || name == "transports" || name == "settings";
+    return name == "devices" || name == "gpus" || name == "transports" || name == "providers" || name == "settings";
   };
   for (const auto& [name, value] : description.items()) {
     if (!is_section(name)) print_row(name, to_text(value));
@@ -70,6 +96,7 @@ void print_table(const json& description) {
   if (description.contains("devices")) print_choices("devices", description["devices"]);
   if (description.contains("gpus")) print_gpus(description["gpus"]);
   if (description.contains("transports")) print_choices("transports, best first", description["transports"]);
+  if (description.contains("providers")) print_providers(description["providers"]);
   if (description.contains("settings")) print_settings(description["settings"]);
 }
 

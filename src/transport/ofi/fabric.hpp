@@ -11,24 +11,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "transport/ofi/fid.hpp"
 #include "transport/ofi/provider.hpp"
 
 namespace penstock::transport::ofi {
 
-struct CloseFid {
-  template <class T>
-  void operator()(T* object) const noexcept {
-    fi_close(&object->fid);
-  }
-};
-template <class T>
-using Fid = std::unique_ptr<T, CloseFid>;
 using Counter = Fid<fid_cntr>;
 
 class Fabric {

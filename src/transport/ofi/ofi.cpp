@@ -13,6 +13,7 @@
 #include "transport/ofi/handshake.hpp"
 #include "transport/ofi/ofi_plan.hpp"
 #include "transport/ofi/provider.hpp"
+#include "transport/ofi/surroundings.hpp"
 
 namespace penstock::transport::ofi {
 
@@ -78,13 +79,15 @@ class Ofi::State {
     Announcement ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
+    // Collective: whatever the settings of one process are, all are here.
+    const Surroundings around = look_around(world_, group::own_cores());
     if (!settings_.allows(base::ofi_transport)) return ours;
     if (!needed_()) {
       why_not_ = "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the network)";
       return ours;
     }
     try {
-      FabricInfo provider = choose_provider(settings_);
+      FabricInfo provider = choose_provider(settings_, around);
       const std::string name = provider->fabric_attr->prov_name;
       const std::uint64_t limit = settings_.ofi_counter_limit.value_or(counter_limit(name));
       engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of libfabric's providers carries messages: one that defers work until a counter reaches a threshold.
+// Which of libfabric's providers carries messages, and over which network interface: by what it can do, never by its
+// name.
 #pragma once
 
 #include <rdma/fabric.h>
 
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/settings.hpp"
+#include "group/locality.hpp"
+#include "transport/ofi/surroundings.hpp"
 
 namespace penstock::transport::ofi {
 
@@ -15,10 +21,30 @@ struct FreeInfo {
 };
 using FabricInfo = std::unique_ptr<fi_info, FreeInfo>;
 
-// What every provider is asked for.
+// What providers read when they are loaded, which is at the first call of libfabric in the process: comes before it.
+// What the user has set stays.
+void prepare_environment();
+
+// What every provider is asked for. Throws base::Error(resources).
 FabricInfo make_hints();
 
-// The first that serves. Throws base::Error(transport) that says why none does.
-FabricInfo choose_provider(const base::Settings& settings);
+// The list of what libfabric offers; null if it offers nothing. Without hints: all there is.
+FabricInfo ask(const fi_info* hints);
+
+// Of an entry: the address of its interface without the port, empty if it has none that can be read.
+std::string address_of(const fi_info& info);
+group::Place place_of(const fi_info& info);
+bool is_loopback(const fi_info& info);
+
+// Why the entry, though it has all capabilities, does not serve; empty if it does. First what settings and addresses
+// say, then what shows when it is opened and given work to defer.
+std::string reason_to_skip(const fi_info& info, const base::Settings& settings);
+std::string refusal_of_deferred_work(fid_domain* domain);
+std::string trial(fi_info& info);
+
+// The one that this process takes: the first provider that serves, and of its interfaces the nearest, shared evenly
+// with the other processes of this host. Loopback if it reaches all processes of the job, and otherwise never: its
+// addresses mean somebody else on every host. Throws base::Error(transport) that says why none serves.
+FabricInfo choose_provider(const base::Settings& settings, const Surroundings& around);
 
 }  // namespace penstock::transport::ofi

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// All providers of libfabric and all their network interfaces, for `penstock info`: which serve, and why the others do
+// not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+
+namespace penstock::transport::ofi {
+
+struct ProviderVerdict {
+  std::string provider;
+  std::string fabric;
+  std::string domain;
+  std::string address;  // empty where it is none that people read
+  bool serves = false;
+  std::string why;
+};
+
+// In libfabric's order. Opens those that have all capabilities, and lets them take deferred work.
+std::vector<ProviderVerdict> list_providers(const base::Settings& settings);
+
+}  // namespace penstock::transport::ofi

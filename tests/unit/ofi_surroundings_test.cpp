@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who shares a process's network interfaces, and whether loopback reaches everybody.
+#include "transport/ofi/surroundings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace penstock::transport::ofi {
+namespace {
+
+std::vector<std::byte> rank_in(const std::string& network, const std::string& cores) {
+  return introduce(network, {.pci = {}, .os_name = {}, .cores = cores});
+}
+
+std::vector<std::string> cores_of(const Surroundings& around) {
+  std::vector<std::string> cores;
+  for (const group::Place& user : around.users) cores.push_back(user.cores);
+  return cores;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
+  const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0-3"), rank_in("a/1", "4-7")};
+  for (std::size_t rank = 0; rank < job.size(); ++rank) {
+    const Surroundings around = surroundings_of(rank, job);
+    EXPECT_TRUE(around.all_here);
+    EXPECT_EQ(around.self, rank);
+    EXPECT_EQ(cores_of(around), (Texts{"0-3", "4-7"}));
+  }
+}
+
+// The same kernel or the same number of a namespace is not the same network: both together are.
+TEST(OfiSurroundings, HostsAndNamespacesAreToldApart) {
+  const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0"), rank_in("a/2", "1"), rank_in("b/1", "2"),
+                                                rank_in("a/1", "3")};
+  const Surroundings last = surroundings_of(3, job);
+  EXPECT_FALSE(last.all_here);
+  EXPECT_EQ(last.self, 1u);
+  EXPECT_EQ(cores_of(last), (Texts{"0", "3"}));
+  EXPECT_EQ(cores_of(surroundings_of(2, job)), Texts{"2"});
+}
+
+TEST(OfiSurroundings, PlacesArriveAsTheyAre) {
+  const group::Place gpu{.pci = "0000:c1:00.0", .os_name = "hsn0", .cores = "0-7,16"};
+  const group::Place there = surroundings_of(0, {introduce("a/1", gpu)}).users.at(0);
+  EXPECT_EQ(there.pci, gpu.pci);
+  EXPECT_EQ(there.os_name, gpu.os_name);
+  EXPECT_EQ(there.cores, gpu.cores);
+}
+
+// Half a list of cores would be another place.
+TEST(OfiSurroundings, WhatDoesNotFitIsUnknown) {
+  std::string scattered = "0";
+  for (int core = 2; core < 400; core += 2) scattered += "," + std::to_string(core);
+  EXPECT_EQ(surroundings_of(0, {rank_in("a/1", scattered)}).users.at(0).cores, "");
+}
+
+}  // namespace
+}  // namespace penstock::transport::ofi
