@@ -56,6 +56,7 @@ void measure_size(const Options& options, int rank, std::size_t bytes, StreamEng
 
 int run_bandwidth(const Options& options, const tool::Session& session) {
   require_two_ranks(session);
+  if (!options.baselines.empty()) throw tool::UserError("bench bw has no baselines on host streams");
   StreamEngine stream_engine;
   Table table("bandwidth", "MB/s", options, session);
   bool first = true;

@@ -2,7 +2,10 @@
 // penstock bench: the command line of the benchmarks.
 #include "bench.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "bench_options.hpp"
 
@@ -27,6 +30,24 @@ void add_choice(CLI::App& app, const std::string& name, Value& value, const std:
          name, [&value, &choices](const std::string& word) { value = choices.at(word); }, text)
       ->type_name("WORD")
       ->check(CLI::IsMember(words));
+}
+
+const std::vector<std::string> cuda_baselines{"nccl", "nvshmem", "nvshmem-add", "mpi"};
+const std::vector<std::string> host_baselines{"ofi-chain", "ofi-chain-direct", "ofi-chain-auto",
+                                              "ofi-chain-auto-direct"};
+
+std::vector<std::string> baseline_names() {
+  std::vector<std::string> names = cuda_baselines;
+  names.insert(names.end(), host_baselines.begin(), host_baselines.end());
+  return names;
+}
+
+void require_known_baselines(const Options& options) {
+  const std::vector<std::string>& known = options.device == DeviceKind::cuda ? cuda_baselines : host_baselines;
+  for (const std::string& name : options.baselines)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw CLI::ValidationError(
+          "--baseline", name + " is not one of --device " + (options.device == DeviceKind::cuda ? "cuda" : "host"));
 }
 
 void add_size_options(CLI::App& app, Options& options) {
@@ -54,10 +75,11 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
   app.add_option("--baseline", options.baselines,
-                 "cuda: measure these beside Penstock, with commas: nccl, nvshmem (put with signal), "
-                 "nvshmem-add (signals added to, not set), mpi")
+                 "Measure these beside Penstock, with commas. cuda: nccl, nvshmem (put with signal), nvshmem-add "
+                 "(signals added to, not set), mpi. host, latency: ofi-chain, ofi-chain-direct, ofi-chain-auto, "
+                 "ofi-chain-auto-direct (libfabric's deferred write and atomic alone)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"nccl", "nvshmem", "nvshmem-add", "mpi"}));
+      ->check(CLI::IsMember(baseline_names()));
   app.add_flag("--check", options.check, "Fill and verify every byte of every message; times include that");
   app.add_flag("--json", options.as_json, "Print JSON lines");
 }
@@ -85,9 +107,9 @@ void settle(Options& options, const tool::Command& command) {
   if (options.min_bytes > options.max_bytes) throw CLI::ValidationError("--min", "must not be larger than --max");
   if (options.mode == Mode::ready) options.order = Order::preposted;
   options.transport = command.transport;
-  const bool cuda_only = options.graph || options.pack || !options.baselines.empty();
-  if (options.device == DeviceKind::host && cuda_only)
-    throw CLI::ValidationError("--graph, --pack and --baseline", "are for --device cuda");
+  if (options.device == DeviceKind::host && (options.graph || options.pack))
+    throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
+  require_known_baselines(options);
 }
 
 CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::string& name, const std::string& text,

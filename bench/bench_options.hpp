@@ -33,13 +33,13 @@ struct Options {
   Order order = Order::sequential;
   bool check = false;
   bool as_json = false;
+  std::vector<std::string> baselines;  // cuda: nccl, nvshmem, nvshmem-add, mpi; host: chains of libfabric
   // CUDA only.
-  bool graph = false;                  // the program is captured once, and its graph launched
-  bool pack = false;                   // a kernel before each send and one behind each receive
-  std::vector<std::string> baselines;  // nccl, nvshmem, nvshmem-add, mpi
-  std::vector<std::size_t> sizes;      // instead of min to max
-  std::vector<std::size_t> halo{64};   // exchange: edges of cubes, where no sizes are given
-  Pairs pairs = Pairs::neighbours;     // exchange
+  bool graph = false;                 // the program is captured once, and its graph launched
+  bool pack = false;                  // a kernel before each send and one behind each receive
+  std::vector<std::size_t> sizes;     // instead of min to max
+  std::vector<std::size_t> halo{64};  // exchange: edges of cubes, where no sizes are given
+  Pairs pairs = Pairs::neighbours;    // exchange
   std::string transport;
 };
 

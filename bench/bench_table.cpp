@@ -24,8 +24,9 @@ void print_line(const std::string& line) {
 Table::Table(std::string benchmark, std::string unit, const Options& options, const tool::Session& session)
     : benchmark_(std::move(benchmark)), unit_(std::move(unit)), options_(options), session_(session) {}
 
-void Table::print_header(const std::string& transport) {
+void Table::print_header(const std::string& transport, const std::vector<std::string>& baselines) {
   transport_ = transport;
+  baselines_ = baselines;
   if (!session_.is_root() || options_.as_json) return;
   const bool is_time = unit_ == "us";
   fmt::print("# Penstock {}: {} over {}, {} sends, {} memory, {}, {}{}\n", benchmark_,
@@ -34,8 +35,11 @@ void Table::print_header(const std::string& transport) {
              options_.check ? ", every byte checked (times include that)" : "");
   fmt::print("# medians and quartiles of {} interleaved rounds; ratio is Penstock / MPI: {} 1 is faster\n",
              options_.rounds, is_time ? "below" : "above");
-  fmt::print("{:>9} {:>13} {:>19} {:>15} {:>19} {:>7}\n", "# bytes", "MPI " + unit_, "spread", "Penstock " + unit_,
+  if (!baselines_.empty()) fmt::print("# behind each baseline: its spread, and the ratio Penstock / baseline\n");
+  fmt::print("{:>9} {:>13} {:>19} {:>15} {:>19} {:>7}", "# bytes", "MPI " + unit_, "spread", "Penstock " + unit_,
              "spread", "ratio");
+  for (const std::string& name : baselines_) fmt::print(" {:>21} {:>19} {:>7}", name, "spread", "ratio");
+  fmt::print("\n");
   std::fflush(stdout);
 }
 
@@ -43,9 +47,18 @@ void Table::print(const Row& row) const {
   if (!session_.is_root()) return;
   const double ratio = row.stream.median / row.mpi.median;
   if (!options_.as_json) {
-    print_line(fmt::format("{:>9} {:>13.2f} {:>19} {:>15.2f} {:>19} {:>7.2f}", row.bytes, row.mpi.median,
-                           tool::spread_text(row.mpi), row.stream.median, tool::spread_text(row.stream), ratio));
+    std::string line = fmt::format("{:>9} {:>13.2f} {:>19} {:>15.2f} {:>19} {:>7.2f}", row.bytes, row.mpi.median,
+                                   tool::spread_text(row.mpi), row.stream.median, tool::spread_text(row.stream), ratio);
+    for (const tool::Summary& one : row.baselines)
+      line +=
+          fmt::format(" {:>21.2f} {:>19} {:>7.2f}", one.median, tool::spread_text(one), row.stream.median / one.median);
+    print_line(line);
     return;
+  }
+  nlohmann::ordered_json baselines = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < row.baselines.size(); ++i) {
+    baselines[baselines_[i]] = to_json(row.baselines[i]);
+    baselines[baselines_[i]]["ratio"] = row.stream.median / row.baselines[i].median;
   }
   print_line(nlohmann::ordered_json{{"benchmark", benchmark_},
                                     {"bytes", row.bytes},
@@ -53,6 +66,7 @@ void Table::print(const Row& row) const {
                                     {"mpi", to_json(row.mpi)},
                                     {"penstock", to_json(row.stream)},
                                     {"ratio", ratio},
+                                    {"baselines", baselines},
                                     {"transport", transport_},
                                     {"memory", name_of(options_.memory)},
                                     {"send", name_of(options_.mode)},

@@ -46,4 +46,5 @@ refuses 'needs exactly 2 ranks' bench latency
 refuses '--send: foo not in' bench bw --send foo
 refuses 'must not be larger' bench latency --min 9 --max 8
 refuses 'peer' bench latency --transport pear
+refuses 'nccl is not one of --device host' bench latency --baseline nccl
 exit $((failures > 0))
