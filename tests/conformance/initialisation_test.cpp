@@ -107,7 +107,7 @@ TEST(Initialisation, ABadSettingOfOneRank) {
 }
 
 TEST(Initialisation, ATransportThatDoesNotExist) {
-  setenv("PENSTOCK_TRANSPORT", "ofi", 1);
+  setenv("PENSTOCK_TRANSPORT", "telegraph", 1);
   EXPECT_PST_KIND(PST_Init(), PST_ERROR_SETTING);
   expect_in_last_error("peer, ofi, proxy");
   unsetenv("PENSTOCK_TRANSPORT");
