@@ -47,7 +47,7 @@ class Suite:
         tree = ROOT / "build" / self.tree
         report = tree / "test-report.xml"
         report.unlink(missing_ok=True)
-        command = ["ctest", "--output-on-failure", "--no-tests=error", "--output-junit", report,
+        command = ["ctest", "--parallel", str(os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
                    *" ".join(self.options).split()]
         process = subprocess.Popen(command, cwd=tree, env=os.environ | self.variables, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")

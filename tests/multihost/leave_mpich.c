@@ -12,7 +12,7 @@
 // A rank that ends without this (PMI, version 1) has failed in the launcher's eyes.
 static void tell_launcher(void) {
   static const char message[] = "cmd=finalize\n";
-  const char *descriptor = getenv("PMI_FD");
+  const char* descriptor = getenv("PMI_FD");
   char answer[64];
   if (descriptor == NULL || write(atoi(descriptor), message, strlen(message)) < 0) return;
   if (read(atoi(descriptor), answer, sizeof answer) < 0) return;

@@ -26,7 +26,7 @@ bool long_run();  // PENSTOCK_TEST_LONG=1
 // Settings of the library under test, as the environment gives them; the second number where it is unset.
 // PENSTOCK_EAGER_MAX, 8192; on ofi alone PENSTOCK_OFI_EAGER_MAX, 16384; with CUDA PENSTOCK_CUDA_EAGER_MAX, 1048576
 std::size_t eager_max();
-unsigned slots();         // PENSTOCK_SLOTS, 2
+unsigned slots();  // PENSTOCK_SLOTS, 2
 bool transport_allowed(const std::string& name);
 bool serves_every_layout();    // whether derived datatypes find a transport: proxy, at MPI_THREAD_MULTIPLE
 std::string only_transport();  // the single name in PENSTOCK_TRANSPORT, else ""
