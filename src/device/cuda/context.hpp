@@ -3,6 +3,8 @@
 
 #include <gpu_runtime.hpp>
 
+#if !PENSTOCK_HIP  // which has no driver apart from the runtime
+
 namespace penstock::device::cuda {
 
 // Makes a call of the driver's, which needs a context. A thread that has not used CUDA has none yet; the runtime gives
@@ -18,3 +20,5 @@ cudaError_t in_context(Call call) noexcept {
 }
 
 }  // namespace penstock::device::cuda
+
+#endif
