@@ -36,9 +36,10 @@ demo-multihost: setup ## the same between four ranks on two hosts, which are nam
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
 	@examples/life/demo_multihost.sh $(addprefix build/,$(RELEASE))
 
-test: setup ## release builds for both MPIs, every suite
+# What goes by libfabric calls no MPI: one is enough for everyday.
+test: setup ## release builds for both MPIs, every suite; over libfabric and on several hosts with MPICH alone
 	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
-	@tools/run_tests.py $(RELEASE)
+	@tools/run_tests.py release-mpich "release-openmpi,-LE ofi|multihost"
 
 test-multihost: setup ## of these the jobs on several hosts, which are namespaces of this machine (need root, else skipped)
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
