@@ -114,13 +114,13 @@ TEST(CudaMemory, G3_EveryKindOnItsOwnTypeOfQueue) {
 
 TEST(CudaMemory, TheTransportIsTheBestThatServesBothEnds) {
   const bool peer = transport_allowed("peer");
-  const std::string host_way = peer ? "peer" : "proxy";
+  const std::string host_way = peer ? "peer" : transport_allowed("ofi") ? "ofi" : "proxy";
   const auto expect = [](Allocation from, Allocation to, const std::string& transport) {
     SCOPED_TRACE(text(from, to, 8));
     OnePair pair(from, to, 8);
     EXPECT_EQ(transport_of(pair.request()), transport);
   };
-  expect(Allocation::device, Allocation::device, peer ? gpu_transport : "proxy");
+  expect(Allocation::device, Allocation::device, peer ? gpu_transport : host_way);
   expect(Allocation::device, Allocation::pageable, host_way);
   expect(Allocation::pageable, Allocation::device, host_way);
   expect(Allocation::pageable, Allocation::pageable, host_way);
