@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <optional>
 #include <thread>
 
 #include "chain_end.hpp"
@@ -60,7 +59,7 @@ class Pause {
 class Chain {
  public:
   Chain(const ChainForm& form, ChainEnd& end, int threads) : form_(form), end_(end), pause_(threads) {
-    if (form.relayed) relay_.emplace([this, threads](const std::stop_token& stop) { relay(stop, threads); });
+    if (form.relayed) relay_ = std::jthread([this, threads](const std::stop_token& stop) { relay(stop, threads); });
   }
 
   void ring(std::uint64_t epoch) {
@@ -107,7 +106,7 @@ class Chain {
   alignas(64) std::atomic<std::uint64_t> word_{0};
   alignas(64) std::atomic<bool> failed_{false};
   std::exception_ptr failure_;
-  std::optional<std::jthread> relay_;  // ends first
+  std::jthread relay_;  // ends first
 };
 
 // How many threads look for something at once on a host of both ranks.
