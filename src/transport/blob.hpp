@@ -23,12 +23,15 @@ Blob to_blob(const Record& record) {
   throw base::Error(base::ErrorKind::internal, "the peer process runs another version of Penstock");
 }
 
+// A record that has a version is refused if it is not ours.
 template <class Record>
 Record from_blob(std::span<const std::byte> blob) {
   static_assert(std::is_trivially_copyable_v<Record>);
   if (blob.size() != sizeof(Record)) refuse_blob();
   Record record;
   std::memcpy(&record, blob.data(), sizeof(record));
+  if constexpr (requires { record.version; })
+    if (record.version != Record().version) refuse_blob();
   return record;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "transport/blob.hpp"
 
@@ -26,7 +25,7 @@ struct Place {
   std::uint64_t key = 0;
 };
 
-// How the messages of a pair travel: see protocol_for().
+// How the messages of a pair travel: see Engine::shape_for().
 enum class Protocol : std::uint32_t { ring, rendezvous, ready };
 
 struct Shape {
@@ -54,12 +53,5 @@ struct AnswerRecord {
   Place words;
   Place landing;  // the receive buffer, or the slots
 };
-
-template <class Record>
-Record record_of(std::span<const std::byte> blob) {
-  const auto record = from_blob<Record>(blob);
-  if (record.version != handshake_version) refuse_blob();
-  return record;
-}
 
 }  // namespace penstock::transport::ofi

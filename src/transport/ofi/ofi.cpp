@@ -39,7 +39,7 @@ class OfiOffer final : public Offer {
   }
   Blob blob() const override { return to_blob(channel_->offer()); }
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
-    channel_->connect(record_of<AnswerRecord>(answer));
+    channel_->connect(from_blob<AnswerRecord>(answer));
     engine_.enroll(channel_);
     return std::make_unique<OfiPlan>(engine_, std::exchange(channel_, nullptr));
   }
@@ -119,7 +119,7 @@ class Ofi::State {
     for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
       Verdict& peer = peers_[rank];
       try {
-        const auto theirs = record_of<Announcement>(announcements[rank]);
+        const auto theirs = from_blob<Announcement>(announcements[rank]);
         if (theirs.usable != 0) anybody_ = true;
         peer = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
@@ -200,7 +200,7 @@ std::unique_ptr<Offer> Ofi::offer(const Message& send) {
 
 std::unique_ptr<Acceptance> Ofi::accept(const Message& receive, const Message& send, std::span<const std::byte> offer) {
   Engine& engine = state_->engine();
-  const auto theirs = record_of<OfferRecord>(offer);
+  const auto theirs = from_blob<OfferRecord>(offer);
   auto channel = engine.add(receive, send.mode, theirs.shape);
   channel->connect(theirs);
   return std::make_unique<OfiAcceptance>(engine, std::move(channel));

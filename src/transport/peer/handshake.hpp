@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "transport/blob.hpp"
 #include "transport/peer/arena.hpp"
@@ -56,13 +55,5 @@ struct AnswerRecord {
   BufferPlace buffer;
   Place block;
 };
-
-// A record of the same handshake.
-template <class Record>
-Record record_of(std::span<const std::byte> blob) {
-  const auto record = from_blob<Record>(blob);
-  if (record.version != handshake_version) refuse_blob();
-  return record;
-}
 
 }  // namespace penstock::transport::peer

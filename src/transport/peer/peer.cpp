@@ -34,7 +34,7 @@ class Peer::SendHalf final : public Offer {
   Blob blob() const override { return to_blob(record_); }
 
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
-    const auto theirs = record_of<AnswerRecord>(answer);
+    const auto theirs = from_blob<AnswerRecord>(answer);
     std::byte* block = owner_.map(send_.peer, theirs.block);
     const auto path = static_cast<Path>(theirs.path);
     Pair pair = owner_.pair_with(send_.peer);
@@ -145,7 +145,7 @@ void Peer::meet(std::span<const Blob> announcements) {
     Neighbour& neighbour = neighbours_[rank];
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
-      neighbour = get_to_know(record_of<Announcement>(announcements[rank]), world_.rank(), settings_.cross_memory);
+      neighbour = get_to_know(from_blob<Announcement>(announcements[rank]), world_.rank(), settings_.cross_memory);
     } catch (const Error& error) {
       neighbour.why_not = error.text();
     }
@@ -188,7 +188,7 @@ std::unique_ptr<Acceptance> Peer::accept(const Message& receive, const Message& 
   retired_.sweep();
   Message sender = send;
   sender.peer = receive.peer;
-  return std::make_unique<ReceiveHalf>(*this, receive, sender, record_of<OfferRecord>(offer));
+  return std::make_unique<ReceiveHalf>(*this, receive, sender, from_blob<OfferRecord>(offer));
 }
 
 BufferPlace Peer::place_of(const Message& message, std::size_t bytes) const {
