@@ -35,7 +35,7 @@ void Command::apply_environment() const {
 
 void add_run_options(CLI::App& app, Command& command) {
   app.add_option("--transport", command.transport,
-                 "Transports that may be taken, as in PENSTOCK_TRANSPORT: peer, proxy")
+                 "Transports that may be taken, as in PENSTOCK_TRANSPORT: peer, ofi, proxy")
       ->type_name("NAME");
   app.add_option("--thread", command.thread,
                  "MPI thread level: single, funneled, serialized or multiple (default: single; multiple for proxy)")
