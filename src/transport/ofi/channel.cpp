@@ -73,7 +73,8 @@ void Channel::allocate(const Message& message) {
   } else {
     landing_ = Region(fabric, &words.nothing, 1, data_.get());
   }
-  for (Operation* operation : {&cts_operation_, &credit_operation_, &notice_operation_}) operation->channel = this;
+  for (Operation* operation : {&cts_operation_, &credit_operation_, &question_, &notice_operation_})
+    operation->channel = this;
 }
 
 OfferRecord Channel::offer() const {
@@ -113,7 +114,7 @@ void Channel::fill(Epoch epoch) noexcept {
 
 void Channel::take_out(Epoch epoch) noexcept {
   if (shape.bytes > 0) std::memcpy(buffer, staging_.get() + epoch % shape.slots * shape.slot_bytes(), shape.bytes);
-  consumed.store(epoch, std::memory_order_release);
+  store(words_.words->taken, epoch);
 }
 
 std::optional<Error> Channel::broken(Epoch epoch) const {
@@ -399,7 +400,7 @@ bool Channel::free_entries() noexcept {
 }
 
 bool Channel::give_credits() noexcept {
-  const Epoch epoch = consumed.load(std::memory_order_acquire);
+  const Epoch epoch = load(words().taken);
   bool moved = false;
   for (; credited_ < epoch; ++credited_) {
     credit_operation_.make_addition(common_.fabric.endpoint(), common_.one, remote_word(offsetof(Words, consumed)));
@@ -411,12 +412,23 @@ bool Channel::give_credits() noexcept {
   return moved;
 }
 
+bool Channel::ask_what_is_taken() noexcept {
+  if (asking_) return true;
+  const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
+  question_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
+  const ssize_t code = question_.issue(true, false);
+  if (code == -FI_EAGAIN) return false;
+  if (code != 0) fail(common_.fabric.error("fi_readmsg", code));
+  asking_ = code == 0;
+  return true;
+}
+
 bool Channel::restless() const noexcept {
   if (notice_owed_) return true;
   if (given_up_) return !forgotten_;
   if (first_posted_ != nullptr) return true;
   return carrying_ != 0 || rung_ < started.load(std::memory_order_acquire) || !complete(rung_) ||
-         credited_ < consumed.load(std::memory_order_acquire);
+         credited_ < load(words().taken);
 }
 
 // ---- What the completion queue reports
@@ -424,6 +436,8 @@ bool Channel::restless() const noexcept {
 void Channel::ended(Operation& operation) noexcept {
   if (&operation == &notice_operation_)
     telling_ = false;
+  else if (&operation == &question_)
+    asking_ = false;
   else
     ++placed_;
 }
@@ -433,7 +447,10 @@ void Channel::failed(Operation& operation, Error error) noexcept {
     telling_ = false;
     return;
   }
-  ++lost_;
+  if (&operation == &question_)
+    asking_ = false;
+  else
+    ++lost_;
   fail(std::move(error));
 }
 
@@ -510,7 +527,7 @@ bool Channel::forget_posted() noexcept {
 }
 
 bool Channel::over() const noexcept {
-  return released && !restless() && !telling_ && closed_epoch(load(words_.words->closed)) != 0 &&
+  return released && !restless() && !telling_ && !asking_ && closed_epoch(load(words_.words->closed)) != 0 &&
          passed == armed.load(std::memory_order_acquire);
 }
 

@@ -14,6 +14,7 @@
 // a time is under way, so that nothing rests on the network's order.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,13 @@ class Channel : public Rung<Channel> {
     return load(words_.words->done) >= epoch || counted_.load(std::memory_order_acquire) >= epoch;
   }
   // Ring: whether the slot of that epoch is free.
-  bool room(Epoch epoch) const noexcept { return load(words_.words->consumed) + shape.slots >= epoch; }
+  bool room(Epoch epoch) const noexcept {
+    return std::max(load(words_.words->consumed), load(words_.words->seen)) + shape.slots >= epoch;
+  }
+  // Buffered sends: whether that epoch's buffer here and its slot there are free.
+  bool buffer_free(Epoch epoch) const noexcept {
+    return room(epoch) && (epoch <= shape.slots || complete(epoch - shape.slots));
+  }
   bool closed_before(Epoch epoch) const noexcept {
     return protocol::closed_before(closed_epoch(load(words_.words->closed)), epoch);
   }
@@ -74,9 +81,12 @@ class Channel : public Rung<Channel> {
   unsigned entries(Epoch epoch) const noexcept;  // that posting it takes; 0: it is too late, or too early
   unsigned post(Epoch epoch) noexcept;           // entries taken; fewer: the provider has no more
   bool advance() noexcept;                       // true: something has moved
-  bool arrived(Epoch epoch) const noexcept;      // its message, whether or not it has been started
-  bool restless() const noexcept;                // there is something to look after
-  void ended(Operation& operation) noexcept;     // reported by the completion queue
+  // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards. false: not now.
+  bool ask_what_is_taken() noexcept;
+  bool brought() const noexcept { return !asking_; }
+  bool arrived(Epoch epoch) const noexcept;   // its message, whether or not it has been started
+  bool restless() const noexcept;             // there is something to look after
+  void ended(Operation& operation) noexcept;  // reported by the completion queue
   void failed(Operation& operation, base::Error error) noexcept;
   void fail(base::Error error) noexcept;  // the first one counts
   void tell(Epoch closed, base::ErrorKind reason) noexcept;
@@ -93,7 +103,6 @@ class Channel : public Rung<Channel> {
   // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
   // last use, before the provider touches it.
   alignas(64) std::atomic<Epoch> started{0};
-  std::atomic<Epoch> consumed{0};       // ring, receiver: taken out of the slots
   std::atomic<std::uint64_t> armed{0};  // starts given to the deferred queue
 
   // Progress only.
@@ -182,6 +191,8 @@ class Channel : public Rung<Channel> {
 
   Epoch credited_ = 0;
   Operation credit_operation_;
+  bool asking_ = false;  // the provider has it
+  Operation question_;
   std::uint64_t notice_ = 0;
   bool notice_owed_ = false;
   bool telling_ = false;  // the provider has it

@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ofi/deferred_work.hpp"
 
+#include <rdma/fi_errno.h>
+
 namespace penstock::transport::ofi {
 
 void Operation::make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept {
-  adds_ = false;
-  descriptor_ = source.descriptor;
-  source_ = {const_cast<void*>(source.memory), source.bytes};
-  place_ = {target.address, source.bytes, target.key};
-  write_ = {};
-  write_.ep = endpoint;
-  write_.msg.msg_iov = &source_;
-  write_.msg.desc = &descriptor_;
-  write_.msg.iov_count = 1;
-  write_.msg.addr = target.process;
-  write_.msg.rma_iov = &place_;
-  write_.msg.rma_iov_count = 1;
-  write_.msg.context = context();
+  make_transfer(Kind::write, endpoint, source, target);
+}
+
+void Operation::make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept {
+  make_transfer(Kind::read, endpoint, landing, from);
+}
+
+void Operation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept {
+  kind_ = kind;
+  descriptor_ = here.descriptor;
+  local_ = {const_cast<void*>(here.memory), here.bytes};
+  remote_ = {there.address, here.bytes, there.key};
+  transfer_ = {};
+  transfer_.ep = endpoint;
+  transfer_.msg.msg_iov = &local_;
+  transfer_.msg.desc = &descriptor_;
+  transfer_.msg.iov_count = 1;
+  transfer_.msg.addr = there.process;
+  transfer_.msg.rma_iov = &remote_;
+  transfer_.msg.rma_iov_count = 1;
+  transfer_.msg.context = context();
 }
 
 void Operation::make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept {
-  adds_ = true;
+  kind_ = Kind::addition;
   descriptor_ = one.descriptor;
   operand_.addr = const_cast<void*>(one.memory);
   operand_.count = 1;
@@ -43,19 +53,27 @@ int Operation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t thresh
   work.threshold = threshold;
   work.triggering_cntr = trigger;
   work.completion_cntr = completion;
-  if (adds_) {
+  if (kind_ == Kind::addition) {
     work.op_type = FI_OP_ATOMIC;
     work.op.atomic = &addition_;
   } else {
     work.op_type = FI_OP_WRITE;
-    work.op.rma = &write_;
+    work.op.rma = &transfer_;
   }
   return fi_control(&domain->fid, FI_QUEUE_WORK, &work);
 }
 
 ssize_t Operation::issue(bool reported, bool copied) noexcept {
   const std::uint64_t flags = (reported ? FI_COMPLETION : 0) | (copied ? FI_INJECT : 0);
-  return adds_ ? fi_atomicmsg(addition_.ep, &addition_.msg, flags) : fi_writemsg(write_.ep, &write_.msg, flags);
+  switch (kind_) {
+    case Kind::write:
+      return fi_writemsg(transfer_.ep, &transfer_.msg, flags);
+    case Kind::read:
+      return fi_readmsg(transfer_.ep, &transfer_.msg, flags);
+    case Kind::addition:
+      return fi_atomicmsg(addition_.ep, &addition_.msg, flags);
+  }
+  return -FI_EINVAL;
 }
 
 }  // namespace penstock::transport::ofi

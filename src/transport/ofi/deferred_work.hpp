@@ -30,7 +30,7 @@ struct Source {
   void* descriptor = nullptr;
 };
 
-// A write, or an addition of one to a word, with all that the provider's structures point to.
+// A write, a read, or an addition of one to a word, with all that the provider's structures point to.
 class Operation {
  public:
   Operation() noexcept { work_.operation = this; }
@@ -38,6 +38,7 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
 
   void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
+  void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;  // for issue() alone
   void make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept;
 
   // Queues it: it runs when `trigger` has reached `threshold`, and then counts on `completion`. 0 or a negative code.
@@ -63,16 +64,19 @@ class Operation {
   };
   static_assert(offsetof(fi_deferred_work, context) == 0);
 
+  enum class Kind : std::uint8_t { write, read, addition };
+
   void* context() noexcept { return &work_; }
+  void make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept;
 
   Work work_;
-  bool adds_ = false;
+  Kind kind_ = Kind::write;
   void* descriptor_ = nullptr;
-  iovec source_{};
-  fi_rma_iov place_{};
+  iovec local_{};
+  fi_rma_iov remote_{};
   fi_ioc operand_{};
   fi_rma_ioc word_{};
-  fi_op_rma write_{};
+  fi_op_rma transfer_{};
   fi_op_atomic addition_{};
 };
 

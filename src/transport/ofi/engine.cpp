@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/log.hpp"
@@ -147,6 +148,32 @@ void Engine::look(Channel& channel) noexcept {
 void Engine::look_hard(Channel& channel) noexcept {
   const std::lock_guard turn(turn_);
   for (int i = 0; i < hard_passes; ++i) pass(&channel);
+}
+
+std::optional<Error> Engine::find_buffer(Channel& channel, Epoch epoch) {
+  const auto began = std::chrono::steady_clock::now();
+  bool asked = false;
+  while (true) {
+    {
+      const std::lock_guard turn(turn_);
+      if (!asked) asked = channel.ask_what_is_taken();
+      pass(&channel);
+      if (channel.buffer_free(epoch)) return std::nullopt;
+      // What has been taken has been delivered, so that the buffer here will be free when the network has told.
+      if (asked && channel.brought() && !channel.room(epoch)) break;
+    }
+    if (channel.broken(epoch) || dead(channel.peer)) break;
+    if (options_.timeout.count() > 0 && std::chrono::steady_clock::now() - began > options_.timeout)
+      return Error(ErrorKind::timeout,
+                   fmt::format("rank {} could not be asked whether it has taken the messages before", channel.peer));
+    std::this_thread::yield();
+  }
+  if (auto error = channel.broken(epoch)) return error;
+  if (dead(channel.peer))
+    return Error(ErrorKind::peer_dead, fmt::format("the process of rank {} has ended", channel.peer));
+  return Error(ErrorKind::buffer, fmt::format("all {} library buffers hold messages that rank {} has not received: "
+                                              "raise PENSTOCK_SLOTS or receive sooner",
+                                              channel.shape.slots, channel.peer));
 }
 
 bool Engine::arrived(Channel& channel, Epoch epoch) noexcept {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/settings.hpp"
@@ -53,6 +54,9 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   void ring(Channel& channel) noexcept;       // after a word of it has been written
   void look(Channel& channel) noexcept;       // a pass, if the turn is free
   void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
+  // Before a buffered send is refused: waits for the receiver's memory to tell whether the epoch's buffer is free,
+  // which takes the network alone and no act of any program. Otherwise why it is not.
+  std::optional<base::Error> find_buffer(Channel& channel, Epoch epoch);
   bool arrived(Channel& channel, Epoch epoch) noexcept;   // a message that has not been asked for is here
   void release(Channel& channel, Epoch closed) noexcept;  // this half is gone: tells the peer
   void spoil(Channel& channel, Epoch closed, base::ErrorKind reason) noexcept;  // the same, and gives it up

@@ -86,7 +86,7 @@ Error Fabric::error(const char* call, ssize_t code) const {
 }
 
 Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals) {
-  constexpr std::uint64_t access = FI_WRITE | FI_REMOTE_WRITE;
+  constexpr std::uint64_t access = FI_WRITE | FI_REMOTE_WRITE | FI_READ | FI_REMOTE_READ;
   const std::uint64_t flags = arrivals != nullptr && fabric.has(FI_MR_ENDPOINT) ? FI_RMA_EVENT : 0;
   fid_mr* region = nullptr;
   fabric.check("fi_mr_reg",

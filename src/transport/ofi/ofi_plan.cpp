@@ -43,15 +43,8 @@ std::optional<Error> OfiPlan::refused(Epoch epoch) const {
 }
 
 std::optional<Error> OfiPlan::take_buffer(Epoch epoch) const {
-  const auto free = [&] {
-    return channel_->room(epoch) &&
-           (epoch <= channel_->shape.slots || channel_->complete(epoch - channel_->shape.slots));
-  };
-  if (!free()) engine_.look_hard(*channel_);
-  if (!free())
-    return Error(ErrorKind::buffer, fmt::format("all {} library buffers hold messages that rank {} has not received: "
-                                                "raise PENSTOCK_SLOTS or receive sooner",
-                                                channel_->shape.slots, channel_->peer));
+  if (!channel_->buffer_free(epoch))
+    if (auto error = engine_.find_buffer(*channel_, epoch)) return error;
   channel_->fill(epoch);
   return std::nullopt;
 }

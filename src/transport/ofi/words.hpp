@@ -16,7 +16,9 @@ struct alignas(64) Words {
   std::uint64_t cts = 0;       // sender: receives started
   std::uint64_t closed = 0;    // see closing_word()
   std::uint64_t nothing = 0;   // where messages of no bytes leave from and arrive
-  std::uint64_t padding[3] = {};
+  std::uint64_t taken = 0;     // receiver: epochs taken out of its slots; a sender may read it
+  std::uint64_t seen = 0;      // sender: what its last reading of `taken` has brought
+  std::uint64_t padding = 0;
 };
 static_assert(sizeof(Words) == 64);
 
