@@ -1,184 +1,228 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of starts that wait for entries of the provider: order, limit and what each policy waits for.
+// The line of halves whose starts wait for entries of the provider: order, limit and what each policy waits for.
 #include "transport/ofi/deferred_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <thread>
-#include <vector>
+#include <string>
 
 namespace penstock::transport::ofi {
 namespace {
 
-using Start = DeferredQueue::Start;
 using Policy = DeferredQueue::Policy;
 
-// A provider with as many entries as it says; each start takes `size` of them.
-struct FakeProvider final : DeferredQueue::Poster {
-  unsigned entries_for(const Start& start) noexcept override { return gone.count(start.epoch) ? 0 : size; }
-  unsigned post(const Start& start) noexcept override {
-    const unsigned taken = std::min(size, left);
-    left -= taken;
-    if (taken > 0) posted.push_back(start.epoch);
-    return taken;
-  }
-  void passed(const Start& start) noexcept override { done.push_back(start.epoch); }
-
-  unsigned size = 2;
-  unsigned left = 1000;
-  std::set<protocol::Epoch> gone;
-  std::vector<protocol::Epoch> posted, done;
+// Has starts that can be posted, each of which takes some entries.
+struct Half : DeferredQueue::Half {
+  Half(char its_name, unsigned count, unsigned entries = 2) : name(its_name), starts(count), size(entries) {}
+  const char name;
+  unsigned starts;
+  const unsigned size;
 };
 
-std::vector<protocol::Epoch> up_to(protocol::Epoch last) {
-  std::vector<protocol::Epoch> epochs;
-  for (protocol::Epoch epoch = 1; epoch <= last; ++epoch) epochs.push_back(epoch);
-  return epochs;
-}
+// A provider with as many entries as it says.
+struct FakeProvider final : DeferredQueue::Poster {
+  unsigned entries_for(const DeferredQueue::Half& half) noexcept override {
+    const auto& one = static_cast<const Half&>(half);
+    return one.starts > 0 ? one.size : 0;
+  }
+  unsigned post(DeferredQueue::Half& half) noexcept override {
+    auto& one = static_cast<Half&>(half);
+    const unsigned taken = std::min(one.size, left);
+    left -= taken;
+    if (taken == 0) return 0;
+    --one.starts;
+    posted += one.name;
+    return taken;
+  }
 
-void add(DeferredQueue& queue, protocol::Epoch first, protocol::Epoch last) {
-  for (protocol::Epoch epoch = first; epoch <= last; ++epoch) queue.add({&queue, epoch});
-}
+  unsigned left = 1000;
+  std::string posted;
+};
 
-TEST(OfiDeferredQueue, PostsInOrderUpToTheLimit) {
-  DeferredQueue queue(Policy::adaptive, 8);
+// A queue over such a provider, and halves that stand in line in the order in which they were given.
+struct Line {
+  Line(Policy policy, unsigned limit) : queue(policy, limit) {}
+  void join(Half& half) { queue.join(half, provider.entries_for(half)); }
+  template <class... Halves>
+  void join(Half& half, Halves&... others) {
+    join(half);
+    join(others...);
+  }
+  bool post() { return queue.post(provider); }
+  unsigned in_use() const { return queue.statistics().in_use; }
+
   FakeProvider provider;
-  EXPECT_TRUE(queue.empty());
-  EXPECT_FALSE(queue.post(provider));
-  add(queue, 1, 10);
-  EXPECT_FALSE(queue.empty());
-  EXPECT_TRUE(queue.post(provider));
-  EXPECT_EQ(provider.posted, up_to(4));
-  EXPECT_EQ(queue.statistics().in_use, 8u);
-  EXPECT_FALSE(queue.post(provider));
+  DeferredQueue queue;
+};
+
+TEST(OfiDeferredQueue, PostsUpToTheLimit) {
+  Line line(Policy::adaptive, 8);
+  EXPECT_TRUE(line.queue.empty());
+  EXPECT_FALSE(line.post());
+  Half a('a', 10);
+  line.join(a);
+  EXPECT_FALSE(line.queue.empty());
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "aaaa");
+  EXPECT_EQ(line.in_use(), 8u);
+  EXPECT_FALSE(line.post());
+}
+
+TEST(OfiDeferredQueue, HalvesTakeTurns) {
+  Line line(Policy::adaptive, 100);
+  Half a('a', 4), b('b', 1), c('c', 3);
+  line.join(a, b, c);
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "abcacaca");
+  EXPECT_TRUE(line.queue.empty());
+  EXPECT_EQ(line.in_use(), 16u);
+}
+
+TEST(OfiDeferredQueue, AHalfStandsInLineOnce) {
+  Line line(Policy::adaptive, 4);
+  Half a('a', 4), b('b', 4);
+  line.join(a, a, b, a);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "ab");
+  line.join(a, b);
+  line.queue.completed(4);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "abab");
+}
+
+TEST(OfiDeferredQueue, AHalfWithNothingToPostHoldsUpNobody) {
+  Line line(Policy::adaptive, 4);
+  Half a('a', 1), b('b', 1), c('c', 1);
+  line.join(a, b, c);
+  a.starts = 0;  // given up, or rung meanwhile
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "bc");
+  EXPECT_TRUE(line.queue.empty());
+  a.starts = 1;
+  line.join(a);
+  line.queue.completed(4);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "bca");
+}
+
+TEST(OfiDeferredQueue, AHalfCanLeaveFromAnyPlace) {
+  for (const std::string leaving : {"a", "b", "c", "ab", "bc", "cb", "abc", "cba"}) {
+    SCOPED_TRACE(leaving);
+    Line line(Policy::adaptive, 100);
+    Half halves[]{{'a', 1}, {'b', 1}, {'c', 1}};
+    Half late('d', 1);
+    line.join(halves[0], halves[1], halves[2]);
+    for (const char name : leaving) line.queue.leave(halves[name - 'a']);
+    line.queue.leave(late);  // does not stand there
+    line.join(late);
+    line.post();
+    std::string stay = "abcd";
+    for (const char name : leaving) stay.erase(stay.find(name), 1);
+    EXPECT_EQ(line.provider.posted, stay);
+  }
 }
 
 TEST(OfiDeferredQueue, AdaptivePostsAsSoonAsEntriesAreFree) {
-  DeferredQueue queue(Policy::adaptive, 4);
-  FakeProvider provider;
-  add(queue, 1, 10);
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, up_to(2));
-  queue.completed(1);
-  EXPECT_FALSE(queue.post(provider));  // a start is posted whole
-  queue.completed(1);
-  EXPECT_TRUE(queue.post(provider));
-  EXPECT_EQ(provider.posted, up_to(3));
+  Line line(Policy::adaptive, 4);
+  Half a('a', 10);
+  line.join(a);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "aa");
+  line.queue.completed(1);
+  EXPECT_FALSE(line.post());  // a start is posted whole
+  line.queue.completed(1);
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "aaa");
 }
 
 TEST(OfiDeferredQueue, StaticWaitsForTheWholeBatch) {
-  DeferredQueue queue(Policy::batches, 4);
-  FakeProvider provider;
-  add(queue, 1, 10);
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, up_to(2));
-  queue.completed(2);
-  EXPECT_FALSE(queue.post(provider));
-  queue.completed(2);
-  EXPECT_TRUE(queue.post(provider));
-  EXPECT_EQ(provider.posted, up_to(4));
+  Line line(Policy::batches, 4);
+  Half a('a', 10), b('b', 10);
+  line.join(a, b);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "ab");
+  line.queue.completed(2);
+  EXPECT_FALSE(line.post());
+  line.queue.completed(2);
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "abab");
 }
 
 TEST(OfiDeferredQueue, ApplicationWaitsForTheProgramsWait) {
-  DeferredQueue queue(Policy::application, 4);
-  FakeProvider provider;
-  add(queue, 1, 10);
-  queue.post(provider);
-  queue.completed(4);
-  EXPECT_FALSE(queue.post(provider));
-  EXPECT_EQ(queue.statistics().in_use, 4u);
-  queue.reclaim();
-  EXPECT_TRUE(queue.post(provider));
-  EXPECT_EQ(provider.posted, up_to(4));
+  Line line(Policy::application, 4);
+  Half a('a', 10);
+  line.join(a);
+  line.post();
+  line.queue.completed(4);
+  EXPECT_FALSE(line.post());
+  EXPECT_EQ(line.in_use(), 4u);
+  line.queue.reclaim();
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "aaaa");
 }
 
-TEST(OfiDeferredQueue, PassesOverStartsThatNeedNothingAnyMore) {
-  DeferredQueue queue(Policy::adaptive, 4);
-  FakeProvider provider;
-  provider.gone = {3, 4};
-  add(queue, 1, 6);
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, up_to(2));
-  // Full, but nothing needs an entry before 5.
-  EXPECT_EQ(provider.done, up_to(4));
-  queue.completed(4);
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, (std::vector<protocol::Epoch>{1, 2, 5, 6}));
-  EXPECT_TRUE(queue.empty());
-}
-
-TEST(OfiDeferredQueue, WhatCanNeverFitIsPassedOver) {
-  DeferredQueue queue(Policy::adaptive, 1);
-  FakeProvider provider;
-  add(queue, 1, 3);
-  EXPECT_TRUE(queue.post(provider));
-  EXPECT_TRUE(provider.posted.empty());
-  EXPECT_TRUE(queue.empty());
-  EXPECT_EQ(queue.statistics().in_use, 0u);
+TEST(OfiDeferredQueue, WhatCanNeverFitDoesNotJoin) {
+  Line line(Policy::adaptive, 2);
+  Half large('l', 3, 3), small('s', 1);
+  line.join(large, small);
+  EXPECT_TRUE(line.post());
+  EXPECT_EQ(line.provider.posted, "s");
+  EXPECT_TRUE(line.queue.empty());
+  EXPECT_EQ(line.queue.statistics().throttled, 0u);
 }
 
 TEST(OfiDeferredQueue, AProviderWithFewerEntriesThanItSaysHoldsUpTheRest) {
-  DeferredQueue queue(Policy::adaptive, 100);
-  FakeProvider provider;
-  provider.left = 3;
-  add(queue, 1, 4);
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, up_to(2));  // the second with one entry only
-  EXPECT_EQ(queue.statistics().in_use, 3u);
-  EXPECT_FALSE(queue.post(provider));
-  queue.completed(3);
-  provider.left = 100;
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, up_to(4));
+  Line line(Policy::adaptive, 100);
+  Half a('a', 4);
+  line.provider.left = 3;
+  line.join(a);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "aa");  // the second with one entry only
+  EXPECT_EQ(line.in_use(), 3u);
+  EXPECT_FALSE(line.post());
+  line.queue.completed(3);
+  line.provider.left = 100;
+  line.post();
+  EXPECT_EQ(line.provider.posted, "aaaa");
 }
 
 TEST(OfiDeferredQueue, CountsTheStartsThatHadToWait) {
-  DeferredQueue queue(Policy::adaptive, 4);
-  FakeProvider provider;
-  add(queue, 1, 2);
-  queue.post(provider);
-  EXPECT_EQ(queue.statistics().throttled, 0u);
-  add(queue, 3, 5);
-  queue.post(provider);
-  queue.completed(4);
-  queue.post(provider);
-  queue.completed(4);
-  queue.post(provider);
-  EXPECT_EQ(provider.posted, up_to(5));
-  EXPECT_EQ(queue.statistics().throttled, 3u);
-  EXPECT_EQ(queue.statistics().posted, 5u);
-  EXPECT_EQ(queue.statistics().most_in_use, 4u);
+  Line line(Policy::adaptive, 4);
+  const Statistics& seen = line.queue.statistics();
+  Half a('a', 2), b('b', 2), c('c', 1);
+  line.join(a);
+  line.post();
+  EXPECT_EQ(seen.throttled, 0u);
+  line.join(b, c);
+  line.post();  // in vain
+  line.queue.completed(4);
+  line.post();
+  EXPECT_EQ(line.provider.posted, "aabc");
+  EXPECT_EQ(seen.throttled, 2u);
+  line.queue.completed(4);
+  line.post();  // the last one of b, which found no room behind c
+  EXPECT_EQ(line.provider.posted, "aabcb");
+  EXPECT_EQ(seen.throttled, 3u);
+  EXPECT_EQ(seen.posted, 5u);
+  EXPECT_EQ(seen.most_in_use, 4u);
 }
 
-TEST(OfiDeferredQueue, ManyThreadsAddEachInItsOrder) {
-  constexpr int threads = 4;
-  constexpr protocol::Epoch each = 5000;
-  struct Provider final : DeferredQueue::Poster {
-    unsigned entries_for(const Start&) noexcept override { return 1; }
-    unsigned post(const Start& start) noexcept override {
-      if (start.epoch != ++last[start.half]) disordered = true;
-      return 1;
-    }
-    void passed(const Start&) noexcept override { ++count; }
-    std::map<void*, protocol::Epoch> last;
-    bool disordered = false;
-    protocol::Epoch count = 0;
-  } provider;
-  DeferredQueue queue(Policy::adaptive, 1);
-  int halves[threads] = {};
-  std::vector<std::thread> adders;
-  for (int& half : halves)
-    adders.emplace_back([&queue, &half] {
-      for (protocol::Epoch epoch = 1; epoch <= each; ++epoch) queue.add({&half, epoch});
-    });
-  while (provider.count < threads * each)
-    if (queue.post(provider)) queue.completed(1);
-  for (std::thread& adder : adders) adder.join();
-  EXPECT_FALSE(provider.disordered);
-  EXPECT_TRUE(queue.empty());
+TEST(OfiDeferredQueue, CountsTheStartsThatWaitedUntilTheirDoorbell) {
+  Line line(Policy::adaptive, 2);
+  const Statistics& seen = line.queue.statistics();
+  Half a('a', 1), b('b', 3), c('c', 1);
+  line.join(a, b);
+  line.queue.overtaken(b);  // nobody has been refused yet
+  EXPECT_EQ(seen.throttled, 0u);
+  line.post();
+  line.queue.overtaken(b);
+  EXPECT_EQ(seen.throttled, 1u);
+  line.queue.overtaken(c);  // does not stand in line
+  line.queue.completed(2);
+  line.post();  // the next one of b had been refused nothing
+  EXPECT_EQ(line.provider.posted, "ab");
+  EXPECT_EQ(seen.throttled, 1u);
 }
 
 }  // namespace

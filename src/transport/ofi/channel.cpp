@@ -157,8 +157,9 @@ Target Channel::remote_word(std::size_t offset) const noexcept {
 
 // ---- Posting ahead
 
-unsigned Channel::entries(Epoch epoch) const noexcept {
-  if (given_up_ || epoch != posted_ + 1) return 0;
+unsigned Channel::entries() const noexcept {
+  const Epoch epoch = posted_ + 1;
+  if (given_up_ || epoch > rung_ + epochs_ahead || epoch > armed_.load(std::memory_order_acquire)) return 0;
   // An epoch that is posted in part stays the last one until its doorbell.
   if (posted_ > rung_ && !whole(part_)) return 0;
   // A signal posted now might come before the one that we shall write ourselves.
@@ -223,7 +224,8 @@ bool Channel::defer_cts(Epoch epoch) noexcept {
   return true;
 }
 
-unsigned Channel::post(Epoch epoch) noexcept {
+unsigned Channel::post() noexcept {
+  const Epoch epoch = posted_ + 1;
   if (!defer_signal(epoch)) return 0;
   posted_ = epoch;
   part_ = {.signal = true};
@@ -527,8 +529,7 @@ bool Channel::forget_posted() noexcept {
 }
 
 bool Channel::over() const noexcept {
-  return released && !restless() && !telling_ && !asking_ && closed_epoch(load(words_.words->closed)) != 0 &&
-         passed == armed.load(std::memory_order_acquire);
+  return released && !restless() && !telling_ && !asking_ && closed_epoch(load(words_.words->closed)) != 0;
 }
 
 }  // namespace penstock::transport::ofi

@@ -24,6 +24,7 @@
 
 #include "base/error.hpp"
 #include "transport/message.hpp"
+#include "transport/ofi/deferred_queue.hpp"
 #include "transport/ofi/deferred_work.hpp"
 #include "transport/ofi/fabric.hpp"
 #include "transport/ofi/handshake.hpp"
@@ -43,7 +44,7 @@ struct Common {
   std::uint64_t counter_limit;  // no threshold may come near it
 };
 
-class Channel : public Rung<Channel> {
+class Channel : public Rung<Channel>, public DeferredQueue::Half {
  public:
   Channel(Common& common, const Message& message, Mode send_mode, const Shape& shape, fi_addr_t peer);  // throws Error
   ~Channel();
@@ -54,6 +55,14 @@ class Channel : public Rung<Channel> {
   AnswerRecord answer() const;
   void connect(const OfferRecord& sender) noexcept;
   void connect(const AnswerRecord& receiver) noexcept;
+
+  // ---- Where starts are enqueued, one thread at a time
+  // One more start will come. True: soon, so that it may be posted now; the others are seen when earlier ones are rung.
+  bool arm() noexcept {
+    const Epoch epoch = armed_.load(std::memory_order_relaxed) + 1;
+    armed_.store(epoch, std::memory_order_release);
+    return epoch <= started.load(std::memory_order_relaxed) + epochs_ahead;
+  }
 
   // ---- The worker's side
   void fill(Epoch epoch) noexcept;      // copies the message of a buffered send
@@ -78,9 +87,9 @@ class Channel : public Rung<Channel> {
   const Words& words() const noexcept { return *words_.words; }
 
   // ---- The side of progress, under the engine's lock
-  unsigned entries(Epoch epoch) const noexcept;  // that posting it takes; 0: it is too late, or too early
-  unsigned post(Epoch epoch) noexcept;           // entries taken; fewer: the provider has no more
-  bool advance() noexcept;                       // true: something has moved
+  unsigned entries() const noexcept;  // that posting the next start takes; 0: there is none to be posted now
+  unsigned post() noexcept;           // entries taken; fewer: the provider has no more
+  bool advance() noexcept;            // true: something has moved
   // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards. false: not now.
   bool ask_what_is_taken() noexcept;
   bool brought() const noexcept { return !asking_; }
@@ -103,18 +112,19 @@ class Channel : public Rung<Channel> {
   // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
   // last use, before the provider touches it.
   alignas(64) std::atomic<Epoch> started{0};
-  std::atomic<std::uint64_t> armed{0};  // starts given to the deferred queue
 
   // Progress only.
-  alignas(64) std::uint64_t passed = 0;  // of `armed`: the queue is done with them
-  unsigned freed = 0;                    // entries that have become free since the engine asked
-  bool taken_over = false;               // the last epoch, or a part of it
-  bool released = false;                 // our half is closed
-  std::size_t place = 0;                 // among all channels
+  alignas(64) unsigned freed = 0;  // entries that have become free since the engine asked
+  bool taken_over = false;         // the last epoch, or a part of it
+  bool released = false;           // our half is closed
+  std::size_t place = 0;           // among all channels
   std::size_t active_place = 0;
   bool active = false;
 
  private:
+  // Providers walk through what they hold, and the more a pair has posted the less is left for others.
+  static constexpr Epoch epochs_ahead = 8;
+
   // How much of the epoch `posted_` the provider has.
   struct Posted {
     bool signal = false;
@@ -166,7 +176,8 @@ class Channel : public Rung<Channel> {
   Region cts_;      // sender of a rendezvous
   Place peer_words_, peer_landing_, peer_cts_;
 
-  std::atomic<Epoch> counted_{0};                     // complete as the counters tell, ahead of the word
+  alignas(64) std::atomic<Epoch> armed_{0};           // starts that have been enqueued
+  alignas(64) std::atomic<Epoch> counted_{0};         // complete as the counters tell, ahead of the word
   std::atomic<const base::Error*> failure_{nullptr};  // points to failure_text_, written before
   std::optional<base::Error> failure_text_;
 

@@ -5,27 +5,39 @@
 
 namespace penstock::transport::ofi {
 
-namespace {
-
-// The store's commands have a function; a start has none.
-bool no_step(device::host::Command&) noexcept {
-  return true;
+void DeferredQueue::join(Half& half, unsigned entries) noexcept {
+  if (half.ticket_ != 0 || entries == 0 || entries > limit_) return;
+  half.ticket_ = ++tickets_;
+  half.behind_ = nullptr;
+  (last_ ? last_->behind_ : first_) = &half;
+  last_ = &half;
 }
 
-}  // namespace
-
-void DeferredQueue::add(const Start& start) {
-  store_.push({&no_step, start.half, nullptr, start.epoch});
-  added_.fetch_add(1, std::memory_order_seq_cst);
+void DeferredQueue::leave(Half& half) noexcept {
+  if (half.ticket_ == 0) return;
+  Half* before = nullptr;
+  for (Half* other = first_; other != &half; other = other->behind_) before = other;
+  (before ? before->behind_ : first_) = half.behind_;
+  if (last_ == &half) last_ = before;
+  half.ticket_ = 0;
 }
 
-bool DeferredQueue::take_head() noexcept {
-  if (has_head_) return true;
-  if (!store_.ready()) return false;
-  const device::host::Command command = store_.take();
-  head_ = {command.object, command.value};
-  has_head_ = true;
-  return true;
+void DeferredQueue::overtaken(Half& half) noexcept {
+  if (half.ticket_ == 0) return;
+  count(half);
+  half.ticket_ = ++tickets_;
+}
+
+void DeferredQueue::count(const Half& half) noexcept {
+  if (half.ticket_ <= refused_) ++statistics_.throttled;
+}
+
+DeferredQueue::Half& DeferredQueue::take_first() noexcept {
+  Half& half = *first_;
+  first_ = half.behind_;
+  if (first_ == nullptr) last_ = nullptr;
+  half.ticket_ = 0;
+  return half;
 }
 
 bool DeferredQueue::room(unsigned entries) noexcept {
@@ -37,29 +49,23 @@ bool DeferredQueue::room(unsigned entries) noexcept {
 
 bool DeferredQueue::post(Poster& poster) noexcept {
   bool moved = false;
-  while (take_head()) {
-    // What could never be posted is carried out at its start.
-    const unsigned entries = poster.entries_for(head_);
-    if (entries > 0 && entries <= limit_) {
-      const unsigned taken = room(entries) ? poster.post(head_) : 0;
+  for (; first_ != nullptr; moved = true) {
+    Half& half = *first_;
+    if (const unsigned entries = poster.entries_for(half); entries > 0) {
+      const unsigned taken = room(entries) ? poster.post(half) : 0;
       if (taken == 0) {
-        waiting_before_ = added_.load(std::memory_order_relaxed);
+        refused_ = tickets_;
         return moved;
       }
       statistics_.in_use += taken;
       statistics_.most_in_use = std::max(statistics_.most_in_use, statistics_.in_use);
       ++statistics_.posted;
+      count(half);
     }
-    pass_head(poster);
-    moved = true;
+    take_first();
+    join(half, poster.entries_for(half));
   }
   return moved;
-}
-
-void DeferredQueue::pass_head(Poster& poster) noexcept {
-  has_head_ = false;
-  if (passed_++ < waiting_before_) ++statistics_.throttled;
-  poster.passed(head_);
 }
 
 void DeferredQueue::completed(unsigned entries) noexcept {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts that have been enqueued and whose deferred operations wait for entries of the provider, which are few. The
-// enqueueing threads only write them down; whoever makes progress posts them, as the policy says. A start that comes
-// before its turn is carried out without entries, and the queue passes over it.
+// Who gets the provider's entries for deferred operations, which are few. A half of a pair stands in line once, with
+// its next start; when that has been posted it goes to the end, if it has another one. So nobody takes all entries from
+// others, whatever has been enqueued for it. A start that comes before its turn is carried out without entries.
+//
+// One thread at a time is in here.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/settings.hpp"
-#include "device/host/command_store.hpp"
-#include "protocol/epoch.hpp"
 #include "transport/ofi/statistics.hpp"
 
 namespace penstock::transport::ofi {
@@ -18,49 +17,50 @@ class DeferredQueue {
  public:
   using Policy = base::Throttle;
 
-  struct Start {
-    void* half = nullptr;
-    protocol::Epoch epoch = 0;
+  // What stands in line must derive from this.
+  class Half {
+    friend class DeferredQueue;
+    Half* behind_ = nullptr;
+    std::uint64_t ticket_ = 0;  // of its next start; 0: it does not stand in line
   };
 
   // Who knows what a start consists of.
   class Poster {
    public:
     virtual ~Poster() = default;
-    virtual unsigned entries_for(const Start& start) noexcept = 0;  // 0: there is nothing to post any more
-    virtual unsigned post(const Start& start) noexcept = 0;         // entries taken; fewer: the provider has no more
-    virtual void passed(const Start& start) noexcept = 0;           // the queue is done with it, posted or not
+    // That the next start of this half takes; 0: it has none that can be posted now.
+    virtual unsigned entries_for(const Half& half) noexcept = 0;
+    // Posts it. Entries taken; fewer: the provider has no more.
+    virtual unsigned post(Half& half) noexcept = 0;
   };
 
   DeferredQueue(Policy policy, unsigned limit) : policy_(policy), limit_(limit) {}
 
-  // Any thread. Takes no lock and allocates only when it grows; then it may throw base::Error(resources).
-  void add(const Start& start);
-  // After the starts that this thread has added. Sequentially consistent, for threads that announce their sleep.
-  bool empty() const noexcept { return added_.load(std::memory_order_seq_cst) == passed_; }
+  // Its next start takes so many entries. Does nothing if it stands in line already, or if that could never be posted.
+  void join(Half& half, unsigned entries) noexcept;
+  void leave(Half& half) noexcept;
+  // A start of this half has been carried out without entries.
+  void overtaken(Half& half) noexcept;
+  bool empty() const noexcept { return first_ == nullptr; }
 
-  // One thread at a time.
-  bool post(Poster& poster) noexcept;         // true: something has been posted or passed over
+  bool post(Poster& poster) noexcept;         // true: something has been posted, or has left the line
   void completed(unsigned entries) noexcept;  // of posted starts
   void reclaim() noexcept;                    // PST_Queue_wait
   const Statistics& statistics() const noexcept { return statistics_; }
 
  private:
-  bool take_head() noexcept;
   bool room(unsigned entries) noexcept;
-  void pass_head(Poster& poster) noexcept;
+  Half& take_first() noexcept;
+  void count(const Half& half) noexcept;
 
   const Policy policy_;
   const unsigned limit_;
-  device::host::CommandStore store_;
-  std::atomic<std::uint64_t> added_{0};
-
-  std::uint64_t passed_ = 0;
-  Start head_;
-  bool has_head_ = false;
-  bool filling_ = true;               // static: the present batch is not closed
-  unsigned reclaimable_ = 0;          // application: completed since the last PST_Queue_wait
-  std::uint64_t waiting_before_ = 0;  // starts up to this number have found no room
+  Half* first_ = nullptr;
+  Half* last_ = nullptr;
+  std::uint64_t tickets_ = 0;
+  std::uint64_t refused_ = 0;  // tickets up to this one have found no room
+  bool filling_ = true;        // static: the present batch is not closed
+  unsigned reclaimable_ = 0;   // application: completed since the last PST_Queue_wait
   Statistics statistics_;
 };
 

@@ -92,14 +92,9 @@ void Engine::drop(std::shared_ptr<Channel>& channel) noexcept {
 
 // ---- Where starts are enqueued
 
-void Engine::arm(Channel& channel) {
-  const std::uint64_t number = channel.armed.fetch_add(1, std::memory_order_acq_rel) + 1;
-  try {
-    deferred_.add({&channel, number});
-  } catch (...) {
-    channel.armed.fetch_sub(1, std::memory_order_acq_rel);
-    throw;
-  }
+void Engine::arm(Channel& channel) noexcept {
+  if (!channel.arm()) return;
+  rung_.ring(channel);
   wake_if_asleep();
 }
 
@@ -108,19 +103,15 @@ void Engine::reclaim() noexcept {
   deferred_.reclaim();
 }
 
-unsigned Engine::entries_for(const DeferredQueue::Start& start) noexcept {
-  return static_cast<Channel*>(start.half)->entries(start.epoch);
+unsigned Engine::entries_for(const DeferredQueue::Half& half) noexcept {
+  return static_cast<const Channel&>(half).entries();
 }
 
-unsigned Engine::post(const DeferredQueue::Start& start) noexcept {
-  auto& channel = *static_cast<Channel*>(start.half);
-  const unsigned taken = channel.post(start.epoch);
+unsigned Engine::post(DeferredQueue::Half& half) noexcept {
+  auto& channel = static_cast<Channel&>(half);
+  const unsigned taken = channel.post();
   if (taken > 0) list(channel);
   return taken;
-}
-
-void Engine::passed(const DeferredQueue::Start& start) noexcept {
-  ++static_cast<Channel*>(start.half)->passed;
 }
 
 // ---- On a stream's worker
@@ -207,11 +198,11 @@ void Engine::spoil(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
 // ---- Under the lock
 
 bool Engine::pass(Channel* favourite) noexcept {
-  bool moved = deferred_.post(*this);
-  if (rung_.take([this](Channel& channel) { move(channel); })) moved = true;
+  bool moved = rung_.take([this](Channel& channel) { move(channel); });
   if (take_completions()) moved = true;
   if (favourite && favourite->active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
+  if (deferred_.post(*this)) moved = true;  // what has been rung has left by now
   reap_one();
   return moved;
 }
@@ -219,7 +210,11 @@ bool Engine::pass(Channel* favourite) noexcept {
 bool Engine::move(Channel& channel) noexcept {
   const bool moved = channel.advance();
   if (const unsigned freed = std::exchange(channel.freed, 0); freed > 0) deferred_.completed(freed);
-  if (std::exchange(channel.taken_over, false)) ++taken_over_;
+  if (std::exchange(channel.taken_over, false)) {
+    ++taken_over_;
+    deferred_.overtaken(channel);
+  }
+  deferred_.join(channel, channel.entries());
   list(channel);
   return moved;
 }
@@ -308,6 +303,7 @@ void Engine::reap_one() noexcept {
 }
 
 void Engine::forget(Channel& channel) noexcept {
+  deferred_.leave(channel);
   const std::size_t place = channel.place;
   channels_.back()->place = place;
   std::swap(channels_[place], channels_.back());

@@ -47,8 +47,8 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   void drop(std::shared_ptr<Channel>& channel) noexcept;  // its owner has no use for it any more
 
   // ---- Where starts are enqueued
-  void arm(Channel& channel);  // one more start will come; throws base::Error(resources)
-  void reclaim() noexcept;     // PST_Queue_wait has ended
+  void arm(Channel& channel) noexcept;  // one more start will come
+  void reclaim() noexcept;              // PST_Queue_wait has ended
 
   // ---- On a stream's worker
   void ring(Channel& channel) noexcept;       // after a word of it has been written
@@ -68,9 +68,8 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
  private:
   ProgressThread::Outcome advance() noexcept override;
   bool nothing_to_do() noexcept override;
-  unsigned entries_for(const DeferredQueue::Start& start) noexcept override;
-  unsigned post(const DeferredQueue::Start& start) noexcept override;
-  void passed(const DeferredQueue::Start& start) noexcept override;
+  unsigned entries_for(const DeferredQueue::Half& half) noexcept override;
+  unsigned post(DeferredQueue::Half& half) noexcept override;
 
   bool pass(Channel* favourite) noexcept;
   bool move(Channel& channel) noexcept;
