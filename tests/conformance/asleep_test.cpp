@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// No host in the way of a message: a thousand epochs are enqueued, then the program's thread sleeps in one wait of its
+// own until the stream's last function wakes it. From the first epoch to the last it calls neither the library nor MPI
+// nor the network; every message is checked on the stream.
+#include <gtest/gtest.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conformance/boundary_calls.hpp"
+#include "conformance/one_way.hpp"
+#include "conformance/system_calls.hpp"
+#if PENSTOCK_OFI
+#include "network/layer.hpp"
+#endif
+
+namespace penstock::test {
+namespace {
+
+struct Calls {
+  BoundaryCalls boundary;
+  std::uint64_t network = 0;
+
+  Calls operator-(const Calls& other) const { return {boundary - other.boundary, network - other.network}; }
+};
+
+#if PENSTOCK_OFI
+Calls calls_of_this_thread() {
+  return {boundary_calls_of_this_thread(), network::calls_of_this_thread()};
+}
+Calls calls_of_all_threads() {
+  return {boundary_calls_of_all_threads(), network::calls_of_all_threads()};
+}
+#else
+Calls calls_of_this_thread() {
+  return {boundary_calls_of_this_thread()};
+}
+Calls calls_of_all_threads() {
+  return {boundary_calls_of_all_threads()};
+}
+#endif
+
+struct Semaphore {
+  sem_t semaphore;
+  Semaphore() { sem_init(&semaphore, 0, 0); }
+  ~Semaphore() { sem_destroy(&semaphore); }
+  static void post(void* self) { sem_post(&static_cast<Semaphore*>(self)->semaphore); }
+  static void wait(void* self) {
+    while (sem_wait(&static_cast<Semaphore*>(self)->semaphore) != 0 && errno == EINTR) {
+    }
+  }
+};
+
+// The streams are held until everything is enqueued.
+struct Held {
+  Semaphore go, ended;
+  Lane& lane;
+  explicit Held(Lane& held) : lane(held) { lane.launch(Semaphore::wait, &go); }
+};
+
+void enqueue(OneWay& pair, int epochs) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    pair.start_receive();
+    pair.start_send();
+    pair.wait_receive();
+    pair.wait_send();
+  }
+}
+
+void expect_asleep(const Activity& activity) {
+  if (!can_count()) return;
+  EXPECT_EQ(activity.allocations, 0u) << activity.text();
+  EXPECT_EQ(activity.locks, 0u) << activity.text();
+  EXPECT_EQ(activity.system_calls_beyond_waiting(), activity.system_calls[SYS_futex]) << activity.text();
+}
+
+// Somebody else has done it, and these counts would have seen the program's thread do it.
+void expect_others_at_work(const Calls& all, std::uint64_t epochs) {
+  EXPECT_EQ(all.boundary.library, 0u);
+  const std::string transport = only_transport();
+  if (transport == "proxy") {
+    EXPECT_GT(all.boundary.mpi, epochs);
+  } else {
+    EXPECT_EQ(all.boundary.mpi, 0u);
+  }
+  if (transport == "ofi") {
+    EXPECT_GT(all.network, epochs);
+  }
+}
+
+TEST(Asleep, NoHostInTheWayOfAThousandEpochs) {
+  if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
+  constexpr int epochs = 1000;
+  for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous}, [](const auto& options) {
+    const Calls at_first = calls_of_this_thread();
+    OneWay pair(options);
+    std::vector<std::unique_ptr<Held>> streams;
+    if (pair.sends()) streams.push_back(std::make_unique<Held>(pair.send_lane()));
+    if (pair.receives()) streams.push_back(std::make_unique<Held>(pair.receive_lane()));
+    enqueue(pair, epochs);
+    for (const auto& stream : streams) stream->lane.launch(Semaphore::post, &stream->ended);
+    const Calls so_far = calls_of_this_thread() - at_first;
+    EXPECT_GT(so_far.boundary.library, 2u * epochs);
+    EXPECT_GT(so_far.boundary.mpi, 0u);
+    meet();
+
+    const Calls before = calls_of_this_thread(), all_before = calls_of_all_threads();
+    Activity activity;
+    for (const auto& stream : streams) Semaphore::post(&stream->go);
+    begin_counting(activity);
+    for (const auto& stream : streams) Semaphore::wait(&stream->ended);
+    end_counting();
+    const Calls ours = calls_of_this_thread() - before, all = calls_of_all_threads() - all_before;
+
+    EXPECT_EQ(ours.boundary.library, 0u);
+    EXPECT_EQ(ours.boundary.mpi, 0u);
+    EXPECT_EQ(ours.network, 0u);
+    expect_asleep(activity);
+    expect_others_at_work(all, epochs);
+    pair.expect_good(epochs);
+  });
+}
+
+}  // namespace
+}  // namespace penstock::test
