@@ -53,6 +53,7 @@
 #define cudaDeviceSynchronize hipDeviceSynchronize
 #define cudaDeviceCanAccessPeer hipDeviceCanAccessPeer
 #define cudaDeviceEnablePeerAccess hipDeviceEnablePeerAccess
+#define cudaDeviceGetStreamPriorityRange hipDeviceGetStreamPriorityRange
 #define cudaDeviceGetP2PAttribute hipDeviceGetP2PAttribute
 #define cudaDevP2PAttrNativeAtomicSupported hipDevP2PAttrNativeAtomicSupported
 #define cudaDevP2PAttrPerformanceRank hipDevP2PAttrPerformanceRank
@@ -64,6 +65,7 @@
 #define cudaStreamNonBlocking hipStreamNonBlocking
 #define cudaStreamCreate hipStreamCreate
 #define cudaStreamCreateWithFlags hipStreamCreateWithFlags
+#define cudaStreamCreateWithPriority hipStreamCreateWithPriority
 #define cudaStreamDestroy hipStreamDestroy
 #define cudaStreamGetFlags hipStreamGetFlags
 #define cudaStreamQuery hipStreamQuery
@@ -115,6 +117,7 @@
 #define cudaHostUnregister hipHostUnregister
 #define cudaMemcpy hipMemcpy
 #define cudaMemcpyAsync hipMemcpyAsync
+#define cudaMemcpyDefault hipMemcpyDefault
 #define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
 #define cudaMemset hipMemset
 #define cudaMemsetAsync hipMemsetAsync

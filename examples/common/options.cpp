@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/options.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace penstock::examples {
+namespace {
+
+#if PENSTOCK_HIP
+constexpr const char* gpu_name = "hip";
+#else
+constexpr const char* gpu_name = "cuda";
+#endif
+
+const std::map<std::string, Comm> comms{{"mpi", Comm::mpi},
+                                        {"mpi-waitany", Comm::mpi_waitany},
+                                        {"stream", Comm::stream},
+                                        {"stream-ready", Comm::stream_ready},
+                                        {"graph", Comm::graph}};
+
+template <class Value>
+std::vector<std::string> words_of(const std::map<std::string, Value>& choices) {
+  std::vector<std::string> words;
+  for (const auto& choice : choices) words.push_back(choice.first);
+  return words;
+}
+
+}  // namespace
+
+const char* name_of(Comm comm) noexcept {
+  for (const auto& [name, value] : comms)
+    if (value == comm) return name.c_str();
+  return "?";
+}
+
+const char* name_of(DeviceKind device) noexcept {
+  return device == DeviceKind::host ? "host" : gpu_name;
+}
+
+bool is_host_driven(Comm comm) noexcept {
+  return comm == Comm::mpi || comm == Comm::mpi_waitany;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--comm",
+         [&options](const std::vector<std::string>& words) {
+           for (const std::string& word : words) options.comms.push_back(comms.at(word));
+         },
+         "How messages go, with commas; all that are named take turns in one run: mpi, mpi-waitany, stream, "
+         "stream-ready, graph (default: all, without graph on the host)")
+      ->type_name("WORD")
+      ->delimiter(',')
+      ->check(CLI::IsMember(words_of(comms)));
+  app.add_option_function<std::string>(
+         "--device",
+         [&options](const std::string& word) { options.device = word == "host" ? DeviceKind::host : DeviceKind::gpu; },
+         std::string("Kernels, streams and memory of: host (the default) or ") + gpu_name)
+      ->type_name("WORD")
+      ->check(CLI::IsMember({"host", gpu_name}));
+  app.add_flag("--staged", options.staged,
+               "On a GPU, MPI gets pinned copies, as where it does not take the GPU's memory");
+  app.add_flag("!--no-verify", options.verify, "Leave out the comparison with the reference");
+  app.add_flag("--json", options.as_json, "Print JSON lines");
+}
+
+std::vector<Comm> chosen_comms(const Options& options) {
+#if !PENSTOCK_CUDA && !PENSTOCK_HIP
+  if (options.device == DeviceKind::gpu)
+    throw CLI::ValidationError("--device", std::string(gpu_name) + ": this command is built without it");
+#endif
+  std::vector<Comm> all{Comm::mpi, Comm::mpi_waitany, Comm::stream, Comm::stream_ready};
+  if (options.device == DeviceKind::gpu) all.push_back(Comm::graph);
+  if (options.comms.empty()) return all;
+  const auto is_asked = [&](Comm comm) {
+    return std::find(options.comms.begin(), options.comms.end(), comm) != options.comms.end();
+  };
+  if (options.device == DeviceKind::host && is_asked(Comm::graph))
+    throw CLI::ValidationError("--comm",
+                               std::string("graph: only a GPU's streams are captured: give --device ") + gpu_name);
+  std::erase_if(all, [&](Comm comm) { return !is_asked(comm); });
+  return all;
+}
+
+}  // namespace penstock::examples

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command lines of the example programs have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "session.hpp"
+
+namespace penstock::examples {
+
+// How messages go: driven by the host, which waits for all of them or for any; or by the stream, with standard sends,
+// with ready sends, or captured into a graph.
+enum class Comm { mpi, mpi_waitany, stream, stream_ready, graph };
+
+// The GPU is that of the build: CUDA's or HIP's.
+enum class DeviceKind { host, gpu };
+
+const char* name_of(Comm comm) noexcept;
+const char* name_of(DeviceKind device) noexcept;
+bool is_host_driven(Comm comm) noexcept;
+
+struct Options {
+  std::vector<Comm> comms;  // none: all that the device has
+  DeviceKind device = DeviceKind::host;
+  bool staged = false;  // MPI is not given memory of a GPU
+  bool verify = true;
+  bool as_json = false;
+};
+
+// --comm, --device, --staged, --no-verify, --json.
+void add_options(CLI::App& app, Options& options);
+
+// What was asked for, once each, in the order of the table. Throws CLI::ValidationError for what the device or this
+// build does not have.
+std::vector<Comm> chosen_comms(const Options& options);
+
+}  // namespace penstock::examples
