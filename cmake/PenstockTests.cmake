@@ -18,9 +18,16 @@ function(penstock_unit_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE penstock_internal GTest::gtest_main)
   penstock_sanitized_program(${name})
-  penstock_sanitizer_environment(environment)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300 LABELS "unit;${arg_LABELS}" ENVIRONMENT "${environment}")
+    PROPERTIES TIMEOUT 300)
+  # It hands on no lists: of an environment only the first variable would be set.
+  penstock_sanitizer_environment(environment)
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
+  file(WRITE "${script}" "if(${name}_TESTS)
+  set_tests_properties(\${${name}_TESTS} PROPERTIES LABELS \"unit;${arg_LABELS}\" ENVIRONMENT \"${environment}\")
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 function(penstock_mpi_test)

@@ -28,14 +28,21 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-// Counts for the whole test program. The array and nothrow forms call these. Inlined, they would look mismatched to the
-// compiler.
+// Counts for the whole test program. The array forms call these, and so would the nothrow form, of which a sanitizer
+// has one of its own. Inlined, they would look mismatched to the compiler.
 #define NOT_INLINED __attribute__((noinline))
 NOT_INLINED void* operator new(std::size_t size) {
   return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
 NOT_INLINED void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<std::size_t>(alignment));
+}
+NOT_INLINED void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 NOT_INLINED void operator delete(void* memory) noexcept {
   std::free(memory);
