@@ -185,6 +185,50 @@ void cut_before_match(const Job& job) {
   content_and_gone();
 }
 
+// The messages' network is lost when the pairs are matched and nothing has been sent: MPI has another one here. `kind`:
+// what rank 0 is told. Rank 1 learns nothing.
+void lose_peer_before_message(const Job& job, PST_Error kind) {
+  if (job.rank > 1) serve(job, 2);
+  Duplex messages[2] = {{job, small, true}, {job, large, true}};
+  Lane lanes[2];
+  for (Duplex& duplex : messages) duplex.match();
+  if (job.rank == 0) {
+    await_word(1);
+    await_change("has matched");
+    give_word(1);
+  } else {
+    give_word(0);
+    await_word(0);
+  }
+  // The first start may fail its queue before the last call.
+  for (int i = 0; i < 2; ++i) {
+    MPI_Request both[2] = {messages[i].send, messages[i].receive};
+    require_success(PST_Enqueue_startall(lanes[i].queue, 2, both), "startall");
+    PST_Enqueue_waitall(lanes[i].queue, 2, both);
+  }
+  const auto expect_failures = [&](PST_Error expected) {
+    for (Lane& lane : lanes) require_kind(PST_Queue_wait(lane.queue), expected, "PST_Queue_wait");
+  };
+  if (job.rank == 0) {
+    Neighbours neighbours;
+    neighbours.run_epochs();  // while the queues to rank 1 wait
+    expect_failures(kind);
+    neighbours.run_epochs();
+    neighbours.part();
+  } else {
+    expect_failures(PST_ERROR_TIMEOUT);
+  }
+  content_and_gone();
+}
+
+void cut_before_message(const Job& job) {
+  lose_peer_before_message(job, PST_ERROR_TIMEOUT);
+}
+
+void no_route(const Job& job) {
+  lose_peer_before_message(job, PST_ERROR_TRANSPORT);
+}
+
 // The network comes back when both ends have reported: the failed pairs stay failed, new ones work.
 void mended_late(const Job& job) {
   Traffic traffic(job);
@@ -217,6 +261,8 @@ void mended_early(const Job& job) {
 std::map<std::string, Scenario> scenarios() {
   return {{"cut", {cut, 4}},
           {"cut_before_match", {cut_before_match, 4}},
+          {"cut_before_message", {cut_before_message, 4}},
+          {"no_route", {no_route, 4}},
           {"mended_late", {mended_late}},
           {"mended_early", {mended_early}}};
 }

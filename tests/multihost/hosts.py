@@ -80,13 +80,17 @@ class Host:
         self.process = str(self.holder.pid)
         if own_processes:
             self.process = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()[0]
+        self.data = f"fd19::{number}" if ipv6 else f"198.19.0.{number}"
         self.connect("control", f"control{number}", "c0", f"{self.address}/24")
-        self.connect("data", self.port, "e0", f"fd19::{number}/64" if ipv6 else f"198.19.0.{number}/24")
+        self.connect("data", self.port, "e0", f"{self.data}/64" if ipv6 else f"{self.data}/24")
+
+    def inside(self):
+        return ["nsenter", "--target", self.process, "--net", "ip"]
 
     def connect(self, bridge, port, interface, address):
         call("ip", "link", "add", port, "type", "veth", "peer", "name", interface, "netns", self.process)
         call("ip", "link", "set", port, "master", bridge, "up")
-        inside = ["nsenter", "--target", self.process, "--net", "ip"]
+        inside = self.inside()
         call(*inside, "address", "add", address, "dev", interface, *(["nodad"] if ":" in address else []))
         call(*inside, "link", "set", interface, "up")
 
@@ -97,10 +101,15 @@ class Host:
     def mend(self):
         call("ip", "link", "set", self.port, "up")
 
+    def lose_route_to(self, other):
+        """From now on the system refuses to send to the other host's address in the data network."""
+        call(*self.inside(), "route", "add", "unreachable", other.data)
+
 
 class Hosts:
-    def __init__(self, count, same_names=False, own_memory=True, own_processes=False, ipv6=False):
+    def __init__(self, count, same_names=False, own_memory=True, own_processes=False, ipv6=False, mpi="e0"):
         self.ipv6 = ipv6
+        self.mpi = mpi  # the interface of MPI's messages
         call("ip", "link", "set", "lo", "up")
         for bridge in ("control", "data"):
             call("ip", "link", "add", bridge, "type", "bridge")
@@ -116,7 +125,7 @@ class Hosts:
         """What the agent and the libraries need to know. Within a host MPI's own messages take the network, too."""
         return os.environ | {
             "PENSTOCK_TEST_HOSTS": " ".join(f"{host.address}={host.process}={host.memory}" for host in self.hosts),
-            "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "e0",
+            "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": self.mpi,
             "FI_SOCKETS_IFACE": "e0", "FI_TCP_IFACE": "e0",
             # A library that is loaded first is all that leave_mpich.c asks for.
             "ASAN_OPTIONS": ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))}
@@ -131,7 +140,7 @@ class Hosts:
                     "env", f"LD_PRELOAD={options.leave_mpich}"]
         if options.vendor == "openmpi":
             settings = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1", "oob_tcp_if_include": "control,c0",
-                        "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "e0",
+                        "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": self.mpi,
                         "btl_tcp_disable_family": "4" if self.ipv6 else "6"}
             return [options.mpiexec, "--enable-recovery",
                     *(word for name, value in settings.items() for word in ("--mca", name, value)),

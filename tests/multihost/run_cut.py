@@ -49,34 +49,51 @@ def expect_all_gone(job):
     expect("FAILED" not in job.text(), "a rank reports a failure")
 
 
-def cut(job, host):
-    cut_off(job, host, "runs")
+def cut(job, network):
+    cut_off(job, network[1], "runs")
     expect_all_gone(job)
     expect_report(job)
 
 
-def cut_before_match(job, host):
-    cut_off(job, host, "is ready")
+def cut_before_match(job, network):
+    cut_off(job, network[1], "is ready")
     expect_all_gone(job)
 
 
-def mended_late(job, host):
-    cut_off(job, host, "runs")
+def cut_before_message(job, network):
+    cut_off(job, network[1], "has matched")
+    expect_all_gone(job)
+    expect_report(job)
+
+
+def no_route(job, network):
+    job.await_text(r"rank 0 has matched")
+    network[0].lose_route_to(network[1])
+    job.answer("lost")
+    expect_all_gone(job)
+    expect_report(job)
+    expect(line_with(job, r"rank 1\b", r"address cannot be reached"), "no line says that rank 1's address cannot be reached")
+
+
+def mended_late(job, network):
+    cut_off(job, network[1], "runs")
     job.await_text(r"rank \d has reported", 2)
-    mend(job, host)
+    mend(job, network[1])
     expect_content(job, 0, 1)
     expect_report(job)
 
 
-def mended_early(job, host):
-    cut_off(job, host, "runs")
+def mended_early(job, network):
+    cut_off(job, network[1], "runs")
     job.await_text(r"rank 0 waits")
-    mend(job, host)
+    mend(job, network[1])
     expect_content(job, 0, 1)
 
 
 PATIENCE = {"PENSTOCK_TIMEOUT": "5"}
-CASES = {cut: (3, 4, PATIENCE), cut_before_match: (3, 4, PATIENCE), mended_late: (2, 2, PATIENCE), mended_early: (2, 2, {})}
+# Hosts, ranks, settings, the interface of MPI's messages: one that stays where only the messages of `ofi` are to be lost.
+CASES = {cut: (3, 4, PATIENCE, "e0"), cut_before_match: (3, 4, PATIENCE, "e0"), cut_before_message: (3, 4, PATIENCE, "c0"),
+         no_route: (3, 4, PATIENCE, "c0"), mended_late: (2, 2, PATIENCE, "e0"), mended_early: (2, 2, {}, "e0")}
 
 
 def main():
@@ -87,16 +104,16 @@ def main():
     parser.add_argument("case", choices=[case.__name__ for case in CASES])
     options = parser.parse_args()
     case = next(case for case in CASES if case.__name__ == options.case)
-    count, ranks, settings = CASES[case]
+    count, ranks, settings, mpi = CASES[case]
     try:
         hosts.isolate()
-        network = hosts.Hosts(count, own_processes=True)
+        network = hosts.Hosts(count, own_processes=True, mpi=mpi)
     except hosts.Skip as skip:
         print(f"{options.case} skipped: {skip}")
         return hosts.SKIPPED
     job = HostsJob(options, network, ranks, settings)
     try:
-        case(job, network[1])
+        case(job, network)
     except Wrong as wrong:
         print(f"{options.case}: {wrong}")
         print("\n".join(job.lines[-60:]))

@@ -16,6 +16,12 @@ namespace {
 constexpr std::size_t completions_kept = 4096;
 constexpr std::size_t addresses_expected = 64;
 
+// `sockets` says FI_ENOENT of a peer that it cannot connect to.
+bool unreachable(ssize_t code) noexcept {
+  return code == -FI_ENOENT || code == -FI_ENETUNREACH || code == -FI_EHOSTUNREACH || code == -FI_ECONNREFUSED ||
+         code == -FI_ETIMEDOUT;
+}
+
 }  // namespace
 
 Fabric::Fabric(FabricInfo info) : info_(std::move(info)), provider_(info_->fabric_attr->prov_name) {
@@ -82,7 +88,10 @@ Error Fabric::error(const char* call, ssize_t code) const {
   const bool scarce = code == -FI_ENOMEM || code == -FI_ENOSPC || code == -FI_EMFILE || code == -FI_EAGAIN;
   return Error(
       scarce ? ErrorKind::resources : ErrorKind::transport,
-      fmt::format("ofi: {} of the provider {} failed: {}", call, provider_, fi_strerror(static_cast<int>(-code))));
+      fmt::format("ofi: {} of the provider {} failed: {}{}", call, provider_, fi_strerror(static_cast<int>(-code)),
+                  unreachable(code) ? "; the peer's address cannot be reached from here: see its route, and "
+                                      "PENSTOCK_OFI_INTERFACE for another network"
+                                    : ""));
 }
 
 Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals) {

@@ -167,6 +167,9 @@ std::string failure(const char* call, int code) {
 
 void prepare_environment() {
   setenv("FI_SOCKETS_PE_WAITTIME", "0", 0);  // otherwise it sleeps for milliseconds between two looks
+  // Who sends to a host for the first time stands still until that answers, and everything else with it: 15 s unless
+  // told otherwise. What is not connected by then is connected when the host answers.
+  setenv("FI_SOCKETS_CONN_TIMEOUT", "100", 0);  // ms
   // Otherwise a library that some builds load takes SIGSEGV.
   setenv("HFI_NO_BACKTRACE", "1", 0);
   setenv("IPATH_NO_BACKTRACE", "1", 0);
