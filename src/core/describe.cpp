@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/library.hpp"
+#include "core/matcher.hpp"
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
 #include "group/machine.hpp"
@@ -26,6 +27,20 @@ nlohmann::ordered_json describe_gpu(const device::Gpu& gpu) {
                              {"native_atomics", link.native_atomics},
                              {"performance_rank", link.rank}});
   for (const device::GpuMemory& memory : gpu.memory) json["exports"][memory.kind] = memory.exported_by;
+  return json;
+}
+
+nlohmann::ordered_json describe_transport(const Transports::Entry& entry, const PairCounts::Seen& pairs) {
+  const std::string name = entry.transport->name();
+  const transport::Verdict verdict =
+      entry.allowed ? entry.transport->usable() : transport::Verdict{false, "not in PENSTOCK_TRANSPORT"};
+  nlohmann::ordered_json json{{"name", name}, {"usable", verdict.yes}, {"why", verdict.why}};
+  const auto served = pairs.served.find(name);
+  json["pairs"] = served != pairs.served.end() ? served->second : 0;
+  json["passed_over"] = nlohmann::ordered_json::array();
+  for (const auto& [reason, count] : pairs.passed_over)
+    if (reason.first == name) json["passed_over"].push_back({{"why", reason.second}, {"pairs", count}});
+  for (const auto& [what, count] : entry.transport->counts()) json["counts"][what] = count;
   return json;
 }
 
@@ -74,11 +89,9 @@ std::string describe(Library& library, const std::string& version) {
   json["gpus"] = nlohmann::ordered_json::array();
   for (const device::Gpu& gpu : device::list_gpus()) json["gpus"].push_back(describe_gpu(gpu));
   json["transports"] = nlohmann::ordered_json::array();
-  for (const Transports::Entry& entry : library.transports().entries()) {
-    const transport::Verdict verdict =
-        entry.allowed ? entry.transport->usable() : transport::Verdict{false, "not in PENSTOCK_TRANSPORT"};
-    json["transports"].push_back({{"name", entry.transport->name()}, {"usable", verdict.yes}, {"why", verdict.why}});
-  }
+  const PairCounts::Seen pairs = library.matcher().pairs().seen();
+  for (const Transports::Entry& entry : library.transports().entries())
+    json["transports"].push_back(describe_transport(entry, pairs));
   json["providers"] = describe_providers(library.settings());
   for (const auto& [name, value] : library.settings().table()) json["settings"][name] = value;
   return json.dump(2);

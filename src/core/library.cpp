@@ -89,6 +89,8 @@ void Library::finalise() noexcept {
   if (!library) return;
   library->matcher_->stop_driving();  // its thread looks at operations, which end below
   library->matcher_->report_leftovers();
+  if (const std::string pairs = library->matcher_->pairs().text(); !pairs.empty())
+    base::log::info("halves of pairs by transport: " + pairs);
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
   for (Operation* operation : Registry::get().clear()) Operation::retire(operation);

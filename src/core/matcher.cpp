@@ -220,13 +220,12 @@ std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) 
 }
 
 // Which way the pair takes, and why not a better one.
-void Matcher::log_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
-                       const Refusals& theirs) const {
-  if (!base::log::enabled(base::LogLevel::info)) return;
-  std::string line = plan.label() + ": " + plan.path();
+void Matcher::note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
+                        const Refusals& theirs) {
+  std::vector<PairCounts::Reason> passed_over;
   const auto add = [&](const std::string& name, const Refusals& refusals, const char* side) {
     for (const auto& [refused, why] : refusals)
-      if (refused == name) line += fmt::format("; not {} ({}: {})", refused, side, why);
+      if (refused == name) passed_over.emplace_back(name, fmt::format("{}: {}", side, why));
   };
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
@@ -234,6 +233,10 @@ void Matcher::log_pair(const transport::Plan& plan, const std::string& transport
     add(name, mine, "here");
     add(name, theirs, "peer");
   }
+  pairs_.add(transport, passed_over);
+  if (!base::log::enabled(base::LogLevel::info)) return;
+  std::string line = plan.label() + ": " + plan.path();
+  for (const auto& [name, why] : passed_over) line += fmt::format("; not {} ({})", name, why);
   base::log::info(line);
 }
 

@@ -29,6 +29,7 @@
 
 #include "core/match_job.hpp"
 #include "core/match_order.hpp"
+#include "core/pair_counts.hpp"
 #include "core/transports.hpp"
 #include "group/mailbox.hpp"
 #include "group/world.hpp"
@@ -54,6 +55,7 @@ class Matcher {
   void drive();
   // Logs what has been left unmatched. At the end of the library.
   void report_leftovers();
+  const PairCounts& pairs() const noexcept { return pairs_; }
 
   // From the first job that nobody will drive on, a thread of ours does (programs at MPI_THREAD_MULTIPLE whose calls do
   // not come through the recorder). It sleeps while no match is under way. Throws base::Error(resources).
@@ -134,8 +136,8 @@ class Matcher {
   std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
   void look_for_lost_causes();
   void look_for_dead_senders();
-  void log_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
-                const Refusals& theirs) const;
+  void note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
+                 const Refusals& theirs);
   void help() noexcept;
 
   static Envelope envelope_of(const Recording& recording);
@@ -150,6 +152,7 @@ class Matcher {
   group::World& world_;
   group::Mailbox& mailbox_;
   Transports& transports_;
+  PairCounts pairs_;
 
   std::mutex mutex_;                                   // all below
   std::chrono::steady_clock::time_point next_look_{};  // for lost causes

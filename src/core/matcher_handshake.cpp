@@ -277,7 +277,7 @@ void Matcher::complete(Answered& answered) {
     const transport::Plan& path = *plan;
     operation.take_match({answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
                          std::move(plan), answered.transport);
-    log_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
+    note_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
     succeed(operation, *job);
   });
 }
@@ -345,7 +345,7 @@ bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
   if (connected) {
     const transport::Plan& path = *plan;
     sending.operation->take_match({}, std::move(plan), transport);
-    log_pair(path, transport, sending.refusals, refusals);
+    note_pair(path, transport, sending.refusals, refusals);
   }
   LetterWriter confirm;
   confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);

@@ -8,15 +8,21 @@
 //   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
 
 namespace penstock::transport {
+
+// What has happened so far, and what limits it: a name and a number each.
+using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 
 // Usable or not, and why: the text goes to `penstock info` and to the log line of each pair.
 struct Verdict {
@@ -58,6 +64,7 @@ class Transport {
   virtual void queue_waited() noexcept {}
 
   virtual Verdict usable() const = 0;  // in this process at all
+  virtual Counts counts() const { return {}; }
   virtual Verdict can_serve(
       const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;

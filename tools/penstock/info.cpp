@@ -32,6 +32,10 @@ void print_choices(const std::string& title, const json& choices) {
     const std::string why = choice.value("why", "");
     print_row("  " + choice.value("name", "?"),
               std::string(usable ? "usable" : "not usable") + (why.empty() ? "" : ": " + why));
+    // Nothing has been sent: what is not zero is a limit.
+    const json counts = choice.value("counts", json::object());
+    for (const auto& [what, count] : counts.items())
+      if (count != 0) print_row("    " + what, to_text(count));
   }
 }
 

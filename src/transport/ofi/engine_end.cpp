@@ -38,10 +38,10 @@ Engine::~Engine() {
       return !anybody_dead();
     });
   const auto seen = deferred_.statistics();
-  base::log::debug(
-      fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at most {} entries at once; "
+  base::log::info(
+      fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at most {} entries of {} at once; "
                   "{} starts carried out without",
-                  fabric_.provider(), seen.posted, seen.throttled, seen.most_in_use, taken_over_));
+                  fabric_.provider(), seen.posted, seen.throttled, seen.most_in_use, options_.entries, taken_over_));
   fabric_.close_endpoint();
   channels_.clear();
 }

@@ -96,7 +96,7 @@ class Ofi::State {
                                                          .spin = spin_,
                                                          .timeout = settings_.timeout,
                                                          .throttle = settings_.ofi_throttle,
-                                                         .entries = settings_.ofi_entries.value_or(entries_unless_told),
+                                                         .entries = entries(),
                                                          .counter_limit = limit},
                                          world_, std::move(provider));
       const std::vector<std::byte> endpoint = engine_->name();
@@ -133,6 +133,14 @@ class Ofi::State {
     return {false, why_not_};
   }
 
+  Counts counts() const {
+    if (!engine_) return {};
+    const Statistics seen = engine_->statistics();
+    return {
+        {"entries", entries()},         {"entries_in_use", seen.in_use},      {"most_entries_in_use", seen.most_in_use},
+        {"starts_posted", seen.posted}, {"starts_throttled", seen.throttled}, {"starts_carried_out", seen.taken_over}};
+  }
+
   Verdict can_serve(const Message& message) const {
     if (message.memory != MemoryKind::host) return {false, "buffer is not in host memory"};
     if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
@@ -152,6 +160,8 @@ class Ofi::State {
   }
 
  private:
+  unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }
+
   Verdict judge(int rank, const Announcement& theirs) {
     if (!engine_) return {false, why_not_};
     if (theirs.usable == 0) return {false, fmt::format("rank {} has no provider that can defer work", rank)};
@@ -187,6 +197,10 @@ void Ofi::meet(std::span<const Blob> announcements) {
 
 Verdict Ofi::usable() const {
   return state_->usable();
+}
+
+Counts Ofi::counts() const {
+  return state_->counts();
 }
 
 Verdict Ofi::can_serve(const Message& message) const {

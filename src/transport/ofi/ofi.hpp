@@ -27,6 +27,7 @@ class Ofi final : public Transport {
   Blob announce() override;
   void meet(std::span<const Blob> announcements) override;
   Verdict usable() const override;
+  Counts counts() const override;
   Verdict can_serve(const Message& message) const override;
   std::unique_ptr<Offer> offer(const Message& send) override;
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,

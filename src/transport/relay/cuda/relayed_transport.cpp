@@ -78,6 +78,7 @@ class Relayed final : public Transport {
   void queue_waited() noexcept override { host_->queue_waited(); }
 
   Verdict usable() const override { return host_->usable(); }
+  Counts counts() const override { return host_->counts(); }
   Verdict can_serve(const Message& message) const override;
   std::unique_ptr<Offer> offer(const Message& send) override;
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
