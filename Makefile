@@ -49,11 +49,11 @@ gpu: setup setup-gpu ## CUDA and HIP code: compiled, and run where that needs no
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; [[ $${#suites[@]} == 0 ]] || tools/run_tests.py "$${suites[@]}"
 
-test-all: setup setup-gpu ## test, gpu, sanitizers, no eager messages, 3-bit flags, a million epochs
-	@for tree in $(RELEASE) $(FLAG3) $(SANITIZED); do tools/build $$tree || exit 1; done
+test-all: setup setup-gpu ## test, gpu, sanitizers, no eager messages, 3-bit flags, no libfabric, a million epochs
+	@for tree in $(RELEASE) $(FLAG3) no-ofi-mpich $(SANITIZED); do tools/build $$tree || exit 1; done
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}" \
-	  $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) $(SANITIZED) \
+	  $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) no-ofi-mpich $(SANITIZED) \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
 
 bench: setup ## latency and bandwidth beside plain MPI, on both MPIs
