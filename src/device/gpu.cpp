@@ -36,6 +36,10 @@ std::vector<Gpu> list_gpus() {
   return cuda::why_unusable().empty() ? cuda::list_gpus() : std::vector<Gpu>{};
 }
 
+std::string current_gpu() {
+  return cuda::current_gpu();
+}
+
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
   if (vendor != ours) throw not_built_in(vendor);
   if (const std::string why_not = cuda::why_unusable(); !why_not.empty())
@@ -63,6 +67,10 @@ GpuStatus gpu_status(Vendor) {
 }
 
 std::vector<Gpu> list_gpus() {
+  return {};
+}
+
+std::string current_gpu() {
   return {};
 }
 

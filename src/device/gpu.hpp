@@ -56,6 +56,9 @@ struct Gpu {
 GpuStatus gpu_status(Vendor vendor);
 // The GPUs that gpu_status() speaks of.
 std::vector<Gpu> list_gpus();
+// The PCI address of the GPU that the calling thread has a context of, "0000:C1:00.0"; empty if it has none. Starts no
+// driver.
+std::string current_gpu();
 // The stream behind the cudaStream_t or hipStream_t at this address, which is read now only. Throws Error(unsupported)
 // when such streams cannot be had here, Error(stream) when the handle is none.
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);

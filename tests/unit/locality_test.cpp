@@ -43,6 +43,14 @@ TEST(Locality, AGpuWithoutANicBehindItsSwitchTakesThatOfItsPackage) {
   EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:81:00.0"), pci("0000:82:00.0")}), (Numbers{2, 2}));
 }
 
+// As ofi asks: a process tells its GPU and the cores that it is bound to, here those of the other package.
+TEST(Locality, AGpuCountsMoreThanTheCoresBesideIt) {
+  const Topology topology = load("two_packages");
+  const Place gpu{.pci = "0000:21:00.0", .os_name = {}, .cores = "4-7"};
+  const Place second{.pci = "0000:82:00.0", .os_name = {}, .cores = "0-3"};
+  EXPECT_EQ(share_out(topology.get(), three, std::vector{gpu, second, cores("4-7")}), (Numbers{1, 2, 2}));
+}
+
 TEST(Locality, NamesOfInterfacesDoAsWellAsAddresses) {
   const Topology topology = load("two_packages");
   const std::vector<Place> nics{named("hsn2"), named("hsn1"), named("hsn0")};

@@ -52,6 +52,15 @@ TEST(OfiSurroundings, PlacesArriveAsTheyAre) {
   EXPECT_EQ(there.cores, gpu.cores);
 }
 
+// The current GPU's address travels beside the cores, which count where nothing shows the GPU.
+TEST(OfiSurroundings, AGpuStandsBeforeTheCores) {
+  EXPECT_EQ(own_place("").pci, "");
+  EXPECT_EQ(own_place("").cores, group::own_cores().cores);
+  const group::Place there = surroundings_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
+  EXPECT_EQ(there.pci, "0000:C1:00.0");
+  EXPECT_EQ(there.cores, group::own_cores().cores);
+}
+
 // Half a list of cores would be another place.
 TEST(OfiSurroundings, WhatDoesNotFitIsUnknown) {
   std::string scattered = "0";

@@ -28,6 +28,13 @@ std::vector<GpuLink> links_of(int device, int count) {
   return links;
 }
 
+std::string bus_of(int device) {
+  char bus[32] = "";
+  if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) == cudaSuccess) return bus;
+  (void)cudaGetLastError();
+  return {};
+}
+
 #if PENSTOCK_HIP
 
 std::string architecture_of(const cudaDeviceProp& properties) {
@@ -85,14 +92,29 @@ std::vector<Gpu> list_gpus() {
   std::vector<Gpu> gpus;
   for (int device = 0; device < count; ++device) {
     cudaDeviceProp properties{};
-    char bus[32] = "";
-    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess ||
-        cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess)
-      (void)cudaGetLastError();
-    gpus.push_back({device, properties.name, architecture_of(properties), bus, properties.multiProcessorCount,
-                    properties.totalGlobalMem, links_of(device, count), memory_of(device)});
+    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) (void)cudaGetLastError();
+    gpus.push_back({device, properties.name, architecture_of(properties), bus_of(device),
+                    properties.multiProcessorCount, properties.totalGlobalMem, links_of(device, count),
+                    memory_of(device)});
   }
   return gpus;
 }
+
+#if PENSTOCK_HIP
+
+// In HIP every thread has a current device, asked for or not: it does not tell where this process computes.
+std::string current_gpu() {
+  return {};
+}
+
+#else
+
+std::string current_gpu() {
+  int device = 0;
+  if (!driver_is_loaded() || current_context() == nullptr || cudaGetDevice(&device) != cudaSuccess) return {};
+  return bus_of(device);
+}
+
+#endif
 
 }  // namespace penstock::device::cuda

@@ -15,6 +15,7 @@ std::string why_unusable();       // empty: there is a driver and a device. Star
 std::string describe_devices();   // "2 GPUs, NVIDIA H200"
 void enter(int device) noexcept;  // for a thread without a context
 std::vector<Gpu> list_gpus();
+std::string current_gpu();  // its PCI address
 // Reads the cudaStream_t at `handle`. Throws Error(stream).
 std::shared_ptr<device::Stream> open_stream(const void* handle);
 

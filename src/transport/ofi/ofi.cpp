@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "device/gpu.hpp"
 #include "transport/ofi/engine.hpp"
 #include "transport/ofi/handshake.hpp"
 #include "transport/ofi/ofi_plan.hpp"
@@ -80,7 +81,7 @@ class Ofi::State {
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
     // Collective: whatever the settings of one process are, all are here.
-    const Surroundings around = look_around(world_, group::own_cores());
+    const Surroundings around = look_around(world_, own_place(device::current_gpu()));
     if (!settings_.allows(base::ofi_transport)) return ours;
     if (!needed_()) {
       why_not_ = "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the network)";

@@ -34,6 +34,12 @@ std::string network_identity() {
   return boot + "/" + (known ? std::to_string(network.st_ino) : "?");
 }
 
+group::Place own_place(const std::string& gpu) {
+  group::Place place = group::own_cores();
+  place.pci = gpu;
+  return place;
+}
+
 std::vector<std::byte> introduce(const std::string& network, const group::Place& own) {
   Introduction mine;
   put(mine.network, network);

@@ -20,6 +20,9 @@ struct Surroundings {
 // The network that this process sees: the same for two processes if, and only if, loopback leads from one to the other.
 std::string network_identity();
 
+// What this process computes on: the GPU at this PCI address, or where there is none (empty) its cores.
+group::Place own_place(const std::string& gpu);
+
 // Collective over the job. `own`: what this process computes on.
 Surroundings look_around(group::World& world, const group::Place& own);
 
