@@ -185,13 +185,8 @@ void cut_before_match(const Job& job) {
   content_and_gone();
 }
 
-// The messages' network is lost when the pairs are matched and nothing has been sent: MPI has another one here. `kind`:
-// what rank 0 is told. Rank 1 learns nothing.
-void lose_peer_before_message(const Job& job, PST_Error kind) {
-  if (job.rank > 1) serve(job, 2);
-  Duplex messages[2] = {{job, small, true}, {job, large, true}};
-  Lane lanes[2];
-  for (Duplex& duplex : messages) duplex.match();
+// Both ranks have matched, and rank 0 has said so and seen what follows. Nothing has been sent yet.
+void await_change_after_match(const Job& job) {
   if (job.rank == 0) {
     await_word(1);
     await_change("has matched");
@@ -200,6 +195,16 @@ void lose_peer_before_message(const Job& job, PST_Error kind) {
     give_word(0);
     await_word(0);
   }
+}
+
+// The messages' network is lost when the pairs are matched and nothing has been sent: MPI has another one here. `kind`:
+// what rank 0 is told. Rank 1 learns nothing.
+void lose_peer_before_message(const Job& job, PST_Error kind) {
+  if (job.rank > 1) serve(job, 2);
+  Duplex messages[2] = {{job, small, true}, {job, large, true}};
+  Lane lanes[2];
+  for (Duplex& duplex : messages) duplex.match();
+  await_change_after_match(job);
   // The first start may fail its queue before the last call.
   for (int i = 0; i < 2; ++i) {
     MPI_Request both[2] = {messages[i].send, messages[i].receive};
@@ -223,6 +228,26 @@ void lose_peer_before_message(const Job& job, PST_Error kind) {
 
 void cut_before_message(const Job& job) {
   lose_peer_before_message(job, PST_ERROR_TIMEOUT);
+}
+
+// The network is away for the first messages and comes back before anybody has lost patience: nothing has been lost.
+void cut_for_first_message(const Job& job) {
+  Duplex messages[2] = {{job, small, true}, {job, large, true}};
+  Lane lanes[2];
+  for (Duplex& duplex : messages) duplex.match();
+  await_change_after_match(job);
+  for (int i = 0; i < 2; ++i) {
+    fill(messages[i].out, 0);
+    MPI_Request both[2] = {messages[i].send, messages[i].receive};
+    require_success(PST_Enqueue_startall(lanes[i].queue, 2, both), "startall");
+    require_success(PST_Enqueue_waitall(lanes[i].queue, 2, both), "waitall");
+  }
+  if (job.rank == 0) await_change("waits");
+  for (int i = 0; i < 2; ++i) {
+    require_success(PST_Queue_wait(lanes[i].queue), "PST_Queue_wait");
+    require(holds(messages[i].in, messages[i].in.size(), 0), "the first message");
+    messages[i].run_epochs(lanes[i], 20);
+  }
 }
 
 void no_route(const Job& job) {
@@ -262,6 +287,7 @@ std::map<std::string, Scenario> scenarios() {
   return {{"cut", {cut, 4}},
           {"cut_before_match", {cut_before_match, 4}},
           {"cut_before_message", {cut_before_message, 4}},
+          {"cut_for_first_message", {cut_for_first_message}},
           {"no_route", {no_route, 4}},
           {"mended_late", {mended_late}},
           {"mended_early", {mended_early}}};

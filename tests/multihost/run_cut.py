@@ -66,6 +66,13 @@ def cut_before_message(job, network):
     expect_report(job)
 
 
+def cut_for_first_message(job, network):
+    cut_off(job, network[1], "has matched")
+    job.await_text(r"rank 0 waits")
+    mend(job, network[1])
+    expect_content(job, 0, 1)
+
+
 def no_route(job, network):
     job.await_text(r"rank 0 has matched")
     network[0].lose_route_to(network[1])
@@ -93,7 +100,7 @@ def mended_early(job, network):
 PATIENCE = {"PENSTOCK_TIMEOUT": "5"}
 # Hosts, ranks, settings, the interface of MPI's messages: one that stays where only the messages of `ofi` are to be lost.
 CASES = {cut: (3, 4, PATIENCE, "e0"), cut_before_match: (3, 4, PATIENCE, "e0"), cut_before_message: (3, 4, PATIENCE, "c0"),
-         no_route: (3, 4, PATIENCE, "c0"), mended_late: (2, 2, PATIENCE, "e0"), mended_early: (2, 2, {}, "e0")}
+         cut_for_first_message: (2, 2, {}, "c0"), no_route: (3, 4, PATIENCE, "c0"), mended_late: (2, 2, PATIENCE, "e0"), mended_early: (2, 2, {}, "e0")}
 
 
 def main():
