@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "conformance/one_way.hpp"
@@ -19,43 +20,47 @@ void run_ahead(std::uint64_t epochs, std::uint64_t window, Enqueue enqueue, Fini
   }
 }
 
-TEST(Epochs, G6_EveryMessageOfALongRunArrivesOnce) {
+class LongRun : public ::testing::TestWithParam<Kind> {};
+
+std::string name_of(const ::testing::TestParamInfo<Kind>& tested) {
+  return name(tested.param);
+}
+INSTANTIATE_TEST_SUITE_P(Epochs, LongRun, ::testing::Values(Kind::standard, Kind::synchronous), name_of);
+
+TEST_P(LongRun, G6_EveryMessageArrivesOnce) {
   const std::uint64_t epochs = long_run() ? 1000000 : size() > 2 ? 2000 : 20000;
   constexpr std::uint64_t window = 20000;
-  for (const Kind kind : {Kind::standard, Kind::synchronous}) {
-    OneWay pair({.bytes = 8, .kind = kind, .memory = Memory::allocated});
-    std::atomic<std::uint64_t> sent = 0;
-    const auto raise = [](void* count) { static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1); };
-    std::thread receiving;
-    const auto receive = [&] {
-      run_ahead(
-          epochs, window,
-          [&] {
-            pair.start_receive();
-            pair.wait_receive();
-          },
-          [&] { return pair.receiver().checked(); });
-    };
-    const auto send = [&] {
-      run_ahead(
-          epochs, window,
-          [&] {
-            pair.start_send();
-            pair.wait_send();
-            pair.send_lane().launch(raise, &sent);
-          },
-          [&] { return sent.load(); });
-    };
-    // Enqueueing on different queues from different threads needs no thread level of MPI.
-    if (pair.sends() && pair.receives()) receiving = std::thread(receive);
-    if (pair.sends()) send();
-    if (pair.receives() && !pair.sends()) receive();
-    if (receiving.joinable()) receiving.join();
-    pair.finish_send();
-    pair.finish_receive();
-    pair.expect_good(epochs);
-    if (HasFailure()) return;
-  }
+  OneWay pair({.bytes = 8, .kind = GetParam(), .memory = Memory::allocated});
+  std::atomic<std::uint64_t> sent = 0;
+  const auto raise = [](void* count) { static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1); };
+  std::thread receiving;
+  const auto receive = [&] {
+    run_ahead(
+        epochs, window,
+        [&] {
+          pair.start_receive();
+          pair.wait_receive();
+        },
+        [&] { return pair.receiver().checked(); });
+  };
+  const auto send = [&] {
+    run_ahead(
+        epochs, window,
+        [&] {
+          pair.start_send();
+          pair.wait_send();
+          pair.send_lane().launch(raise, &sent);
+        },
+        [&] { return sent.load(); });
+  };
+  // Enqueueing on different queues from different threads needs no thread level of MPI.
+  if (pair.sends() && pair.receives()) receiving = std::thread(receive);
+  if (pair.sends()) send();
+  if (pair.receives() && !pair.sends()) receive();
+  if (receiving.joinable()) receiving.join();
+  pair.finish_send();
+  pair.finish_receive();
+  pair.expect_good(epochs);
 }
 
 TEST(Epochs, G6_ReaderLagsAThousandEpochsBehind) {
