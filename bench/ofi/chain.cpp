@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <thread>
 
 #include "chain_end.hpp"
@@ -25,14 +26,27 @@ constexpr std::array forms{
     ChainForm{"ofi-chain-auto-direct", false, false},
 };
 
+using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+
+bool same_on_both(const Name& mine, int rank) {
+  Name other{};
+  MPI_Sendrecv(mine.data(), mine.size(), MPI_CHAR, 1 - rank, 0, other.data(), other.size(), MPI_CHAR, 1 - rank, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return std::strcmp(mine.data(), other.data()) == 0;
+}
+
 bool both_on_one_host(int rank) {
-  char mine[MPI_MAX_PROCESSOR_NAME] = "";
-  char other[MPI_MAX_PROCESSOR_NAME] = "";
+  Name name{};
   int length = 0;
-  MPI_Get_processor_name(mine, &length);
-  MPI_Sendrecv(mine, sizeof mine, MPI_CHAR, 1 - rank, 0, other, sizeof other, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
-  return std::strcmp(mine, other) == 0;
+  MPI_Get_processor_name(name.data(), &length);
+  return same_on_both(name, rank);
+}
+
+// Hosts that are namespaces of one system have names of their own, and the same cores.
+bool both_on_one_system(int rank) {
+  Name boot{};
+  std::ifstream("/proc/sys/kernel/random/boot_id").getline(boot.data(), boot.size());
+  return same_on_both(boot, rank);
 }
 
 // A thread that looks in vain gives its core away at once where there are more of them than cores, since what it waits
@@ -109,10 +123,10 @@ class Chain {
   std::jthread relay_;  // ends first
 };
 
-// How many threads look for something at once on a host of both ranks.
-int busy_threads(const ChainForm& form, bool one_host) {
+// How many threads look for something at once on the cores of a rank.
+int busy_threads(const ChainForm& form, bool shared_cores) {
   const int each = 1 + (form.relayed ? 1 : 0) + (form.manual ? 0 : 1);
-  return one_host ? 2 * each : each;
+  return shared_cores ? 2 * each : each;
 }
 
 class Program {
@@ -187,11 +201,11 @@ std::string chain_refusal(const ChainForm& form) {
 }
 
 double time_chain_round(const ChainForm& form, std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
-  const bool one_host = both_on_one_host(rank);
-  ChainEnd end(find_fabric(form.manual, one_host), bytes, 1 - rank);
+  const bool shared_cores = both_on_one_system(rank);
+  ChainEnd end(find_fabric(form.manual, both_on_one_host(rank)), bytes, 1 - rank);
   double time = 0;
   {
-    Chain chain(form, end, busy_threads(form, one_host));
+    Chain chain(form, end, busy_threads(form, shared_cores));
     time = Program(chain, end, rank, check).run(iterations);
   }
   MPI_Barrier(MPI_COMM_WORLD);
