@@ -5,15 +5,14 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
 
 #include "base/error.hpp"
+#include "base/file_name.hpp"
 
 namespace penstock::base::log {
 namespace {
@@ -53,26 +52,6 @@ std::shared_ptr<spdlog::logger> logger() {
   return to.logger;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
-
-std::string expand(const std::string& pattern) {
-  std::string path;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next != 'h' && next != 'p') {
-      path += pattern[i];
-      continue;
-    }
-    path += next == 'h' ? host_name() : std::to_string(getpid());
-    ++i;
-  }
-  return path;
-}
-
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
     case LogLevel::error:
@@ -101,7 +80,7 @@ void configure(LogLevel level, const std::string& file) {
   if (file.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   } else {
-    const std::string path = expand(file);
+    const std::string path = expand_file_name(file);
     try {
       sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
     } catch (const std::exception& failure) {

@@ -155,6 +155,7 @@ Settings Settings::from_environment() {
   read_switch("PENSTOCK_GPU_AWARE_MPI", settings.gpu_aware_mpi);
   read_choice("PENSTOCK_LOG", level_names, settings.log_level);
   if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
+  if (const auto file = variable("PENSTOCK_TRACE")) settings.trace_file = *file;
   return settings;
 }
 
@@ -189,6 +190,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_GPU_AWARE_MPI", on(gpu_aware_mpi)},
       {"PENSTOCK_LOG", std::string(level_names[static_cast<std::size_t>(log_level)])},
       {"PENSTOCK_LOG_FILE", log_file.empty() ? "standard error" : log_file},
+      {"PENSTOCK_TRACE", trace_file.empty() ? "none" : trace_file},
   };
 }
 

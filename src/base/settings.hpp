@@ -58,6 +58,7 @@ struct Settings {
   bool gpu_aware_mpi = false;                      // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
   LogLevel log_level = LogLevel::warn;             // PENSTOCK_LOG
   std::string log_file;                            // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
+  std::string trace_file;                          // PENSTOCK_TRACE: the same of a trace; empty: none
 
   // Reads the environment; an empty variable is as unset. Throws Error(setting) that names the variable and its valid
   // values.

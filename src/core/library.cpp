@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/trace_file.hpp"
 #include "core/matcher.hpp"
 #include "core/monitor.hpp"
 #include "core/operation_error.hpp"
@@ -75,7 +76,8 @@ void Library::initialise() {
 void Library::begin() {
   world_->together([this] {
     settings_ = read_settings(*world_);
-    queues_ = std::make_unique<Queues>();
+    if (!settings_.trace_file.empty()) trace_ = std::make_unique<base::TraceFile>(settings_.trace_file, world_->rank());
+    queues_ = std::make_unique<Queues>(trace_.get());
     monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_);
   });
   world_->together([this] { cores_.share(*world_); });
@@ -96,6 +98,7 @@ void Library::finalise() noexcept {
   for (Operation* operation : Registry::get().clear()) Operation::retire(operation);
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
+  library->trace_.reset();
   library->matcher_.reset();
   library->transports_.reset();
   library->mailbox_.reset();

@@ -13,6 +13,10 @@
 #include "group/mailbox.hpp"
 #include "group/world.hpp"
 
+namespace penstock::base {
+class TraceFile;
+}
+
 namespace penstock::core {
 
 class Matcher;
@@ -61,6 +65,7 @@ class Library {
   std::unique_ptr<group::World> world_;
   std::unique_ptr<group::Mailbox> mailbox_;
   std::unique_ptr<Transports> transports_;
+  std::unique_ptr<base::TraceFile> trace_;  // null unless PENSTOCK_TRACE is set
   std::unique_ptr<Queues> queues_;
   std::unique_ptr<Matcher> matcher_;
   std::unique_ptr<Monitor> monitor_;  // last, so that it ends first

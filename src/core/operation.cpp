@@ -58,7 +58,10 @@ void Operation::take_match(const MatchResult& result, std::unique_ptr<transport:
   plan_ = std::move(plan);  // first, so that match_failed() closes it whatever happens
   result_ = result;
   transport_ = transport;
-  if (plan_) plan_->set_label(label_of(&result_));
+  if (!plan_) return;
+  plan_->set_label(label_of(&result_));
+  plan_->set_traced(is_receive() ? base::trace::Message{false, result_.source, result_.tag, result_.bytes}
+                                 : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
 }
 
 void Operation::match_failed() noexcept {

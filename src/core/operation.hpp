@@ -54,6 +54,10 @@ class Operation {
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
   bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(starts_ + 1); }
 
+  // What traces say of it, and the epoch of its last start. Nothing is done for MPI_PROC_NULL.
+  const base::trace::Message* traced() const noexcept { return plan_ ? &plan_->traced() : nullptr; }
+  std::uint64_t starts() const noexcept { return starts_; }
+
   // A queue or a match call refers to it.
   bool in_use() const noexcept { return started_on != nullptr || match_state() == MatchState::under_way; }
 

@@ -10,13 +10,22 @@ namespace penstock::core {
 
 using base::Error;
 using base::ErrorKind;
+using base::trace::Clock;
+using base::trace::Kind;
 
 Queue::Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease, std::uint64_t number,
-             std::function<void(const Error&)> when_failed)
-    : stream_(std::move(stream)), lease_(std::move(lease)), number_(number), when_failed_(std::move(when_failed)) {}
+             std::function<void(const Error&)> when_failed, base::trace::QueueTrace* trace)
+    : stream_(std::move(stream)),
+      lease_(std::move(lease)),
+      number_(number),
+      when_failed_(std::move(when_failed)),
+      trace_(trace) {
+  if (trace_) track_ = &trace_->stream;
+}
 
 Queue::~Queue() {
   stream_->leave();
+  if (trace_) trace_->close();
 }
 
 void Queue::add(Operation& operation) noexcept {
@@ -73,6 +82,8 @@ void Queue::start(std::size_t count, Operation* const* operations) {
     throw;
   }
   const std::uint64_t capture = stream_->capture();
+  if (trace_) [[unlikely]]
+    return trace_starts(count, operations, capture);
   for (std::size_t i = 0; i < count; ++i) {
     operations[i]->started_in = capture;
     operations[i]->enqueue_start(stream_, *this);
@@ -93,15 +104,45 @@ void Queue::wait(std::size_t count, Operation* const* operations) {
     while (checked-- > 0) add(*operations[checked]);
     throw;
   }
+  if (trace_) [[unlikely]]
+    return trace_waits(count, operations);
   for (std::size_t i = 0; i < count; ++i) operations[i]->enqueue_wait(*stream_, *this);
   stream_->flush();
 }
 
+// The spans of a call's requests, one after the other. What the stream does at the end of the call is part of the last.
+template <class Enqueue>
+void Queue::trace_calls(Kind call, std::size_t count, Operation* const* operations, Enqueue&& enqueue) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Operation& operation = *operations[i];
+    const auto begin = Clock::now();
+    enqueue(operation);
+    if (i + 1 == count) stream_->flush();
+    if (const auto* message = operation.traced())
+      trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
+  }
+}
+
+void Queue::trace_starts(std::size_t count, Operation* const* operations, std::uint64_t capture) {
+  trace_calls(Kind::start_call, count, operations, [this, capture](Operation& operation) {
+    operation.started_in = capture;
+    operation.enqueue_start(stream_, *this);
+  });
+}
+
+void Queue::trace_waits(std::size_t count, Operation* const* operations) {
+  trace_calls(Kind::wait_call, count, operations,
+              [this](Operation& operation) { operation.enqueue_wait(*stream_, *this); });
+}
+
 void Queue::enqueue_outstanding() {
   while (first_) {
-    Operation& operation = *first_;
-    remove(operation);
-    operation.enqueue_wait(*stream_, *this);
+    Operation* const operation = first_;
+    remove(*operation);
+    if (trace_) [[unlikely]]
+      trace_waits(1, &operation);
+    else
+      operation->enqueue_wait(*stream_, *this);
   }
   stream_->flush();
 }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/trace.hpp"
 #include "device/stream.hpp"
 #include "transport/plan.hpp"
 
@@ -27,9 +28,9 @@ struct BlockedWait {
 class Queue final : public transport::Sink {
  public:
   // `lease` is held until the program frees the queue; `number` is what messages call it; `when_failed` (may be empty)
-  // is called once, from a thread of ours, when communication fails.
+  // is called once, from a thread of ours, when communication fails; `trace` (may be null) takes what is recorded.
   Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease, std::uint64_t number,
-        std::function<void(const base::Error&)> when_failed);
+        std::function<void(const base::Error&)> when_failed, base::trace::QueueTrace* trace);
   ~Queue() override;
 
   device::Stream& stream() noexcept { return *stream_; }
@@ -60,11 +61,17 @@ class Queue final : public transport::Sink {
   void add(Operation& operation) noexcept;
   void remove(Operation& operation) noexcept;
   void enqueue_outstanding();
+  // The same enqueueing beside a clock.
+  void trace_starts(std::size_t count, Operation* const* operations, std::uint64_t capture);
+  void trace_waits(std::size_t count, Operation* const* operations);
+  template <class Enqueue>
+  void trace_calls(base::trace::Kind call, std::size_t count, Operation* const* operations, Enqueue&& enqueue);
 
   std::shared_ptr<device::Stream> stream_;
   std::shared_ptr<void> lease_;
   std::uint64_t number_;
   std::function<void(const base::Error&)> when_failed_;
+  base::trace::QueueTrace* trace_;
   // Started, no wait enqueued, in the order of the starts: a list through the operations, so that it never allocates.
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;

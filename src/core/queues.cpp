@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/trace_file.hpp"
 
 namespace penstock::core {
 
@@ -40,16 +41,20 @@ std::uintptr_t Queues::create_queue(std::uintptr_t stream, std::function<void(co
   const std::shared_ptr<device::Stream> verbs(owner, &owner->stream);
   ++owner->queues;
   const std::shared_ptr<void> lease(nullptr, [owner](void*) { --owner->queues; });
-  return add(std::make_shared<Queue>(verbs, lease, ++numbers_, std::move(when_failed)));
+  return add(verbs, lease, std::move(when_failed));
 }
 
 std::uintptr_t Queues::create_queue(std::shared_ptr<device::Stream> stream,
                                     std::function<void(const Error&)> when_failed) {
-  return add(std::make_shared<Queue>(std::move(stream), nullptr, ++numbers_, std::move(when_failed)));
+  return add(std::move(stream), nullptr, std::move(when_failed));
 }
 
-std::uintptr_t Queues::add(std::shared_ptr<Queue> queue) {
-  const std::uintptr_t handle = queues_.insert(std::move(queue));
+std::uintptr_t Queues::add(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
+                           std::function<void(const Error&)> when_failed) {
+  const std::uint64_t number = ++numbers_;
+  base::trace::QueueTrace* const trace = trace_ ? &trace_->add_queue(number) : nullptr;
+  const std::uintptr_t handle = queues_.insert(
+      std::make_shared<Queue>(std::move(stream), std::move(lease), number, std::move(when_failed), trace));
   if (handle == 0) throw Error(ErrorKind::resources, "65536 queues exist: free some with PST_Queue_free");
   return handle;
 }

@@ -10,6 +10,10 @@
 #include "core/queue.hpp"
 #include "device/host/stream.hpp"
 
+namespace penstock::base {
+class TraceFile;
+}
+
 namespace penstock::core {
 
 // A host stream that the program made, and how many queues use it.
@@ -21,6 +25,8 @@ struct HostStream {
 
 class Queues {
  public:
+  explicit Queues(base::TraceFile* trace = nullptr) noexcept : trace_(trace) {}
+
   HandleTable<HostStream>& streams() noexcept { return streams_; }
   HandleTable<Queue>& queues() noexcept { return queues_; }
 
@@ -39,8 +45,10 @@ class Queues {
   void for_each(const std::function<void(Queue&)>& visit) { queues_.for_each(visit); }
 
  private:
-  std::uintptr_t add(std::shared_ptr<Queue> queue);
+  std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
+                     std::function<void(const base::Error&)> when_failed);
 
+  base::TraceFile* const trace_;
   HandleTable<HostStream> streams_;
   HandleTable<Queue> queues_;
   std::atomic<std::uint64_t> numbers_{0};

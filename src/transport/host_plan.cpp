@@ -11,6 +11,8 @@ namespace {
 
 using base::Error;
 using base::ErrorKind;
+using base::trace::Clock;
+using base::trace::Kind;
 using device::host::Command;
 
 // How long a wait looks in vain before the watchdog is told, which takes a lock: far beyond what any wait of a program
@@ -39,11 +41,11 @@ void HostPlan::check_stream(const device::Stream& stream) const {
 
 void HostPlan::start(device::Stream& stream, Sink& sink) {
   expect_start();
-  host_stream(stream).push({&start_step, this, &sink, 0});
+  host_stream(stream).push({sink.track() ? &traced_start_step : &start_step, this, &sink, 0});
 }
 
 void HostPlan::wait(device::Stream& stream, Sink& sink) {
-  host_stream(stream).push({&wait_step, this, &sink, 0});
+  host_stream(stream).push({sink.track() ? &traced_wait_step : &wait_step, this, &sink, 0});
 }
 
 void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
@@ -83,6 +85,28 @@ bool HostPlan::start_step(Command& command) noexcept {
 
 bool HostPlan::wait_step(Command& command) noexcept {
   return static_cast<HostPlan*>(command.object)->look_now(*static_cast<Sink*>(command.context));
+}
+
+bool HostPlan::traced_start_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  auto& sink = *static_cast<Sink*>(command.context);
+  plan.trace_.triggered = Clock::now();
+  plan.start_now(sink);
+  sink.track()->record({Kind::trigger, plan.traced(), ++plan.trace_.epoch, plan.trace_.triggered, Clock::now()});
+  return true;
+}
+
+bool HostPlan::traced_wait_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  auto& sink = *static_cast<Sink*>(command.context);
+  auto& trace = plan.trace_;
+  if (!trace.first_look) trace.first_look = Clock::now();
+  if (!plan.look_now(sink)) return false;
+  const auto end = Clock::now();
+  sink.track()->record({Kind::wait, plan.traced(), trace.epoch, *trace.first_look, end});
+  sink.track()->record({Kind::transfer, plan.traced(), trace.epoch, trace.triggered, end});
+  trace.first_look.reset();
+  return true;
 }
 
 void HostPlan::start_now(Sink& sink) noexcept {

@@ -45,6 +45,8 @@ class HostPlan : public Plan {
   static bool start_step(device::host::Command& command) noexcept;
   static bool wait_step(device::host::Command& command) noexcept;
   static bool close_step(device::host::Command& command) noexcept;
+  static bool traced_start_step(device::host::Command& command) noexcept;
+  static bool traced_wait_step(device::host::Command& command) noexcept;
   bool wait_again(Sink& sink) noexcept;
   bool waits_long() noexcept;
   bool end_wait(Sink& sink) noexcept;
@@ -56,6 +58,11 @@ class HostPlan : public Plan {
   bool blocked_ = false;                                 // told the sink so
   bool spoiled_ = false;
   std::optional<base::Error> failure_;  // why, if it was this plan's own
+  struct {
+    Epoch epoch = 0;
+    base::trace::Clock::time_point triggered;
+    std::optional<base::trace::Clock::time_point> first_look;  // of a wait that has not ended
+  } trace_;
 
   std::atomic<bool> release_claimed_{false};          // the first release counts
   std::atomic<bool> released_{false};                 // release: release_error_ has been written

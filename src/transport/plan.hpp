@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/trace.hpp"
 #include "device/stream.hpp"
 #include "transport/message.hpp"
 
@@ -25,9 +26,12 @@ class Sink {
   virtual void blocked_since(Plan& plan) noexcept = 0;
   virtual void unblocked(Plan& plan) noexcept = 0;
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  // Where what happens on the stream is recorded; null unless PENSTOCK_TRACE is set.
+  base::trace::Track* track() const noexcept { return track_; }
 
  protected:
   std::atomic<bool> failed_{false};
+  base::trace::Track* track_ = nullptr;
 };
 
 // One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start, wait ... Nothing here
@@ -58,9 +62,13 @@ class Plan {
   // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)": set by core once, for messages.
   const std::string& label() const noexcept { return label_; }
   virtual void set_label(std::string label) { label_ = std::move(label); }
+  // What traces say of it: set by core once.
+  const base::trace::Message& traced() const noexcept { return traced_; }
+  virtual void set_traced(const base::trace::Message& message) { traced_ = message; }
 
  private:
   std::string label_;
+  base::trace::Message traced_;
 };
 
 }  // namespace penstock::transport

@@ -81,6 +81,11 @@ void RelayedPlan::set_label(std::string label) {
   Plan::set_label(std::move(label));
 }
 
+void RelayedPlan::set_traced(const base::trace::Message& message) {
+  host_->set_traced(message);
+  Plan::set_traced(message);
+}
+
 void RelayedPlan::check_stream(const device::Stream& stream) const {
   if (access_ != Access::host && stream.kind() != StreamKind::cuda)
     throw Error(ErrorKind::unsupported, label() + ": the buffer is in " PENSTOCK_GPU

@@ -50,6 +50,7 @@ class RelayedPlan final : public transport::cuda::KernelPlan {
   std::string describe() const override { return host_->describe(); }
   std::string path() const override;
   void set_label(std::string label) override;
+  void set_traced(const base::trace::Message& message) override;
 
   // The relay looks for lost causes itself, and a hopeless wait ends by the lane's word.
   void look_for_lost_cause() noexcept override {}

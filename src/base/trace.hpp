@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What PENSTOCK_TRACE records of a queue: the calls of the host that enqueue on it, and what becomes of them on its
+// stream. Who records stores into memory that was there before; a thread of its own writes the file
+// (base/trace_file.hpp).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/sleeper.hpp"
+
+namespace penstock::base::trace {
+
+// The same in all processes of a host.
+using Clock = std::chrono::steady_clock;
+
+// One half of a matched pair.
+struct Message {
+  bool sends = false;
+  int peer = -1;
+  int tag = -1;
+  std::uint64_t bytes = 0;
+};
+
+enum class Kind : std::uint8_t {
+  start_call,  // on the host: a start is enqueued
+  wait_call,
+  trigger,   // on the stream: the start's step
+  transfer,  // from the trigger to the end of the wait
+  wait,      // from the wait's first look to its end
+};
+
+struct Event {
+  Kind kind{};
+  Message message;
+  std::uint64_t epoch = 0;
+  Clock::time_point begin, end;
+};
+
+// Events of one thread at a time, until the writer takes them. One that finds no room is counted, and dropped.
+class Track {
+ public:
+  // `capacity` is a power of two; `writer` is woken when half of it has filled up.
+  Track(std::size_t capacity, Sleeper& writer) : writer_(writer), events_(capacity) {}
+
+  void record(const Event& event) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    // Acquire: the writer has read what this event overwrites.
+    if (head - tail_.load(std::memory_order_acquire) == events_.size()) {
+      dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return;
+    }
+    events_[head & (events_.size() - 1)] = event;
+    head_.store(head + 1, std::memory_order_release);  // the event, before the writer reads it
+    if ((head + 1) % (events_.size() / 2) == 0) writer_.wake();
+  }
+
+  // The writer's side.
+  bool half_full() const noexcept { return waiting() >= events_.size() / 2; }
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  template <class Use>
+  void take_all(Use&& use) {
+    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    for (const std::uint64_t head = head_.load(std::memory_order_acquire); tail != head; ++tail)
+      use(events_[tail & (events_.size() - 1)]);
+    tail_.store(tail, std::memory_order_release);
+  }
+
+ private:
+  std::uint64_t waiting() const noexcept {
+    return head_.load(std::memory_order_acquire) - tail_.load(std::memory_order_relaxed);
+  }
+
+  Sleeper& writer_;
+  std::vector<Event> events_;
+  alignas(64) std::atomic<std::uint64_t> head_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+  alignas(64) std::atomic<std::uint64_t> tail_{0};
+};
+
+// The two tracks of a queue.
+struct QueueTrace {
+  QueueTrace(std::uint64_t queue, std::size_t capacity, Sleeper& writer)
+      : number(queue), calls(capacity, writer), stream(capacity, writer) {}
+
+  // The queue records no more.
+  void close() noexcept { closed.store(true, std::memory_order_release); }
+
+  const std::uint64_t number;
+  Track calls;
+  Track stream;
+  std::atomic<bool> closed{false};
+  bool announced = false;  // the writer's own: its names are in the file
+};
+
+}  // namespace penstock::base::trace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as text in the trace event format, one a line: a JSON array, of which readers do not need the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/trace.hpp"
+
+namespace penstock::base {
+
+// The process is the rank; each queue is two of its threads, 2n for the calls and 2n + 1 for the stream.
+class TraceLines {
+ public:
+  explicit TraceLines(int rank) : rank_(rank) {}
+
+  void add_process();
+  void add_queue(std::uint64_t number);
+  void add(std::uint64_t queue, const trace::Event& event);
+  void add_dropped(std::uint64_t queue, std::uint64_t dropped);
+  void add_end();
+
+  const std::string& text() const noexcept { return text_; }
+  void clear() noexcept { text_.clear(); }
+
+ private:
+  // Behind the one before.
+  std::string& next_line();
+  void add_thread(std::uint64_t thread, const char* what, std::uint64_t queue);
+  void add_span(std::uint64_t thread, const trace::Event& event);
+  void add_transfer(std::uint64_t thread, const trace::Event& event);
+
+  const int rank_;
+  bool begun_ = false;
+  std::uint64_t transfers_ = 0;
+  std::string text_;
+};
+
+}  // namespace penstock::base

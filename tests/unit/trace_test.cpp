@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is recorded is written, or counted as dropped; and nothing of another process is overwritten.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/trace_file.hpp"
+
+namespace penstock::base {
+namespace {
+
+using nlohmann::json;
+using trace::Clock;
+using trace::Event;
+using trace::Kind;
+using trace::QueueTrace;
+using trace::Track;
+
+Event event(std::uint64_t epoch, Kind kind = Kind::trigger) {
+  const auto begin = Clock::time_point(std::chrono::nanoseconds(1'234'567'890'123'456 + static_cast<int>(epoch)));
+  return {kind, {true, 3, 7, 4096}, epoch, begin, begin + std::chrono::nanoseconds(500)};
+}
+
+std::vector<std::uint64_t> epochs_of(Track& track) {
+  std::vector<std::uint64_t> epochs;
+  track.take_all([&](const Event& each) { epochs.push_back(each.epoch); });
+  return epochs;
+}
+
+TEST(TraceTrack, KeepsTheOrderAndCountsWhatFindsNoRoom) {
+  Sleeper writer;
+  Track track(4, writer);
+  for (std::uint64_t epoch = 1; epoch <= 6; ++epoch) track.record(event(epoch));
+  EXPECT_TRUE(track.half_full());
+  EXPECT_EQ(epochs_of(track), (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(track.dropped(), 2u);
+  EXPECT_FALSE(track.half_full());
+  track.record(event(7));
+  EXPECT_EQ(epochs_of(track), (std::vector<std::uint64_t>{7}));
+  EXPECT_EQ(track.dropped(), 2u);
+}
+
+class TraceFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = std::filesystem::temp_directory_path() / "penstock-trace-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  json read(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return json::parse(file);
+  }
+  void expect_refused(const std::string& file, const std::string& why) const {
+    try {
+      TraceFile trace(file, 0);
+      FAIL() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::setting);
+      EXPECT_NE(error.text().find("PENSTOCK_TRACE"), std::string::npos) << error.text();
+      EXPECT_NE(error.text().find(why), std::string::npos) << error.text();
+    }
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(TraceFileTest, EventsHaveTheirPlaceAndWhatTheyAreAbout) {
+  {
+    TraceFile file(folder_ / "trace.%p.json", 5);
+    QueueTrace& queue = file.add_queue(2);
+    queue.calls.record(event(1, Kind::start_call));
+    queue.stream.record(event(1, Kind::wait));
+    queue.close();
+  }
+  const json events = read("trace." + std::to_string(getpid()) + ".json");
+  const auto find = [&](const char* category) {
+    for (const json& each : events)
+      if (each.value("cat", "") == category) return each;
+    return json();
+  };
+  const json call = find("call"), wait = find("wait");
+  EXPECT_EQ(call["pid"], 5);
+  EXPECT_EQ(call["tid"], 4);
+  EXPECT_EQ(call["name"], "start send to 3");
+  EXPECT_EQ(call["args"], (json{{"half", "send"}, {"peer", 3}, {"tag", 7}, {"bytes", 4096}, {"epoch", 1}}));
+  EXPECT_EQ(wait["tid"], 5);
+  EXPECT_NEAR(wait["ts"].get<double>(), 1'234'567'890'123.457, 0.0011);
+  EXPECT_NEAR(wait["dur"].get<double>(), 0.5, 0.0011);
+}
+
+TEST_F(TraceFileTest, WhatIsNotWrittenIsCounted) {
+  constexpr std::uint64_t count = 150'000;
+  {
+    TraceFile file(folder_ / "trace", 0);
+    QueueTrace& queue = file.add_queue(1);
+    std::thread caller([&] {
+      for (std::uint64_t epoch = 1; epoch <= count; ++epoch) queue.calls.record(event(epoch, Kind::start_call));
+    });
+    for (std::uint64_t epoch = 1; epoch <= count; ++epoch) queue.stream.record(event(epoch));
+    caller.join();
+    queue.close();
+  }
+  std::uint64_t written = 0, dropped = 0, last_call = 0, last_trigger = 0;
+  for (const json& each : read("trace")) {
+    if (each["ph"] == "i") dropped += each["args"]["dropped"].get<std::uint64_t>();
+    if (each["ph"] != "X") continue;
+    ++written;
+    std::uint64_t& last = each["cat"] == "call" ? last_call : last_trigger;
+    EXPECT_GT(each["args"]["epoch"], last);
+    last = each["args"]["epoch"];
+  }
+  EXPECT_EQ(written + dropped, 2 * count);
+  EXPECT_GE(written, std::uint64_t{2} << 16);
+}
+
+TEST_F(TraceFileTest, QueuesThatComeAndGoLeaveTheirEvents) {
+  constexpr std::uint64_t queues = 20;
+  {
+    TraceFile file(folder_ / "trace", 0);
+    for (std::uint64_t number = 1; number <= queues; ++number) {
+      QueueTrace& queue = file.add_queue(number);
+      queue.stream.record(event(number));
+      queue.close();
+    }
+  }
+  std::uint64_t seen = 0;
+  for (const json& each : read("trace")) {
+    if (each["ph"] != "X") continue;
+    EXPECT_EQ(each["args"]["epoch"], ++seen);
+  }
+  EXPECT_EQ(seen, queues);
+}
+
+TEST_F(TraceFileTest, FilesThatCannotBeHadAreRefused) {
+  std::ofstream(folder_ / "plain") << "no folder";
+  expect_refused(folder_ / "plain" / "trace", "can be written");
+  expect_refused(folder_, "can be written");
+  const TraceFile first(folder_ / "trace", 0);
+  expect_refused(folder_ / "trace", "%p");
+}
+
+}  // namespace
+}  // namespace penstock::base
