@@ -56,9 +56,9 @@ test-all: setup setup-gpu ## test, gpu, sanitizers, no eager messages, 3-bit fla
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) no-ofi-mpich $(SANITIZED) \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
 
-bench: setup ## latency and bandwidth beside plain MPI, on both MPIs
+bench: setup ## latency, bandwidth, message rate and halo beside plain MPI, on both MPIs
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
-	@for mpi in $(MPIS); do for what in latency bw; do echo "== $$mpi: $$what"; \
+	@for mpi in $(MPIS); do for what in latency bw message-rate halo; do echo "== $$mpi: $$what"; \
 	  mpiexec.$$mpi -n 2 build/release-$$mpi/bin/penstock bench $$what </dev/null || exit 1; done; done
 
 format: setup-tools ## clang-format over all sources

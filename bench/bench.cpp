@@ -33,7 +33,7 @@ void add_choice(CLI::App& app, const std::string& name, Value& value, const std:
 }
 
 const std::vector<std::string> cuda_baselines{"nccl", "nvshmem", "nvshmem-add", "mpi"};
-const std::vector<std::string> host_baselines{"ofi-chain", "ofi-chain-direct", "ofi-chain-auto",
+const std::vector<std::string> host_baselines{"mpi-nonblocking", "ofi-chain", "ofi-chain-direct", "ofi-chain-auto",
                                               "ofi-chain-auto-direct"};
 
 std::vector<std::string> baseline_names() {
@@ -74,10 +74,11 @@ void add_common_options(CLI::App& app, Options& options) {
       ->delimiter(',');
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
-  app.add_option("--baseline", options.baselines,
-                 "Measure these beside Penstock, with commas. cuda: nccl, nvshmem (put with signal), nvshmem-add "
-                 "(signals added to, not set), mpi. host, latency: ofi-chain, ofi-chain-direct, ofi-chain-auto, "
-                 "ofi-chain-auto-direct (libfabric's deferred write and atomic alone)")
+  app.add_option(
+         "--baseline", options.baselines,
+         "Measure these beside Penstock, with commas. cuda: nccl, nvshmem (put with signal), nvshmem-add "
+         "(signals added to, not set), mpi. host: mpi-nonblocking (MPI_Isend, MPI_Irecv); latency also ofi-chain, "
+         "ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct (libfabric's deferred write and atomic alone)")
       ->delimiter(',')
       ->check(CLI::IsMember(baseline_names()));
   app.add_flag("--check", options.check, "Fill and verify every byte of every message; times include that");
@@ -89,6 +90,8 @@ using Run = int (*)(const Options&, const tool::Session&);
 constexpr Run cuda_latency = run_cuda_latency;
 constexpr Run cuda_bandwidth = run_cuda_bandwidth;
 constexpr Run cuda_exchange = run_cuda_exchange;
+constexpr Run cuda_message_rate = run_cuda_message_rate;
+constexpr Run cuda_halo = run_cuda_halo;
 #else
 int refuse_cuda(const Options&, const tool::Session&) {
   throw tool::UserError("--device cuda: this command is built without CUDA");
@@ -96,7 +99,14 @@ int refuse_cuda(const Options&, const tool::Session&) {
 constexpr Run cuda_latency = refuse_cuda;
 constexpr Run cuda_bandwidth = refuse_cuda;
 constexpr Run cuda_exchange = refuse_cuda;
+constexpr Run cuda_message_rate = refuse_cuda;
+constexpr Run cuda_halo = refuse_cuda;
 #endif
+
+int refuse_cuda_multi_pair(const Options&, const tool::Session&) {
+  throw tool::UserError(
+      "bench multi-pair measures host streams; bench exchange --device cuda lets all GPUs send at once");
+}
 
 int refuse_host_exchange(const Options&, const tool::Session&) {
   throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
@@ -125,16 +135,44 @@ CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::str
   return app;
 }
 
+void add_halo_option(CLI::App& app, Options& options) {
+  app.add_option("--halo", options.halo, "Edges of cubes of doubles, with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+}
+
+void add_window_option(CLI::App& app, Options& options) {
+  app.add_option("--window", options.window, "Messages in flight; fewer when they exceed 16 MiB together")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+void add_windows(CLI::App& parent, tool::Command& command, const std::string& name, const std::string& text, Run run,
+                 Run cuda_run, std::size_t max_bytes) {
+  const auto options = std::make_shared<Options>();
+  options->max_bytes = max_bytes;
+  CLI::App* app = add_benchmark(parent, command, name, text, run, cuda_run, options);
+  add_size_options(*app, *options);
+  add_window_option(*app, *options);
+}
+
+void add_halo(CLI::App& parent, tool::Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = add_benchmark(parent, command, "halo",
+                                "Steps of an exchange with the 26 neighbours of a periodic 3D grid of ranks: faces, "
+                                "edges and corners, in one start and one wait",
+                                run_halo, cuda_halo, options);
+  add_halo_option(*app, *options);
+}
+
 void add_exchange(CLI::App& parent, tool::Command& command) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = add_benchmark(parent, command, "exchange",
                                 "CUDA: every rank sends and receives at once, in one start and one wait: the 26 "
                                 "messages of a halo, or with --sizes one of each size in turn",
                                 refuse_host_exchange, cuda_exchange, options);
-  app->add_option("--halo", options->halo, "Edges of cubes of doubles, with commas")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  add_halo_option(*app, *options);
   add_choice(*app, "--pairs", options->pairs, pairings,
              "Who exchanges: neighbours (0 with 1, 2 with 3, ...; the default) or all with all");
 }
@@ -143,19 +181,20 @@ void add_exchange(CLI::App& parent, tool::Command& command) {
 
 void add_bench(CLI::App& parent, tool::Command& command) {
   CLI::App* app =
-      parent.add_subcommand("bench", "Measure messages between 2 ranks, beside plain MPI persistent requests");
+      parent.add_subcommand("bench", "Measure messages between ranks, beside plain MPI persistent requests");
   app->require_subcommand(1);
   const auto latency_options = std::make_shared<Options>();
   add_size_options(*add_benchmark(*app, command, "latency", "Ping-pong: half round trip, and what the calls cost",
                                   run_latency, cuda_latency, latency_options),
                    *latency_options);
-  const auto options = std::make_shared<Options>();
-  CLI::App* bw =
-      add_benchmark(*app, command, "bw", "Windowed one-way bandwidth", run_bandwidth, cuda_bandwidth, options);
-  add_size_options(*bw, *options);
-  bw->add_option("--window", options->window, "Messages in flight; fewer when they exceed 16 MiB together")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  constexpr std::size_t largest = std::size_t{1} << 20, largest_small = 1024;
+  add_windows(*app, command, "bw", "Windowed one-way bandwidth of 2 ranks", run_bandwidth, cuda_bandwidth, largest);
+  add_windows(*app, command, "multi-pair", "The same of several pairs of ranks at once", run_multi_pair,
+              refuse_cuda_multi_pair, largest);
+  add_windows(*app, command, "message-rate",
+              "Small messages a second, a window in one start and one wait, and what one costs the caller",
+              run_message_rate, cuda_message_rate, largest_small);
+  add_halo(*app, command);
   add_exchange(*app, command);
 }
 

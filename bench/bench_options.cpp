@@ -30,4 +30,8 @@ const char* name_of(Mode mode) noexcept {
   }
 }
 
+const char* name_of(Order order) noexcept {
+  return order == Order::sequential ? "sequential" : "preposted";
+}
+
 }  // namespace penstock::bench

@@ -33,13 +33,14 @@ struct Options {
   Order order = Order::sequential;
   bool check = false;
   bool as_json = false;
-  std::vector<std::string> baselines;  // cuda: nccl, nvshmem, nvshmem-add, mpi; host: chains of libfabric
-  // CUDA only.
-  bool graph = false;                 // the program is captured once, and its graph launched
-  bool pack = false;                  // a kernel before each send and one behind each receive
-  std::vector<std::size_t> sizes;     // instead of min to max
-  std::vector<std::size_t> halo{64};  // exchange: edges of cubes, where no sizes are given
-  Pairs pairs = Pairs::neighbours;    // exchange
+  std::vector<std::string>
+      baselines;  // cuda: nccl, nvshmem, nvshmem-add, mpi; host: mpi-nonblocking, chains of libfabric
+  std::vector<std::size_t> halo{64};  // halo, exchange without sizes: edges of cubes of doubles
+  // CUDA only, but for sizes.
+  bool graph = false;               // the program is captured once, and its graph launched
+  bool pack = false;                // a kernel before each send and one behind each receive
+  std::vector<std::size_t> sizes;   // instead of min to max
+  Pairs pairs = Pairs::neighbours;  // exchange
   std::string transport;
 };
 
@@ -48,11 +49,17 @@ std::vector<std::size_t> message_sizes(const Options& options);
 
 const char* name_of(MemoryKind kind) noexcept;
 const char* name_of(Mode mode) noexcept;
+const char* name_of(Order order) noexcept;
 
 int run_latency(const Options& options, const tool::Session& session);
 int run_bandwidth(const Options& options, const tool::Session& session);
+int run_multi_pair(const Options& options, const tool::Session& session);
+int run_message_rate(const Options& options, const tool::Session& session);
+int run_halo(const Options& options, const tool::Session& session);
 int run_cuda_latency(const Options& options, const tool::Session& session);
 int run_cuda_bandwidth(const Options& options, const tool::Session& session);
 int run_cuda_exchange(const Options& options, const tool::Session& session);
+int run_cuda_message_rate(const Options& options, const tool::Session& session);
+int run_cuda_halo(const Options& options, const tool::Session& session);
 
 }  // namespace penstock::bench

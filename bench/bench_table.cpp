@@ -21,61 +21,55 @@ void print_line(const std::string& line) {
 
 }  // namespace
 
-Table::Table(std::string benchmark, std::string unit, const Options& options, const tool::Session& session)
-    : benchmark_(std::move(benchmark)), unit_(std::move(unit)), options_(options), session_(session) {}
+Table::Table(std::string benchmark, std::string unit, std::string what, const Options& options,
+             const tool::Session& session)
+    : benchmark_(std::move(benchmark)),
+      unit_(std::move(unit)),
+      what_(std::move(what)),
+      options_(options),
+      session_(session) {}
 
 void Table::print_header(const std::string& transport, const std::vector<std::string>& baselines) {
   transport_ = transport;
-  baselines_ = baselines;
   if (!session_.is_root() || options_.as_json) return;
-  const bool is_time = unit_ == "us";
-  fmt::print("# Penstock {}: {} over {}, {} sends, {} memory, {}, {}{}\n", benchmark_,
-             is_time ? "half round trip" : "one way, windowed", transport_, name_of(options_.mode),
-             name_of(options_.memory), session_.mpi_name(), tool::thread_level_name(session_.thread_level()),
+  fmt::print("# Penstock {}: {} over {}, {} rank{}, {} sends, {} memory, {}, {}{}\n", benchmark_, what_, transport_,
+             session_.size(), session_.size() == 1 ? "" : "s", name_of(options_.mode), name_of(options_.memory),
+             session_.mpi_name(), tool::thread_level_name(session_.thread_level()),
              options_.check ? ", every byte checked (times include that)" : "");
   fmt::print("# medians and quartiles of {} interleaved rounds; ratio is Penstock / MPI: {} 1 is faster\n",
-             options_.rounds, is_time ? "below" : "above");
-  if (!baselines_.empty()) fmt::print("# behind each baseline: its spread, and the ratio Penstock / baseline\n");
+             options_.rounds, is_time() ? "below" : "above");
+  if (!baselines.empty()) fmt::print("# behind each baseline: its spread, and the ratio Penstock / baseline\n");
   fmt::print("{:>9} {:>13} {:>19} {:>15} {:>19} {:>7}", "# bytes", "MPI " + unit_, "spread", "Penstock " + unit_,
              "spread", "ratio");
-  for (const std::string& name : baselines_) fmt::print(" {:>21} {:>19} {:>7}", name, "spread", "ratio");
+  for (const std::string& name : baselines) fmt::print(" {:>21} {:>19} {:>7}", name, "spread", "ratio");
   fmt::print("\n");
   std::fflush(stdout);
 }
 
-void Table::print(const Row& row) const {
+std::string Table::row_of(const Measurement& measurement) const {
+  const std::vector<Figure>& figures = measurement.figures;
+  const tool::Summary ours = figures[0].summary();
+  const tool::Summary mpi = figures[1].summary();
+  std::string line =
+      fmt::format("{:>9} {:>13.2f} {:>19} {:>15.2f} {:>19} {:>7.2f}", measurement.bytes, mpi.median,
+                  tool::spread_text(mpi), ours.median, tool::spread_text(ours), ours.median / mpi.median);
+  for (std::size_t i = 2; i < figures.size(); ++i) {
+    const tool::Summary one = figures[i].summary();
+    line += fmt::format(" {:>21.2f} {:>19} {:>7.2f}", one.median, tool::spread_text(one), ours.median / one.median);
+  }
+  if (measurement.caller_ns)
+    line += fmt::format("   a message costs the caller {:.1f} ns ({})", measurement.caller_ns->median,
+                        tool::spread_text(*measurement.caller_ns));
+  return line;
+}
+
+void Table::print(Measurement measurement) const {
   if (!session_.is_root()) return;
-  const double ratio = row.stream.median / row.mpi.median;
-  if (!options_.as_json) {
-    std::string line = fmt::format("{:>9} {:>13.2f} {:>19} {:>15.2f} {:>19} {:>7.2f}", row.bytes, row.mpi.median,
-                                   tool::spread_text(row.mpi), row.stream.median, tool::spread_text(row.stream), ratio);
-    for (const tool::Summary& one : row.baselines)
-      line +=
-          fmt::format(" {:>21.2f} {:>19} {:>7.2f}", one.median, tool::spread_text(one), row.stream.median / one.median);
-    print_line(line);
-    return;
-  }
-  nlohmann::ordered_json baselines = nlohmann::ordered_json::object();
-  for (std::size_t i = 0; i < row.baselines.size(); ++i) {
-    baselines[baselines_[i]] = to_json(row.baselines[i]);
-    baselines[baselines_[i]]["ratio"] = row.stream.median / row.baselines[i].median;
-  }
-  print_line(nlohmann::ordered_json{{"benchmark", benchmark_},
-                                    {"bytes", row.bytes},
-                                    {"unit", unit_},
-                                    {"mpi", to_json(row.mpi)},
-                                    {"penstock", to_json(row.stream)},
-                                    {"ratio", ratio},
-                                    {"baselines", baselines},
-                                    {"transport", transport_},
-                                    {"memory", name_of(options_.memory)},
-                                    {"send", name_of(options_.mode)},
-                                    {"library", session_.mpi_name()},
-                                    {"thread_level", tool::thread_level_name(session_.thread_level())},
-                                    {"rounds", options_.rounds},
-                                    {"iterations", row.iterations},
-                                    {"checked", options_.check}}
-                 .dump());
+  measurement.benchmark = benchmark_;
+  measurement.unit = unit_;
+  measurement.more_is_better = !is_time();
+  measurement.transport = transport_;
+  print_line(options_.as_json ? json_line(measurement, options_, session_) : row_of(measurement));
 }
 
 void Table::print_cost(const std::string& name, const std::string& unit, const tool::Summary& cost,

@@ -19,11 +19,11 @@ constexpr int tag = 3;
 double time_enqueue(StreamEngine& engine, PingPong& side) {
   tool::Gate gate;
   gate.enqueue(engine.stream());
-  const auto requests = side.rank == 0 ? side.send() : side.receive();
+  Batch& message = side.rank == 0 ? side.send : side.receive;
   const double begin = tool::now_us();
   for (int i = 0; i < chain; ++i) {
-    engine.start(requests);
-    engine.wait(requests);
+    engine.start(message);
+    engine.wait(message);
   }
   const double us = tool::now_us() - begin;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -55,8 +55,8 @@ double time_host_wait(StreamEngine& engine, PingPong& side) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = tool::now_us();
   for (int i = 0; i < chain; ++i) {
-    const auto first = side.rank == 0 ? side.send() : side.receive();
-    const auto second = side.rank == 0 ? side.receive() : side.send();
+    Batch& first = side.rank == 0 ? side.send : side.receive;
+    Batch& second = side.rank == 0 ? side.receive : side.send;
     engine.start(first);
     engine.wait(first);
     engine.start(second);
@@ -103,7 +103,7 @@ void print_host_wait(const Options& options, StreamEngine& engine, PingPong& sid
 void print_caller_costs(const Options& options, const tool::Session& session, const Table& table) {
   StreamEngine engine;
   PingPong side(bytes, options.memory, Mode::standard, session.rank(), tag);
-  match(side.requests);
+  side.match();
   print_enqueue(options, engine, side, table);
   print_wake_up(engine, table);
   print_host_wait(options, engine, side, table);

@@ -4,6 +4,7 @@
 
     bench/compare.py build/release-mpich build/release-openmpi > docs/results/latency.md
     bench/compare.py build/release-mpich build/release-openmpi -- bw --memory malloc
+    bench/compare.py --ranks 4 --lines halo.jsonl build/release-mpich build/release-openmpi -- halo --baseline mpi-nonblocking
 
 The builds take turns, so that a slow moment of the machine does not hit one of them alone; every figure is the median over the turns
 of the medians of a run's rounds. Words after -- go to `penstock bench`; the default is `latency`.
@@ -20,6 +21,10 @@ import subprocess
 import sys
 
 
+# The sides that are plain MPI, and what a table calls them behind the MPI's name.
+PLAIN = {"mpi": "", "mpi-nonblocking": ", nonblocking"}
+
+
 class Build:
     """A build tree: its command, and the launcher of its MPI."""
 
@@ -28,22 +33,22 @@ class Build:
         cache = (pathlib.Path(tree) / "CMakeCache.txt").read_text(encoding="utf-8")
         self.launcher = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.MULTILINE).group(1)
 
-    def run(self, arguments):
+    def run(self, ranks, arguments):
         """The JSON lines of one run."""
-        command = [self.launcher, "-n", "2", str(self.command), "bench", *arguments, "--json"]
+        command = [self.launcher, "-n", str(ranks), str(self.command), "bench", *arguments, "--json"]
         run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if run.returncode != 0:
             sys.exit(f"compare.py: {' '.join(command)} failed:\n{run.stdout}{run.stderr}")
         return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
 
 
-def collect(builds, arguments, repeats):
+def collect(builds, ranks, arguments, repeats):
     """All lines of all turns."""
     lines = []
     for turn in range(repeats):
         for build in builds:
             print(f"turn {turn + 1} of {repeats}: {build.command}", file=sys.stderr)
-            lines += build.run(arguments)
+            lines += build.run(ranks, arguments)
     return lines
 
 
@@ -65,14 +70,19 @@ def print_sizes(lines):
     libraries = list(dict.fromkeys(line["library"] for line in sized))
     unit = sized[0]["unit"]
     best_of = min if unit == "us" else max
-    print_rows([["bytes"] + [f"{name}, {unit}" for name in libraries] + [f"Penstock on {name}, {unit}" for name in libraries]
-                + [f"ratio on {name}" for name in libraries],
-                ["---:"] * (1 + 3 * len(libraries))])
+    plain_sides = [side for side in PLAIN if any(side in line for line in sized)]
+    caller = any("caller_ns" in line for line in sized)
+    print_rows([["bytes"] + [f"{name}{PLAIN[side]}, {unit}" for name in libraries for side in plain_sides]
+                + [f"Penstock on {name}, {unit}" for name in libraries] + [f"ratio on {name}" for name in libraries]
+                + ([f"to the caller on {name}, ns" for name in libraries] if caller else []),
+                ["---:"] * (1 + (2 + len(plain_sides) + caller) * len(libraries))])
     for size in dict.fromkeys(line["bytes"] for line in sized):
-        plain = [median_of(sized, "mpi", bytes=size, library=name) for name in libraries]
+        plain = [median_of(sized, side, bytes=size, library=name) for name in libraries for side in plain_sides]
         ours = [median_of(sized, "penstock", bytes=size, library=name) for name in libraries]
         best = best_of(plain)
-        print_rows([[str(size)] + [f"{value:.2f}" for value in plain + ours] + [f"{value / best:.2f}" for value in ours]])
+        costs = [median_of(sized, "caller_ns", bytes=size, library=name) for name in libraries] if caller else []
+        print_rows([[str(size)] + [f"{value:.2f}" for value in plain + ours] + [f"{value / best:.2f}" for value in ours]
+                    + [f"{value:.1f}" for value in costs]])
 
 
 def print_costs(lines):
@@ -98,7 +108,7 @@ def processor():
 
 def print_report(lines, arguments, repeats):
     first = next(line for line in lines if "bytes" in line)
-    print(f"`penstock bench {' '.join(arguments)}`, {datetime.date.today()}: 2 ranks, {len(os.sched_getaffinity(0))} cores of "
+    print(f"`penstock bench {' '.join(arguments)}`, {datetime.date.today()}: {first['ranks']} rank(s), {len(os.sched_getaffinity(0))} cores of "
           f"{processor()}, transport {first['transport']}, {first['send']} sends, Penstock's buffers {first['memory']}, "
           f"{first['thread_level']}; medians of {repeats} turns of {first['rounds']} interleaved rounds. "
           "The ratio is Penstock to the better plain MPI.\n")
@@ -113,9 +123,13 @@ def main():
     parser = argparse.ArgumentParser(description="Compares Penstock with the best plain MPI of several builds.",
                                      epilog="words after -- go to `penstock bench` (default: latency)")
     parser.add_argument("trees", nargs="+", metavar="BUILD_DIR")
+    parser.add_argument("--ranks", type=int, default=2, help="of each run (default: %(default)s)")
+    parser.add_argument("--lines", metavar="FILE", help="also write the JSON lines of all turns there, for `penstock plot`")
     parser.add_argument("--repeats", type=int, default=3, help="turns of each build (default: %(default)s)")
     options = parser.parse_args(words[:split])
-    lines = collect([Build(tree) for tree in options.trees], arguments, options.repeats)
+    lines = collect([Build(tree) for tree in options.trees], options.ranks, arguments, options.repeats)
+    if options.lines:
+        pathlib.Path(options.lines).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     print_report(lines, arguments, options.repeats)
 
 

@@ -5,27 +5,31 @@
 #include <penstock/penstock.hpp>
 #include <span>
 
+#include "batch.hpp"
 #include "stream_clock.hpp"
 
 namespace penstock::bench {
 
-// A benchmark's program is written once, as a template over one of these two engines, so that both sides of a
-// comparison make the same calls in the same order. Work handed to run() must live until finish() has returned.
+// A benchmark's program is written once, as a template over one of these engines, so that all sides of a comparison
+// make the same calls in the same order. Work handed to run() must live until finish() has returned.
 
 // The host drives plain MPI.
 class MpiEngine {
  public:
+  static constexpr Calls calls = Calls::persistent;
   // Nothing is ahead of the caller: what it started is started.
   void settle() {}
   void begin_program() {}
-  void start(std::span<MPI_Request> requests) {
+  void start(Batch& batch) {
+    const std::span<MPI_Request> requests = batch.requests();
     if (requests.size() == 1) {
       MPI_Start(requests.data());
     } else {
       MPI_Startall(static_cast<int>(requests.size()), requests.data());
     }
   }
-  void wait(std::span<MPI_Request> requests) {
+  void wait(Batch& batch) {
+    const std::span<MPI_Request> requests = batch.requests();
     if (requests.size() == 1) {
       MPI_Wait(requests.data(), MPI_STATUS_IGNORE);
     } else {
@@ -48,16 +52,24 @@ class MpiEngine {
   double end_us_ = 0;
 };
 
+// The same by MPI_Isend and MPI_Irecv, made anew each time.
+class NonblockingEngine : public MpiEngine {
+ public:
+  static constexpr Calls calls = Calls::nonblocking;
+  void start(Batch& batch) { batch.post(); }
+};
+
 // The program is enqueued behind a gate, whole; the stream runs it while the host sleeps.
 class StreamEngine {
  public:
+  static constexpr Calls calls = Calls::persistent;
   StreamEngine() : queue_(stream_) {}
 
   // Waits until the stream has reached everything enqueued, which at this point is starts only.
   void settle() { stream_.synchronize(); }
   void begin_program() { gate_.enqueue(stream_); }
-  void start(std::span<MPI_Request> requests) { queue_.start(requests); }
-  void wait(std::span<MPI_Request> requests) { queue_.wait(requests); }
+  void start(Batch& batch) { queue_.start(batch.requests()); }
+  void wait(Batch& batch) { queue_.wait(batch.requests()); }
   template <class Callable>
   void run(Callable& work) {
     stream_.launch(std::ref(work));
@@ -83,13 +95,16 @@ class StreamEngine {
 };
 
 // One round of a program on both ranks. `prepare` starts what must be started before either begins, `program` is what
-// is timed between its marks. Returns the time on this rank.
+// is timed between its marks. Returns the time on this rank; `call_us` becomes what a program that is enqueued ahead
+// cost its caller.
 template <class Engine, class Prepare, class Program>
-double run_round(Engine& engine, Prepare&& prepare, Program&& program) {
+double run_round(Engine& engine, Prepare&& prepare, Program&& program, double* call_us = nullptr) {
   prepare();
   engine.settle();
   engine.begin_program();
+  const double begin = tool::now_us();
   if constexpr (Engine::enqueues_ahead) program();
+  if (call_us != nullptr) *call_us = tool::now_us() - begin;
   MPI_Barrier(MPI_COMM_WORLD);
   if constexpr (!Engine::enqueues_ahead) program();
   engine.finish();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_table.hpp"
 #include "caller_cost.hpp"
 #include "measurement.hpp"
 #include "ping_pong.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int mpi_tag = 1;
 constexpr int stream_tag = 2;
+constexpr int nonblocking_tag = 5;  // caller_cost.cpp has 3 and 4
 
 // At least 1000 are enqueued ahead; small messages need more for a time that can be measured.
 Iterations iterations_for(const Options& options, std::size_t bytes) {
@@ -33,7 +35,7 @@ struct Baseline {
 };
 
 #if PENSTOCK_OFI
-std::string make_baseline(const std::string& name, Baseline& baseline) {
+std::string make_chain(const std::string& name, Baseline& baseline) {
   const ChainForm* const form = find_chain(name);
   baseline = {name, [form](std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
                 return time_chain_round(*form, bytes, iterations, rank, check);
@@ -41,17 +43,32 @@ std::string make_baseline(const std::string& name, Baseline& baseline) {
   return chain_refusal(*form);
 }
 #else
-std::string make_baseline(const std::string&, Baseline&) {
+std::string make_chain(const std::string&, Baseline&) {
   return "this command is built without libfabric";
 }
 #endif
+
+Baseline make_nonblocking(const Options& options) {
+  return {nonblocking, [&options](std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
+            NonblockingEngine engine;
+            PingPong side(bytes, MemoryKind::malloc, options.mode, rank, nonblocking_tag, Calls::nonblocking);
+            if (check != nullptr) side.check_result = *check;
+            const double us = time_round(engine, side, iterations, options.order, check != nullptr);
+            if (check != nullptr) *check = side.check_result;
+            return us;
+          }};
+}
 
 // One that cannot be had is named with the reason, and its column left out.
 std::vector<Baseline> make_baselines(const Options& options, const tool::Session& session) {
   std::vector<Baseline> baselines;
   for (const std::string& name : options.baselines) {
     Baseline baseline;
-    const std::string refusal = make_baseline(name, baseline);
+    std::string refusal;
+    if (name == nonblocking)
+      baseline = make_nonblocking(options);
+    else
+      refusal = make_chain(name, baseline);
     if (refusal.empty())
       baselines.push_back(std::move(baseline));
     else if (session.is_root())
@@ -70,30 +87,28 @@ void measure_size(const Options& options, int rank, std::size_t bytes, const std
                   StreamEngine& stream_engine, Table& table, bool first) {
   PingPong mpi_side(bytes, MemoryKind::malloc, options.mode, rank, mpi_tag);
   PingPong stream_side(bytes, options.memory, options.mode, rank, stream_tag);
-  match(stream_side.requests);
-  const std::string transport = stream_side.requests[0].transport();
+  stream_side.match();
+  const std::string transport = RequestView(stream_side.send.requests()[0]).transport();
   require_transport(options, transport);
   if (first) table.print_header(transport, names_of(baselines));
 
   MpiEngine mpi_engine;
   const Iterations iterations = iterations_for(options, bytes);
-  std::vector<CheckResult> baseline_checks(baselines.size());
-  std::vector<BaselineRound> rounds;
+  std::vector<CheckResult> checks(baselines.size());
+  std::vector<Contender> contenders{
+      {"penstock", [&] { return time_round(stream_engine, stream_side, iterations, options.order, options.check); }},
+      {"mpi", [&] { return time_round(mpi_engine, mpi_side, iterations, options.order, options.check); }}};
   for (std::size_t i = 0; i < baselines.size(); ++i)
-    rounds.push_back(
-        [&, i] { return baselines[i].round(bytes, iterations, rank, options.check ? &baseline_checks[i] : nullptr); });
-  Row row = measure(
-      bytes, options.rounds, mpi_engine, mpi_side, stream_engine, stream_side,
-      [&](auto& engine, PingPong& side) { return time_round(engine, side, iterations, options.order, options.check); },
-      rounds);
-  row.iterations = iterations.timed;
+    contenders.push_back({baselines[i].name, [&, i] {
+                            return baselines[i].round(bytes, iterations, rank, options.check ? &checks[i] : nullptr);
+                          }});
+  const std::vector<Figure> figures = measure(options.rounds, contenders);
   if (options.check) {
     require_right(mpi_side.check_result, "MPI", bytes);
     require_right(stream_side.check_result, "Penstock", bytes);
-    for (std::size_t i = 0; i < baselines.size(); ++i)
-      require_right(baseline_checks[i], baselines[i].name.c_str(), bytes);
+    for (std::size_t i = 0; i < baselines.size(); ++i) require_right(checks[i], baselines[i].name.c_str(), bytes);
   }
-  table.print(row);
+  table.print({.bytes = bytes, .iterations = iterations.timed, .figures = figures});
 }
 
 }  // namespace
@@ -102,7 +117,7 @@ int run_latency(const Options& options, const tool::Session& session) {
   require_two_ranks(session);
   const std::vector<Baseline> baselines = make_baselines(options, session);
   StreamEngine stream_engine;
-  Table table("latency", "us", options, session);
+  Table table("latency", "us", "half round trip", options, session);
   bool first = true;
   for (const std::size_t bytes : message_sizes(options)) {
     measure_size(options, session.rank(), bytes, baselines, stream_engine, table, std::exchange(first, false));

@@ -27,4 +27,24 @@ void require_right(const CheckResult& result, const char* what, std::size_t byte
   if (result.messages == 0) throw std::runtime_error(fmt::format("check failed: {}: no message was checked", what));
 }
 
+std::vector<Figure> measure(int rounds, const std::vector<Contender>& contenders) {
+  std::vector<Figure> figures;
+  for (const Contender& each : contenders) figures.push_back({each.side, {}});
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t i = 0; i < contenders.size(); ++i) figures[i].samples.push_back(contenders[i].round());
+  return figures;
+}
+
+double slowest(double value) {
+  double maximum = 0;
+  MPI_Allreduce(&value, &maximum, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return maximum;
+}
+
+std::vector<std::string> only_nonblocking(const Options& options, const char* benchmark) {
+  for (const std::string& name : options.baselines)
+    if (name != nonblocking) throw tool::UserError(fmt::format("bench {} has no baseline {}", benchmark, name));
+  return options.baselines;
+}
+
 }  // namespace penstock::bench

@@ -9,15 +9,14 @@ namespace penstock::bench {
 
 // One rank's side of a ping-pong of messages of one size.
 struct PingPong {
-  PingPong(std::size_t bytes, MemoryKind memory, Mode mode, int rank, int tag);
-
-  std::span<MPI_Request> send() noexcept { return requests.all().subspan(0, 1); }
-  std::span<MPI_Request> receive() noexcept { return requests.all().subspan(1, 1); }
+  PingPong(std::size_t bytes, MemoryKind memory, Mode mode, int rank, int tag, Calls calls = Calls::persistent);
+  void match();
 
   int rank;
   Storage outgoing;
   Storage incoming;
-  Requests requests;
+  Batch send;
+  Batch receive;
   CheckResult check_result;
 };
 
@@ -28,6 +27,7 @@ struct Iterations {
 
 // Half a round trip in us, from one round of plain MPI or of the stream.
 double time_round(MpiEngine& engine, PingPong& side, Iterations iterations, Order order, bool check);
+double time_round(NonblockingEngine& engine, PingPong& side, Iterations iterations, Order order, bool check);
 double time_round(StreamEngine& engine, PingPong& side, Iterations iterations, Order order, bool check);
 
 }  // namespace penstock::bench

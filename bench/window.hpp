@@ -7,26 +7,39 @@
 
 namespace penstock::bench {
 
-// One rank's side of a windowed transfer: rank 0 sends a window of messages at once, rank 1 answers with one byte when
-// it has them all. Each message of the window has a buffer of its own, so that every byte can be checked.
-struct Window {
-  Window(std::size_t bytes, int messages, MemoryKind memory, Mode mode, int rank, int tag);
+// Who sends windows to whom.
+struct Pairing {
+  int rank;
+  int peer;
+  bool sends;
+};
 
-  std::span<MPI_Request> messages() noexcept { return requests.all().first(requests.size() - 1); }
-  std::span<MPI_Request> answer() noexcept { return requests.all().last(1); }
+// One rank's side of a windowed transfer: a window of messages goes at once, and is answered with one byte when all of
+// it has come. Each message of the window has a buffer of its own, so that every byte can be checked.
+struct Window {
+  Window(std::size_t bytes, int messages, MemoryKind memory, Mode mode, Pairing pairing, int tag,
+         Calls calls = Calls::persistent);
+  void match();
+
   std::span<std::byte> message(std::size_t index) noexcept { return data.all().subspan(index * stride, bytes); }
 
-  int rank;
+  Pairing pairing;
   std::size_t bytes;
   std::size_t stride;
   Storage data;
   Storage answer_data;
-  Requests requests;
+  Batch messages;
+  Batch answer;
   CheckResult check_result;
 };
 
-// Millions of bytes a second, from one round of plain MPI or of the stream.
-double time_round(MpiEngine& engine, Window& side, int iterations, Order order, bool check);
-double time_round(StreamEngine& engine, Window& side, int iterations, Order order, bool check);
+struct WindowTime {
+  double us;
+  double call_us;  // what enqueueing all of it has cost the caller; Penstock's only
+};
+
+// Of one round of plain MPI or of the stream, on this rank.
+template <class Engine>
+WindowTime time_round(Engine& engine, Window& side, int iterations, Order order, bool check);
 
 }  // namespace penstock::bench

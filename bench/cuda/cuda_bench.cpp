@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock bench latency|bw|exchange --device cuda: the same program by each library in turn, on one stream of each
-// rank.
+// penstock bench latency|bw|message-rate|exchange|halo --device cuda: the same program by each library in turn, on one
+// stream of each rank.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,12 +49,13 @@ void choose_device(int rank) {
 }
 
 // One row of the table.
-void measure(const Options& options, Traffic traffic, const Outcome& outcome, const CudaTable& table, bool is_first) {
+void measure(const Options& options, Traffic traffic, Outcome outcome, const CudaTable& table, bool is_first) {
   const CudaStream stream;
   traffic.stream = stream.get();
   traffic.order = options.order;
   traffic.graph = options.graph;
   const Sides sides = make_sides(options, traffic, is_first);
+  outcome.transport = sides.front()->transport();
   if (is_first) table.print_header(sides);
   for (int round = 0; round < options.rounds; ++round)
     for (const auto& side : sides) side->run_round(outcome.trips);
@@ -120,6 +121,10 @@ int run_cuda_bandwidth(const Options& options, const tool::Session& session) {
   return run_pair(options, session, CudaTable::Kind::bandwidth, options.window);
 }
 
+int run_cuda_message_rate(const Options& options, const tool::Session& session) {
+  return run_pair(options, session, CudaTable::Kind::message_rate, options.window);
+}
+
 int run_cuda_exchange(const Options& options, const tool::Session& session) {
   if (session.size() < 2 || (options.pairs == Pairs::neighbours && session.size() % 2 != 0))
     throw tool::UserError(
@@ -137,6 +142,27 @@ int run_cuda_exchange(const Options& options, const tool::Session& session) {
     measure(options, traffic,
             {.bytes = bytes,
              .moved = static_cast<double>(bytes) * session.size(),
+             .messages = traffic.sends.size(),
+             .trips = std::max(trips_for(options, bytes) / 4, 2)},
+            table, std::exchange(is_first, false));
+  }
+  return 0;
+}
+
+// A message to a neighbour that is this rank itself goes by the same calls.
+int run_cuda_halo(const Options& options, const tool::Session& session) {
+  if (options.mode == Mode::ready)
+    throw tool::UserError("bench halo starts sends and receives together, so that sends cannot be ready");
+  choose_device(session.rank());
+  const CudaTable table(CudaTable::Kind::halo, options, session);
+  bool is_first = true;
+  for (const std::size_t edge : options.halo) {
+    const Traffic traffic = with_neighbours(session.rank(), session.size(), edge);
+    const std::size_t bytes = bytes_of(traffic.sends);
+    measure(options, traffic,
+            {.bytes = bytes,
+             .moved = static_cast<double>(bytes) * session.size(),
+             .edge = edge,
              .messages = traffic.sends.size(),
              .trips = std::max(trips_for(options, bytes) / 4, 2)},
             table, std::exchange(is_first, false));

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "json_line.hpp"
 #include "session.hpp"
 #include "side.hpp"
-#include "statistics.hpp"
 
 namespace penstock::bench {
 
@@ -18,14 +18,16 @@ using Sides = std::vector<std::unique_ptr<Side>>;
 struct Outcome {
   std::size_t bytes = 0;     // of a message, or of all that a rank sends in an exchange
   double moved = 0;          // bytes that all ranks send in one round, where that is shown
+  std::size_t edge = 0;      // of a halo's cubes
   std::size_t messages = 1;  // that a rank sends in one round
   int trips = 0;             // in a timed round
+  std::string transport{};   // of Penstock
 };
 
 class CudaTable {
  public:
-  // What a round's time is turned into. exchange: the time, and what all ranks move in it.
-  enum class Kind { latency, bandwidth, exchange };
+  // What a round's time is turned into. exchange, halo: the time, and what all ranks move in it.
+  enum class Kind { latency, bandwidth, message_rate, exchange, halo };
 
   CudaTable(Kind kind, const Options& options, const tool::Session& session);
 
@@ -35,11 +37,10 @@ class CudaTable {
   void print_costs(std::size_t bytes, const std::string& name, const Side::Costs& costs) const;
 
  private:
+  bool is_exchange() const { return kind_ == Kind::exchange || kind_ == Kind::halo; }
   double shown(double us, const Outcome& outcome) const;
-  tool::Summary summary(const Side& side, const Outcome& outcome) const;
-  double gain(const tool::Summary& ours, const tool::Summary& theirs) const;
-  void print_row(const Outcome& outcome, const Sides& sides) const;
-  void print_json(const Outcome& outcome, const Sides& sides) const;
+  Measurement measurement(const Outcome& outcome, const Sides& sides) const;
+  void print_row(const Measurement& measurement) const;
 
   Kind kind_;
   const Options& options_;

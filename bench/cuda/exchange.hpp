@@ -34,6 +34,7 @@ class Exchange {
   // Enqueues one round, or makes it. `first` and `last` are the ends of a chain or of a graph.
   virtual void round(bool first, bool last);
   virtual bool on_stream() const { return true; }
+  virtual std::string transport() const { return {}; }
 
   // What comes before the sends and after the receives; none by default.
   std::function<void()> before_send, after_receive;

@@ -19,6 +19,8 @@ class PenstockExchange final : public Exchange {
     require_transport(options, requests_[0].transport());
   }
 
+  std::string transport() const override { return requests_[0].transport(); }
+
   void round(bool first, bool last) override {
     if (traffic_.order == Order::preposted && traffic_.shape == Traffic::Shape::there_and_back)
       preposted(first, last);

@@ -17,7 +17,8 @@ class Side {
   Side(std::string name, std::unique_ptr<Exchange> exchange, const Traffic& traffic, const Options& options);
 
   const std::string& name() const { return name_; }
-  const std::vector<double>& samples() const { return samples_; }  // us a round trip, or an exchange
+  std::string transport() const { return exchange_->transport(); }  // Penstock's
+  const std::vector<double>& samples() const { return samples_; }   // us a round trip, or an exchange
 
   void run_round(int trips);
   // What the calls of one round trip cost the caller, in us: together, and each kind by itself. Nothing in graphs, and

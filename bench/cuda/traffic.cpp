@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traffic.hpp"
 
+#include "rank_grid.hpp"
+
 namespace penstock::bench {
 
 Traffic there_and_back(int rank, std::size_t bytes, int count, std::size_t answer_bytes) {
@@ -21,6 +23,19 @@ Traffic at_once(int rank, int ranks, const std::vector<int>& partners, const std
   for (const int partner : partners)
     for (const std::size_t bytes : sizes) traffic.sends.push_back({partner, bytes});
   traffic.receives = traffic.sends;
+  return traffic;
+}
+
+// By direction of travel: so between two ranks sends and receives have one order.
+Traffic with_neighbours(int rank, int ranks, std::size_t edge) {
+  Traffic traffic;
+  traffic.shape = Traffic::Shape::at_once;
+  traffic.rank = rank;
+  traffic.ranks = ranks;
+  for (const HaloMessage& each : halo_messages(rank, ranks, edge)) {
+    traffic.sends.push_back({each.to, each.bytes});
+    traffic.receives.push_back({each.from, each.bytes});
+  }
   return traffic;
 }
 

@@ -34,6 +34,9 @@ Traffic there_and_back(int rank, std::size_t bytes, int count, std::size_t answe
 // One message of each size to each partner and as much back.
 Traffic at_once(int rank, int ranks, const std::vector<int>& partners, const std::vector<std::size_t>& sizes);
 
+// One message to each of the 26 neighbours in a periodic grid of ranks, and one from each.
+Traffic with_neighbours(int rank, int ranks, std::size_t edge);
+
 // The 26 neighbours of a cube of edge * edge * edge doubles: faces, edges and corners.
 std::vector<std::size_t> halo_sizes(std::size_t edge);
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_lines.py MPIEXEC COMMAND: the lines of --json have one format, whatever is measured, and agree with themselves."""
+import json
+import statistics
+import subprocess
+import sys
+
+COMMON = ["benchmark", "device", "mode", "ranks", "bytes", "messages", "unit", "penstock", "mpi", "mpi-nonblocking", "gain_over_mpi",
+          "gain_over_mpi-nonblocking", "transport", "memory", "send", "order", "pack", "library", "thread_level", "rounds",
+          "iterations", "checked"]
+ROUNDS = 3
+RUNS = [  # ranks, benchmark, its options, how many messages at once
+    (2, "latency", ["--sizes", "8,64"], [1, 1]),
+    (2, "bw", ["--sizes", "8", "--window", "4"], [4]),
+    (2, "multi-pair", ["--sizes", "8", "--window", "4"], [4]),
+    (2, "message-rate", ["--sizes", "8,16", "--window", "4"], [4, 4]),
+    (1, "halo", ["--halo", "2,5"], [26, 26]),
+]
+
+
+def fail(text, line):
+    sys.exit(f"{text}: {line}")
+
+
+def check_side(line, side):
+    figure = line[side]
+    if len(figure["samples"]) != ROUNDS:
+        fail(f"{side} has not {ROUNDS} samples", line)
+    if abs(figure["median"] - statistics.median(figure["samples"])) > 1e-9 * figure["median"]:
+        fail(f"the median of {side} is not that of its samples", line)
+    if not figure["low"] <= figure["median"] <= figure["high"]:
+        fail(f"the quartiles of {side} are not around its median", line)
+
+
+def check_line(line, ranks, messages):
+    missing = [key for key in COMMON if key not in line]
+    if missing:
+        fail(f"without {missing}", line)
+    for side in ("penstock", "mpi", "mpi-nonblocking"):
+        check_side(line, side)
+    ours, theirs = line["penstock"]["median"], line["mpi"]["median"]
+    gain = theirs / ours if line["unit"] == "us" else ours / theirs
+    if abs(gain - line["gain_over_mpi"]) > 1e-9 * gain:
+        fail("the gain is not that of the medians", line)
+    if (line["ranks"], line["messages"]) != (ranks, messages):
+        fail(f"expected {ranks} ranks and {messages} messages", line)
+    if line["benchmark"] in ("halo", "message-rate") and not line["caller_ns"]["median"] > 0:
+        fail("nothing costs the caller", line)
+
+
+def main():
+    mpiexec, command = sys.argv[1:]
+    for ranks, benchmark, options, messages in RUNS:
+        words = [mpiexec, "-n", str(ranks), command, "bench", benchmark, *options, "--rounds", str(ROUNDS), "--iterations", "4",
+                 "--baseline", "mpi-nonblocking", "--json"]
+        run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            sys.exit(f"{' '.join(words)}:\n{run.stdout}{run.stderr}")
+        lines = [json.loads(line) for line in run.stdout.splitlines()]
+        lines = [line for line in lines if line["benchmark"] != "cost"]
+        if len(lines) != len(messages):
+            sys.exit(f"bench {benchmark}: {len(lines)} lines in place of {len(messages)}")
+        for line, count in zip(lines, messages):
+            check_line(line, ranks, count)
+
+
+if __name__ == "__main__":
+    main()

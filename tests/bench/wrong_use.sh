@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# wrong_use.sh MPIEXEC COMMAND: wrong options of the benchmarks end with a nonzero status and a line that says what is wrong.
+set -euo pipefail
+mpiexec=$1 command=$2
+failures=0
+
+# refuses RANKS TEXT WORD...
+refuses() {
+  local ranks=$1 text=$2 output status=0
+  shift 2
+  output=$("$mpiexec" -n "$ranks" "$command" bench "$@" 2>&1 </dev/null) || status=$?
+  if ((status != 0)) && grep -qF -- "$text" <<<"$output"; then return; fi
+  echo "penstock bench $*: expected a failure with \"$text\", got status $status and: $output"
+  failures=$((failures + 1))
+}
+
+refuses 1 'multi-pair needs an even number of ranks and has 1' multi-pair
+refuses 3 'message-rate needs an even number of ranks and has 3' message-rate
+refuses 2 'multi-pair measures host streams' multi-pair --device cuda
+refuses 1 'cannot be ready' halo --send ready
+refuses 1 'halo has no baseline ofi-chain' halo --baseline ofi-chain
+refuses 1 'nccl is not one of --device host' halo --baseline nccl
+refuses 1 '--halo' halo --halo 0
+refuses 1 '--window' message-rate --window 0
+refuses 1 'not understood: --window' halo --window 3
+refuses 1 'are for --device cuda' halo --graph
+exit $((failures > 0))
