@@ -11,6 +11,8 @@ if(TARGET penstock_command)
   file(RELATIVE_PATH lib_from_bin "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
   set_target_properties(penstock_command PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
   install(TARGETS penstock_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/plot" DESTINATION "${CMAKE_INSTALL_DATADIR}/penstock"
+    PATTERN __pycache__ EXCLUDE PATTERN "*.egg-info" EXCLUDE PATTERN build EXCLUDE)
 endif()
 
 install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION "${package_dir}")

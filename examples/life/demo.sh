@@ -42,7 +42,7 @@ for tree in "$@"; do
   echo
 done
 
-/usr/bin/python3 "$root/examples/life/plot.py" "${tables[@]}" --output "$output/table.png"
+"$1/bin/penstock" plot life "${tables[@]}" --output "$output/table.png"
 echo "pictures:"
 echo "  the table:           $output/table.png"
 for tree in "$@"; do echo "  the last generation: $output/$(basename "$tree")/life.png"; done

@@ -14,6 +14,7 @@ struct Command {
   std::string transport;  // PENSTOCK_TRANSPORT of this run; empty leaves the environment as it is
   std::string thread;     // thread level by name; empty lets the transport decide
   std::function<int(const Session&)> run;
+  std::function<int()> run_alone;  // in place of it, for what needs no MPI
 
   int thread_level() const;
   void apply_environment() const;
@@ -23,5 +24,6 @@ struct Command {
 void add_run_options(CLI::App& app, Command& command);
 
 void add_info(CLI::App& parent, Command& command);
+void add_plot(CLI::App& parent, Command& command);
 
 }  // namespace penstock::tool

@@ -33,6 +33,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   penstock::tool::add_info(app, command);
   penstock::life::add_life(app, command);
   penstock::bench::add_bench(app, command);
+  penstock::tool::add_plot(app, command);
 }
 
 // The words that no option and no subcommand took, in the order in which they were typed.
@@ -68,6 +69,7 @@ int end_job(int rank, const std::exception& error) {
 }
 
 int run(const Command& command) {
+  if (command.run_alone) return command.run_alone();
   command.apply_environment();
   const Session session(command.thread_level());
   try {

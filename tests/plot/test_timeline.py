@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+from penstock_plot import timeline
+from penstock_plot.records import InputError
+from samples import trace, transfer
+
+
+def write(path, events):
+    path.write_text(json.dumps(events), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return [write(tmp_path / f"trace.{rank}.json", trace(rank)) for rank in (0, 1)]
+
+
+def test_every_event_is_read_with_what_it_is_about(files):
+    events = timeline.read_trace(files[1])
+    assert [event.row for event in events[:5]] == ["calls", "calls", "trigger", "wait", "transfer"]
+    last = events[-1]
+    assert (last.rank, last.queue, last.half, last.peer, last.tag, last.bytes, last.epoch) == (1, 1, "receive", 0, 7, 4096, 3)
+    assert (last.begin, last.end) == (1030.0, 1032.6)
+
+
+def test_a_file_without_its_end_is_read(tmp_path, files):
+    whole = open(files[0], encoding="utf-8").read()
+    cut = tmp_path / "cut.json"
+    for end in ("", ","):
+        cut.write_text(whole.rstrip("]") + end, encoding="utf-8")
+        assert len(timeline.read_trace(cut)) == len(timeline.read_trace(files[0]))
+
+
+def test_sends_are_paired_with_their_receives(files):
+    transfers = [event for file in files for event in timeline.read_trace(file) if event.row == "transfer"]
+    pairs = list(timeline.messages_of(transfers))
+    assert [(send.rank, receive.rank, send.epoch == receive.epoch) for send, receive in pairs] == [(0, 1, True)] * 3
+
+
+def test_events_that_overlap_lie_below_each_other():
+    about = {"half": "send", "peer": 1, "tag": 1, "bytes": 8, "epoch": 1}
+    events = list(timeline.events_of(transfer(0, 1, 0, 5, **about) + transfer(0, 2, 1, 2, **about) + transfer(0, 3, 2, 4, **about)))
+    lanes, count = timeline.lanes_of(events)
+    assert count == 2
+    assert [lanes[id(event)] for event in sorted(events, key=lambda one: one.begin)] == [0, 1, 1]
+
+
+def test_the_epoch_is_chosen_or_refused(files):
+    events = timeline.read_trace(files[0])
+    assert timeline.choose_epoch(events, None) == 2
+    with pytest.raises(InputError, match="1 to 3"):
+        timeline.choose_epoch(events, 9)
+    with pytest.raises(InputError, match="no message"):
+        timeline.choose_epoch([], None)
+
+
+def test_a_timeline_is_drawn(files, picture):
+    timeline.draw(files, picture, 2)
+
+
+def test_other_files_are_refused(tmp_path):
+    for text in ("no JSON", "3"):
+        path = tmp_path / "other"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="PENSTOCK_TRACE"):
+            timeline.read_trace(path)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of what penstock measures and traces: `penstock plot`."""

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what penstock prints: JSON values one behind the other, with other lines between them or not."""
+import json
+
+
+class InputError(ValueError):
+    """What a file lacks, for the user."""
+
+
+def read_values(path):
+    """All JSON objects of a file, whether each has a line or several."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    decoder = json.JSONDecoder()
+    values, at = [], text.find("{")
+    while at >= 0:
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}: broken JSON at line {text.count(chr(10), 0, at) + 1}: {error.msg}") from error
+        values.append(value)
+        at = text.find("{", at)
+    if not values:
+        raise InputError(f"{path}: no JSON in it: was it written with --json?")
+    return values
+
+
+def read_all(paths):
+    return [value for path in paths for value in read_values(path)]
+
+
+def is_figure(value):
+    """A side's figure in a measurement."""
+    return isinstance(value, dict) and {"median", "low", "high"} <= value.keys()
+
+
+def sides_of(line):
+    """The names of those that a measurement compares, Penstock first."""
+    names = [key for key, value in line.items() if is_figure(value) and key != "caller_ns"]
+    return sorted(names, key=lambda name: name != "penstock")
