@@ -19,7 +19,7 @@ struct Measurement {
   std::size_t bytes = 0;                     // of a message, or of all that a rank sends in an exchange
   std::size_t messages = 1;                  // that a rank sends at once
   int iterations = 0;                        // in a timed round
-  std::vector<Figure> figures;               // Penstock's first
+  std::vector<Figure> figures{};             // Penstock's first
   std::optional<tool::Summary> caller_ns{};  // what a message costs Penstock's caller
   std::optional<double> moved{};             // bytes of all ranks in one exchange, for MB/s
   std::string transport{};

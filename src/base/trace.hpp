@@ -74,24 +74,30 @@ class Track {
     return head_.load(std::memory_order_acquire) - tail_.load(std::memory_order_relaxed);
   }
 
-  Sleeper& writer_;
-  std::vector<Event> events_;
+  // The recorder's line, then the writer's.
   alignas(64) std::atomic<std::uint64_t> head_{0};
+  Sleeper& writer_;
   std::atomic<std::uint64_t> dropped_{0};
+  std::vector<Event> events_;
   alignas(64) std::atomic<std::uint64_t> tail_{0};
 };
 
 // The two tracks of a queue.
 struct QueueTrace {
-  QueueTrace(std::uint64_t queue, std::size_t capacity, Sleeper& writer)
-      : number(queue), calls(capacity, writer), stream(capacity, writer) {}
+  QueueTrace(std::uint64_t queue, std::size_t capacity, Sleeper& sleeper)
+      : calls(capacity, sleeper), stream(capacity, sleeper), number(queue), writer(sleeper) {}
 
-  // The queue records no more.
-  void close() noexcept { closed.store(true, std::memory_order_release); }
+  // The queue records no more. From the store on the writer may delete this.
+  void close() noexcept {
+    Sleeper& awaiting = writer;
+    closed.store(true, std::memory_order_release);
+    awaiting.wake();
+  }
 
-  const std::uint64_t number;
   Track calls;
   Track stream;
+  const std::uint64_t number;
+  Sleeper& writer;
   std::atomic<bool> closed{false};
   bool announced = false;  // the writer's own: its names are in the file
 };

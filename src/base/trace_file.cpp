@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,25 +36,26 @@ constexpr std::size_t text_at_once = std::size_t{1} << 20;
   refuse(pattern, fmt::format("give a file that can be written ({})", std::strerror(error)));
 }
 
-// Locked for as long as it is open: two processes with one name would write over each other.
+bool is_regular(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// A regular file is locked for as long as it is open: two processes with one name would write over each other.
 std::FILE* open_file(const std::string& pattern, const std::string& path) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) refuse_file(pattern, errno);
-  std::FILE* const file = fdopen(descriptor, "w");
-  if (file == nullptr) {
+  std::unique_ptr<std::FILE, CloseFile> file(fdopen(descriptor, "w"));
+  if (!file) {
     const int error = errno;
     close(descriptor);
     refuse_file(pattern, error);
   }
-  const bool taken = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  const bool empty = !taken && (ftruncate(descriptor, 0) == 0 || errno == EINVAL);  // a pipe has no length
-  const int error = errno;
-  if (!empty) {
-    std::fclose(file);
-    if (taken) refuse(pattern, "another process is writing that file: have %p, the process number, in its name");
-    refuse_file(pattern, error);
-  }
-  return file;
+  if (!is_regular(descriptor)) return file.release();
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    refuse(pattern, "another process is writing that file: have %p, the process number, in its name");
+  if (ftruncate(descriptor, 0) != 0) refuse_file(pattern, errno);
+  return file.release();
 }
 
 }  // namespace
@@ -99,8 +101,9 @@ std::vector<QueueTrace*> TraceFile::queues() {
 bool TraceFile::has_work() noexcept {
   if (stopping_.load(std::memory_order_acquire)) return true;
   const std::lock_guard lock(mutex_);
-  return std::any_of(queues_.begin(), queues_.end(),
-                     [](const auto& queue) { return queue->calls.half_full() || queue->stream.half_full(); });
+  return std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) {
+    return queue->closed.load(std::memory_order_acquire) || queue->calls.half_full() || queue->stream.half_full();
+  });
 }
 
 void TraceFile::run() noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -17,6 +18,10 @@
 
 namespace penstock::base {
 
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+
 class TraceFile {
  public:
   // Throws Error(setting) when the file cannot be written, or another process is writing it.
@@ -28,12 +33,9 @@ class TraceFile {
 
   // The tracks of a new queue, which are there until the queue has closed them. Throws std::bad_alloc.
   trace::QueueTrace& add_queue(std::uint64_t number);
+  std::size_t open_queues() { return queues().size(); }  // whose tracks are there
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-  };
-
   void run() noexcept;
   bool has_work() noexcept;
   std::vector<trace::QueueTrace*> queues();
@@ -44,7 +46,7 @@ class TraceFile {
   void say_broken();
 
   const std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
   // The writer's own.
   TraceLines lines_;
   std::uint64_t dropped_ = 0;

@@ -12,20 +12,20 @@ SIZES = [8, 64, 512, 4096]
 
 def test_every_side_is_a_series_with_its_quartiles():
     series = curves.series_of([bench_line(size) for size in SIZES])
-    assert [name for _, name, _ in series] == ["Penstock", "MPI", "MPI, nonblocking"]
-    sizes, figures = zip(*series[0][2])
+    assert [name for _, _, name, _ in series] == ["Penstock", "MPI", "MPI, nonblocking"]
+    sizes, figures = zip(*series[0][3])
     assert list(sizes) == SIZES
     assert figures[0]["low"] < figures[0]["median"] < figures[0]["high"]
 
 
 def test_libraries_are_series_of_their_own():
     lines = [bench_line(8), bench_line(8, library="Open MPI 4")]
-    assert [name for _, name, _ in curves.series_of(lines)][:2] == ["Penstock on MPICH 4.0.2", "Penstock on Open MPI 4"]
+    assert [name for _, _, name, _ in curves.series_of(lines)][:2] == ["Penstock on MPICH 4.0.2", "Penstock on Open MPI 4"]
 
 
 def test_runs_of_one_condition_are_pooled():
     lines = [bench_line(8, penstock=figure(1.0, [1.0, 1.0])), bench_line(8, penstock=figure(3.0, [3.0, 3.0]))]
-    (_, pooled), = curves.series_of(lines)[0][2]
+    (_, pooled), = curves.series_of(lines)[0][3]
     assert pooled["median"] == 2.0
 
 
@@ -59,6 +59,6 @@ def test_what_is_not_there_is_said(tmp_path):
 @pytest.mark.skipif("PENSTOCK_RESULTS" not in os.environ, reason="PENSTOCK_RESULTS names no folder of results")
 def test_the_published_lines_are_drawn(picture):
     lines = read_values(pathlib.Path(os.environ["PENSTOCK_RESULTS"]) / "cuda.jsonl")
-    names = [name for _, name, _ in curves.series_of(curves.select(lines, "latency", {"mode": "graph"}))]
+    names = [name for _, _, name, _ in curves.series_of(curves.select(lines, "latency", {"mode": "graph"}))]
     assert {"Penstock", "NCCL"} <= set(names)
     curves.draw(lines, "latency", picture, {"mode": "graph"})

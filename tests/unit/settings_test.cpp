@@ -60,6 +60,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_FALSE(settings.gpu_aware_mpi);
     EXPECT_EQ(settings.log_level, LogLevel::warn);
     EXPECT_EQ(settings.log_file, "");
+    EXPECT_EQ(settings.trace_file, "");
   };
   expect_defaults();
   for (const auto& [name, value] : Settings{}.table()) set(name.c_str(), "");

@@ -27,6 +27,9 @@ WORDS = {
     "send": lambda value: f"{value} sends",
     "order": lambda value: f"receives {value}",
 }
+# A side has one colour and marker in all pictures.
+LOOKS = ["penstock", "mpi", "nccl", "mpi-nonblocking", "nvshmem", "nvshmem-add", "ofi-chain"]
+DASHES = ["-", "--", ":", "-."]  # of the libraries
 NAMES = {"penstock": "Penstock", "mpi": "MPI", "mpi-nonblocking": "MPI, nonblocking", "nccl": "NCCL", "nvshmem": "NVSHMEM",
          "nvshmem-add": "NVSHMEM, adding signals"}
 
@@ -60,34 +63,34 @@ def panels_of(lines):
 
 
 def series_of(lines):
-    """Name, and points (bytes, figure), of each side on each library."""
-    libraries = {line.get("library") for line in lines}
+    """Side, number of the library, name, and points (bytes, figure), of each side on each library."""
+    libraries = list(dict.fromkeys(line.get("library") for line in lines))
     series = {}
     for line in lines:
         for side in sides_of(line):
-            library = line.get("library") if len(libraries) > 1 else None
-            series.setdefault((side, library), {}).setdefault(line["bytes"], []).append(line[side])
+            series.setdefault((side, line.get("library")), {}).setdefault(line["bytes"], []).append(line[side])
     named = []
     for (side, library), points in series.items():
         name = NAMES.get(side, side)
-        if library:
+        if len(libraries) > 1:
             name = f"Penstock on {library}" if side == "penstock" else name.replace("MPI", library)
-        named.append((side, name, sorted((size, pooled(figures)) for size, figures in points.items())))
+        named.append((side, libraries.index(library), name, sorted((size, pooled(figures)) for size, figures in points.items())))
     return sorted(named, key=lambda one: one[0] != "penstock")
 
 
-def draw_series(axes, name, points, index):
-    colour = style.COLOURS[index % len(style.COLOURS)]
+def draw_series(axes, side, library, name, points):
+    look = LOOKS.index(side) if side in LOOKS else len(LOOKS)
+    colour = style.COLOURS[look]
     sizes = [max(size, 1) for size, _ in points]
-    axes.plot(sizes, [figure["median"] for _, figure in points], color=colour,
-              marker=style.MARKERS[index % len(style.MARKERS)], label=name, zorder=10 - index)
+    axes.plot(sizes, [figure["median"] for _, figure in points], color=colour, linestyle=DASHES[library % len(DASHES)],
+              marker=style.MARKERS[look], markerfacecolor=colour if library == 0 else "white", label=name, zorder=20 - look)
     axes.fill_between(sizes, [figure["low"] for _, figure in points], [figure["high"] for _, figure in points],
-                      color=colour, alpha=0.22, linewidth=0, zorder=9 - index)
+                      color=colour, alpha=0.22, linewidth=0, zorder=10 - look)
 
 
-def draw_panel(axes, title, lines, benchmark, colours):
-    for _, name, points in series_of(lines):
-        draw_series(axes, name, points, colours.setdefault(name, len(colours)))
+def draw_panel(axes, title, lines, benchmark):
+    for side, library, name, points in series_of(lines):
+        draw_series(axes, side, library, name, points)
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if high / low < 30:
@@ -110,9 +113,8 @@ def draw(lines, benchmark, path, where=None, title=None):
     rows = -(-len(panels) // columns)
     figure, grid = plt.subplots(rows, columns, figsize=(5.6 * columns, 3.5 * rows + 0.4), squeeze=False,
                                 sharex=True, sharey=True, layout="constrained")
-    colours = {}
     for axes, (name, of_panel) in zip(grid.flat, panels):
-        draw_panel(axes, name, of_panel, benchmark, colours)
+        draw_panel(axes, name, of_panel, benchmark)
         style.label_bytes(axes, [max(line["bytes"], 1) for line in lines])
     for axes in list(grid.flat)[len(panels):]:
         axes.set_axis_off()

@@ -45,5 +45,5 @@ def plain_numbers(axis):
 
 
 def save(figure, path):
-    figure.savefig(path, dpi=140, bbox_inches="tight", metadata={"Software": None} if str(path).endswith(".png") else None)
+    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": None} if str(path).endswith(".png") else None)
     plt.close(figure)
