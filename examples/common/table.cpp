@@ -15,9 +15,9 @@ using Json = nlohmann::ordered_json;
 Json to_json(const Row& row) {
   const tool::Summary slowest = row.samples.slowest();
   const OverRanks ranks = row.samples.medians();
-  return {{"median", slowest.median},  {"low", slowest.low},       {"high", slowest.high},
-          {"average", ranks.average},  {"minimum", ranks.minimum}, {"maximum", ranks.maximum},
-          {"transport", row.transport}};
+  return {{"median", slowest.median},   {"low", slowest.low},        {"high", slowest.high},
+          {"average", ranks.average},   {"minimum", ranks.minimum},  {"maximum", ranks.maximum},
+          {"transport", row.transport}, {"samples", slowest.samples}};
 }
 
 void print_json(const Setup& setup, const std::vector<Row>& rows, const Options& options, const tool::Session& session,

@@ -13,7 +13,7 @@ double speed_up(const std::vector<Row>& rows, const Row& row) {
 }
 
 nlohmann::json to_json(const tool::Summary& summary) {
-  return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}};
+  return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}, {"samples", summary.samples}};
 }
 
 }  // namespace

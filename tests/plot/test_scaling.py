@@ -3,7 +3,7 @@ import pytest
 from penstock_plot import life, scaling
 from penstock_plot.records import InputError
 from penstock_plot.statistics import ratio_interval
-from samples import life_table
+from samples import figure, life_table
 
 
 def tables(samples=True):
@@ -44,6 +44,13 @@ def test_tables_of_several_problems_are_refused(tmp_path):
     other = life_table(2, {"MPI": 1}) | {"cells": [19, 27]}
     with pytest.raises(InputError, match="several problems"):
         scaling.draw([*tables(), other], tmp_path / "no.png")
+
+
+def test_lines_of_other_programs_are_tables(picture):
+    lines = [{"benchmark": "jacobi", "of": "iteration", "ranks": ranks, "mpi": figure(100 / ranks), "stream": figure(80 / ranks)}
+             for ranks in (1, 2)]
+    assert scaling.points_of(lines)["stream"][2]["median"] == 40
+    scaling.draw(lines, picture)
 
 
 def test_bench_lines_are_no_tables(tmp_path):

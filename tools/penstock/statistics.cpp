@@ -18,7 +18,7 @@ double quantile(std::vector<double> samples, double part) {
 }
 
 Summary summarize(const std::vector<double>& samples) {
-  return {quantile(samples, 0.5), quantile(samples, 0.25), quantile(samples, 0.75)};
+  return {quantile(samples, 0.5), quantile(samples, 0.25), quantile(samples, 0.75), samples};
 }
 
 std::string spread_text(const Summary& summary) {

@@ -11,6 +11,7 @@ struct Summary {
   double median = 0;
   double low = 0;
   double high = 0;
+  std::vector<double> samples{};  // what they are of
 };
 
 // The value at `part` (0 to 1) of the sorted samples, between two of them by their distance. Not for empty samples.

@@ -1,22 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strong scaling: the speed-up over the number of ranks, from the tables of `penstock life --json` and its like."""
 from penstock_plot import style
-from penstock_plot.records import InputError, is_figure
+from penstock_plot.records import InputError, is_figure, sides_of
 from penstock_plot.statistics import pooled, ratio_interval
 from penstock_plot.style import plt
+
+
+# What may differ between tables of one problem.
+CONDITIONS = {"ranks", "rank_grid", "grid", "mpi", "library", "thread_level", "transport", "oversubscribed", "rounds", "rows"}
+
+
+def variants_of(table):
+    """The figure of a step by variant: Life's tables have rows, those of other programs a key for each."""
+    if "rows" in table:
+        return {row.get("variant"): row.get("us_per_step") for row in table["rows"]}
+    return {name: table[name] for name in sides_of(table)} if "of" in table else {}
 
 
 def points_of(tables):
     """Figures of a step by variant and number of ranks; the variants in the order in which they come."""
     points = {}
     for table in tables:
-        if "rows" not in table or "ranks" not in table:
-            raise InputError("scaling is drawn from tables with ranks and rows, as `penstock life --json` prints them")
-        for row in table["rows"]:
-            if not is_figure(row.get("us_per_step")):
-                raise InputError(f"the row of {row.get('variant')} has no us_per_step")
-            points.setdefault(row["variant"], {}).setdefault(table["ranks"], []).append(row["us_per_step"])
+        variants = variants_of(table)
+        if "ranks" not in table or not variants or not all(map(is_figure, variants.values())):
+            raise InputError("scaling is drawn from tables of times a step, as `penstock life --json` prints them")
+        for name, figure in variants.items():
+            points.setdefault(name, {}).setdefault(table["ranks"], []).append(figure)
     return {name: {ranks: pooled(figures) for ranks, figures in of.items()} for name, of in points.items()}
+
+
+def problem_of(table):
+    return {key: value for key, value in table.items() if key not in CONDITIONS and not is_figure(value)}
 
 
 def speed_up(base, figure):
@@ -28,9 +42,10 @@ def speed_up(base, figure):
 
 def check_problem(tables):
     """Strong scaling is of one problem."""
-    problems = {(table.get("pattern"), tuple(table.get("cells", []))) for table in tables}
-    if len(problems) > 1:
-        raise InputError(f"the tables are of several problems, so that their speed-ups cannot be compared: {sorted(map(str, problems))}")
+    for table in tables:
+        different = {key for key in problem_of(table) | problem_of(tables[0]) if table.get(key) != tables[0].get(key)}
+        if different:
+            raise InputError(f"the tables are of several problems, so that their speed-ups cannot be compared: they differ in {', '.join(sorted(different))}")
 
 
 def draw_variant(axes, name, points, base, index, count):
@@ -64,7 +79,7 @@ def draw(tables, path, title=None):
     axes.set_xlabel("ranks")
     axes.set_ylabel(f"speed-up over {baseline} on {first} rank{'' if first == 1 else 's'}")
     cells = tables[0].get("cells")
-    problem = f"{tables[0].get('pattern', '')}, {' x '.join(map(str, cells))} cells" if cells else ""
+    problem = f"{tables[0].get('pattern', '')}, {' x '.join(map(str, cells))} cells" if cells else tables[0].get("benchmark", "")
     interval = "bars: 95 % of resampled rounds" if sampled else "bars: quartiles"
     axes.set_title(title or f"Strong scaling: {problem}; {interval}")
     axes.legend(loc="upper left")
