@@ -9,10 +9,19 @@
 namespace penstock::examples {
 namespace {
 
+// Of work that is done when its call returns.
+class ThreadMark final : public Mark {
+ public:
+  void set() override {}
+  void await() override {}
+};
+
 class ThreadLane final : public Lane {
  public:
   void launch(const Kernel& kernel) override { kernel(); }
   void synchronize() override {}
+  void settle() override {}
+  std::unique_ptr<Mark> make_mark() override { return std::make_unique<ThreadMark>(); }
   QueueView queue() override { throw std::logic_error("a thread has no queue"); }
   std::unique_ptr<Replay> capture(const std::function<void()>&) override {
     throw std::logic_error("a thread has no graph");
@@ -24,6 +33,8 @@ class HostLane final : public Lane {
   HostLane() : queue_(stream_) {}
   void launch(const Kernel& kernel) override { stream_.launch(std::ref(kernel)); }
   void synchronize() override { queue_.synchronize(); }
+  void settle() override { stream_.synchronize(); }
+  std::unique_ptr<Mark> make_mark() override { throw std::logic_error("a stream of the host has no marks"); }
   QueueView queue() override { return queue_; }
   std::unique_ptr<Replay> capture(const std::function<void()>&) override {
     throw std::logic_error("a stream of the host is not captured");

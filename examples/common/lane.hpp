@@ -16,6 +16,16 @@ class Replay {
   virtual void launch() = 0;
 };
 
+// A point in the work of a lane.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  // Behind all earlier work.
+  virtual void set() = 0;
+  // Blocks until the work before the last set() has ended.
+  virtual void await() = 0;
+};
+
 // Where the kernels of a variant run, one after the other: on the calling thread, on a stream of the host or on one of
 // a GPU.
 class Lane {
@@ -26,14 +36,19 @@ class Lane {
   // Runs the kernel behind all earlier work: at once on the calling thread, later on a stream of the host. On a GPU the
   // function is called at once, and launches on gpu_stream(). It must live until it has run.
   virtual void launch(const Kernel& kernel) = 0;
-  // Runs the kernel behind all earlier work and, where the device can (runs_beside), beside later work, until join().
-  // There gpu_stream() is another one while it is called.
+  // Where the device can (runs_beside), the kernel runs behind all work before fork() and beside all work between
+  // fork() and join(); gpu_stream() is another one while it is called. Elsewhere as launch().
+  virtual void fork() {}
   virtual void launch_beside(const Kernel& kernel) { launch(kernel); }
   virtual void join() {}
   virtual bool runs_beside() const { return false; }
 
-  // Blocks until all work that later work waits for has ended.
+  // Blocks until all work that later work would wait for has ended, and what was started on the queue. Throws where
+  // that has failed.
   virtual void synchronize() = 0;
+  // The same for work alone: messages may still be under way.
+  virtual void settle() = 0;
+  virtual std::unique_ptr<Mark> make_mark() = 0;
 
   // What follows needs a stream. The queue of messages:
   virtual QueueView queue() = 0;

@@ -10,6 +10,7 @@
 
 #include "bench.hpp"
 #include "command.hpp"
+#include "faces/faces.hpp"
 #include "life.hpp"
 
 namespace {
@@ -32,6 +33,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   app.require_subcommand(1);
   penstock::tool::add_info(app, command);
   penstock::life::add_life(app, command);
+  penstock::faces::add_faces(app, command);
   penstock::bench::add_bench(app, command);
   penstock::tool::add_plot(app, command);
 }

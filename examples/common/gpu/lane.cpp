@@ -35,14 +35,27 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
+  void record(cudaStream_t stream) const { CHECK_GPU(cudaEventRecord(event_, stream)); }
+  void synchronize() const { CHECK_GPU(cudaEventSynchronize(event_)); }
   // What `second` is given from now on waits for what `first` has been given.
   void order(cudaStream_t first, cudaStream_t second) const {
-    CHECK_GPU(cudaEventRecord(event_, first));
+    record(first);
     CHECK_GPU(cudaStreamWaitEvent(second, event_, 0));
   }
 
  private:
   cudaEvent_t event_ = nullptr;
+};
+
+class GpuMark final : public Mark {
+ public:
+  explicit GpuMark(cudaStream_t stream) : stream_(stream) {}
+  void set() override { event_.record(stream_); }
+  void await() override { event_.synchronize(); }
+
+ private:
+  cudaStream_t stream_;
+  Event event_;
 };
 
 class GraphReplay final : public Replay {
@@ -83,8 +96,8 @@ class GpuLane final : public Lane {
   }
 
   void launch(const Kernel& kernel) override { kernel(); }
+  void fork() override { fork_.order(main_.get(), side_.get()); }
   void launch_beside(const Kernel& kernel) override {
-    fork_.order(main_.get(), side_.get());
     is_beside_ = true;
     kernel();
     is_beside_ = false;
@@ -96,8 +109,10 @@ class GpuLane final : public Lane {
     if (queue_)
       queue_->synchronize();
     else
-      CHECK_GPU(cudaStreamSynchronize(main_.get()));
+      settle();
   }
+  void settle() override { CHECK_GPU(cudaStreamSynchronize(main_.get())); }
+  std::unique_ptr<Mark> make_mark() override { return std::make_unique<GpuMark>(main_.get()); }
 
   QueueView queue() override { return queue_.value(); }
   void* gpu_stream() const override { return is_beside_ ? side_.get() : main_.get(); }

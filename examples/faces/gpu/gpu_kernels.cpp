@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/gpu/check.hpp"
+#include "common/memory.hpp"
+#include "faces/gpu/kernels.hpp"
+#include "faces/kernels.hpp"
+
+namespace penstock::faces {
+namespace {
+
+// For all directions in which there is somebody, or for one of them.
+template <class Size>
+gpu::Tasks make_tasks(const Block& block, int only, Size&& size_of) {
+  gpu::Tasks tasks{};
+  unsigned end = 0;
+  for (int direction = 0; direction < directions; ++direction) {
+    if (!has_neighbour(block, direction) || (only != nowhere && only != direction)) continue;
+    end += static_cast<unsigned>((size_of(direction) + gpu::threads - 1) / gpu::threads);
+    tasks.direction[tasks.count] = direction;
+    tasks.end[tasks.count] = end;
+    ++tasks.count;
+  }
+  return tasks;
+}
+
+cudaStream_t stream_of(const examples::Lane& lane) {
+  return static_cast<cudaStream_t>(lane.gpu_stream());
+}
+
+class GpuKernels final : public Kernels {
+ public:
+  explicit GpuKernels(const Block& block)
+      : block_(block),
+        size_(layout_of(block, nowhere).size()),
+        memory_(examples::allocate(examples::DeviceKind::gpu, examples::Use::data, size_ * sizeof(double))),
+        u_(memory_.as<double>().data()) {
+    for (int only = 0; only < directions; ++only) {
+      packing_[only] = make_tasks(block, only, [&](int direction) { return layout_of(block, direction).size(); });
+      unpacking_[only] = make_tasks(block, only, [&](int direction) { return region_of(block, direction).size(); });
+    }
+    gpu::load_kernels();
+  }
+
+  void initialise(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_initialise(stream_of(lane), block_, u_)); }
+  void pack(examples::Lane& lane, const Sides& to) override { pack(lane, to, nowhere); }
+  void pack(examples::Lane& lane, const Sides& to, int direction) override {
+    CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {block_, u_, to, packing_[direction]}));
+  }
+  void sum_inside(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_sum_inside(stream_of(lane), block_, u_)); }
+  void unpack(examples::Lane& lane, const Sides& from) override { unpack(lane, from, nowhere); }
+  void unpack(examples::Lane& lane, const Sides& from, int direction) override {
+    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, unpacking_[direction]}));
+  }
+
+  void fetch_layer(int z, double* to) const override {
+    const std::size_t values = size_ / static_cast<std::size_t>(block_.elements[2]);
+    examples::fetch(examples::DeviceKind::gpu, to, u_ + static_cast<std::size_t>(z) * values, values * sizeof(double));
+  }
+
+ private:
+  Block block_;
+  std::size_t size_;
+  examples::Memory memory_;
+  double* u_;
+  // For each direction, and at `nowhere` for all.
+  gpu::Tasks packing_[directions];
+  gpu::Tasks unpacking_[directions];
+};
+
+}  // namespace
+
+std::unique_ptr<Kernels> make_gpu_kernels(const Block& block) {
+  return std::make_unique<GpuKernels>(block);
+}
+
+}  // namespace penstock::faces

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <stdexcept>
+
+#include "faces/kernels.hpp"
+
+namespace penstock::faces {
+namespace {
+
+// Calls use(place) for all places, in the order in which they lie.
+template <class Use>
+void for_each_place(const Layout& layout, Use&& use) {
+  Place place;
+  for (place.element[2] = 0; place.element[2] < layout.elements[2]; ++place.element[2])
+    for (place.element[1] = 0; place.element[1] < layout.elements[1]; ++place.element[1])
+      for (place.element[0] = 0; place.element[0] < layout.elements[0]; ++place.element[0])
+        for (place.point[2] = 0; place.point[2] < layout.points[2]; ++place.point[2])
+          for (place.point[1] = 0; place.point[1] < layout.points[1]; ++place.point[1])
+            for (place.point[0] = 0; place.point[0] < layout.points[0]; ++place.point[0]) use(place);
+}
+
+template <class Use>
+void for_each_point(const Box& box, Use&& use) {
+  int at[3];
+  for (at[2] = box.low[2]; at[2] < box.low[2] + box.count[2]; ++at[2])
+    for (at[1] = box.low[1]; at[1] < box.low[1] + box.count[1]; ++at[1])
+      for (at[0] = box.low[0]; at[0] < box.low[0] + box.count[0]; ++at[0]) use(at);
+}
+
+class HostKernels final : public Kernels {
+ public:
+  explicit HostKernels(const Block& block)
+      : block_(block),
+        layout_(layout_of(block, nowhere)),
+        memory_(examples::allocate(examples::DeviceKind::host, examples::Use::data, layout_.size() * sizeof(double))),
+        u_(memory_.as<double>().data()) {}
+
+  void initialise(examples::Lane&) override {
+    double* value = u_;
+    for_each_place(layout_, [&](const Place& place) { *value++ = initial_value(block_, place); });
+  }
+
+  void pack(examples::Lane& lane, const Sides& to) override {
+    for (int direction = 0; direction < directions; ++direction)
+      if (has_neighbour(block_, direction)) pack(lane, to, direction);
+  }
+
+  void pack(examples::Lane&, const Sides& to, int direction) override {
+    double* value = to.side[direction];
+    for_each_place(layout_of(block_, direction),
+                   [&](const Place& place) { *value++ = u_[layout_.offset(on_side(block_, direction, place))]; });
+  }
+
+  void sum_inside(examples::Lane&) override {
+    const int last[3] = {block_.elements[0], block_.elements[1], block_.elements[2]};
+    for_each_point({{0, 0, 0}, {last[0], last[1], last[2]}}, [&](const int(&element)[3]) {
+      Box boxes[3];
+      shared_inside(block_, element, boxes);
+      for (const Box& box : boxes)
+        for_each_point(box, [&](const int(&point)[3]) {
+          complete<false>(block_, u_, {}, {{element[0], element[1], element[2]}, {point[0], point[1], point[2]}});
+        });
+    });
+  }
+
+  void unpack(examples::Lane& lane, const Sides& from) override {
+    for (int direction = 0; direction < directions; ++direction)
+      if (has_neighbour(block_, direction)) unpack(lane, from, direction);
+  }
+
+  void unpack(examples::Lane&, const Sides& from, int direction) override {
+    for_each_point(region_of(block_, direction),
+                   [&](const int(&at)[3]) { complete<true>(block_, u_, from, place_of(block_, at)); });
+  }
+
+  void fetch_layer(int z, double* to) const override {
+    const std::size_t values = layout_.size() / static_cast<std::size_t>(block_.elements[2]);
+    std::memcpy(to, u_ + static_cast<std::size_t>(z) * values, values * sizeof(double));
+  }
+
+ private:
+  Block block_;
+  Layout layout_;
+  examples::Memory memory_;
+  double* u_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernels> make_kernels(examples::DeviceKind device, const Block& block) {
+  if (device == examples::DeviceKind::gpu) return make_gpu_kernels(block);
+  return std::make_unique<HostKernels>(block);
+}
+
+#if !PENSTOCK_CUDA && !PENSTOCK_HIP
+std::unique_ptr<Kernels> make_gpu_kernels(const Block&) {
+  throw std::logic_error("this command is built without a GPU");
+}
+#endif
+
+}  // namespace penstock::faces

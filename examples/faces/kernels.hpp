@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/lane.hpp"
+#include "common/memory.hpp"
+#include "faces/geometry.hpp"
+
+namespace penstock::faces {
+
+// The values of one rank, and what is computed on them. Calls are made as Lane::launch wants them: on the host they
+// compute, on a GPU they launch on the stream that the lane says.
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  virtual void initialise(examples::Lane& lane) = 0;
+  // Raw values into all messages; into that of one direction.
+  virtual void pack(examples::Lane& lane, const Sides& to) = 0;
+  virtual void pack(examples::Lane& lane, const Sides& to, int direction) = 0;
+  // Everything that is shared by elements of the block alone.
+  virtual void sum_inside(examples::Lane& lane) = 0;
+  // Everything that is shared with neighbours; what is shared with those of one direction and its parts alone.
+  virtual void unpack(examples::Lane& lane, const Sides& from) = 0;
+  virtual void unpack(examples::Lane& lane, const Sides& from, int direction) = 0;
+
+  // Blocks until the values of all elements with this z are copied to `to`.
+  virtual void fetch_layer(int z, double* to) const = 0;
+};
+
+std::unique_ptr<Kernels> make_kernels(examples::DeviceKind device, const Block& block);
+
+// Those of the GPU; throws in a build without.
+std::unique_ptr<Kernels> make_gpu_kernels(const Block& block);
+
+}  // namespace penstock::faces

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "faces/side_buffers.hpp"
+#include "faces/variant.hpp"
+
+namespace penstock::faces {
+
+// The buffers of a variant that is driven by the host, and the calls of MPI on them. Receives have two sets, so that
+// one can be posted while the other is still being read. Where MPI does not take the GPU's memory it is given pinned
+// copies.
+class MpiBuffers {
+ public:
+  MpiBuffers(const Setting& setting, examples::Lane& lane);
+
+  const char* transport() const noexcept { return transport_; }
+  // Numbers of messages below are places in the list of neighbours.
+  int count() const noexcept { return static_cast<int>(setting_.grid.neighbours().size()); }
+  const Sides& out() const noexcept { return out_.sides(); }
+  const Sides& in(int set) const noexcept { return in_[static_cast<std::size_t>(set)].sides(); }
+
+  // Makes what was packed ready for its send, and what has come ready for unpacking, behind the lane's earlier work.
+  void stage_out(int message);
+  void stage_in(int set, int message);
+
+  void post_receives(int set);
+  void send(int message);
+  void wait_for_receives();
+  // The number of a message that has come; -1 when all have.
+  int wait_for_any_receive();
+  void wait_for_sends();
+
+ private:
+  struct Staging {
+    SideBuffers out;
+    std::array<SideBuffers, 2> in;
+  };
+  int direction_of(int message) const { return setting_.grid.neighbours()[static_cast<std::size_t>(message)]; }
+
+  const Setting& setting_;
+  examples::Lane& lane_;
+  SideBuffers out_;
+  std::array<SideBuffers, 2> in_;
+  std::optional<Staging> staging_;
+  const char* transport_;
+  std::vector<MPI_Request> sends_;
+  std::vector<MPI_Request> receives_;
+};
+
+}  // namespace penstock::faces
