@@ -32,6 +32,7 @@ void print_json(const Setup& setup, const std::vector<Row>& rows, const Options&
   for (const auto& [name, text] : setup.fields) line[name] = Json::parse(text);
   for (const Row& row : rows) {
     line[row.name] = to_json(row);
+    if (row.over_floor) line[row.name]["over_floor"] = *row.over_floor;
     if (const auto gain = gain_of(row, rows); gain && with_gains) line[row.name]["gain"] = *gain;
   }
   fmt::print("{}\n", line.dump());

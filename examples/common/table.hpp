@@ -17,6 +17,7 @@ struct Row {
   std::string transport;
   bool is_baseline;  // of the gains: the fastest of these counts
   Samples samples;   // us
+  std::optional<double> over_floor{};  // us above what the same takes without messages
 };
 
 // What is true of a whole table: its program, what one time is the time of ("share", "cycle", ...), a line for people

@@ -12,7 +12,7 @@
 #include "clock.hpp"
 #include "common/agreement.hpp"
 #include "common/table.hpp"
-#include "faces/variant.hpp"
+#include "faces/share.hpp"
 #include "faces/verification.hpp"
 
 namespace penstock::faces {
@@ -68,16 +68,17 @@ class Program {
   // The outer loop: buffers and requests are made, used and freed. The variants take turns in the middle loop, so that
   // a slow moment of the machine hits them alike.
   bool run_once(bool is_last) {
-    const Setting setting{options_, grid_, *kernels_, !options_.communication_only};
-    std::vector<std::unique_ptr<Variant>> variants;
-    for (const examples::Comm comm : options_.chosen) variants.push_back(make(comm, setting));
+    Share share(grid_, *kernels_, !options_.communication_only);
+    std::vector<std::unique_ptr<examples::Exchange>> variants;
+    for (const examples::Comm comm : options_.chosen)
+      variants.push_back(examples::make_exchange(comm, options_, share, options_.inner));
     bool right = true;
     for (int middle = 0; middle <= options_.middle; ++middle) {
       for (std::size_t i = 0; i < variants.size(); ++i) {
         const examples::OverRanks us = time(*variants[i]);
         if (middle > 0) samples_[i].add(us);
         if (is_last && middle == options_.middle && options_.verify)
-          right = verify(*kernels_, problem_, grid_.block(), options_.inner, setting.with_compute,
+          right = verify(*kernels_, problem_, grid_.block(), options_.inner, !options_.communication_only,
                          examples::name_of(options_.chosen[i]), session_) &&
                   right;
       }
@@ -86,23 +87,8 @@ class Program {
     return right;
   }
 
-  std::unique_ptr<Variant> make(examples::Comm comm, const Setting& setting) const {
-    switch (comm) {
-      case examples::Comm::mpi:
-        return make_mpi(setting);
-      case examples::Comm::mpi_waitany:
-        return make_mpi_waitany(setting);
-      case examples::Comm::stream:
-        return make_stream(setting);
-      case examples::Comm::stream_ready:
-        return make_stream_ready(setting);
-      default:
-        return make_graph(setting, options_.inner);
-    }
-  }
-
   // The inner loop: us a share.
-  examples::OverRanks time(Variant& variant) {
+  examples::OverRanks time(examples::Exchange& variant) {
     examples::Lane& lane = variant.lane();
     const examples::Lane::Kernel initialise = [&] { kernels_->initialise(lane); };
     lane.launch(initialise);

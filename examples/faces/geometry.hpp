@@ -8,26 +8,17 @@
 
 #include <cstddef>
 
-#if defined(__CUDACC__) || defined(__HIPCC__)
-#define PENSTOCK_ANYWHERE __host__ __device__
-#else
-#define PENSTOCK_ANYWHERE
-#endif
+#include "../common/box.hpp"
+#include "../common/sides.hpp"
 
 namespace penstock::faces {
 
-// Directions to neighbours, as numbers: 13 is no direction, opposite ones add up to 26.
-constexpr int directions = 27;
-constexpr int nowhere = 13;
-
-PENSTOCK_ANYWHERE constexpr int opposite(int direction) {
-  return 26 - direction;
-}
-
-// -1, 0 or 1: the part of a direction along a dimension.
-PENSTOCK_ANYWHERE constexpr int part_of(int direction, int dimension) {
-  return (dimension == 0 ? direction : dimension == 1 ? direction / 3 : direction / 9) % 3 - 1;
-}
+using examples::Box;
+using examples::directions;
+using examples::nowhere;
+using examples::opposite;
+using examples::part_of;
+using examples::Sides;
 
 struct Block {
   int points;        // along an edge of an element
@@ -136,11 +127,6 @@ PENSTOCK_ANYWHERE inline Copies copies_along(const Block& block, int d, int elem
           {has_lower ? 0 : -1, has_upper ? 0 : 1}};
 }
 
-// Where the messages of each direction lie; null where there is none.
-struct Sides {
-  double* side[directions];
-};
-
 // Gives all copies in the block the sum of all copies, those of other ranks included. The sum is made of pairs along z,
 // then y, then x, so that every rank comes to the same bits.
 template <bool with_messages>
@@ -178,22 +164,6 @@ PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Side
       for (int z = 0; z < 2; ++z)
         if (is_here(0, x) && is_here(1, y) && is_here(2, z)) u[offset[0][x] + offset[1][y] + offset[2][z]] = total;
 }
-
-// A box of points: of an element, or of the block with its copies taken together.
-struct Box {
-  int low[3];
-  int count[3];
-
-  PENSTOCK_ANYWHERE unsigned size() const {
-    return static_cast<unsigned>(count[0]) * static_cast<unsigned>(count[1]) * static_cast<unsigned>(count[2]);
-  }
-  PENSTOCK_ANYWHERE void at(unsigned number, int (&point)[3]) const {
-    point[0] = low[0] + static_cast<int>(number % count[0]);
-    number /= count[0];
-    point[1] = low[1] + static_cast<int>(number % count[1]);
-    point[2] = low[2] + static_cast<int>(number / count[1]);
-  }
-};
 
 // The points that the block shares with the neighbours of this direction and its parts, and with no others. Copies in
 // the block count once, so coordinates go from 0 to elements * (points - 1).

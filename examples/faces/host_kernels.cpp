@@ -40,37 +40,31 @@ class HostKernels final : public Kernels {
     for_each_place(layout_, [&](const Place& place) { *value++ = initial_value(block_, place); });
   }
 
-  void pack(examples::Lane& lane, const Sides& to) override {
-    for (int direction = 0; direction < directions; ++direction)
-      if (has_neighbour(block_, direction)) pack(lane, to, direction);
-  }
-
   void pack(examples::Lane&, const Sides& to, int direction) override {
-    double* value = to.side[direction];
-    for_each_place(layout_of(block_, direction),
-                   [&](const Place& place) { *value++ = u_[layout_.offset(on_side(block_, direction, place))]; });
-  }
-
-  void sum_inside(examples::Lane&) override {
-    const int last[3] = {block_.elements[0], block_.elements[1], block_.elements[2]};
-    for_each_point({{0, 0, 0}, {last[0], last[1], last[2]}}, [&](const int(&element)[3]) {
-      Box boxes[3];
-      shared_inside(block_, element, boxes);
-      for (const Box& box : boxes)
-        for_each_point(box, [&](const int(&point)[3]) {
-          complete<false>(block_, u_, {}, {{element[0], element[1], element[2]}, {point[0], point[1], point[2]}});
-        });
+    for_each_neighbour(direction, [&](int one) {
+      double* value = to.side[one];
+      for_each_place(layout_of(block_, one),
+                     [&](const Place& place) { *value++ = u_[layout_.offset(on_side(block_, one, place))]; });
     });
   }
 
-  void unpack(examples::Lane& lane, const Sides& from) override {
-    for (int direction = 0; direction < directions; ++direction)
-      if (has_neighbour(block_, direction)) unpack(lane, from, direction);
+  void sum_inside(examples::Lane&) override {
+    for_each_point(
+        {{0, 0, 0}, {block_.elements[0], block_.elements[1], block_.elements[2]}}, [&](const int(&element)[3]) {
+          Box boxes[3];
+          shared_inside(block_, element, boxes);
+          for (const Box& box : boxes)
+            for_each_point(box, [&](const int(&point)[3]) {
+              complete<false>(block_, u_, {}, {{element[0], element[1], element[2]}, {point[0], point[1], point[2]}});
+            });
+        });
   }
 
   void unpack(examples::Lane&, const Sides& from, int direction) override {
-    for_each_point(region_of(block_, direction),
-                   [&](const int(&at)[3]) { complete<true>(block_, u_, from, place_of(block_, at)); });
+    for_each_neighbour(direction, [&](int one) {
+      for_each_point(region_of(block_, one),
+                     [&](const int(&at)[3]) { complete<true>(block_, u_, from, place_of(block_, at)); });
+    });
   }
 
   void fetch_layer(int z, double* to) const override {
@@ -79,6 +73,12 @@ class HostKernels final : public Kernels {
   }
 
  private:
+  template <class Use>
+  void for_each_neighbour(int direction, Use&& use) const {
+    for (int one = 0; one < directions; ++one)
+      if (has_neighbour(block_, one) && (direction == nowhere || direction == one)) use(one);
+  }
+
   Block block_;
   Layout layout_;
   examples::Memory memory_;

@@ -17,13 +17,11 @@ class Kernels {
   virtual ~Kernels() = default;
 
   virtual void initialise(examples::Lane& lane) = 0;
-  // Raw values into all messages; into that of one direction.
-  virtual void pack(examples::Lane& lane, const Sides& to) = 0;
+  // Raw values into the message of one direction; of all, for nowhere.
   virtual void pack(examples::Lane& lane, const Sides& to, int direction) = 0;
   // Everything that is shared by elements of the block alone.
   virtual void sum_inside(examples::Lane& lane) = 0;
-  // Everything that is shared with neighbours; what is shared with those of one direction and its parts alone.
-  virtual void unpack(examples::Lane& lane, const Sides& from) = 0;
+  // What is shared with the neighbours of one direction and its parts alone; all that is shared with any, for nowhere.
   virtual void unpack(examples::Lane& lane, const Sides& from, int direction) = 0;
 
   // Blocks until the values of all elements with this z are copied to `to`.

@@ -9,16 +9,11 @@ namespace {
 
 // For all directions in which there is somebody, or for one of them.
 template <class Size>
-gpu::Tasks make_tasks(const Block& block, int only, Size&& size_of) {
-  gpu::Tasks tasks{};
-  unsigned end = 0;
-  for (int direction = 0; direction < directions; ++direction) {
-    if (!has_neighbour(block, direction) || (only != nowhere && only != direction)) continue;
-    end += static_cast<unsigned>((size_of(direction) + gpu::threads - 1) / gpu::threads);
-    tasks.direction[tasks.count] = direction;
-    tasks.end[tasks.count] = end;
-    ++tasks.count;
-  }
+examples::gpu::Tasks make_tasks(const Block& block, int only, Size&& size_of) {
+  examples::gpu::Tasks tasks{};
+  for (int direction = 0; direction < directions; ++direction)
+    if (has_neighbour(block, direction) && (only == nowhere || only == direction))
+      tasks.add(direction, size_of(direction));
   return tasks;
 }
 
@@ -41,12 +36,10 @@ class GpuKernels final : public Kernels {
   }
 
   void initialise(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_initialise(stream_of(lane), block_, u_)); }
-  void pack(examples::Lane& lane, const Sides& to) override { pack(lane, to, nowhere); }
   void pack(examples::Lane& lane, const Sides& to, int direction) override {
     CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {block_, u_, to, packing_[direction]}));
   }
   void sum_inside(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_sum_inside(stream_of(lane), block_, u_)); }
-  void unpack(examples::Lane& lane, const Sides& from) override { unpack(lane, from, nowhere); }
   void unpack(examples::Lane& lane, const Sides& from, int direction) override {
     CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, unpacking_[direction]}));
   }
@@ -62,8 +55,8 @@ class GpuKernels final : public Kernels {
   examples::Memory memory_;
   double* u_;
   // For each direction, and at `nowhere` for all.
-  gpu::Tasks packing_[directions];
-  gpu::Tasks unpacking_[directions];
+  examples::gpu::Tasks packing_[directions];
+  examples::gpu::Tasks unpacking_[directions];
 };
 
 }  // namespace

@@ -4,14 +4,8 @@
 namespace penstock::faces::gpu {
 namespace {
 
-// The direction that this block is for, and the number of the calling thread among those for it.
-__device__ int find_task(const Tasks& tasks, unsigned& number) {
-  int task = 0;
-  unsigned first = 0;
-  while (blockIdx.x >= tasks.end[task]) first = tasks.end[task++];
-  number = (blockIdx.x - first) * threads + threadIdx.x;
-  return tasks.direction[task];
-}
+using examples::gpu::find_task;
+using examples::gpu::threads;
 
 __global__ void pack(const __grid_constant__ Work argument) {
   const Work& work = penstock::gpu::grid_constant(argument);
@@ -97,7 +91,7 @@ cudaError_t enqueue_initialise(cudaStream_t stream, const Block& block, double* 
 
 cudaError_t enqueue_pack(cudaStream_t stream, const Work& work) {
   if (work.tasks.count == 0) return cudaSuccess;
-  pack<<<work.tasks.end[work.tasks.count - 1], threads, 0, stream>>>(work);
+  pack<<<work.tasks.blocks(), threads, 0, stream>>>(work);
   return cudaGetLastError();
 }
 
@@ -108,7 +102,7 @@ cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* 
 
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work) {
   if (work.tasks.count == 0) return cudaSuccess;
-  unpack<<<work.tasks.end[work.tasks.count - 1], threads, 0, stream>>>(work);
+  unpack<<<work.tasks.blocks(), threads, 0, stream>>>(work);
   return cudaGetLastError();
 }
 

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch has to do. One kernel serves any number of directions: each has blocks of its own.
 #pragma once
 
 #include <gpu_runtime.hpp>
 
+#include "../../common/gpu/tasks.hpp"
 #include "../geometry.hpp"
 
 namespace penstock::faces::gpu {
-
-constexpr unsigned threads = 256;
-
-// The blocks up to end[i] are for direction[i].
-struct Tasks {
-  int count;
-  int direction[directions];
-  unsigned end[directions];
-};
 
 struct Work {
   Block block;
   double* u;
   Sides sides;
-  Tasks tasks;
+  examples::gpu::Tasks tasks;
 };
 
 void load_kernels();

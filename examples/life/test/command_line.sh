@@ -47,4 +47,15 @@ refuses '--send: foo not in' bench bw --send foo
 refuses 'must not be larger' bench latency --min 9 --max 8
 refuses 'peer' bench latency --transport pear
 refuses 'nccl is not one of --device host' bench latency --baseline nccl
+
+refuses '--grid 2,1,1 is for 2 ranks and the job has 1' faces --grid 2,1,1
+refuses '--grid' faces --grid 2,1
+refuses '--points' faces --points 2
+refuses '--inner' faces --inner 331
+refuses 'does not fit into one message' faces --elements 1,10000,10000 --points 64
+refuses 'graph: only a GPU' faces --comm graph
+refuses '--comm: foo not in' faces --comm mpi,foo
+refuses 'is what --small and --large choose' faces --small --elements 3,3,3
+refuses 'not understood: --elemnts' faces --elemnts 3,3,3
+[[ -e /dev/nvidiactl ]] || refuses '--device' faces --device cuda
 exit $((failures > 0))

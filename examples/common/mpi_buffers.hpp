@@ -7,21 +7,21 @@
 #include <optional>
 #include <vector>
 
-#include "faces/side_buffers.hpp"
-#include "faces/variant.hpp"
+#include "common/exchange.hpp"
 
-namespace penstock::faces {
+namespace penstock::examples {
 
 // The buffers of a variant that is driven by the host, and the calls of MPI on them. Receives have two sets, so that
 // one can be posted while the other is still being read. Where MPI does not take the GPU's memory it is given pinned
 // copies.
 class MpiBuffers {
  public:
-  MpiBuffers(const Setting& setting, examples::Lane& lane);
+  MpiBuffers(const Options& options, const std::vector<Neighbour>& neighbours, Lane& lane);
 
   const char* transport() const noexcept { return transport_; }
   // Numbers of messages below are places in the list of neighbours.
-  int count() const noexcept { return static_cast<int>(setting_.grid.neighbours().size()); }
+  int count() const noexcept { return static_cast<int>(neighbours_.size()); }
+  const Neighbour& neighbour(int message) const { return neighbours_[static_cast<std::size_t>(message)]; }
   const Sides& out() const noexcept { return out_.sides(); }
   const Sides& in(int set) const noexcept { return in_[static_cast<std::size_t>(set)].sides(); }
 
@@ -41,10 +41,9 @@ class MpiBuffers {
     SideBuffers out;
     std::array<SideBuffers, 2> in;
   };
-  int direction_of(int message) const { return setting_.grid.neighbours()[static_cast<std::size_t>(message)]; }
 
-  const Setting& setting_;
-  examples::Lane& lane_;
+  const std::vector<Neighbour>& neighbours_;
+  Lane& lane_;
   SideBuffers out_;
   std::array<SideBuffers, 2> in_;
   std::optional<Staging> staging_;
@@ -53,4 +52,4 @@ class MpiBuffers {
   std::vector<MPI_Request> receives_;
 };
 
-}  // namespace penstock::faces
+}  // namespace penstock::examples

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/mpi_buffers.hpp"
+
+#include "common/gpu/gpu.hpp"
+
+namespace penstock::examples {
+namespace {
+
+SideBuffers on_device(const Options& options, const std::vector<Neighbour>& neighbours) {
+  return {neighbours, [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+}
+
+SideBuffers pinned(const std::vector<Neighbour>& neighbours) {
+  return {neighbours, allocate_pinned};
+}
+
+bool is_staged(const Options& options) {
+  return options.device == DeviceKind::gpu && (options.staged || !gpu::mpi_takes_device_memory());
+}
+
+}  // namespace
+
+MpiBuffers::MpiBuffers(const Options& options, const std::vector<Neighbour>& neighbours, Lane& lane)
+    : neighbours_(neighbours),
+      lane_(lane),
+      out_(on_device(options, neighbours)),
+      in_{on_device(options, neighbours), on_device(options, neighbours)},
+      transport_("MPI"),
+      sends_(neighbours.size(), MPI_REQUEST_NULL),
+      receives_(sends_) {
+  if (is_staged(options)) staging_.emplace(Staging{pinned(neighbours), {pinned(neighbours), pinned(neighbours)}});
+  if (options.device == DeviceKind::gpu) transport_ = staging_ ? "MPI, pinned copies" : "MPI, device memory";
+}
+
+void MpiBuffers::stage_out(int message) {
+  if (!staging_) return;
+  const auto from = out_.message(neighbour(message));
+  gpu::enqueue_copy(lane_.gpu_stream(), staging_->out.message(neighbour(message)).data(), from.data(),
+                    from.size_bytes());
+}
+
+void MpiBuffers::stage_in(int set, int message) {
+  if (!staging_) return;
+  const auto index = static_cast<std::size_t>(set);
+  const auto from = staging_->in[index].message(neighbour(message));
+  gpu::enqueue_copy(lane_.gpu_stream(), in_[index].message(neighbour(message)).data(), from.data(), from.size_bytes());
+}
+
+void MpiBuffers::post_receives(int set) {
+  const SideBuffers& buffers = (staging_ ? staging_->in : in_)[static_cast<std::size_t>(set)];
+  for (int message = 0; message < count(); ++message) {
+    const auto to = buffers.message(neighbour(message));
+    MPI_Irecv(to.data(), static_cast<int>(to.size()), MPI_DOUBLE, neighbour(message).rank,
+              tag_of(opposite(neighbour(message).direction), 0), MPI_COMM_WORLD,
+              &receives_[static_cast<std::size_t>(message)]);
+  }
+}
+
+void MpiBuffers::send(int message) {
+  const auto from = (staging_ ? staging_->out : out_).message(neighbour(message));
+  MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_DOUBLE, neighbour(message).rank,
+            tag_of(neighbour(message).direction, 0), MPI_COMM_WORLD, &sends_[static_cast<std::size_t>(message)]);
+}
+
+void MpiBuffers::wait_for_receives() {
+  MPI_Waitall(count(), receives_.data(), MPI_STATUSES_IGNORE);
+}
+
+int MpiBuffers::wait_for_any_receive() {
+  int message = MPI_UNDEFINED;
+  MPI_Waitany(count(), receives_.data(), &message, MPI_STATUS_IGNORE);
+  return message == MPI_UNDEFINED ? -1 : message;
+}
+
+void MpiBuffers::wait_for_sends() {
+  MPI_Waitall(count(), sends_.data(), MPI_STATUSES_IGNORE);
+}
+
+}  // namespace penstock::examples

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "common/exchange.hpp"
+#include "faces/kernels.hpp"
+#include "faces/rank_grid.hpp"
+
+namespace penstock::faces {
+
+// One share: every copy of a point gets the sum of all its copies.
+class Share final : public examples::Work {
+ public:
+  Share(const RankGrid& grid, Kernels& kernels, bool with_inside) : kernels_(kernels), with_inside_(with_inside) {
+    for (const int direction : grid.neighbours())
+      neighbours_.push_back({direction, grid.rank_at(direction), layout_of(grid.block(), direction).size()});
+  }
+
+  const std::vector<examples::Neighbour>& neighbours() const override { return neighbours_; }
+  void pack(examples::Lane& lane, const Sides& to, int direction) override { kernels_.pack(lane, to, direction); }
+  bool has_inside() const override { return with_inside_; }
+  void compute_inside(examples::Lane& lane) override { kernels_.sum_inside(lane); }
+  void unpack(examples::Lane& lane, const Sides& from, int direction) override {
+    kernels_.unpack(lane, from, direction);
+  }
+
+  // The points that a rank shares with the neighbour at an edge or a corner are shared with those of its parts, too.
+  bool needs(int region, int direction) const override {
+    for (int d = 0; d < 3; ++d)
+      if (part_of(direction, d) != 0 && part_of(direction, d) != part_of(region, d)) return false;
+    return true;
+  }
+
+ private:
+  Kernels& kernels_;
+  bool with_inside_;
+  std::vector<examples::Neighbour> neighbours_;
+};
+
+}  // namespace penstock::faces
