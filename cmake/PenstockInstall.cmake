@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/penstock")
 
-install(TARGETS penstock EXPORT penstock-targets
+install(TARGETS penstock penstock_halo EXPORT penstock-targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/penstock" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 if(TARGET penstock_command)

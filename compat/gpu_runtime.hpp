@@ -86,6 +86,7 @@
 #define cudaStreamCaptureStatusActive hipStreamCaptureStatusActive
 #define cudaStreamBeginCapture hipStreamBeginCapture
 #define cudaStreamEndCapture hipStreamEndCapture
+#define cudaStreamIsCapturing hipStreamIsCapturing
 #define cudaStreamGetCaptureInfo hipStreamGetCaptureInfo
 #define cudaGraph_t hipGraph_t
 #define cudaGraphExec_t hipGraphExec_t
@@ -121,6 +122,7 @@
 #define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
 #define cudaMemset hipMemset
 #define cudaMemsetAsync hipMemsetAsync
+#define cudaMemcpyHostToDevice hipMemcpyHostToDevice
 #define cudaIpcMemHandle_t hipIpcMemHandle_t
 #define cudaIpcMemLazyEnablePeerAccess hipIpcMemLazyEnablePeerAccess
 #define cudaIpcGetMemHandle hipIpcGetMemHandle

@@ -20,6 +20,7 @@ RESTRICTED = [
     ("GPU vendor headers", re.compile(r"(gpu_runtime\.hpp|cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"),
      ["device/cuda", "device/hip", "transport/cuda", "transport/peer/cuda", "transport/relay/cuda"]),
     ("libfabric headers", re.compile(r"rdma/.*"), ["transport/ofi"]),
+    ("the halo library", re.compile(r"penstock/halo.*|halo/.*"), ["(what stands over libpenstock)"]),
     ("hwloc", re.compile(r"hwloc.*"), ["group"]),
 ]
 # Parts of a layer that must not see one another.
@@ -30,8 +31,8 @@ SOURCES_ONLY = re.compile(r"(fmt|spdlog|nlohmann)/.*")
 # What base may use beside the standard library and the operating system.
 BASE_LIBRARIES = re.compile(r"(nlohmann|gtest|CLI)/.*")
 # Programs over the public API, which must not look into src/.
-PROGRAMS = ["tools", "bench", "examples", "bindings", "tests/support", "tests/conformance", "tests/cuda", "tests/fault", "tests/network",
-            "tests/multihost", "tests/package"]
+PROGRAMS = ["halo", "tools", "bench", "examples", "bindings", "tests/halo", "tests/support", "tests/conformance", "tests/cuda", "tests/fault",
+            "tests/network", "tests/multihost", "tests/package"]
 
 SUFFIXES = {".h", ".hpp", ".cuh", ".c", ".cpp", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -119,6 +120,15 @@ def check_programs(root):
                     yield path, name, f"{folder} uses the public API only"
 
 
+def check_halo(root):
+    vendor = RESTRICTED[1][1]
+    for path in source_files(root / "halo"):
+        part = path.relative_to(root).parent.as_posix()
+        for name in includes(path):
+            if vendor.fullmatch(name) and not inside(part, ["halo/cuda"]):
+                yield path, name, "GPU vendor headers may be included only in halo/cuda"
+
+
 def check_public(root):
     for path in source_files(root / "include"):
         for name in includes(path):
@@ -131,7 +141,7 @@ def check_public(root):
 
 def check(root):
     violations = []
-    for path, name, problem in [*check_src(root), *check_programs(root), *check_public(root)]:
+    for path, name, problem in [*check_src(root), *check_programs(root), *check_halo(root), *check_public(root)]:
         included = f' includes "{name}"' if name else ""
         violations.append(f"{path.relative_to(root)}{included}: {problem}")
     return violations

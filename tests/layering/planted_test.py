@@ -26,6 +26,9 @@ CLEAN = {
     "src/rma/window.hpp": '#include "core/queue.hpp"\n',
     "src/channel/channel.hpp": '#include "core/queue.hpp"\n',
     "src/api/queue.cpp": '#include <penstock/penstock.h>\n#include "core/queue.hpp"\n#include "rma/window.hpp"\n',
+    "halo/messages.cpp": '#include <penstock/halo.hpp>\n#include "mover.hpp"\n',
+    "halo/mover.hpp": "",
+    "halo/cuda/mover.cpp": '#include "../mover.hpp"\n#include <gpu_runtime.hpp>\n',
     "bench/latency.cpp": '#include <penstock/penstock.h>\n#include "table.hpp"\n',
     "bench/table.hpp": "",
     "tests/unit/queue_test.cpp": '#include "core/queue.hpp"\n',
@@ -33,6 +36,9 @@ CLEAN = {
 
 # (file, its text, a part of the message)
 PLANTED = [
+    ("halo/bad.cpp", '#include "core/queue.hpp"', "halo uses the public API only"),
+    ("halo/bad.cpp", "#include <gpu_runtime.hpp>", "only in halo/cuda"),
+    ("src/api/bad.cpp", "#include <penstock/halo.hpp>", "the halo library may be included only in"),
     ("src/base/bad.hpp", '#include "core/queue.hpp"', "base must not include core"),
     ("src/device/bad.hpp", '#include "group/world.hpp"', "device must not include group"),
     ("src/core/bad.cpp", '# include  "api/generated.hpp"', "core must not include api"),

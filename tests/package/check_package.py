@@ -70,6 +70,7 @@ def main():
     check(mpiexec, work / "c/names_mpi_first", version, True)
     build_with_cmake(HERE / "cxx_consumer", work / "cxx", prefix, generator)
     check(mpiexec, work / "cxx/cxx_only", version, True)
+    check(mpiexec, work / "cxx/cxx_halo", version, True)
 
     # By hand the order is what the user writes; a program with MPI first must call PST_Init itself, and works.
     build_with_pkg_config(mpicc, work / "penstock_first", prefix, libdir)

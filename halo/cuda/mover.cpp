@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../mover.hpp"
+
+#include "kernels.hpp"
+
+namespace penstock::halo {
+namespace {
+
+void check(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  const auto kind = code == cudaErrorMemoryAllocation ? PST_ERROR_RESOURCES : PST_ERROR_UNSUPPORTED;
+  (void)cudaGetLastError();  // it is reported here, not by the program's next call
+  throw Error(MPI_ERR_OTHER, kind, std::string("penstock::halo: ") + call + ": " + cudaGetErrorString(code));
+}
+
+// Owns device memory that holds a copy of a host's array.
+template <class T>
+class DeviceCopy {
+ public:
+  explicit DeviceCopy(const std::vector<T>& from) {
+    if (from.empty()) return;
+    check(cudaMalloc(&memory_, from.size() * sizeof(T)), "cudaMalloc");
+    try {
+      copy(from);
+    } catch (...) {
+      cudaFree(memory_);
+      throw;
+    }
+  }
+  ~DeviceCopy() {
+    if (memory_ != nullptr) cudaFree(memory_);
+  }
+  DeviceCopy(const DeviceCopy&) = delete;
+  DeviceCopy& operator=(const DeviceCopy&) = delete;
+
+  const T* get() const { return static_cast<const T*>(memory_); }
+
+ private:
+  // On a stream of its own, waited for: cudaMemcpy may return before pageable memory has arrived, and the program's
+  // streams may wait for messages.
+  void copy(const std::vector<T>& from) {
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    cudaError_t code = cudaMemcpyAsync(memory_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, stream);
+    if (code == cudaSuccess) code = cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    check(code, "cudaMemcpyAsync");
+  }
+
+  void* memory_ = nullptr;
+};
+
+struct Chunks {
+  std::vector<Chunk> all;
+  std::vector<unsigned> first;  // of each box, and their end
+};
+
+Chunks chunks_of(const Table& table) {
+  Chunks chunks;
+  for (std::size_t i = 0; i < table.boxes.size(); ++i) {
+    chunks.first.push_back(static_cast<unsigned>(chunks.all.size()));
+    for (std::uint64_t at = 0; at < table.boxes[i].elements; at += chunk_elements) {
+      chunks.all.push_back({at, static_cast<std::uint32_t>(i)});
+    }
+  }
+  chunks.first.push_back(static_cast<unsigned>(chunks.all.size()));
+  return chunks;
+}
+
+// A steering table on the device.
+class GpuTable {
+ public:
+  explicit GpuTable(const Table& table) : GpuTable(table, chunks_of(table)) {}
+
+  DeviceTable on_device() const { return {boxes_.get(), parts_.get(), chunks_.get()}; }
+  ChunkRange all() const { return {0, first_chunk_.back()}; }
+  ChunkRange of_boxes(std::uint32_t first, std::uint32_t end) const {
+    return {first_chunk_[first], first_chunk_[end] - first_chunk_[first]};
+  }
+
+ private:
+  GpuTable(const Table& table, Chunks chunks)
+      : boxes_(table.boxes), parts_(table.parts), chunks_(chunks.all), first_chunk_(std::move(chunks.first)) {}
+
+  DeviceCopy<Box> boxes_;
+  DeviceCopy<Part> parts_;
+  DeviceCopy<Chunk> chunks_;
+  std::vector<unsigned> first_chunk_;
+};
+
+Addresses addresses_of(std::span<const Array> arrays, const std::byte* messages) {
+  Addresses addresses{};
+  for (std::size_t a = 0; a < arrays.size(); ++a) addresses.arrays[a] = static_cast<std::byte*>(arrays[a].data);
+  addresses.messages = const_cast<std::byte*>(messages);
+  return addresses;
+}
+
+class GpuMover final : public Mover {
+ public:
+  GpuMover(cudaStream_t stream, const Steering& steering)
+      : stream_(stream),
+        steering_(steering),
+        pack_{GpuTable(steering.pack[0]), GpuTable(steering.pack[1])},
+        unpack_{GpuTable(steering.unpack[0]), GpuTable(steering.unpack[1])} {
+    check(load_kernels(), "cudaFuncGetAttributes");
+  }
+
+  std::byte* allocate(std::uint64_t bytes) override {
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes), "cudaMalloc");
+    return static_cast<std::byte*>(memory);
+  }
+  void free(std::byte* memory) noexcept override { cudaFree(memory); }
+
+  void pack(Direction direction, std::span<const Array> arrays, std::byte* outgoing) override {
+    const GpuTable& table = pack_[static_cast<std::size_t>(direction)];
+    check(launch_pack(stream_, table.on_device(), table.all(), addresses_of(arrays, outgoing)), "packing");
+  }
+
+  void unpack(Direction direction, Reduction reduction, std::span<const Array> arrays,
+              const std::byte* incoming) override {
+    const GpuTable& table = unpack_[static_cast<std::size_t>(direction)];
+    check(launch_unpack(stream_, table.on_device(), table.all(), addresses_of(arrays, incoming), reduction),
+          "unpacking");
+  }
+
+  void unpack_from(std::size_t neighbour, std::span<const Array> arrays, const std::byte* incoming) override {
+    const std::vector<std::uint32_t>& first_box = steering_.unpack[0].first_box;
+    const ChunkRange range = unpack_[0].of_boxes(first_box[neighbour], first_box[neighbour + 1]);
+    check(launch_unpack(stream_, unpack_[0].on_device(), range, addresses_of(arrays, incoming), Reduction::replace),
+          "unpacking");
+  }
+
+  void synchronize() override { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+  void expect_no_capture() const override {
+    cudaStreamCaptureStatus status{};
+    check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
+    if (status != cudaStreamCaptureStatusActive) return;
+    throw Error(MPI_ERR_ARG, PST_ERROR_ARGUMENT,
+                "penstock::halo: a halo of ready sends was given a stream that is captured: its receives are open from "
+                "one exchange to the next; graphs need Sends::standard");
+  }
+
+ private:
+  cudaStream_t stream_;
+  const Steering& steering_;
+  std::array<GpuTable, 2> pack_;
+  std::array<GpuTable, 2> unpack_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mover> make_gpu_mover(void* stream, const Steering& steering) {
+  return std::make_unique<GpuMover>(*static_cast<cudaStream_t*>(stream), steering);
+}
+
+}  // namespace penstock::halo
