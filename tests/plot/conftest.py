@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+from penstock_plot import style
+
+style.DOTS = 20  # an inch: nobody looks at these
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 set -uo pipefail
 for python in python3 /usr/bin/python3; do
   "$python" -c 'import matplotlib, numpy, pytest' 2>/dev/null || continue
-  exec "$python" -m pytest -q -p no:cacheprovider "$1"
+  exec "$python" -m pytest -q --durations=5 -p no:cacheprovider "$1"
 done
 echo "skipped: no python3 has matplotlib, numpy and pytest"
 exit 77

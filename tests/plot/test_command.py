@@ -74,7 +74,7 @@ def test_without_the_package_the_command_says_how_to_install_it():
 @pytest.mark.skipif("PENSTOCK_MPIEXEC" not in os.environ, reason="PENSTOCK_MPIEXEC names no launcher")
 def test_a_real_trace_and_real_lines_are_drawn(tmp_path, picture):
     traces = tmp_path / "trace.%p.json"
-    ran = run(os.environ["PENSTOCK_MPIEXEC"], "-n", "2", COMMAND, "bench", "halo", "--halo", "4,8", "--rounds", "2", "--iterations", "5",
+    ran = run(os.environ["PENSTOCK_MPIEXEC"], "-n", "2", COMMAND, "bench", "halo", "--halo", "4", "--rounds", "1", "--iterations", "3",
               "--json", environment={"PENSTOCK_TRACE": str(traces)})
     assert ran.returncode == 0, ran.stderr
     (tmp_path / "lines").write_text(ran.stdout, encoding="utf-8")

@@ -40,13 +40,13 @@ def test_checked_lines_are_drawn_only_alone():
     assert [line["bytes"] for line in curves.select(lines[1:], "latency", {})] == [64]
 
 
-@pytest.mark.parametrize("benchmark", curves.BENCHMARKS)
-def test_every_benchmark_is_drawn(benchmark, picture):
-    curves.draw([bench_line(size, benchmark=benchmark) for size in SIZES], benchmark, picture)
+def test_every_benchmark_has_its_axis():
+    assert list(curves.AXES) == curves.BENCHMARKS
 
 
-def test_a_message_without_bytes_is_drawn(picture):
-    curves.draw([bench_line(0), bench_line(8)], "latency", picture)
+@pytest.mark.parametrize("benchmark, smallest", [("latency", 0), ("halo", 208)])
+def test_lines_are_drawn(benchmark, smallest, picture):
+    curves.draw([bench_line(size, benchmark=benchmark) for size in (smallest, 512, 4096)], benchmark, picture)
 
 
 def test_what_is_not_there_is_said(tmp_path):
@@ -61,4 +61,4 @@ def test_the_published_lines_are_drawn(picture):
     lines = read_values(pathlib.Path(os.environ["PENSTOCK_RESULTS"]) / "cuda.jsonl")
     names = [name for _, _, name, _ in curves.series_of(curves.select(lines, "latency", {"mode": "graph"}))]
     assert {"Penstock", "NCCL"} <= set(names)
-    curves.draw(lines, "latency", picture, {"mode": "graph"})
+    curves.draw(lines, "bandwidth", picture)

@@ -49,7 +49,9 @@ def test_events_that_overlap_lie_below_each_other():
 
 def test_the_epoch_is_chosen_or_refused(files):
     events = timeline.read_trace(files[0])
-    assert timeline.choose_epoch(events, None) == 2
+    assert timeline.choose_epoch(events, None) in (1, 2, 3)
+    longest = timeline.Event(0, 1, "transfer", 2000.0, 3000.0, "send", 1, 7, 8, 4)
+    assert timeline.choose_epoch([*events, longest], None) != 4
     with pytest.raises(InputError, match="1 to 3"):
         timeline.choose_epoch(events, 9)
     with pytest.raises(InputError, match="no message"):
@@ -57,7 +59,14 @@ def test_the_epoch_is_chosen_or_refused(files):
 
 
 def test_a_timeline_is_drawn(files, picture):
-    timeline.draw(files, picture, 2)
+    timeline.draw(files, picture, 2, queue=1)
+
+
+def test_a_queue_is_chosen_or_refused(files):
+    events = timeline.read_trace(files[0])
+    assert timeline.of_queue(events, 1) == events
+    with pytest.raises(InputError, match="they have 1"):
+        timeline.of_queue(events, 2)
 
 
 def test_other_files_are_refused(tmp_path):

@@ -33,7 +33,7 @@ def draw_scaling(options):
 
 
 def draw_timeline(options):
-    timeline.draw(options.files, options.output, options.epoch, options.title)
+    timeline.draw(options.files, options.output, options.epoch, options.title, options.queue)
 
 
 def draw_life(options):
@@ -49,7 +49,8 @@ def make_parser():
                       help="only lines that have this, such as order=preposted; may be repeated")
     add_picture(parts, "scaling", "speed-up over the number of ranks, from tables of `penstock life --json`", draw_scaling)
     each = add_picture(parts, "timeline", "one exchange on the time axis, from files of PENSTOCK_TRACE", draw_timeline)
-    each.add_argument("--epoch", type=int, help="the start of each request that is shown, counted from 1 (default: one in the middle)")
+    each.add_argument("--epoch", type=int, help="the start of each request that is shown, counted from 1 (default: one of median length)")
+    each.add_argument("--queue", type=int, help="only this queue of each rank (default: all)")
     add_picture(parts, "life", "bars of the variants, from tables of `penstock life`", draw_life)
     return parser
 

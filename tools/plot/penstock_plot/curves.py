@@ -21,7 +21,7 @@ CONDITIONS = ["device", "mode", "launch", "order", "pack", "memory", "send", "tr
 WORDS = {
     "pack": lambda value: "pack and unpack kernels" if value else "",
     "checked": lambda value: "every byte checked" if value else "unchecked",
-    "ranks": lambda value: f"{value} ranks",
+    "ranks": lambda value: f"{value} rank{'' if value == 1 else 's'}",
     "memory": lambda value: {"ordinary": "ordinary memory", "PST_Alloc_mem": "PST_Alloc_mem"}.get(value, value),
     "launch": lambda value: "" if value == "dependent" else f"{value} launches",
     "send": lambda value: f"{value} sends",

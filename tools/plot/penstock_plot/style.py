@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 GREY = "#6b6b6b"
+DOTS = 110  # an inch
 
 plt.rcParams.update({
     "font.size": 10, "axes.titlesize": 10.5, "axes.labelsize": 10, "legend.fontsize": 9,
@@ -45,5 +46,5 @@ def plain_numbers(axis):
 
 
 def save(figure, path):
-    figure.savefig(path, dpi=110, bbox_inches="tight", metadata={"Software": None} if str(path).endswith(".png") else None)
+    figure.savefig(path, dpi=DOTS, bbox_inches="tight", metadata={"Software": None} if str(path).endswith(".png") else None)
     plt.close(figure)

@@ -59,14 +59,30 @@ def event_of(one, row, end):
 
 
 def choose_epoch(events, wanted):
-    epochs = sorted({event.epoch for event in events if event.row == "transfer"})
+    """The epoch that is wanted, or the one of median length among those of the most messages."""
+    epochs = {}
+    for event in events:
+        if event.row == "transfer":
+            epochs.setdefault(event.epoch, []).append(event)
     if not epochs:
         raise InputError("no message has been completed in these traces")
-    if wanted is None:
-        return epochs[len(epochs) // 2]
-    if wanted not in epochs:
-        raise InputError(f"no epoch {wanted} in these traces: they have {epochs[0]} to {epochs[-1]}")
-    return wanted
+    if wanted is not None:
+        if wanted not in epochs:
+            raise InputError(f"no epoch {wanted} in these traces: they have {min(epochs)} to {max(epochs)}")
+        return wanted
+    most = max(map(len, epochs.values()))
+    lengths = sorted((max(event.end for event in of) - min(event.begin for event in of), epoch)
+                     for epoch, of in epochs.items() if len(of) == most)
+    return lengths[len(lengths) // 2][1]
+
+
+def of_queue(events, queue):
+    if queue is None:
+        return events
+    chosen = [event for event in events if event.queue == queue]
+    if not chosen:
+        raise InputError(f"no queue {queue} in these traces: they have {', '.join(map(str, sorted({event.queue for event in events})))}")
+    return chosen
 
 
 def lanes_of(events):
@@ -129,8 +145,8 @@ def messages_of(events):
             yield send, receives[send.peer, send.rank, send.tag, send.epoch]
 
 
-def draw(paths, path, epoch=None, title=None):
-    events = [event for name in paths for event in read_trace(name)]
+def draw(paths, path, epoch=None, title=None, queue=None):
+    events = of_queue([event for name in paths for event in read_trace(name)], queue)
     epoch = choose_epoch(events, epoch)
     current = [event for event in events if event.epoch == epoch and event.row == "transfer"]
     start, end = min(event.begin for event in current), max(event.end for event in current)
