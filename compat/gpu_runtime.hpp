@@ -164,6 +164,9 @@ inline hipError_t cudaGraphInstantiate(hipGraphExec_t* executable, hipGraph_t gr
   return hipGraphInstantiate(executable, graph, nullptr, nullptr, 0);
 }
 
+// This HIP runtime knows no priorities of nodes.
+constexpr unsigned long long cudaGraphInstantiateFlagUseNodePriority = 0;
+
 inline hipError_t cudaGraphUpload(hipGraphExec_t, hipStream_t) {
   return hipSuccess;
 }

@@ -129,7 +129,6 @@ PENSTOCK_ANYWHERE inline Copies copies_along(const Block& block, int d, int elem
 
 // Gives all copies in the block the sum of all copies, those of other ranks included. The sum is made of pairs along z,
 // then y, then x, so that every rank comes to the same bits.
-template <bool with_messages>
 PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Sides& received, const Place& place) {
   const Layout whole = layout_of(block, nowhere);
   Copies copies[3];
@@ -140,7 +139,7 @@ PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Side
   }
   const auto value = [&](int x, int y, int z) {
     const int beyond = copies[0].beyond[x] + 3 * copies[1].beyond[y] + 9 * copies[2].beyond[z];
-    if (!with_messages || beyond == 0) return u[offset[0][x] + offset[1][y] + offset[2][z]];
+    if (beyond == 0) return u[offset[0][x] + offset[1][y] + offset[2][z]];
     const Place there{{copies[0].element[x], copies[1].element[y], copies[2].element[z]},
                       {copies[0].point[x], copies[1].point[y], copies[2].point[z]}};
     return received.side[nowhere + beyond][layout_of(block, nowhere + beyond).offset(there)];
@@ -156,13 +155,41 @@ PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Side
     }
     total += plane;
   }
-  const auto is_here = [&](int d, int i) {
-    return copies[d].exists[i] && (!with_messages || copies[d].beyond[i] == 0);
-  };
+  const auto is_here = [&](int d, int i) { return copies[d].exists[i] && copies[d].beyond[i] == 0; };
   for (int x = 0; x < 2; ++x)
     for (int y = 0; y < 2; ++y)
       for (int z = 0; z < 2; ++z)
         if (is_here(0, x) && is_here(1, y) && is_here(2, z)) u[offset[0][x] + offset[1][y] + offset[2][z]] = total;
+}
+
+// The same for a point that has all its copies in the block, given by the lowest one. All are loaded before any is
+// used.
+PENSTOCK_ANYWHERE inline void complete_inside(const Block& block, double* u, const Place& place) {
+  const Layout whole = layout_of(block, nowhere);
+  bool has_upper[3];
+  std::size_t to_upper[3];
+  for (int d = 0; d < 3; ++d) {
+    const int last = block.points - 1;
+    has_upper[d] = place.point[d] == last && place.element[d] + 1 < block.elements[d];
+    to_upper[d] = whole.offset_along(d, 1, 0) - whole.offset_along(d, 0, last);
+  }
+  double* const lowest = u + whole.offset(place);
+  const auto exists = [&](int x, int y, int z) {
+    return (x == 0 || has_upper[0]) && (y == 0 || has_upper[1]) && (z == 0 || has_upper[2]);
+  };
+  const auto copy = [&](int x, int y, int z) -> double& {
+    return lowest[x * to_upper[0] + y * to_upper[1] + z * to_upper[2]];
+  };
+  double value[2][2][2];
+  for (int x = 0; x < 2; ++x)
+    for (int y = 0; y < 2; ++y)
+      for (int z = 0; z < 2; ++z) value[x][y][z] = exists(x, y, z) ? copy(x, y, z) : 0;
+  const double total = ((value[0][0][0] + value[0][0][1]) + (value[0][1][0] + value[0][1][1])) +
+                       ((value[1][0][0] + value[1][0][1]) + (value[1][1][0] + value[1][1][1]));
+  for (int x = 0; x < 2; ++x)
+    for (int y = 0; y < 2; ++y)
+      for (int z = 0; z < 2; ++z)
+        if (exists(x, y, z)) copy(x, y, z) = total;
 }
 
 // The points that the block shares with the neighbours of this direction and its parts, and with no others. Copies in

@@ -55,7 +55,7 @@ class HostKernels final : public Kernels {
           shared_inside(block_, element, boxes);
           for (const Box& box : boxes)
             for_each_point(box, [&](const int(&point)[3]) {
-              complete<false>(block_, u_, {}, {{element[0], element[1], element[2]}, {point[0], point[1], point[2]}});
+              complete_inside(block_, u_, {{element[0], element[1], element[2]}, {point[0], point[1], point[2]}});
             });
         });
   }
@@ -63,7 +63,7 @@ class HostKernels final : public Kernels {
   void unpack(examples::Lane&, const Sides& from, int direction) override {
     for_each_neighbour(direction, [&](int one) {
       for_each_point(region_of(block_, one),
-                     [&](const int(&at)[3]) { complete<true>(block_, u_, from, place_of(block_, at)); });
+                     [&](const int(&at)[3]) { complete(block_, u_, from, place_of(block_, at)); });
     });
   }
 

@@ -64,7 +64,9 @@ class GraphReplay final : public Replay {
     CHECK_GPU(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     program();
     CHECK_GPU(cudaStreamEndCapture(stream, &graph_));
-    CHECK_GPU(cudaGraphInstantiate(&executable_, graph_, 0));
+    // With the priorities of the streams that the work was captured from. Otherwise all of it has that of the stream
+    // which the graph is launched on, and what runs beside the messages holds them up.
+    CHECK_GPU(cudaGraphInstantiate(&executable_, graph_, cudaGraphInstantiateFlagUseNodePriority));
     CHECK_GPU(cudaGraphUpload(executable_, stream));
     CHECK_GPU(cudaStreamSynchronize(stream));
   }

@@ -25,7 +25,7 @@ __global__ void unpack(const __grid_constant__ Work argument) {
   if (number >= region.size()) return;
   int at[3];
   region.at(number, at);
-  complete<true>(work.block, work.u, work.sides, place_of(work.block, at));
+  complete(work.block, work.u, work.sides, place_of(work.block, at));
 }
 
 // A block of threads for each element.
@@ -44,7 +44,7 @@ __global__ void sum_inside(const Block block, double* u) {
       boxes[1].at(number - in_z, place.point);
     else
       boxes[0].at(number - in_y, place.point);
-    complete<false>(block, u, Sides{}, place);
+    complete_inside(block, u, place);
   }
 }
 

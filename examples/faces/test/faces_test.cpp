@@ -49,7 +49,7 @@ struct Rank {
             for (unsigned i = 0; i < box.size(); ++i) {
               Place place{{x, y, z}, {}};
               box.at(i, place.point);
-              complete<false>(block, u.data(), {}, place);
+              complete_inside(block, u.data(), place);
             }
         }
   }
@@ -61,7 +61,7 @@ struct Rank {
       for (unsigned i = 0; i < region.size(); ++i) {
         int at[3];
         region.at(i, at);
-        complete<true>(block, u.data(), received, place_of(block, at));
+        complete(block, u.data(), received, place_of(block, at));
       }
     }
   }
