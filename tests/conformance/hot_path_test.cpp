@@ -85,6 +85,8 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
       const int epochs = bytes == 8 || long_run() ? 10000 : 1000;
       const int commands = commands_an_epoch * epochs;
       const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
+      // With PENSTOCK_TRACE whoever has filled half of a ring of 65536 events wakes the thread that writes them.
+      const auto wakes = static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
       const OneWay::Options options{.bytes = bytes, .kind = kind, .memory = memory};
       SCOPED_TRACE(text(options));
       OneWay pair(options);
@@ -96,10 +98,10 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
       pair.expect_good(static_cast<std::uint64_t>(epochs));
       EXPECT_EQ(caller.allocations, 0u) << caller.text();
       EXPECT_LE(caller.locks, chunk_locks) << caller.text();
-      EXPECT_EQ(caller.system_calls_beyond_waiting(), 0u) << caller.text();
+      EXPECT_LE(caller.system_calls_beyond_waiting(), wakes) << caller.text();
       EXPECT_EQ(worker.allocations, 0u) << worker.text();
       EXPECT_LE(worker.locks, chunk_locks) << worker.text();
-      EXPECT_EQ(worker.system_calls_beyond_waiting(), 0u) << worker.text();
+      EXPECT_LE(worker.system_calls_beyond_waiting(), wakes) << worker.text();
     }
   }
 }
