@@ -18,7 +18,8 @@ class HostHalo {
       if (options.sends == Sends::ready) refuse("ready sends need an exchange on a stream");
       steering_ = make_steering(grid_, options, shapes_);
       mover_ = make_mover(type, stream, steering_);
-      messages_ = std::make_unique<Messages>(*mover_, steering_, grid_.comm(), Sends::standard, 0);
+      const bool staged = options.staged || !mover_->mpi_takes_memory();
+      messages_ = std::make_unique<Messages>(*mover_, steering_, grid_.comm(), Sends::standard, 0, staged);
     });
   }
 

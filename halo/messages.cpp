@@ -25,8 +25,12 @@ Count count_of(std::uint64_t bytes) {
 
 // With one or two ranks along a dimension a rank is a neighbour several times, perhaps its own: the tag, and not the
 // rank alone, says which message is meant. It names the direction in which the message travels.
-Messages::Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends sends, int set)
-    : mover_(mover), bytes_(steering.bytes), memory_(bytes_ > 0 ? mover.allocate(2 * bytes_) : nullptr) {
+Messages::Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends sends, int set, bool staged)
+    : mover_(mover),
+      bytes_(steering.bytes),
+      memory_(bytes_ == 0 ? nullptr
+              : staged    ? mover.allocate_staging(2 * bytes_)
+                          : mover.allocate(2 * bytes_)) {
   MPI_Request request = MPI_REQUEST_NULL;
   for (const Neighbour& neighbour : steering.neighbours) {
     const auto [count, type] = count_of(neighbour.bytes);

@@ -13,7 +13,11 @@ class Mover {
   virtual ~Mover() = default;
 
   virtual std::byte* allocate(std::uint64_t bytes) = 0;
+  // Of the host, where MPI and the device reach it.
+  virtual std::byte* allocate_staging(std::uint64_t bytes) { return allocate(bytes); }
   virtual void free(std::byte* memory) noexcept = 0;
+  // Whether MPI says that it takes memory of allocate().
+  virtual bool mpi_takes_memory() const { return true; }
 
   // In the stream's order: all messages in one step.
   virtual void pack(Direction direction, std::span<const Array> arrays, std::byte* outgoing) = 0;

@@ -16,13 +16,17 @@ namespace penstock::halo {
 
 template <Reduction reduction, class T>
 PENSTOCK_HALO_BOTH inline T reduce(T held, T arrived) {
-  if constexpr (reduction == Reduction::min) return arrived < held ? arrived : held;
-  if constexpr (reduction == Reduction::max) return held < arrived ? arrived : held;
-  if constexpr (reduction == Reduction::sum && std::is_integral_v<T>) {
+  if constexpr (reduction == Reduction::min) {
+    return arrived < held ? arrived : held;
+  } else if constexpr (reduction == Reduction::max) {
+    return held < arrived ? arrived : held;
+  } else if constexpr (reduction == Reduction::sum && std::is_integral_v<T>) {
     return static_cast<T>(static_cast<std::uint64_t>(held) + static_cast<std::uint64_t>(arrived));
+  } else if constexpr (reduction == Reduction::sum) {
+    return held + arrived;
+  } else {
+    return arrived;
   }
-  if constexpr (reduction == Reduction::sum && !std::is_integral_v<T>) return held + arrived;
-  return arrived;
 }
 
 // The elements of an array of bytes: a program's long and our std::int64_t need not be one type.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../mover.hpp"
 
+#include <dlfcn.h>
+
 #include "kernels.hpp"
 
 namespace penstock::halo {
@@ -110,7 +112,24 @@ class GpuMover final : public Mover {
     check(cudaMalloc(&memory, bytes), "cudaMalloc");
     return static_cast<std::byte*>(memory);
   }
-  void free(std::byte* memory) noexcept override { cudaFree(memory); }
+  std::byte* allocate_staging(std::uint64_t bytes) override {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped), "cudaHostAlloc");
+    staging_ = static_cast<std::byte*>(memory);
+    return staging_;
+  }
+  void free(std::byte* memory) noexcept override {
+    if (memory == staging_)
+      cudaFreeHost(memory);
+    else
+      cudaFree(memory);
+  }
+
+  bool mpi_takes_memory() const override {
+    const char* const name = PENSTOCK_HIP ? "MPIX_Query_rocm_support" : "MPIX_Query_cuda_support";
+    const auto query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, name));
+    return query != nullptr && query() != 0;
+  }
 
   void pack(Direction direction, std::span<const Array> arrays, std::byte* outgoing) override {
     const GpuTable& table = pack_[static_cast<std::size_t>(direction)];
@@ -145,6 +164,7 @@ class GpuMover final : public Mover {
  private:
   cudaStream_t stream_;
   const Steering& steering_;
+  std::byte* staging_ = nullptr;
   std::array<GpuTable, 2> pack_;
   std::array<GpuTable, 2> unpack_;
 };

@@ -141,6 +141,7 @@ struct Options {
   int width = 1;  // ghost cells on each side; 0 exchanges nothing
   Pattern pattern = Pattern::node;
   Sends sends = Sends::standard;
+  bool staged = false;  // MpiHalo: messages lie in pinned memory of the host, also where MPI takes the device's
 };
 
 // How a halo driven by the host waits: for all messages, or for any, again and again.
@@ -317,9 +318,9 @@ class Halo {
  public:
   // `views` give the arrays' shapes and types; their addresses are not kept. On all ranks the arrays are the same in
   // number, order, type, components and order of strides. Matches all requests: collective, blocks until all ranks are
-  // here. Errors: PST_ERROR_ARGUMENT (a block narrower than the halo, an array of another shape than block and halo ask
-  // for, elements that overlap, more than 16 arrays, a message of more than 16 GiB, ranks that disagree), and those of
-  // PST_Queue_init and PST_Matchall.
+  // here, with ready sends until all their streams have come so far. Errors: PST_ERROR_ARGUMENT (a block narrower than
+  // the halo, an array of another shape than block and halo ask for, elements that overlap, more than 16 arrays, a
+  // message of more than 16 GiB, ranks that disagree), and those of PST_Queue_init and PST_Matchall.
   template <ArrayView<N>... Views>
   Halo(StreamView stream, const Grid<N>& grid, const Options& options, const Views&... views)
       : Halo(PST_QUEUE_HOST, std::array{stream.get()}.data(), grid, options, views...) {}
@@ -365,9 +366,10 @@ class Halo {
 // ---- The exchange driven by the host --------------------------------------------------------------------------------
 
 // The same exchange by MPI's own persistent requests, for programs that look at every step on the host, and to compare
-// with: same buffers, same packing. On host memory the calling thread does all of it. On a device one kernel packs, the
-// host waits for the stream, MPI is given the device's memory (it must be able to take that), and unpacking is
-// enqueued: in one kernel when all messages are here, or with Waits::any message by message as they come, in gathers.
+// with: same packing. On host memory the calling thread does all of it. On a device one kernel packs, the host waits
+// for the stream and for MPI, and unpacking is enqueued: in one kernel when all messages are here, or with Waits::any
+// message by message as they come, in gathers. MPI is given the device's memory where it says that it takes it, and
+// else pinned memory of the host, which the kernels write and read.
 template <std::size_t N>
 class MpiHalo {
  public:
