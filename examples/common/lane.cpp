@@ -39,6 +39,7 @@ class HostLane final : public Lane {
   std::unique_ptr<Replay> capture(const std::function<void()>&) override {
     throw std::logic_error("a stream of the host is not captured");
   }
+  PST_Stream host_stream() const override { return stream_.get(); }
 
  private:
   Stream stream_;

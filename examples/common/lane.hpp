@@ -54,6 +54,8 @@ class Lane {
   virtual QueueView queue() = 0;
   // A cudaStream_t or hipStream_t.
   virtual void* gpu_stream() const { return nullptr; }
+  // The stream of the host, PST_STREAM_NULL where there is none.
+  virtual PST_Stream host_stream() const { return PST_STREAM_NULL; }
   virtual std::unique_ptr<Replay> capture(const std::function<void()>& program) = 0;
 };
 

@@ -3,6 +3,10 @@
 
 #include <cstring>
 
+#include "census.hpp"
+#include "common/gpu/gpu.hpp"
+#include "life/gpu/kernels.hpp"
+
 namespace penstock::life {
 namespace {
 
@@ -17,64 +21,114 @@ void step_row(const std::uint8_t* above, const std::uint8_t* here, const std::ui
   }
 }
 
-// Along one axis: where the cells that go in `direction` begin, and how many there are.
-int edge_begin(int direction, int extent) {
-  return direction > 0 ? extent - 1 : 0;
-}
-int ghost_begin(int direction, int extent) {
-  return direction > 0 ? extent : direction;
-}
-int length(int direction, int extent) {
-  return direction == 0 ? extent : 1;
-}
-
 }  // namespace
 
-Board::Board(const Block& block)
+Block block_of(const halo::Grid<2>& grid, int rank) {
+  const auto first = grid.first(rank);
+  const auto cells = grid.block(rank);
+  return {static_cast<int>(first[1]), static_cast<int>(first[0]), static_cast<int>(cells[1]),
+          static_cast<int>(cells[0])};
+}
+
+Board::Board(const Block& block, int columns, DeviceKind device, examples::Lane& lane)
     : block_(block),
-      stride_(static_cast<std::size_t>(block.width) + 2),
-      cells_(stride_ * (static_cast<std::size_t>(block.height) + 2)),
-      next_(cells_.size()) {}
+      columns_(columns),
+      device_(device),
+      lane_(lane),
+      stride_(block.width + 2),
+      memory_(examples::allocate(device, examples::Use::data, 2 * array_bytes())),
+      census_(examples::allocate(device, examples::Use::data, 0)) {
+  for (std::size_t array : {0U, 1U}) {
+    steps_[array] = [this, array] { step_array(array); };
+    counts_[array] = [this, array] { count_array(array); };
+  }
+#if PENSTOCK_CUDA || PENSTOCK_HIP
+  if (device == DeviceKind::gpu) gpu::load();
+#endif
+}
+
+std::size_t Board::array_bytes() const noexcept {
+  return static_cast<std::size_t>(stride_) * (static_cast<std::size_t>(block_.height) + 2);
+}
+
+std::uint8_t* Board::first_cell(std::size_t array) const noexcept {
+  return reinterpret_cast<std::uint8_t*>(memory_.data()) + array * array_bytes() + stride_ + 1;
+}
+
+Board::View Board::cells(int generation) const noexcept {
+  return halo::row_major<2>(first_cell(index(generation)) - stride_ - 1,
+                            {std::ptrdiff_t{block_.height} + 2, std::ptrdiff_t{block_.width} + 2});
+}
 
 void Board::load(const Grid& grid) {
+  std::vector<std::uint8_t> array(array_bytes());
   for (int y = 0; y < block_.height; ++y) {
-    std::memcpy(at(0, y), grid.row(block_.y + y) + block_.x, static_cast<std::size_t>(block_.width));
+    std::memcpy(array.data() + (y + 1) * stride_ + 1, grid.row(block_.y + y) + block_.x,
+                static_cast<std::size_t>(block_.width));
+  }
+  if (device_ == DeviceKind::host) {
+    std::memcpy(memory_.data(), array.data(), array.size());
+  } else {
+    examples::gpu::enqueue_copy(lane_.gpu_stream(), memory_.data(), array.data(), array.size());
+    lane_.synchronize();
   }
 }
 
-void Board::store(Grid& grid) const {
+std::vector<std::uint8_t> Board::read(int generation) const {
+  std::vector<std::uint8_t> array(array_bytes());
+  examples::fetch(device_, array.data(), memory_.data() + index(generation) * array_bytes(), array.size());
+  std::vector<std::uint8_t> cells;
   for (int y = 0; y < block_.height; ++y) {
-    std::memcpy(grid.row(block_.y + y) + block_.x, at(0, y), static_cast<std::size_t>(block_.width));
+    const std::uint8_t* row = array.data() + (y + 1) * stride_ + 1;
+    cells.insert(cells.end(), row, row + block_.width);
+  }
+  return cells;
+}
+
+void Board::begin_census(int most) {
+  census_ =
+      examples::allocate(device_, examples::Use::data, sizeof(std::uint64_t) * (static_cast<std::size_t>(most) + 1));
+}
+
+std::vector<std::uint64_t> Board::census() const {
+  std::vector<std::uint64_t> words(census_.bytes() / sizeof(std::uint64_t));
+  examples::fetch(device_, words.data(), census_.data(), census_.bytes());
+  const auto counted = static_cast<std::ptrdiff_t>(words.front());
+  return {words.begin() + 1, words.begin() + 1 + counted};
+}
+
+void Board::step_array(std::size_t from) {
+  std::uint8_t* const now = first_cell(from);
+  std::uint8_t* const next = first_cell(1 - from);
+#if PENSTOCK_CUDA || PENSTOCK_HIP
+  if (device_ == DeviceKind::gpu) {
+    return gpu::step(lane_.gpu_stream(), {now, stride_, block_.width, block_.height}, next);
+  }
+#endif
+  for (std::ptrdiff_t y = 0; y < block_.height; ++y) {
+    const std::uint8_t* here = now + y * stride_;
+    step_row(here - stride_, here, here + stride_, next + y * stride_, block_.width);
   }
 }
 
-void Board::step() {
+void Board::count_array(std::size_t array) {
+  const std::span<std::uint64_t> census = census_.as<std::uint64_t>();
+#if PENSTOCK_CUDA || PENSTOCK_HIP
+  if (device_ == DeviceKind::gpu) {
+    return gpu::count(lane_.gpu_stream(), {first_cell(array), stride_, block_.width, block_.height}, block_.x, block_.y,
+                      columns_, census.data());
+  }
+#endif
+  std::uint64_t sum = 0;
   for (int y = 0; y < block_.height; ++y) {
-    step_row(at(0, y - 1), at(0, y), at(0, y + 1), next_.data() + offset(0, y), block_.width);
+    const std::uint8_t* row = first_cell(array) + y * stride_;
+    for (int x = 0; x < block_.width; ++x) {
+      if (row[x] == 0) continue;
+      sum += share_of(static_cast<std::uint64_t>(block_.y + y) * static_cast<std::uint64_t>(columns_) +
+                      static_cast<std::uint64_t>(block_.x + x));
+    }
   }
-  cells_.swap(next_);
-}
-
-Region Board::edge(Direction direction) const noexcept {
-  return {edge_begin(direction.x, block_.width), edge_begin(direction.y, block_.height),
-          length(direction.x, block_.width), length(direction.y, block_.height)};
-}
-
-Region Board::ghost(Direction direction) const noexcept {
-  return {ghost_begin(direction.x, block_.width), ghost_begin(direction.y, block_.height),
-          length(direction.x, block_.width), length(direction.y, block_.height)};
-}
-
-void Board::copy_out(const Region& region, std::uint8_t* to) const noexcept {
-  for (int y = region.y; y < region.y + region.height; ++y) {
-    for (int x = region.x; x < region.x + region.width; ++x) *to++ = *at(x, y);
-  }
-}
-
-void Board::copy_in(const Region& region, const std::uint8_t* from) noexcept {
-  for (int y = region.y; y < region.y + region.height; ++y) {
-    for (int x = region.x; x < region.x + region.width; ++x) *at(x, y) = *from++;
-  }
+  census[1 + census[0]++] = sum;
 }
 
 }  // namespace penstock::life

@@ -1,55 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <penstock/halo.hpp>
 #include <vector>
 
-#include "decomposition.hpp"
+#include "common/lane.hpp"
+#include "common/memory.hpp"
 #include "grid.hpp"
 
 namespace penstock::life {
 
-// A rectangle of a board, in cells; (0, 0) is the first cell of the rank's block, -1 and the extents are its ghost
-// cells.
-struct Region {
+// The cells of one rank.
+struct Block {
   int x;
   int y;
   int width;
   int height;
-  std::size_t cells() const noexcept { return static_cast<std::size_t>(width) * static_cast<std::size_t>(height); }
 };
 
-// The block of one rank with a ring of ghost cells around it.
+Block block_of(const halo::Grid<2>& grid, int rank);
+
+// A block of cells with a ring of ghost cells around it, in two arrays that take turns: generation g of a game is in
+// array g mod 2. All work is done by a lane.
 class Board {
  public:
-  explicit Board(const Block& block);
+  using View = halo::View<std::uint8_t, 2>;
+  using DeviceKind = examples::DeviceKind;
 
-  const Block& block() const noexcept { return block_; }
+  // `columns`: the whole grid's cells in x.
+  Board(const Block& block, int columns, DeviceKind device, examples::Lane& lane);
+
+  View cells(int generation) const noexcept;
+
+  // Generation 0, from a whole grid. Blocks until it is there.
   void load(const Grid& grid);
-  void store(Grid& grid) const;
+  // A generation's cells without ghosts, row by row. Blocks; the lane's work must have ended.
+  std::vector<std::uint8_t> read(int generation) const;
 
-  // Computes the next generation of the block; the ghost cells must hold the neighbours' cells.
-  void step();
+  // Computes generation + 1; the ghost cells must hold the neighbours' cells.
+  void step(int generation) { lane_.launch(steps_[index(generation)]); }
 
-  // The cells of the block that the neighbour in this direction needs, and the ghost cells that it fills.
-  Region edge(Direction direction) const noexcept;
-  Region ghost(Direction direction) const noexcept;
-
-  void copy_out(const Region& region, std::uint8_t* to) const noexcept;
-  void copy_in(const Region& region, const std::uint8_t* from) noexcept;
+  // A sum over the live cells of a generation, to which each gives a number that its place in the grid determines. Sums
+  // of all generations that were counted since begin_census are kept until then.
+  void begin_census(int most);
+  void count(int generation) { lane_.launch(counts_[index(generation)]); }
+  std::vector<std::uint64_t> census() const;
 
  private:
-  std::uint8_t* at(int x, int y) noexcept { return cells_.data() + offset(x, y); }
-  const std::uint8_t* at(int x, int y) const noexcept { return cells_.data() + offset(x, y); }
-  std::size_t offset(int x, int y) const noexcept {
-    return static_cast<std::size_t>(y + 1) * stride_ + static_cast<std::size_t>(x + 1);
-  }
+  static std::size_t index(int generation) { return static_cast<std::size_t>(generation % 2); }
+  std::size_t array_bytes() const noexcept;
+  std::uint8_t* first_cell(std::size_t array) const noexcept;
+  void step_array(std::size_t from);
+  void count_array(std::size_t array);
 
   Block block_;
-  std::size_t stride_;
-  std::vector<std::uint8_t> cells_;
-  std::vector<std::uint8_t> next_;
+  int columns_;
+  DeviceKind device_;
+  examples::Lane& lane_;
+  std::ptrdiff_t stride_;
+  examples::Memory memory_;
+  examples::Memory census_;  // a counter, then the sums
+  std::array<examples::Lane::Kernel, 2> steps_;
+  std::array<examples::Lane::Kernel, 2> counts_;
 };
 
 }  // namespace penstock::life

@@ -22,6 +22,13 @@ long try_to_read(const std::string& path, std::string& text) {
   return file.is_open() && !file.bad() && size < max_file ? size : -1;
 }
 
+void put(const std::vector<std::uint8_t>& cells, const Block& block, Grid& grid) {
+  for (int y = 0; y < block.height; ++y) {
+    std::copy_n(cells.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(block.width), block.width,
+                grid.row(block.y + y) + block.x);
+  }
+}
+
 }  // namespace
 
 std::string read_file_once(const std::string& path, const tool::Session& session) {
@@ -34,25 +41,20 @@ std::string read_file_once(const std::string& path, const tool::Session& session
   return text;
 }
 
-Grid collect(const Board& board, const Decomposition& decomposition, const tool::Session& session, int width,
-             int height) {
+std::optional<Grid> collect(const std::vector<std::uint8_t>& cells, const halo::Grid<2>& blocks,
+                            const tool::Session& session) {
   constexpr int tag = 100;
-  Grid grid(width, height);
   if (!session.is_root()) {
-    const Block& block = board.block();
-    std::vector<std::uint8_t> cells(static_cast<std::size_t>(block.width) * static_cast<std::size_t>(block.height));
-    board.copy_out({0, 0, block.width, block.height}, cells.data());
     MPI_Send(cells.data(), static_cast<int>(cells.size()), MPI_BYTE, 0, tag, MPI_COMM_WORLD);
-    return grid;
+    return std::nullopt;
   }
-  board.store(grid);
+  Grid grid(static_cast<int>(blocks.cells()[1]), static_cast<int>(blocks.cells()[0]));
+  put(cells, block_of(blocks, 0), grid);
   for (int rank = 1; rank < session.size(); ++rank) {
-    const Block block = decomposition.block(rank);
-    Board other(block);
-    std::vector<std::uint8_t> cells(static_cast<std::size_t>(block.width) * static_cast<std::size_t>(block.height));
-    MPI_Recv(cells.data(), static_cast<int>(cells.size()), MPI_BYTE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    other.copy_in({0, 0, block.width, block.height}, cells.data());
-    other.store(grid);
+    const Block block = block_of(blocks, rank);
+    std::vector<std::uint8_t> theirs(static_cast<std::size_t>(block.width) * static_cast<std::size_t>(block.height));
+    MPI_Recv(theirs.data(), static_cast<int>(theirs.size()), MPI_BYTE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    put(theirs, block, grid);
   }
   return grid;
 }

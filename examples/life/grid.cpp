@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "census.hpp"
 #include "session.hpp"
 
 namespace penstock::life {
@@ -48,6 +49,18 @@ Grid place(const Grid& pattern, int width, int height) {
   return grid;
 }
 
+Grid gliders(int width, int height) {
+  constexpr int period = 8;
+  constexpr int glider[][2] = {{1, 0}, {2, 1}, {0, 2}, {1, 2}, {2, 2}};
+  Grid grid(width, height);
+  for (int y = 0; y + period <= height; y += period) {
+    for (int x = 0; x + period <= width; x += period) {
+      for (const auto& [dx, dy] : glider) grid.set(x + dx, y + dy, true);
+    }
+  }
+  return grid;
+}
+
 Grid play_serially(Grid grid, int generations) {
   Grid next(grid.width(), grid.height());
   for (int generation = 0; generation < generations; ++generation) {
@@ -61,6 +74,17 @@ long count_alive(const Grid& grid) {
   long alive = 0;
   for (int y = 0; y < grid.height(); ++y) alive = std::accumulate(grid.row(y), grid.row(y) + grid.width(), alive);
   return alive;
+}
+
+std::uint64_t census(const Grid& grid) {
+  std::uint64_t sum = 0;
+  const auto width = static_cast<std::uint64_t>(grid.width());
+  for (int y = 0; y < grid.height(); ++y) {
+    for (int x = 0; x < grid.width(); ++x) {
+      if (grid.row(y)[x] != 0) sum += share_of(static_cast<std::uint64_t>(y) * width + static_cast<std::uint64_t>(x));
+    }
+  }
+  return sum;
 }
 
 }  // namespace penstock::life

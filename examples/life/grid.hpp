@@ -33,9 +33,15 @@ class Grid {
 // The pattern in the middle of an empty grid. Throws tool::UserError when it does not fit.
 Grid place(const Grid& pattern, int width, int height);
 
+// A glider in each 8 x 8 cells: after 4 generations the same, one cell to the right and down.
+Grid gliders(int width, int height);
+
 // The grid some generations later, computed plainly: the reference of every check.
 Grid play_serially(Grid grid, int generations);
 
 long count_alive(const Grid& grid);
+
+// The sum over live cells that Board::count gives.
+std::uint64_t census(const Grid& grid);
 
 }  // namespace penstock::life

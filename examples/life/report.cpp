@@ -3,13 +3,21 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace penstock::life {
 namespace {
 
-double speed_up(const std::vector<Row>& rows, const Row& row) {
-  return rows.front().step_us.median / row.step_us.median;
+std::optional<double> speed_up(const Setup& setup, const std::vector<Row>& rows, const Row& row) {
+  if (setup.oversubscribed) return std::nullopt;
+  std::optional<double> fastest;
+  for (const Row& other : rows) {
+    if (other.is_baseline) fastest = std::min(fastest.value_or(other.step_us.median), other.step_us.median);
+  }
+  if (!fastest) return std::nullopt;
+  return *fastest / row.step_us.median;
 }
 
 nlohmann::json to_json(const tool::Summary& summary) {
@@ -20,21 +28,23 @@ nlohmann::json to_json(const tool::Summary& summary) {
 
 void print_table(const Setup& setup, const std::vector<Row>& rows) {
   fmt::print(
-      "{}: {} x {} cells on {} rank{} ({} x {}), {} generations, medians and quartiles of {} interleaved rounds, {}\n",
-      setup.pattern, setup.width, setup.height, setup.ranks, setup.ranks == 1 ? "" : "s", setup.columns, setup.rows,
-      setup.generations, setup.rounds, setup.mpi);
+      "{}: {} x {} cells on {}, {} rank{} ({} x {}), {} generations, medians and quartiles of {} interleaved rounds, "
+      "{}\n",
+      setup.pattern, setup.width, setup.height, setup.device, setup.ranks, setup.ranks == 1 ? "" : "s", setup.columns,
+      setup.rows, setup.generations, setup.rounds, setup.mpi);
   fmt::print("{:<24} {:<10} {:>10} {:>18} {:>9} {:>14}\n", "variant", "transport", "us/step", "spread", "speed-up",
              "enqueue us/step");
   for (const Row& row : rows) {
+    const auto speed = speed_up(setup, rows, row);
     fmt::print("{:<24} {:<10} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport, row.step_us.median,
-               tool::spread_text(row.step_us), setup.oversubscribed ? "-" : fmt::format("{:.2f}", speed_up(rows, row)),
-               row.enqueue_us.median);
+               tool::spread_text(row.step_us), speed ? fmt::format("{:.2f}", *speed) : "-", row.enqueue_us.median);
   }
   if (setup.oversubscribed) fmt::print("oversubscribed: MPI's busy waiting dominates\n");
 }
 
 std::string to_json(const Setup& setup, const std::vector<Row>& rows) {
   nlohmann::ordered_json table{{"pattern", setup.pattern},
+                               {"device", setup.device},
                                {"mpi", setup.mpi},
                                {"ranks", setup.ranks},
                                {"rank_grid", {setup.columns, setup.rows}},
@@ -48,7 +58,7 @@ std::string to_json(const Setup& setup, const std::vector<Row>& rows) {
                                  {"transport", row.transport},
                                  {"us_per_step", to_json(row.step_us)},
                                  {"enqueue_us_per_step", to_json(row.enqueue_us)}};
-    if (!setup.oversubscribed) entry["speed_up"] = speed_up(rows, row);
+    if (const auto speed = speed_up(setup, rows, row)) entry["speed_up"] = *speed;
     table["rows"].push_back(entry);
   }
   return table.dump(2);

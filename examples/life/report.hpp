@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "decomposition.hpp"
 #include "grid.hpp"
 #include "session.hpp"
 #include "statistics.hpp"
@@ -15,6 +14,7 @@ namespace penstock::life {
 struct Row {
   std::string name;
   std::string transport;
+  bool is_baseline;  // of the speed-up: the fastest of these counts
   tool::Summary step_us;
   tool::Summary enqueue_us;
 };
@@ -22,6 +22,7 @@ struct Row {
 // What is true of the whole table.
 struct Setup {
   std::string mpi;
+  std::string device;
   std::string pattern;
   int ranks;
   int columns;
@@ -33,7 +34,7 @@ struct Setup {
   bool oversubscribed;
 };
 
-// The first row is the baseline of the speed-up, which is left out where MPI's busy waiting would decide it.
+// The speed-up is left out where there is no baseline, or where MPI's busy waiting would decide it.
 void print_table(const Setup& setup, const std::vector<Row>& rows);
 std::string to_json(const Setup& setup, const std::vector<Row>& rows);
 

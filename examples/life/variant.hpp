@@ -3,37 +3,52 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "board.hpp"
-#include "decomposition.hpp"
+#include "common/ghosts.hpp"
+#include "stream_clock.hpp"
 
 namespace penstock::life {
 
-// How long some steps took on this rank, in us: until the last was done, and before that what enqueueing them cost the
-// host.
+// How long some steps took on this rank, in us: until the last was done, and what enqueueing them cost the host.
 struct Duration {
   double steps_us;
   double enqueue_us;
 };
 
-// One way to exchange the halos, with its own requests and buffers. Every variant packs, sends, unpacks and computes
+// One way to exchange the halos, with a lane, arrays and requests of its own. All variants pack, unpack and compute
 // alike.
 class Variant {
  public:
-  virtual ~Variant() = default;
+  // Collective.
+  Variant(examples::Comm comm, const examples::Options& options, const halo::Grid<2>& grid);
 
-  virtual const char* name() const = 0;
-  // The transport that carries the messages.
-  virtual std::string transport() const = 0;
-  // Plays `steps` generations on the board. Collective: all ranks begin together.
-  virtual Duration play(Board& board, int steps) = 0;
+  std::string name() const;
+  examples::Comm comm() const noexcept { return comm_; }
+  // What carries the messages.
+  std::string transport() const { return ghosts_.transport(); }
+
+  // Plays `steps` generations. Collective: all ranks begin together.
+  Duration play(const Grid& first, int steps);
+  // The same, and the sum of each generation, as far as this rank's cells give to it (see Board::count). Not timed.
+  std::vector<std::uint64_t> watch(const Grid& first, int steps);
+  const Board& board() const noexcept { return board_; }
+
+ private:
+  void run(int steps);
+  void enqueue(int first, int end);
+  Duration play_gated(int steps);
+
+  examples::Comm comm_;
+  std::unique_ptr<examples::Lane> lane_;
+  Board board_;
+  examples::Ghosts<2> ghosts_;
+  bool watched_ = false;
+  std::unique_ptr<examples::Replay> graph_;
+  tool::Gate gate_;
+  tool::Stamp begin_;
+  tool::Stamp end_;
 };
-
-// Plain persistent requests, driven by the host: the baseline.
-std::unique_ptr<Variant> make_plain_mpi(const Decomposition& decomposition, int rank, const Board& board);
-// Stream-triggered standard sends.
-std::unique_ptr<Variant> make_standard_send(const Decomposition& decomposition, int rank, const Board& board);
-// Stream-triggered ready sends with two sets of halo buffers.
-std::unique_ptr<Variant> make_ready_send(const Decomposition& decomposition, int rank, const Board& board);
 
 }  // namespace penstock::life

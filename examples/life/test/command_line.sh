@@ -39,7 +39,8 @@ refuses_pattern "2: the pattern ends without '!'" 'x = 3, y = 3\nbo'
 printf 'x = 3, y = 3\nbo!\n' >"$folder/good.rle"
 refuses 'does not fit' life "$folder/good.rle" --width 2
 refuses 'cannot read the pattern file' life "$folder/absent.rle"
-refuses 'pattern is required' life
+refuses 'not in range' life -n 0
+refuses 'graph' life -n 8 --comm graph
 refuses 'not understood: --widht' life "$folder/good.rle" --widht 3
 refuses 'not understood: lief' lief
 refuses 'needs exactly 2 ranks' bench latency

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Life without messages: patterns with known futures, and blocks whose halos are copied by hand against the serial run.
+// Life without messages: patterns with known futures.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
-#include <vector>
 
-#include "board.hpp"
-#include "decomposition.hpp"
 #include "grid.hpp"
 #include "rle.hpp"
 #include "session.hpp"
@@ -49,58 +45,28 @@ TEST(Rle, OldRuleNameAndCarriageReturnsAreRead) {
   EXPECT_EQ(count_alive(parse_rle("x = 3, y = 2, rule = 23/3\r\nbo$\r\n3o!", "text")), 4);
 }
 
-Grid random_grid(int width, int height) {
-  std::mt19937 random(1);
-  Grid grid(width, height);
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) grid.set(x, y, (random() & 1U) != 0);
-  }
-  return grid;
-}
-
-// The ghost cells of every board, from the edges of its neighbours.
-void exchange(const Decomposition& decomposition, std::vector<Board>& boards) {
-  const std::vector<Board> before = boards;
-  for (std::size_t rank = 0; rank < boards.size(); ++rank) {
-    for (std::size_t i = 0; i < directions.size(); ++i) {
-      const Board& peer =
-          before[static_cast<std::size_t>(decomposition.neighbour(static_cast<int>(rank), directions[i]))];
-      const Direction back = directions[static_cast<std::size_t>(opposite(static_cast<int>(i)))];
-      const Region edge = peer.edge(back);
-      const Region ghost = boards[rank].ghost(directions[i]);
-      ASSERT_EQ(edge.cells(), ghost.cells());
-      std::vector<std::uint8_t> message(edge.cells());
-      peer.copy_out(edge, message.data());
-      boards[rank].copy_in(ghost, message.data());
+Grid shifted(const Grid& grid, int by) {
+  Grid moved(grid.width(), grid.height());
+  for (int y = 0; y < grid.height(); ++y) {
+    for (int x = 0; x < grid.width(); ++x) {
+      moved.set((x + by) % grid.width(), (y + by) % grid.height(), grid.row(y)[x] != 0);
     }
   }
+  return moved;
 }
 
-Grid play_in_blocks(const Grid& first, int ranks, int generations) {
-  const Decomposition decomposition(ranks, first.width(), first.height());
-  std::vector<Board> boards;
-  for (int rank = 0; rank < ranks; ++rank) boards.emplace_back(decomposition.block(rank)).load(first);
-  for (int generation = 0; generation < generations; ++generation) {
-    exchange(decomposition, boards);
-    for (Board& board : boards) board.step();
-  }
-  Grid last(first.width(), first.height());
-  for (const Board& board : boards) board.store(last);
-  return last;
+TEST(Gliders, MoveByOneCellInFourGenerations) {
+  const Grid first = gliders(40, 64);
+  EXPECT_EQ(count_alive(first), 5 * 8 * 5);
+  EXPECT_EQ(play_serially(first, 4), shifted(first, 1));
+  EXPECT_EQ(play_serially(first, 400), shifted(first, 100));
 }
 
-TEST(Blocks, AnyDecompositionEqualsTheSerialRun) {
-  for (const auto& [width, height] : {std::pair{19, 27}, {27, 19}, {7, 7}, {2, 9}, {64, 33}}) {
-    const Grid first = random_grid(width, height);
-    const Grid expected = play_serially(first, 50);
-    for (const int ranks : {1, 2, 3, 4, 5, 6, 7}) {
-      EXPECT_EQ(play_in_blocks(first, ranks, 50), expected) << width << " x " << height << " on " << ranks;
-    }
-  }
-}
-
-TEST(Blocks, AGridThatLeavesARankWithoutCellsIsRefused) {
-  EXPECT_THROW(Decomposition(7, 3, 3), tool::UserError);
+TEST(Census, TellsPlacesApart) {
+  const Grid first = gliders(40, 64);
+  EXPECT_EQ(census(first), census(play_serially(first, 4 * 320)));
+  EXPECT_NE(census(first), census(shifted(first, 1)));
+  EXPECT_EQ(census(Grid(3, 3)), 0U);
 }
 
 }  // namespace
