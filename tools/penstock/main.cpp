@@ -11,6 +11,7 @@
 #include "bench.hpp"
 #include "command.hpp"
 #include "faces/faces.hpp"
+#include "jacobi/jacobi.hpp"
 #include "life.hpp"
 
 namespace {
@@ -34,6 +35,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   penstock::tool::add_info(app, command);
   penstock::life::add_life(app, command);
   penstock::faces::add_faces(app, command);
+  penstock::jacobi::add_jacobi(app, command);
   penstock::bench::add_bench(app, command);
   penstock::tool::add_plot(app, command);
 }
