@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the steps of halo/steps.hpp work on, for kernels too.
 #pragma once
 
-#include "halo/steps.hpp"
+#include <cstddef>
+#include <cstdint>
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define PENSTOCK_TEST_BOTH __host__ __device__
@@ -10,6 +12,20 @@
 #endif
 
 namespace penstock::test {
+
+struct StepCounts {
+  std::uint64_t step;
+  std::uint64_t wrong;  // cells
+};
+
+struct Steps {
+  std::uint64_t* cells;  // row-major, with ghosts
+  std::ptrdiff_t rows, columns;
+  std::ptrdiff_t width;
+  std::ptrdiff_t first_row, first_column;  // of own cells, in the grid
+  std::ptrdiff_t grid_rows, grid_columns;
+  StepCounts* counts;  // where stream and host reach it
+};
 
 // What the cell at this place of the array holds in a step.
 PENSTOCK_TEST_BOTH inline std::uint64_t value_at(const Steps& steps, std::uint64_t step, std::ptrdiff_t row,

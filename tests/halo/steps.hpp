@@ -3,26 +3,10 @@
 // the next step's values.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
+#include "halo/step_values.hpp"
 #include "support/device.hpp"
 
 namespace penstock::test {
-
-struct StepCounts {
-  std::uint64_t step;
-  std::uint64_t wrong;  // cells
-};
-
-struct Steps {
-  std::uint64_t* cells;  // row-major, with ghosts
-  std::ptrdiff_t rows, columns;
-  std::ptrdiff_t width;
-  std::ptrdiff_t first_row, first_column;  // of own cells, in the grid
-  std::ptrdiff_t grid_rows, grid_columns;
-  StepCounts* counts;  // where stream and host reach it
-};
 
 StepCounts* make_counts();
 void free_counts(StepCounts* counts);

@@ -2,11 +2,13 @@
 #include "halo/cuda/steps.hpp"
 
 #include "halo/cells.hpp"
+#include "halo/steps.hpp"
 #include "support/cuda/expect.hpp"
 
 namespace penstock::test {
 
-// Nothing is under way on the cells then: the tests have synchronised. The copy may return before its bytes have arrived.
+// Nothing is under way on the cells then: the tests have synchronised. The copy may return before its bytes have
+// arrived.
 void upload(std::byte* device, const void* host, std::size_t bytes) {
   EXPECT_CUDA(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
   EXPECT_CUDA(cudaDeviceSynchronize());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halo/cuda/steps.hpp"
 
-#include "halo/step_values.hpp"
-
 namespace penstock::test {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <gpu_runtime.hpp>
 
-#include "halo/steps.hpp"
+#include "halo/step_values.hpp"
 
 namespace penstock::test {
 

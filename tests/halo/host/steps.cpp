@@ -2,7 +2,6 @@
 #include "halo/steps.hpp"
 
 #include "halo/cells.hpp"
-#include "halo/step_values.hpp"
 
 namespace penstock::test {
 namespace {
