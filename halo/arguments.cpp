@@ -87,7 +87,10 @@ std::string description(const Options& options, std::span<const Array> arrays) {
                      (options.sends == Sends::ready ? ", ready sends)" : ", standard sends)");
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     text += std::string(a == 0 ? " of " : ", ") + std::to_string(arrays[a].extents[max_dimensions]) + " x " +
-            scalar_text(arrays[a]) + " with axes in order ";
+            scalar_text(arrays[a]);
+    // Without ghost cells nothing is exchanged, and a block of one cell has an axis less than others.
+    if (options.width == 0) continue;
+    text += " with axes in order ";
     for (const std::size_t axis : order_of(arrays[a])) text += axis == max_dimensions ? "c" : std::to_string(axis);
   }
   return text;
