@@ -1,135 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ends of the transport "ofi" in one process, over the provider of this machine: what entries are used for, and
-// that nothing waits for them.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
+// What entries of the provider are used for, and that nothing waits for them.
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "transport/ofi/ofi.hpp"
-#include "unit/peer_two.hpp"
+#include "unit/ofi_two.hpp"
 
 namespace penstock::transport::ofi {
 namespace {
 
-using peer::FakeWorld;
-using peer::make_stream;
-using peer::RecordingSink;
-
-struct End {
-  End(const base::Settings& given, int rank)
-      : settings(given),
-        world(rank, 2),
-        transport(settings, world, std::chrono::microseconds(0), [] { return true; }) {}
-
-  base::Settings settings;
-  FakeWorld world;
-  Ofi transport;
-  RecordingSink sink;
-  std::shared_ptr<device::host::Stream> stream = make_stream();
-
-  // before, start, wait, after, in the order of the stream
-  void enqueue(Plan& plan, void (*before)(void*), void (*after)(void*), void* argument) {
-    if (before != nullptr) stream->launch(before, argument);
-    plan.start(*stream, sink);
-    plan.wait(*stream, sink);
-    if (after != nullptr) stream->launch(after, argument);
-  }
-};
-
-Message message(Direction direction, Mode mode, std::vector<std::byte>& buffer, std::size_t bytes) {
-  Message one;
-  one.direction = direction;
-  one.mode = mode;
-  one.buffer = buffer.data();
-  one.bytes = bytes;
-  one.peer = direction == Direction::send ? 1 : 0;
-  return one;
-}
-
-// A job of two ranks with one pair, rank 0 sending.
-class OfiPairs : public ::testing::Test {
- protected:
-  void introduce(const base::Settings& settings) {
-    for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank);
-    std::vector<Blob> announcements;
-    for (const auto& end : ends_) announcements.push_back(end->transport.announce());
-    for (const auto& end : ends_) end->transport.meet(announcements);
-  }
-  // Without a provider that defers work there is nothing to be seen here.
-  bool served() { return end(0).transport.usable().yes; }
-
-  void match(std::size_t bytes, Mode mode) {
-    out_.assign(bytes, std::byte{0});
-    in_.assign(bytes, std::byte{0});
-    filled_ = checked_ = 0;
-    const Message send = message(Direction::send, mode, out_, bytes);
-    const Message receive = message(Direction::receive, mode, in_, bytes);
-    const auto offer = end(0).transport.offer(send);
-    const auto acceptance = end(1).transport.accept(receive, send, offer->blob());
-    send_ = offer->connect(acceptance->blob());
-    receive_ = acceptance->confirm();
-  }
-  void free() {
-    for (std::unique_ptr<Plan>* plan : {&send_, &receive_}) {
-      if (*plan) (*plan)->close();
-      plan->reset();
-    }
-  }
-
-  // All starts and waits are enqueued before the first one can run; then nobody but the library's own threads acts.
-  void run_ahead(std::uint64_t epochs) {
-    std::atomic<bool> go = false;
-    for (const auto& end : ends_) end->stream->launch(&OfiPairs::hold, &go);
-    for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
-      end(1).enqueue(*receive_, nullptr, &OfiPairs::check, this);
-      end(0).enqueue(*send_, &OfiPairs::fill, nullptr, this);
-    }
-    go = true;
-    for (const auto& end : ends_) end->stream->synchronize({});
-    EXPECT_EQ(checked_, epochs);
-    EXPECT_EQ(wrong_, 0u);
-    for (const auto& end : ends_)
-      if (const auto error = end->sink.error()) ADD_FAILURE() << error->text();
-  }
-
-  End& end(int rank) { return *ends_[rank]; }
-  void TearDown() override { free(); }
-
- private:
-  static void hold(void* go) {
-    while (!static_cast<std::atomic<bool>*>(go)->load()) std::this_thread::yield();
-  }
-  static std::byte value(std::uint64_t epoch) { return static_cast<std::byte>(epoch * 37 + 11); }
-  static void fill(void* test) {
-    auto& self = *static_cast<OfiPairs*>(test);
-    std::fill(self.out_.begin(), self.out_.end(), value(++self.filled_));
-  }
-  static void check(void* test) {
-    auto& self = *static_cast<OfiPairs*>(test);
-    const std::byte expected = value(++self.checked_);
-    for (const std::byte byte : self.in_)
-      if (byte != expected) ++self.wrong_;
-  }
-
-  std::array<std::unique_ptr<End>, 2> ends_;
-  std::vector<std::byte> out_, in_;
-  std::unique_ptr<Plan> send_, receive_;
-  std::uint64_t filled_ = 0, checked_ = 0;
-  std::size_t wrong_ = 0;
-};
-
-base::Settings only_ofi() {
-  base::Settings settings;
-  settings.transports = {"ofi"};
-  return settings;
-}
+using OfiPairs = OfiTwo;
 
 TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
   introduce(only_ofi());
@@ -145,6 +26,30 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
     EXPECT_GT(seen.posted, 0u);
     EXPECT_LE(seen.most_in_use, 500u);
   }
+}
+
+TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
+  base::Settings settings = only_ofi();
+  settings.ofi_entries = 20;
+  introduce(settings);
+  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  match(64, Mode::standard);
+  std::vector<std::byte> out(64, std::byte{5}), in(64);
+  const auto [send, receive] = connect(message(Direction::send, Mode::standard, out, out.size()),
+                                       message(Direction::receive, Mode::standard, in, in.size()));
+  run_ahead(1000, [&] {
+    const auto posted = [&] { return end(0).transport.statistics().posted; };
+    while (posted() < 8) std::this_thread::yield();
+    // Two entries each; those of eight epochs are all that the first pair takes before its stream begins.
+    end(0).enqueue(*send, nullptr, nullptr, nullptr);
+    end(1).enqueue(*receive, nullptr, nullptr, nullptr);
+    while (posted() < 9) std::this_thread::yield();
+    EXPECT_EQ(posted(), 9u);
+    EXPECT_EQ(end(0).transport.statistics().in_use, 18u);
+  });
+  EXPECT_EQ(in, out);
+  send->close();
+  receive->close();
 }
 
 TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {

@@ -52,7 +52,10 @@ Channel::~Channel() {
 
 void Channel::allocate(const Message& message) {
   Fabric& fabric = common_.fabric;
-  trigger_ = fabric.counter();
+  if (sends() || rendezvous()) {
+    trigger_ = fabric.counter();
+    doorbell_ = make_doorbell(*trigger_, doorbell_word_);
+  }
   data_ = fabric.counter();
   signals_ = fabric.counter();
   if (rendezvous() && !sends()) cts_ends_ = fabric.counter();
@@ -163,7 +166,7 @@ unsigned Channel::entries() const noexcept {
   // An epoch that is posted in part stays the last one until its doorbell.
   if (posted_ > rung_ && !whole(part_)) return 0;
   // A signal posted now might come before the one that we shall write ourselves.
-  if (!sends() && carrying_ != 0 && !carried_.signal) return 0;
+  if ((!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal) return 0;
   if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
   if (sends()) return 1 + shape.parts;
   return rendezvous() ? 2 : 1;
@@ -250,7 +253,8 @@ bool Channel::advance() noexcept {
   if (!given_up_) {
     moved = look_at_counters();
     while (ready_for_next()) {
-      ring_doorbell();
+      take_doorbell();
+      hand_on_doorbell();
       moved = true;
       if (carrying_ != 0) carry_out();
       look_at_counters();
@@ -264,7 +268,7 @@ bool Channel::advance() noexcept {
   return moved;
 }
 
-void Channel::ring_doorbell() noexcept {
+void Channel::take_doorbell() noexcept {
   rewind();
   const Epoch epoch = ++rung_;
   if (posted_ < epoch) {
@@ -280,7 +284,12 @@ void Channel::ring_doorbell() noexcept {
     cts_owed_ = !sends() && rendezvous() && !part_.cts;
     taken_over = true;
   }
-  if (sends() || rendezvous()) count(trigger_, 1);
+}
+
+void Channel::hand_on_doorbell() noexcept {
+  if (!doorbell_) return;
+  if (!stream_rings()) doorbell_->ring(1);
+  if (const int code = doorbell_->relay(); code < 0) fail(common_.fabric.error("fi_cntr_add", code));
 }
 
 // Long before a threshold would pass what a counter can hold, all counters go back, while the provider has nothing that
@@ -289,7 +298,7 @@ void Channel::rewind() noexcept {
   const std::uint64_t epochs = relative(rung_);
   if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet()) return;
   const auto amount = static_cast<std::int64_t>(epochs);
-  if (sends() || rendezvous()) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
+  if (trigger_) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
   count(data_, -amount * shape.parts);
   count(signals_, -static_cast<std::int64_t>(std::exchange(signals_posted_, 0)));
   if (cts_ends_) count(cts_ends_, -static_cast<std::int64_t>(std::exchange(cts_posted_, 0)));
@@ -304,11 +313,11 @@ bool Channel::quiet() const noexcept {
 bool Channel::carry_out() noexcept {
   if (carrying_ == 0) return false;
   bool moved = false;
+  if (!fired_) {
+    if (trigger_ && read(trigger_) < steps() * relative(carrying_)) return false;
+    fired_ = moved = true;
+  }
   if (sends()) {
-    if (!fired_) {
-      if (read(trigger_) < steps() * relative(carrying_)) return false;
-      fired_ = moved = true;
-    }
     if (issue_parts()) moved = true;
     const unsigned ours = shape.parts - carried_.parts;
     if (placed_ < ours) return moved;
@@ -371,7 +380,7 @@ void Channel::poke() noexcept {
   if (complete(rung_) && first_posted_ == nullptr) {
     looks_ = 0;
   } else if (++looks_ % looks_between_pokes == 0) {
-    count(trigger_, 0);
+    if (trigger_) count(trigger_, 0);
     count(data_, 0);
   }
 }
@@ -485,11 +494,12 @@ bool Channel::send_notice() noexcept {
 void Channel::give_up() noexcept {
   if (given_up_) return;
   given_up_ = true;
-  const Epoch triggered = base_ + read(trigger_) / steps();
-  begun_ = sends() ? std::min(rung_, triggered) : rung_;
+  if (rings_ahead() && rung_ < started.load(std::memory_order_acquire)) take_doorbell();
+  begun_ = sends() ? std::min(rung_, base_ + read(trigger_) / steps()) : rung_;
   // From here on late data finds no place, and what waits for a doorbell waits for ever.
   landing_.close();
   cts_.close();
+  doorbell_.reset();
   trigger_.reset();
 }
 

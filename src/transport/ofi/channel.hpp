@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One half of a pair: its words, counters and regions, and how its epochs are carried out.
 //
-//   sender    trigger  counts doorbells, and for a rendezvous the receiver's CTS too: so it fires on even values only
+//   sender    trigger  counts starts, and for a rendezvous the receiver's CTS too: so it fires on even values only
 //             data     counts the writes that have been placed; the last one of an epoch triggers `done += 1`
-//   receiver  trigger  counts doorbells (rendezvous): each triggers the CTS
+//   receiver  trigger  counts starts (rendezvous): each triggers the CTS
 //             data     counts the writes that have arrived; the last one of an epoch triggers `done += 1`
 //   both      signals  counts the posted additions to `done` that have ended, and cts_ends the posted CTS: from then on
 //                      the provider has nothing of an operation, nor of the writes before it. A counter for each, since
 //                      operations to one process end in their order, those to several in any
+//
+// A start rings a doorbell: the trigger itself where the NIC maps it, and then nobody else has to do anything for an
+// epoch that is posted; otherwise the engine hands it on.
 //
 // An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
 // engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
@@ -26,6 +29,7 @@
 #include "transport/message.hpp"
 #include "transport/ofi/deferred_queue.hpp"
 #include "transport/ofi/deferred_work.hpp"
+#include "transport/ofi/doorbell.hpp"
 #include "transport/ofi/fabric.hpp"
 #include "transport/ofi/handshake.hpp"
 #include "transport/ofi/operation_pool.hpp"
@@ -67,7 +71,10 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   // ---- The worker's side
   void fill(Epoch epoch) noexcept;      // copies the message of a buffered send
   void take_out(Epoch epoch) noexcept;  // copies a ring's message to its receiver's buffer
-  void trigger(Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
+  void trigger(Epoch epoch) noexcept {
+    if (stream_rings()) doorbell_->ring(1);
+    started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
+  }
   bool complete(Epoch epoch) const noexcept {
     return load(words_.words->done) >= epoch || counted_.load(std::memory_order_acquire) >= epoch;
   }
@@ -139,6 +146,10 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   std::uint64_t relative(Epoch epoch) const noexcept { return epoch - base_; }
   std::uint64_t read(const Counter& counter) const noexcept { return fi_cntr_read(counter.get()); }
   bool ready_for_next() const noexcept;
+  // Several epochs of a buffered send may have been started: the engine lets one after the other go.
+  bool stream_rings() const noexcept { return doorbell_ && !buffered(); }
+  // The doorbell does not wait for the engine.
+  bool rings_ahead() const noexcept { return stream_rings() && !doorbell_->needs_relay(); }
 
   Source source(Epoch epoch, unsigned part) const noexcept;
   Target target(Epoch epoch, unsigned part) const noexcept;
@@ -150,7 +161,8 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   bool defer_cts(Epoch epoch) noexcept;
   Operation* take_operation(Epoch epoch, Operation::Role role) noexcept;
 
-  void ring_doorbell() noexcept;
+  void take_doorbell() noexcept;
+  void hand_on_doorbell() noexcept;
   void rewind() noexcept;
   bool carry_out() noexcept;
   bool issue_parts() noexcept;
@@ -170,6 +182,8 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   WordPool::Place words_;
   std::unique_ptr<std::byte[]> staging_;  // the slots of a ring's receiver, the copies of a buffered send
   Counter trigger_, data_, signals_, cts_ends_;
+  std::unique_ptr<Doorbell> doorbell_;  // of the trigger
+  std::uint64_t doorbell_word_ = 0;
   std::uint64_t signals_posted_ = 0, cts_posted_ = 0;
   Region source_;   // where the provider wants it
   Region landing_;  // receiver

@@ -38,7 +38,7 @@ std::unique_ptr<MappedDoorbell> MappedDoorbell::open(fid_cntr& counter) {
 
 void MappedDoorbell::ring(std::uint64_t count) noexcept {
   order_before_device();
-  *word(cxi::Register::add) = count;
+  __atomic_store_n(word(cxi::Register::add), count, __ATOMIC_RELEASE);
 }
 
 DoorbellStore MappedDoorbell::store() const noexcept {

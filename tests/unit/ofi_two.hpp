@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ends of the transport "ofi" in one process, over the provider of this machine.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "transport/ofi/ofi.hpp"
+#include "unit/peer_two.hpp"
+
+namespace penstock::transport::ofi {
+
+using peer::FakeWorld;
+using peer::make_stream;
+using peer::RecordingSink;
+
+struct End {
+  End(const base::Settings& given, int rank)
+      : settings(given),
+        world(rank, 2),
+        transport(settings, world, std::chrono::microseconds(0), [] { return true; }) {}
+
+  base::Settings settings;
+  FakeWorld world;
+  Ofi transport;
+  RecordingSink sink;
+  std::shared_ptr<device::host::Stream> stream = make_stream();
+
+  // before, start, wait, after, in the order of the stream
+  void enqueue(Plan& plan, void (*before)(void*), void (*after)(void*), void* argument) {
+    if (before != nullptr) stream->launch(before, argument);
+    plan.start(*stream, sink);
+    plan.wait(*stream, sink);
+    if (after != nullptr) stream->launch(after, argument);
+  }
+};
+
+inline Message message(Direction direction, Mode mode, std::vector<std::byte>& buffer, std::size_t bytes) {
+  Message one;
+  one.direction = direction;
+  one.mode = mode;
+  one.buffer = buffer.data();
+  one.bytes = bytes;
+  one.peer = direction == Direction::send ? 1 : 0;
+  return one;
+}
+
+// A job of two ranks with one pair, rank 0 sending.
+class OfiTwo : public ::testing::Test {
+ protected:
+  void introduce(const base::Settings& settings) {
+    for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank);
+    std::vector<Blob> announcements;
+    for (const auto& end : ends_) announcements.push_back(end->transport.announce());
+    for (const auto& end : ends_) end->transport.meet(announcements);
+  }
+  // Without a provider that defers work there is nothing to be seen here.
+  bool served() { return end(0).transport.usable().yes; }
+
+  void match(std::size_t bytes, Mode mode) {
+    out_.assign(bytes, std::byte{0});
+    in_.assign(bytes, std::byte{0});
+    filled_ = checked_ = 0;
+    const Message send = message(Direction::send, mode, out_, bytes);
+    const Message receive = message(Direction::receive, mode, in_, bytes);
+    std::tie(send_, receive_) = connect(send, receive);
+  }
+  std::pair<std::unique_ptr<Plan>, std::unique_ptr<Plan>> connect(const Message& send, const Message& receive) {
+    const auto offer = end(0).transport.offer(send);
+    const auto acceptance = end(1).transport.accept(receive, send, offer->blob());
+    auto sending = offer->connect(acceptance->blob());
+    return {std::move(sending), acceptance->confirm()};
+  }
+  void free() {
+    for (std::unique_ptr<Plan>* plan : {&send_, &receive_}) {
+      if (*plan) (*plan)->close();
+      plan->reset();
+    }
+  }
+
+  void leave() {
+    for (auto& end : ends_) end.reset();
+  }
+
+  // All starts and waits are enqueued before the first one can run; then nobody but the library's own threads acts.
+  void run_ahead(
+      std::uint64_t epochs, const std::function<void()>& before_they_run = [] {}) {
+    std::atomic<bool> go = false;
+    for (const auto& end : ends_) end->stream->launch(&OfiTwo::hold, &go);
+    for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+      end(1).enqueue(*receive_, nullptr, &OfiTwo::check, this);
+      end(0).enqueue(*send_, &OfiTwo::fill, nullptr, this);
+    }
+    before_they_run();
+    go = true;
+    for (const auto& end : ends_) end->stream->synchronize({});
+    EXPECT_EQ(checked_, epochs);
+    EXPECT_EQ(wrong_, 0u);
+    for (const auto& end : ends_)
+      if (const auto error = end->sink.error()) ADD_FAILURE() << error->text();
+  }
+
+  End& end(int rank) { return *ends_[rank]; }
+  void TearDown() override { free(); }
+
+ private:
+  static void hold(void* go) {
+    while (!static_cast<std::atomic<bool>*>(go)->load()) std::this_thread::yield();
+  }
+  static std::byte value(std::uint64_t epoch) { return static_cast<std::byte>(epoch * 37 + 11); }
+  static void fill(void* test) {
+    auto& self = *static_cast<OfiTwo*>(test);
+    std::fill(self.out_.begin(), self.out_.end(), value(++self.filled_));
+  }
+  static void check(void* test) {
+    auto& self = *static_cast<OfiTwo*>(test);
+    const std::byte expected = value(++self.checked_);
+    for (const std::byte byte : self.in_)
+      if (byte != expected) ++self.wrong_;
+  }
+
+  std::array<std::unique_ptr<End>, 2> ends_;
+  std::vector<std::byte> out_, in_;
+  std::unique_ptr<Plan> send_, receive_;
+  std::uint64_t filled_ = 0, checked_ = 0;
+  std::size_t wrong_ = 0;
+};
+
+inline base::Settings only_ofi() {
+  base::Settings settings;
+  settings.transports = {"ofi"};
+  return settings;
+}
+
+}  // namespace penstock::transport::ofi
