@@ -120,16 +120,22 @@ void Engine::wake_if_asleep() noexcept {
   if (thread_.asleep()) thread_.wake();
 }
 
+// A call may start many: what is under way besides is left to those who wait for it, and to the thread.
 void Engine::ring(Channel& channel) noexcept {
   rung_.ring(channel);
-  look(channel);
+  take_turn([this] { take_rung(); });
 }
 
 void Engine::look(Channel& channel) noexcept {
+  take_turn([&] { pass(&channel); });
+}
+
+template <class Act>
+void Engine::take_turn(Act act) noexcept {
   bool work = !rung_.empty();
   if (turn_.try_lock()) {
-    pass(&channel);
-    work = !active_.empty() || !rung_.empty();
+    act();
+    work = !active_.empty() || !deferred_.empty() || !rung_.empty();
     turn_.unlock();
   }
   // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
@@ -197,9 +203,13 @@ void Engine::spoil(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
 
 // ---- Under the lock
 
+bool Engine::take_rung() noexcept {
+  const bool rung = rung_.take([this](Channel& channel) { move(channel); });
+  return take_completions() || rung;
+}
+
 bool Engine::pass(Channel* favourite) noexcept {
-  bool moved = rung_.take([this](Channel& channel) { move(channel); });
-  if (take_completions()) moved = true;
+  bool moved = take_rung();
   if (favourite && favourite->active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
   if (deferred_.post(*this)) moved = true;  // what has been rung has left by now

@@ -71,6 +71,9 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   unsigned entries_for(const DeferredQueue::Half& half) noexcept override;
   unsigned post(DeferredQueue::Half& half) noexcept override;
 
+  template <class Act>
+  void take_turn(Act act) noexcept;
+  bool take_rung() noexcept;
   bool pass(Channel* favourite) noexcept;
   bool move(Channel& channel) noexcept;
   bool move_some(const Channel* moved) noexcept;
