@@ -158,90 +158,6 @@ Target Channel::remote_word(std::size_t offset) const noexcept {
   return {peer_address_, peer_words_.address + offset, peer_words_.key};
 }
 
-// ---- Posting ahead
-
-unsigned Channel::entries() const noexcept {
-  const Epoch epoch = posted_ + 1;
-  if (given_up_ || epoch > rung_ + epochs_ahead || epoch > armed_.load(std::memory_order_acquire)) return 0;
-  // An epoch that is posted in part stays the last one until its doorbell.
-  if (posted_ > rung_ && !whole(part_)) return 0;
-  // A signal posted now might come before the one that we shall write ourselves.
-  if ((!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal) return 0;
-  if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
-  if (sends()) return 1 + shape.parts;
-  return rendezvous() ? 2 : 1;
-}
-
-bool Channel::whole(const Posted& part) const noexcept {
-  if (sends()) return part.signal && part.parts == shape.parts;
-  return part.signal && (part.cts || !rendezvous());
-}
-
-Operation* Channel::take_operation(Epoch epoch, Operation::Role role) noexcept {
-  Operation* const operation = common_.operations.take();
-  if (operation == nullptr) return nullptr;
-  operation->channel = this;
-  operation->epoch = epoch;
-  operation->role = role;
-  operation->next = nullptr;
-  return operation;
-}
-
-bool Channel::defer(Operation* operation, const Counter& trigger, std::uint64_t threshold,
-                    const Counter& completion) noexcept {
-  const int code = operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
-  if (code != 0) {
-    common_.operations.give(*operation);
-    if (code != -FI_EAGAIN && code != -FI_ENOSPC && code != -FI_ENOMEM) fail(common_.fabric.error("fi_control", code));
-    return false;
-  }
-  (last_posted_ ? last_posted_->next : first_posted_) = operation;
-  last_posted_ = operation;
-  return true;
-}
-
-bool Channel::defer_signal(Epoch epoch) noexcept {
-  Operation* const operation = take_operation(epoch, Operation::Role::signal);
-  if (operation == nullptr) return false;
-  operation->number = signals_posted_ + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one, own_word(words_.words->done));
-  if (!defer(operation, data_, shape.parts * relative(epoch), signals_)) return false;
-  ++signals_posted_;
-  return true;
-}
-
-bool Channel::defer_data(Epoch epoch, unsigned part) noexcept {
-  Operation* const operation = take_operation(epoch, Operation::Role::data);
-  if (operation == nullptr) return false;
-  operation->make_write(common_.fabric.endpoint(), source(epoch, part), target(epoch, part));
-  return defer(operation, trigger_, steps() * relative(epoch), data_);
-}
-
-bool Channel::defer_cts(Epoch epoch) noexcept {
-  Operation* const operation = take_operation(epoch, Operation::Role::cts);
-  if (operation == nullptr) return false;
-  operation->number = cts_posted_ + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
-  if (!defer(operation, trigger_, relative(epoch), cts_ends_)) return false;
-  ++cts_posted_;
-  return true;
-}
-
-unsigned Channel::post() noexcept {
-  const Epoch epoch = posted_ + 1;
-  if (!defer_signal(epoch)) return 0;
-  posted_ = epoch;
-  part_ = {.signal = true};
-  unsigned taken = 1;
-  if (sends()) {
-    while (part_.parts < shape.parts && defer_data(epoch, part_.parts)) ++part_.parts, ++taken;
-  } else if (rendezvous() && defer_cts(epoch)) {
-    part_.cts = true;
-    ++taken;
-  }
-  return taken;
-}
-
 // ---- Progress
 
 bool Channel::ready_for_next() const noexcept {
@@ -385,31 +301,6 @@ void Channel::poke() noexcept {
   }
 }
 
-// Writes stand behind the signal of their epoch, which ends after them.
-bool Channel::has_ended(const Operation& operation) const noexcept {
-  switch (operation.role) {
-    case Operation::Role::data:
-      return true;
-    case Operation::Role::signal:
-      return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
-    case Operation::Role::cts:
-      return read(cts_ends_) >= operation.number;
-  }
-  return false;
-}
-
-bool Channel::free_entries() noexcept {
-  bool moved = false;
-  while (first_posted_ != nullptr && has_ended(*first_posted_)) {
-    Operation* const operation = std::exchange(first_posted_, first_posted_->next);
-    common_.operations.give(*operation);
-    ++freed;
-    moved = true;
-  }
-  if (first_posted_ == nullptr) last_posted_ = nullptr;
-  return moved;
-}
-
 bool Channel::give_credits() noexcept {
   const Epoch epoch = load(words().taken);
   bool moved = false;
@@ -469,77 +360,6 @@ void Channel::fail(Error error) noexcept {
   if (failure_text_) return;
   failure_text_ = std::move(error);
   failure_.store(&*failure_text_, std::memory_order_release);
-}
-
-// ---- The end
-
-void Channel::tell(Epoch closed, ErrorKind reason) noexcept {
-  if (notice_ != 0) return;
-  notice_ = closing_word(closed, static_cast<int>(reason));
-  notice_owed_ = true;
-}
-
-bool Channel::send_notice() noexcept {
-  if (!notice_owed_) return false;
-  notice_operation_.make_write(common_.fabric.endpoint(), {&notice_, sizeof(notice_), nullptr},
-                               remote_word(offsetof(Words, closed)));
-  const ssize_t code = notice_operation_.issue(true, true);
-  if (code == -FI_EAGAIN) return false;
-  notice_owed_ = false;
-  // Its end is waited for: all that has been sent to the peer before has ended then, too.
-  telling_ = code == 0;
-  return true;
-}
-
-void Channel::give_up() noexcept {
-  if (given_up_) return;
-  given_up_ = true;
-  if (rings_ahead() && rung_ < started.load(std::memory_order_acquire)) take_doorbell();
-  begun_ = sends() ? std::min(rung_, base_ + read(trigger_) / steps()) : rung_;
-  // From here on late data finds no place, and what waits for a doorbell waits for ever.
-  landing_.close();
-  cts_.close();
-  doorbell_.reset();
-  trigger_.reset();
-}
-
-// Whether operations that had begun when the pair was given up have not ended yet. Of failed ones nothing else is
-// heard.
-bool Channel::in_flight() const noexcept {
-  const std::uint64_t counted = read(data_);
-  if (sends()) {
-    const bool by_hand = carrying_ != 0 && carrying_ <= begun_ && !counted_placed_;
-    const std::uint64_t writes = shape.parts * relative(begun_) - (by_hand ? shape.parts - issued_ : 0);
-    if (counted + (by_hand ? placed_ : 0) + lost_ < writes) return true;
-  }
-  for (const Operation* operation = first_posted_; operation != nullptr; operation = operation->next) {
-    const bool signal = operation->role == Operation::Role::signal;
-    if (signal && counted >= shape.parts * relative(operation->epoch) && read(signals_) + lost_ < operation->number)
-      return true;
-    const bool cts = operation->role == Operation::Role::cts;
-    if (cts && operation->epoch <= rung_ && read(cts_ends_) + lost_ < operation->number) return true;
-  }
-  return false;
-}
-
-// The provider may have operations of ours that will never run. When no other ones are left they are forgotten with the
-// counter that they wait for.
-bool Channel::forget_posted() noexcept {
-  if (!given_up_ || forgotten_ || in_flight()) return false;
-  forgotten_ = true;
-  data_.reset();
-  signals_.reset();
-  cts_ends_.reset();
-  while (first_posted_ != nullptr) {
-    common_.operations.give(*std::exchange(first_posted_, first_posted_->next));
-    ++freed;
-  }
-  last_posted_ = nullptr;
-  return true;
-}
-
-bool Channel::over() const noexcept {
-  return released && !restless() && !telling_ && !asking_ && closed_epoch(load(words_.words->closed)) != 0;
 }
 
 }  // namespace penstock::transport::ofi
