@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "transport/ofi/fabric.hpp"
 #include "transport/ofi/provider_list.hpp"
 
 namespace penstock::transport::ofi {
@@ -282,6 +283,13 @@ struct FakeDomain : fid_domain {
     ops = &domain_operations;
   }
 };
+
+TEST_F(OfiProvider, HowFarCountersCountIsFoundByTrying) {
+  const Fabric fabric(choose_provider({}, {}));
+  const std::uint64_t narrow = std::uint64_t{1} << 30, wide = std::uint64_t{1} << 46;
+  const std::uint64_t limit = fabric.counter_limit();
+  EXPECT_EQ(limit, fabric.provider() == "sockets" ? narrow : wide);  // those of sockets have 31 bits
+}
 
 TEST(OfiTrial, TheReasonNamesTheCallAndWhatItSaid) {
   FakeDomain without_counters(open_no_counter);

@@ -33,7 +33,8 @@ Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
       words_(fabric_),
       operations_(options.entries),
       addresses_(static_cast<std::size_t>(world.size()), FI_ADDR_UNSPEC),
-      common_{fabric_, words_, operations_, {}, FI_ADDR_UNSPEC, options.counter_limit},
+      common_{fabric_, words_,         operations_,
+              {},      FI_ADDR_UNSPEC, options.counter_limit.value_or(fabric_.counter_limit())},
       constants_(words_.take()),
       deferred_(options.throttle, options.entries),
       thread_("penstock-ofi", *this, options.spin) {

@@ -30,7 +30,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
     std::chrono::milliseconds timeout;  // 0: none
     base::Throttle throttle;
     unsigned entries;
-    std::uint64_t counter_limit;
+    std::optional<std::uint64_t> counter_limit;  // empty: what the counters can hold
   };
 
   Engine(const Options& options, group::World& world, FabricInfo provider);  // throws base::Error

@@ -84,6 +84,14 @@ Counter Fabric::counter() const {
   return Counter(counter);
 }
 
+// Found by trying. Some hold 31 bits, and fire at once when a threshold is beyond; others 47 or more.
+std::uint64_t Fabric::counter_limit() const {
+  constexpr std::uint64_t wide = std::uint64_t{1} << 46;
+  const Counter tried = counter();
+  check("fi_cntr_set", fi_cntr_set(tried.get(), wide));
+  return fi_cntr_read(tried.get()) == wide ? wide : std::uint64_t{1} << 30;
+}
+
 Error Fabric::error(const char* call, ssize_t code) const {
   const bool scarce = code == -FI_ENOMEM || code == -FI_ENOSPC || code == -FI_EMFILE || code == -FI_EAGAIN;
   return Error(

@@ -34,6 +34,9 @@ class Fabric {
   std::vector<std::byte> name() const;                // of the endpoint, for other processes
   fi_addr_t insert(std::span<const std::byte> name);  // throws base::Error
   Counter counter() const;                            // throws base::Error
+  // How far they are let count. Half of what they hold, since they go back only when nothing waits for them; throws
+  // base::Error.
+  std::uint64_t counter_limit() const;
   fid_domain* domain() const noexcept { return domain_.get(); }
   fid_ep* endpoint() const noexcept { return endpoint_.get(); }
   fid_cq* completions() const noexcept { return completions_.get(); }

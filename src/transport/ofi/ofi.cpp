@@ -26,12 +26,6 @@ namespace {
 // What a provider's queue of deferred work holds where it does not say: a network card's.
 constexpr unsigned entries_unless_told = 500;
 
-// A counter of the sockets provider has 31 bits; a threshold beyond would fire at once. Others have 47 or more. Half of
-// it, since counters go back only when nothing waits for them.
-std::uint64_t counter_limit(const std::string& provider) {
-  return std::uint64_t{1} << (provider == "sockets" ? 30 : 46);
-}
-
 class OfiOffer final : public Offer {
  public:
   OfiOffer(Engine& engine, std::shared_ptr<Channel> channel) noexcept : engine_(engine), channel_(std::move(channel)) {}
@@ -90,7 +84,6 @@ class Ofi::State {
     try {
       FabricInfo provider = choose_provider(settings_, around);
       const std::string name = provider->fabric_attr->prov_name;
-      const std::uint64_t limit = settings_.ofi_counter_limit.value_or(counter_limit(name));
       engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
                                                          .eager_max = settings_.ofi_eager_max,
                                                          .check_ready = settings_.check,
@@ -98,7 +91,7 @@ class Ofi::State {
                                                          .timeout = settings_.timeout,
                                                          .throttle = settings_.ofi_throttle,
                                                          .entries = entries(),
-                                                         .counter_limit = limit},
+                                                         .counter_limit = settings_.ofi_counter_limit},
                                          world_, std::move(provider));
       const std::vector<std::byte> endpoint = engine_->name();
       if (endpoint.size() > sizeof(ours.name) || name.size() >= sizeof(ours.provider))
