@@ -98,7 +98,7 @@ void Engine::look_hard(Channel& channel) noexcept {
   for (int i = 0; i < hard_passes; ++i) pass(&channel);
 }
 
-bool Engine::arrived(const Channel& channel) noexcept {
+bool Engine::arrived(const Channel& channel, Epoch) noexcept {
   for (int i = 0; i < probes; ++i) {
     int here = 0;
     if (PMPI_Iprobe(channel.peer, channel.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS && here)

@@ -43,10 +43,11 @@ class Engine final : private ProgressThread::Work {
       Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a message may be on its way
 
   // ---- On a stream's worker
-  void ring(Channel& channel) noexcept;           // after channel.trigger()
-  void look(Channel& channel) noexcept;           // a pass, if the turn is free
-  void look_hard(Channel& channel) noexcept;      // several passes, whatever the others do; before bad news is believed
-  bool arrived(const Channel& channel) noexcept;  // a message for this receive is here although it has not been started
+  void ring(Channel& channel) noexcept;       // after channel.trigger()
+  void look(Channel& channel) noexcept;       // a pass, if the turn is free
+  void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
+  // A message for this receive is here although it has not been started.
+  bool arrived(const Channel& channel, Epoch epoch) noexcept;
   void release(Channel& channel,
                Epoch closed) noexcept;  // this half is gone: tells the peer, frees what MPI does not hold
   void spoil(Channel& channel, Epoch closed,
