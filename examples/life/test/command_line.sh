@@ -58,5 +58,11 @@ refuses 'graph: only a GPU' faces --comm graph
 refuses '--comm: foo not in' faces --comm mpi,foo
 refuses 'is what --small and --large choose' faces --small --elements 3,3,3
 refuses 'not understood: --elemnts' faces --elemnts 3,3,3
+refuses '--grid 3,1,1 is for 3 ranks and the job has 1' comb --grid 3,1,1
+refuses 'is smaller than --ghosts 1,5,1' comb --zones 8,4,8 --ghosts 1,5,1
+refuses 'less than 2^31 values' comb --zones 2000,2000,2000
+refuses '--periodic' comb --periodic 1,2,1
+refuses 'graph: only a GPU' comb --comm graph
+refuses 'not understood: --zone' comb --zone 3,3,3
 [[ -e /dev/nvidiactl ]] || refuses '--device' faces --device cuda
 exit $((failures > 0))

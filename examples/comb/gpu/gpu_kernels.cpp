@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comb/gpu/kernels.hpp"
+#include "comb/kernels.hpp"
+#include "common/gpu/check.hpp"
+
+namespace penstock::comb {
+namespace {
+
+// For all directions in which there is somebody, or for one of them.
+examples::gpu::Tasks make_tasks(const Mesh& mesh, int only) {
+  examples::gpu::Tasks tasks{};
+  for (int direction = 0; direction < directions; ++direction)
+    if (has_neighbour(mesh, direction) && (only == nowhere || only == direction))
+      tasks.add(direction, std::size_t{sent_box(mesh, direction).size()} * static_cast<std::size_t>(mesh.variables));
+  return tasks;
+}
+
+cudaStream_t stream_of(const examples::Lane& lane) {
+  return static_cast<cudaStream_t>(lane.gpu_stream());
+}
+
+class GpuKernels final : public Kernels {
+ public:
+  explicit GpuKernels(const Mesh& mesh)
+      : mesh_(mesh),
+        memory_(examples::allocate(examples::DeviceKind::gpu, examples::Use::data,
+                                   mesh.volume() * static_cast<std::size_t>(mesh.variables) * sizeof(double))),
+        tally_(examples::allocate(examples::DeviceKind::gpu, examples::Use::data, sizeof(Tally))),
+        values_(memory_.as<double>().data()),
+        wrong_(tally_.as<unsigned long long>().data()) {
+    for (int only = 0; only < directions; ++only) tasks_[only] = make_tasks(mesh, only);
+    gpu::load_kernels();
+    reset();
+  }
+
+  void fill(examples::Lane& lane, int cycle) override {
+    CHECK_GPU(gpu::enqueue_fill(stream_of(lane), mesh_, values_, cycle));
+  }
+  void pack(examples::Lane& lane, const Sides& to, int direction) override {
+    CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {mesh_, values_, to, tasks_[direction]}));
+  }
+  void unpack(examples::Lane& lane, const Sides& from, int direction) override {
+    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {mesh_, values_, from, tasks_[direction]}));
+  }
+  void check(examples::Lane& lane, int cycle, bool with_messages) override {
+    CHECK_GPU(gpu::enqueue_check(stream_of(lane), mesh_, values_, cycle, with_messages, wrong_));
+  }
+
+  Tally take_tally() override {
+    Tally tally{};
+    CHECK_GPU(cudaMemcpy(&tally, wrong_, sizeof tally, cudaMemcpyDefault));
+    reset();
+    return tally;
+  }
+
+ private:
+  // The copy has ended when the call returns; what stands in other streams has to see it.
+  void reset() {
+    CHECK_GPU(cudaMemcpy(wrong_, &nothing_wrong, sizeof nothing_wrong, cudaMemcpyDefault));
+    CHECK_GPU(cudaDeviceSynchronize());
+  }
+
+  Mesh mesh_;
+  examples::Memory memory_;
+  examples::Memory tally_;
+  double* values_;
+  unsigned long long* wrong_;
+  examples::gpu::Tasks tasks_[directions];  // at `nowhere` for all
+};
+
+}  // namespace
+
+std::unique_ptr<Kernels> make_gpu_kernels(const Mesh& mesh) {
+  return std::make_unique<GpuKernels>(mesh);
+}
+
+}  // namespace penstock::comb

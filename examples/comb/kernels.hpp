@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "comb/mesh.hpp"
+#include "common/lane.hpp"
+#include "common/memory.hpp"
+
+namespace penstock::comb {
+
+// What checks have found: how many values were wrong, and the first of them.
+struct Tally {
+  unsigned long long wrong;
+  unsigned long long first;  // as an offset into the values; the largest number where none was wrong
+};
+constexpr Tally nothing_wrong{0, ~0ULL};
+
+// The values of one rank. Calls are made as Lane::launch wants them.
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  // Zones get their values and ghosts the sentinel.
+  virtual void fill(examples::Lane& lane, int cycle) = 0;
+  // For the message of one direction, or for all of them at nowhere.
+  virtual void pack(examples::Lane& lane, const Sides& to, int direction) = 0;
+  virtual void unpack(examples::Lane& lane, const Sides& from, int direction) = 0;
+  // Adds what is wrong after an exchange.
+  virtual void check(examples::Lane& lane, int cycle, bool with_messages) = 0;
+  // What was added since the last call. The lanes have ended.
+  virtual Tally take_tally() = 0;
+};
+
+std::unique_ptr<Kernels> make_kernels(examples::DeviceKind device, const Mesh& mesh);
+
+// Those of the GPU; throws in a build without.
+std::unique_ptr<Kernels> make_gpu_kernels(const Mesh& mesh);
+
+}  // namespace penstock::comb
