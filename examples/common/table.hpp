@@ -15,8 +15,8 @@ namespace penstock::examples {
 struct Row {
   std::string name;
   std::string transport;
-  bool is_baseline;  // of the gains: the fastest of these counts
-  Samples samples;   // us
+  bool is_baseline;                    // of the gains: the fastest of these counts
+  Samples samples;                     // us
   std::optional<double> over_floor{};  // us above what the same takes without messages
 };
 

@@ -162,36 +162,6 @@ PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Side
         if (is_here(0, x) && is_here(1, y) && is_here(2, z)) u[offset[0][x] + offset[1][y] + offset[2][z]] = total;
 }
 
-// The same for a point that has all its copies in the block, given by the lowest one. All are loaded before any is
-// used.
-PENSTOCK_ANYWHERE inline void complete_inside(const Block& block, double* u, const Place& place) {
-  const Layout whole = layout_of(block, nowhere);
-  bool has_upper[3];
-  std::size_t to_upper[3];
-  for (int d = 0; d < 3; ++d) {
-    const int last = block.points - 1;
-    has_upper[d] = place.point[d] == last && place.element[d] + 1 < block.elements[d];
-    to_upper[d] = whole.offset_along(d, 1, 0) - whole.offset_along(d, 0, last);
-  }
-  double* const lowest = u + whole.offset(place);
-  const auto exists = [&](int x, int y, int z) {
-    return (x == 0 || has_upper[0]) && (y == 0 || has_upper[1]) && (z == 0 || has_upper[2]);
-  };
-  const auto copy = [&](int x, int y, int z) -> double& {
-    return lowest[x * to_upper[0] + y * to_upper[1] + z * to_upper[2]];
-  };
-  double value[2][2][2];
-  for (int x = 0; x < 2; ++x)
-    for (int y = 0; y < 2; ++y)
-      for (int z = 0; z < 2; ++z) value[x][y][z] = exists(x, y, z) ? copy(x, y, z) : 0;
-  const double total = ((value[0][0][0] + value[0][0][1]) + (value[0][1][0] + value[0][1][1])) +
-                       ((value[1][0][0] + value[1][0][1]) + (value[1][1][0] + value[1][1][1]));
-  for (int x = 0; x < 2; ++x)
-    for (int y = 0; y < 2; ++y)
-      for (int z = 0; z < 2; ++z)
-        if (exists(x, y, z)) copy(x, y, z) = total;
-}
-
 // The points that the block shares with the neighbours of this direction and its parts, and with no others. Copies in
 // the block count once, so coordinates go from 0 to elements * (points - 1).
 PENSTOCK_ANYWHERE inline Box region_of(const Block& block, int direction) {
@@ -221,27 +191,57 @@ PENSTOCK_ANYWHERE inline Place place_of(const Block& block, const int (&at)[3]) 
   return place;
 }
 
-// The points that an element shares with elements of the block alone, as three boxes: its upper sides in z, y and x.
-// What lies on its lower sides is the lower element's.
-PENSTOCK_ANYWHERE inline void shared_inside(const Block& block, const int (&element)[3], Box (&boxes)[3]) {
+// Sums what an element shares on its upper sides with elements of the block alone; what lies on its lower sides is the
+// lower element's. The work of one of points * points threads, which have the points (a, b) of each side. All is read
+// before anything is written, so that a thread's loads go together.
+PENSTOCK_ANYWHERE inline void sum_upper_sides(const Block& block, double* u, const int (&element)[3], int a, int b) {
+  const int n = block.points;
+  const Layout whole = layout_of(block, nowhere);
   int low[3];
   int high[3];
   bool shared[3];
+  std::size_t next[3];  // from a point of an upper side to its copy in the next element
   for (int d = 0; d < 3; ++d) {
-    const bool is_first = element[d] == 0;
     const bool is_last = element[d] == block.elements[d] - 1;
-    low[d] = is_first && !block.meets[d][0] ? 0 : 1;
-    high[d] = is_last && block.meets[d][1] ? block.points - 2 : block.points - 1;
+    low[d] = element[d] == 0 && !block.meets[d][0] ? 0 : 1;
+    high[d] = is_last && block.meets[d][1] ? n - 2 : n - 1;
     shared[d] = !is_last;
+    next[d] = whole.offset_along(d, 1, 0) - whole.offset_along(d, 0, n - 1);
   }
-  for (int side = 2; side >= 0; --side) {
-    Box& box = boxes[side];
-    for (int d = 0; d < 3; ++d) {
-      box.low[d] = d == side ? block.points - 1 : low[d];
-      // The boxes before this one have the upper layers.
-      box.count[d] = d == side ? (shared[side] ? 1 : 0) : high[d] - low[d] + (d > side && shared[d] ? 0 : 1);
+  double* const first = u + whole.offset({{element[0], element[1], element[2]}, {0, 0, 0}});
+  const std::size_t row = static_cast<std::size_t>(n);
+  const auto is_in = [&](int d, int point) { return low[d] <= point && point <= high[d]; };
+  // Points that lie on several sides are those of the first of z, y and x.
+  const auto is_below = [&](int d, int point) { return low[d] <= point && point <= (shared[d] ? n - 2 : high[d]); };
+  const bool in_z = shared[2] && is_in(0, a) && is_in(1, b);
+  const bool in_y = shared[1] && is_in(0, a) && is_below(2, b);
+  const bool in_x = shared[0] && is_below(1, a) && is_below(2, b);
+  const bool also_x = shared[0] && a == n - 1;
+  const bool also_y = shared[1] && b == n - 1;
+  double* const z = first + ((row - 1) * row + static_cast<std::size_t>(b)) * row + static_cast<std::size_t>(a);
+  double* const y = first + (static_cast<std::size_t>(b) * row + row - 1) * row + static_cast<std::size_t>(a);
+  double* const x = first + (static_cast<std::size_t>(b) * row + static_cast<std::size_t>(a)) * row + row - 1;
+  // Sums are those of complete(): pairs along z, then y, then x.
+  const auto line = [&](const double* at) { return at[0] + at[next[2]]; };
+  const auto plane = [&](const double* at) { return also_y ? line(at) + line(at + next[1]) : line(at); };
+  const auto flat = [&](const double* at) { return at[0] + at[next[1]]; };
+  double on_z = 0;
+  double on_y = 0;
+  double on_x = 0;
+  if (in_z) on_z = also_x ? plane(z) + plane(z + next[0]) : plane(z);
+  if (in_y) on_y = also_x ? flat(y) + flat(y + next[0]) : flat(y);
+  if (in_x) on_x = x[0] + x[next[0]];
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t to_x = i == 0 ? 0 : next[0];
+    if (i == 1 && !also_x) break;
+    for (int k = 0; k < 2 && in_z; ++k) {
+      if (k == 1 && !also_y) break;
+      const std::size_t to_y = k == 0 ? 0 : next[1];
+      z[to_x + to_y] = z[to_x + to_y + next[2]] = on_z;
     }
+    if (in_y) y[to_x] = y[to_x + next[1]] = on_y;
   }
+  if (in_x) x[0] = x[next[0]] = on_x;
 }
 
 // From indices of the whole grid, so that a wrong one changes the value.

@@ -49,15 +49,11 @@ class HostKernels final : public Kernels {
   }
 
   void sum_inside(examples::Lane&) override {
-    for_each_point(
-        {{0, 0, 0}, {block_.elements[0], block_.elements[1], block_.elements[2]}}, [&](const int(&element)[3]) {
-          Box boxes[3];
-          shared_inside(block_, element, boxes);
-          for (const Box& box : boxes)
-            for_each_point(box, [&](const int(&point)[3]) {
-              complete_inside(block_, u_, {{element[0], element[1], element[2]}, {point[0], point[1], point[2]}});
-            });
-        });
+    for_each_point({{0, 0, 0}, {block_.elements[0], block_.elements[1], block_.elements[2]}},
+                   [&](const int(&element)[3]) {
+                     for (int b = 0; b < block_.points; ++b)
+                       for (int a = 0; a < block_.points; ++a) sum_upper_sides(block_, u_, element, a, b);
+                   });
   }
 
   void unpack(examples::Lane&, const Sides& from, int direction) override {

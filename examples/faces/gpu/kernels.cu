@@ -31,21 +31,9 @@ __global__ void unpack(const __grid_constant__ Work argument) {
 // A block of threads for each element.
 __global__ void sum_inside(const Block block, double* u) {
   const int element[3] = {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
-  Box boxes[3];
-  shared_inside(block, element, boxes);
-  const unsigned in_z = boxes[2].size();
-  const unsigned in_y = in_z + boxes[1].size();
-  const unsigned in_x = in_y + boxes[0].size();
-  for (unsigned number = threadIdx.x; number < in_x; number += blockDim.x) {
-    Place place{{element[0], element[1], element[2]}, {}};
-    if (number < in_z)
-      boxes[2].at(number, place.point);
-    else if (number < in_y)
-      boxes[1].at(number - in_z, place.point);
-    else
-      boxes[0].at(number - in_y, place.point);
-    complete_inside(block, u, place);
-  }
+  const int a = static_cast<int>(threadIdx.x);
+  for (int b = static_cast<int>(threadIdx.y); b < block.points; b += static_cast<int>(blockDim.y))
+    sum_upper_sides(block, u, element, a, b);
 }
 
 // A block of threads for each element.
@@ -66,12 +54,10 @@ dim3 elements_of(const Block& block) {
               static_cast<unsigned>(block.elements[2]));
 }
 
-// As many threads as an element inside the block has points on its three upper sides, if a block of threads takes them.
-unsigned threads_inside(const Block& block) {
-  const int n = block.points;
-  const int shared = 3 * (n - 1) * (n - 1) - 3 * (n - 1) + 1;
-  const int whole_warps = (shared + 31) / 32 * 32;
-  return static_cast<unsigned>(whole_warps < 512 ? whole_warps : 512);
+// Threads (a, b) for the points of a side, if a block of threads takes as many.
+dim3 side_of(const Block& block) {
+  const auto n = static_cast<unsigned>(block.points);
+  return dim3(n, n * n <= 1024 ? n : 1024 / n);
 }
 
 }  // namespace
@@ -96,7 +82,7 @@ cudaError_t enqueue_pack(cudaStream_t stream, const Work& work) {
 }
 
 cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* u) {
-  sum_inside<<<elements_of(block), threads_inside(block), 0, stream>>>(block, u);
+  sum_inside<<<elements_of(block), side_of(block), 0, stream>>>(block, u);
   return cudaGetLastError();
 }
 

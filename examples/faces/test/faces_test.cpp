@@ -43,14 +43,8 @@ struct Rank {
     for (int z = 0; z < block.elements[2]; ++z)
       for (int y = 0; y < block.elements[1]; ++y)
         for (int x = 0; x < block.elements[0]; ++x) {
-          Box boxes[3];
-          shared_inside(block, {x, y, z}, boxes);
-          for (const Box& box : boxes)
-            for (unsigned i = 0; i < box.size(); ++i) {
-              Place place{{x, y, z}, {}};
-              box.at(i, place.point);
-              complete_inside(block, u.data(), place);
-            }
+          for (int b = 0; b < block.points; ++b)
+            for (int a = 0; a < block.points; ++a) sum_upper_sides(block, u.data(), {x, y, z}, a, b);
         }
   }
 
