@@ -8,6 +8,7 @@ using examples::gpu::find_task;
 using examples::gpu::threads;
 
 __global__ void pack(const __grid_constant__ Work argument) {
+  penstock::gpu::let_successor_in();  // the start, which waits for this kernel before it reads
   const Work& work = penstock::gpu::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
@@ -18,6 +19,7 @@ __global__ void pack(const __grid_constant__ Work argument) {
 }
 
 __global__ void unpack(const __grid_constant__ Work argument) {
+  penstock::gpu::await_predecessor();
   const Work& work = penstock::gpu::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
@@ -60,6 +62,35 @@ dim3 side_of(const Block& block) {
   return dim3(n, n * n <= 1024 ? n : 1024 / n);
 }
 
+#if !PENSTOCK_HIP
+bool has_dependent_launch() {
+  int device = 0;
+  int major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+#endif
+
+// Where the GPU has dependent launch, the kernel may begin before its predecessor has ended, and waits for it.
+cudaError_t launch_dependent(void (*kernel)(Work), unsigned blocks, cudaStream_t stream, const Work& work) {
+#if PENSTOCK_HIP
+  kernel<<<blocks, threads, 0, stream>>>(work);
+  return cudaGetLastError();
+#else
+  static const bool is_dependent = has_dependent_launch();
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = is_dependent ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, work);
+#endif
+}
+
 }  // namespace
 
 // A kernel that is loaded at its first launch may need an idle device, and there may be a wait on it by then.
@@ -88,8 +119,7 @@ cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* 
 
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work) {
   if (work.tasks.count == 0) return cudaSuccess;
-  unpack<<<work.tasks.blocks(), threads, 0, stream>>>(work);
-  return cudaGetLastError();
+  return launch_dependent(unpack, work.tasks.blocks(), stream, work);
 }
 
 }  // namespace penstock::faces::gpu
