@@ -82,5 +82,5 @@ def draw(tables, path, title=None):
     problem = f"{tables[0].get('pattern', '')}, {' x '.join(map(str, cells))} cells" if cells else tables[0].get("benchmark", "")
     interval = "bars: 95 % of resampled rounds" if sampled else "bars: quartiles"
     axes.set_title(title or f"Strong scaling: {problem}; {interval}")
-    axes.legend(loc="upper left")
+    figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncol=3)
     style.save(figure, path)
