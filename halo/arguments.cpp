@@ -36,11 +36,12 @@ std::vector<std::size_t> order_of(const Array& array) {
 }
 
 void check_strides(const Array& array, const std::string& name) {
+  if (std::find(array.extents.begin(), array.extents.end(), 0) != array.extents.end()) return;  // no elements
   std::ptrdiff_t needed = 1;
   const std::vector<std::size_t> order = order_of(array);
   for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
     if (array.strides[*axis] < needed) refuse(name + " has strides that let its elements overlap");
-    needed = array.strides[*axis] * array.extents[*axis];
+    needed += array.strides[*axis] * (array.extents[*axis] - 1);
   }
 }
 

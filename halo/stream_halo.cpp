@@ -29,11 +29,14 @@ class StreamHalo {
 
   ~StreamHalo() {
     if (!penstock::detail::mpi_is_running()) return;
+    // Errors have been said before. Whatever fails, free() waits for the stream, which may still use what dies next.
     try {
       if (receives_open_) complete_open_receives();
+    } catch (const Error&) {
+    }
+    try {
       queue_->free();
     } catch (const Error&) {
-      // The queue has said so before, or it was said to be of no more use.
     }
   }
   StreamHalo(const StreamHalo&) = delete;

@@ -82,14 +82,14 @@ PENSTOCK_ANYWHERE inline int direction_of(const Mesh& mesh, const int (&at)[3]) 
 constexpr double sentinel = -1;
 
 // The number of a zone in the whole mesh, or of the zone that a ghost stands for, with the variable and the cycle: so a
-// value of another zone, variable or cycle is a wrong one.
+// value of another zone, variable or cycle is a wrong one, up to 64 of these.
 PENSTOCK_ANYWHERE inline double zone_value(const Mesh& mesh, const int (&at)[3], int variable, int cycle) {
   double id = 0;
   for (int d = 2; d >= 0; --d) {
     const int place = mesh.first[d] + at[d] - mesh.ghosts[d] + mesh.whole[d];
     id = id * mesh.whole[d] + place % mesh.whole[d];
   }
-  return id + variable + cycle;
+  return (id * 64 + variable % 64) * 64 + cycle % 64;
 }
 
 // What a place holds before an exchange.

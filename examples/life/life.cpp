@@ -128,7 +128,7 @@ class Game {
       right = is_equal(*results[i].last, expected, variants_[i]->name()) && right;
       right = is_equal(results[i].sums, sums, variants_[i]->name()) && right;
     }
-    if (right) {
+    if (right && !options_.as_json) {
       fmt::print(
           "verified: {} variants equal a serial run in each of {} generations on {} x {} cells, {} alive, {} rank{}\n",
           variants_.size(), options_.generations, options_.width, options_.height, count_alive(expected),
@@ -183,9 +183,9 @@ void write_results(const Options& options, const Setup& setup, const std::vector
   const std::filesystem::path picture = options.output / "life.png";
   const std::filesystem::path table = options.output / "life.json";
   write_png(last, picture);
-  write_text(to_json(setup, rows), table);
+  write_text(to_json(setup, rows, 2), table);
   if (options.as_json) {
-    fmt::print("{}\n", to_json(setup, rows));
+    fmt::print("{}\n", to_json(setup, rows, -1));
   } else {
     print_table(setup, rows);
     fmt::print("last generation: {}\ntable as JSON:   {}\n", picture.string(), table.string());

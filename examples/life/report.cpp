@@ -42,7 +42,7 @@ void print_table(const Setup& setup, const std::vector<Row>& rows) {
   if (setup.oversubscribed) fmt::print("oversubscribed: MPI's busy waiting dominates\n");
 }
 
-std::string to_json(const Setup& setup, const std::vector<Row>& rows) {
+std::string to_json(const Setup& setup, const std::vector<Row>& rows, int indent) {
   nlohmann::ordered_json table{{"pattern", setup.pattern},
                                {"device", setup.device},
                                {"mpi", setup.mpi},
@@ -61,7 +61,7 @@ std::string to_json(const Setup& setup, const std::vector<Row>& rows) {
     if (const auto speed = speed_up(setup, rows, row)) entry["speed_up"] = *speed;
     table["rows"].push_back(entry);
   }
-  return table.dump(2);
+  return table.dump(indent);
 }
 
 }  // namespace penstock::life

@@ -36,6 +36,7 @@ struct Setup {
 
 // The speed-up is left out where there is no baseline, or where MPI's busy waiting would decide it.
 void print_table(const Setup& setup, const std::vector<Row>& rows);
-std::string to_json(const Setup& setup, const std::vector<Row>& rows);
+// `indent` as of nlohmann::json::dump: -1 makes one line.
+std::string to_json(const Setup& setup, const std::vector<Row>& rows, int indent);
 
 }  // namespace penstock::life

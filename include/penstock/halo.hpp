@@ -334,7 +334,8 @@ class Halo {
 
   // Enqueues an exchange that fills the ghost cells with the neighbours' cells; ghosts beyond an edge that is not
   // periodic, and with Pattern::face those at corners, stay as they are. `views` have the shapes, types and order that
-  // the constructor was given, and may lie elsewhere. Does not block. Stream order: after all earlier work, before all
+  // the constructor was given, and may lie elsewhere. The device that was current in the constructor must be current.
+  // Does not block. Stream order: after all earlier work, before all
   // later work; the arrays must stay until then. On CUDA streams it can be captured into a graph. Errors:
   // PST_ERROR_ARGUMENT (another number, shape or type of arrays), with nothing enqueued; those of PST_Enqueue_start and
   // PST_Enqueue_wait, after which the halo is of no more use.

@@ -72,7 +72,7 @@ void ProgressThread::run() noexcept {
 
 bool ProgressThread::sleep(std::optional<steady_clock::duration> limit) noexcept {
   asleep_.store(true, std::memory_order_seq_cst);
-  if (!work_.nothing_to_do() || stopping_.load(std::memory_order_seq_cst)) {
+  if (!work_.nothing_to_do(limit.has_value()) || stopping_.load(std::memory_order_seq_cst)) {
     asleep_.store(false, std::memory_order_seq_cst);
     return true;
   }

@@ -27,8 +27,9 @@ class ProgressThread {
    public:
     virtual ~Work() = default;
     virtual Outcome advance() noexcept = 0;
-    // Asked once more after the thread has announced its sleep: whether it still has no work of its own.
-    virtual bool nothing_to_do() noexcept = 0;
+    // Asked once more after the thread has announced its sleep: whether it still has no work of its own. `listening`:
+    // it will look again by itself; otherwise it sleeps until it is woken.
+    virtual bool nothing_to_do(bool listening) noexcept = 0;
   };
 
   // `name`: see base::start_thread.

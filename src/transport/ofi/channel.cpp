@@ -16,7 +16,7 @@ using base::ErrorKind;
 namespace {
 
 // An operation that has met with a full queue fires at the next event of its counter: now and then we make one.
-constexpr std::uint64_t looks_between_pokes = 1024;
+constexpr std::uint64_t looks_between_pokes = 64;
 
 void count(const Counter& counter, std::int64_t amount) noexcept {
   fi_cntr_add(counter.get(), static_cast<std::uint64_t>(amount));
@@ -315,7 +315,7 @@ bool Channel::give_credits() noexcept {
 }
 
 bool Channel::ask_what_is_taken() noexcept {
-  if (asking_) return true;
+  if (asking_) return false;  // an earlier one, whose answer may be older than what the program knows
   const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
   question_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
   const ssize_t code = question_.issue(true, false);

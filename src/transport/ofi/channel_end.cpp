@@ -32,7 +32,8 @@ bool Channel::send_notice() noexcept {
 void Channel::give_up() noexcept {
   if (given_up_) return;
   given_up_ = true;
-  if (rings_ahead() && rung_ < started.load(std::memory_order_acquire)) take_doorbell();
+  // The stream may be more than one ahead of us.
+  while (rings_ahead() && rung_ < started.load(std::memory_order_acquire)) take_doorbell();
   begun_ = sends() ? std::min(rung_, base_ + read(trigger_) / steps()) : rung_;
   // From here on late data finds no place, and what waits for a doorbell waits for ever.
   landing_.close();

@@ -11,7 +11,9 @@ namespace penstock::transport::ofi {
 
 unsigned Channel::entries() const noexcept {
   const Epoch epoch = posted_ + 1;
-  if (given_up_ || epoch > rung_ + epochs_ahead || epoch > armed_.load(std::memory_order_acquire)) return 0;
+  if (given_up_ || notice_ != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
+      epoch > armed_.load(std::memory_order_acquire))
+    return 0;
   // An epoch that is posted in part stays the last one until its doorbell.
   if (posted_ > rung_ && !whole(part_)) return 0;
   // A signal posted now might come before the one that we shall write ourselves.

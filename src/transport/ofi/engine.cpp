@@ -34,7 +34,7 @@ Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
       operations_(options.entries),
       addresses_(static_cast<std::size_t>(world.size()), FI_ADDR_UNSPEC),
       common_{fabric_, words_,         operations_,
-              {},      FI_ADDR_UNSPEC, options.counter_limit.value_or(fabric_.counter_limit())},
+              {},      FI_ADDR_UNSPEC, options.counter_limit ? *options.counter_limit : fabric_.counter_limit()},
       constants_(words_.take()),
       deferred_(options.throttle, options.entries),
       thread_("penstock-ofi", *this, options.spin) {
@@ -131,6 +131,11 @@ void Engine::look(Channel& channel) noexcept {
   take_turn([&] { pass(&channel); });
 }
 
+// Before the turn is given back: who rang meanwhile may have found the list empty, since we had taken from it.
+void Engine::wake_if_needed() noexcept {
+  if (!active_.empty() || !deferred_.empty() || !rung_.empty()) wake_if_asleep();
+}
+
 template <class Act>
 void Engine::take_turn(Act act) noexcept {
   bool work = !rung_.empty();
@@ -146,6 +151,7 @@ void Engine::take_turn(Act act) noexcept {
 void Engine::look_hard(Channel& channel) noexcept {
   const std::lock_guard turn(turn_);
   for (int i = 0; i < hard_passes; ++i) pass(&channel);
+  wake_if_needed();
 }
 
 std::optional<Error> Engine::find_buffer(Channel& channel, Epoch epoch) {
@@ -156,6 +162,7 @@ std::optional<Error> Engine::find_buffer(Channel& channel, Epoch epoch) {
       const std::lock_guard turn(turn_);
       if (!asked) asked = channel.ask_what_is_taken();
       pass(&channel);
+      wake_if_needed();
       if (channel.buffer_free(epoch)) return std::nullopt;
       // What has been taken has been delivered, so that the buffer here will be free when the network has told.
       if (asked && channel.brought() && !channel.room(epoch)) break;
@@ -176,10 +183,8 @@ std::optional<Error> Engine::find_buffer(Channel& channel, Epoch epoch) {
 
 bool Engine::arrived(Channel& channel, Epoch epoch) noexcept {
   const std::lock_guard turn(turn_);
-  for (int i = 0; i < hard_passes; ++i) {
-    if (channel.arrived(epoch)) return true;
-    pass(&channel);
-  }
+  for (int i = 0; i < hard_passes && !channel.arrived(epoch); ++i) pass(&channel);
+  wake_if_needed();
   return channel.arrived(epoch);
 }
 
@@ -301,7 +306,9 @@ void Engine::reap_one() noexcept {
   Channel& channel = *leaving_[leaving_cursor_];
   // What the peer will never receive need not be waited for any longer.
   if (closed_epoch(load(channel.words().closed)) != 0 && !channel.over()) {
-    if (channel.closed_before(channel.started.load(std::memory_order_relaxed))) channel.give_up();
+    // Nor need what has been posted beyond the last start.
+    const Epoch last = channel.started.load(std::memory_order_relaxed);
+    if (channel.closed_before(last) || (channel.sends() && channel.complete(last))) channel.give_up();
     move(channel);
   }
   if (!channel.over()) {
@@ -339,9 +346,9 @@ ProgressThread::Outcome Engine::advance() noexcept {
   return channels_.empty() ? idle : listening;
 }
 
-bool Engine::nothing_to_do() noexcept {
+bool Engine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard turn(turn_);
-  return active_.empty() && deferred_.empty() && rung_.empty();
+  return active_.empty() && deferred_.empty() && rung_.empty() && (listening || channels_.empty());
 }
 
 }  // namespace penstock::transport::ofi

@@ -67,7 +67,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
 
  private:
   ProgressThread::Outcome advance() noexcept override;
-  bool nothing_to_do() noexcept override;
+  bool nothing_to_do(bool listening) noexcept override;
   unsigned entries_for(const DeferredQueue::Half& half) noexcept override;
   unsigned post(DeferredQueue::Half& half) noexcept override;
 
@@ -83,6 +83,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   void reap_one() noexcept;
   void forget(Channel& channel) noexcept;
   void wake_if_asleep() noexcept;
+  void wake_if_needed() noexcept;
   void deliver() noexcept;
   bool owes_messages() const noexcept;
   bool anybody_dead() const noexcept;

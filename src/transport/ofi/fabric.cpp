@@ -88,8 +88,8 @@ Counter Fabric::counter() const {
 std::uint64_t Fabric::counter_limit() const {
   constexpr std::uint64_t wide = std::uint64_t{1} << 46;
   const Counter tried = counter();
-  check("fi_cntr_set", fi_cntr_set(tried.get(), wide));
-  return fi_cntr_read(tried.get()) == wide ? wide : std::uint64_t{1} << 30;
+  const bool set = fi_cntr_set(tried.get(), wide) == 0;
+  return set && fi_cntr_read(tried.get()) == wide ? wide : std::uint64_t{1} << 30;
 }
 
 Error Fabric::error(const char* call, ssize_t code) const {

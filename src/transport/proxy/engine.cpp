@@ -282,7 +282,7 @@ ProgressThread::Outcome Engine::advance() noexcept {
   return active_.empty() && notices_.all_sent() ? idle : waiting;
 }
 
-bool Engine::nothing_to_do() noexcept {
+bool Engine::nothing_to_do(bool /*listening*/) noexcept {
   const std::lock_guard turn(turn_);
   return active_.empty() && notices_.all_sent() && rung_.empty();
 }

@@ -59,7 +59,7 @@ class Engine final : private ProgressThread::Work {
 
  private:
   ProgressThread::Outcome advance() noexcept override;
-  bool nothing_to_do() noexcept override;
+  bool nothing_to_do(bool listening) noexcept override;
 
   void enroll(const std::shared_ptr<Channel>& channel);
   void wake_for_notices() noexcept;

@@ -47,7 +47,7 @@ def make_parser():
     each.add_argument("--benchmark", choices=curves.BENCHMARKS, default="latency", help="(default: %(default)s)")
     each.add_argument("--where", type=condition, action="append", default=[], metavar="NAME=VALUE",
                       help="only lines that have this, such as order=preposted; may be repeated")
-    add_picture(parts, "scaling", "speed-up over the number of ranks, from tables of `penstock life --json`", draw_scaling)
+    add_picture(parts, "scaling", "speed-up over the number of ranks, from tables of `penstock life --json`, or of faces, jacobi or comb", draw_scaling)
     each = add_picture(parts, "timeline", "one exchange on the time axis, from files of PENSTOCK_TRACE", draw_timeline)
     each.add_argument("--epoch", type=int, help="the start of each request that is shown, counted from 1 (default: one of median length)")
     each.add_argument("--queue", type=int, help="only this queue of each rank (default: all)")
