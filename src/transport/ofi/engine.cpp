@@ -131,9 +131,13 @@ void Engine::look(Channel& channel) noexcept {
   take_turn([&] { pass(&channel); });
 }
 
+bool Engine::has_work() const noexcept {
+  return !active_.empty() || !deferred_.empty() || !rung_.empty();
+}
+
 // Before the turn is given back: who rang meanwhile may have found the list empty, since we had taken from it.
 void Engine::wake_if_needed() noexcept {
-  if (!active_.empty() || !deferred_.empty() || !rung_.empty()) wake_if_asleep();
+  if (has_work()) wake_if_asleep();
 }
 
 template <class Act>
@@ -141,7 +145,7 @@ void Engine::take_turn(Act act) noexcept {
   bool work = !rung_.empty();
   if (turn_.try_lock()) {
     act();
-    work = !active_.empty() || !deferred_.empty() || !rung_.empty();
+    work = has_work();
     turn_.unlock();
   }
   // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
@@ -348,7 +352,7 @@ ProgressThread::Outcome Engine::advance() noexcept {
 
 bool Engine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard turn(turn_);
-  return active_.empty() && deferred_.empty() && rung_.empty() && (listening || channels_.empty());
+  return !has_work() && (listening || channels_.empty());
 }
 
 }  // namespace penstock::transport::ofi

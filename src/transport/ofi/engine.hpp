@@ -83,6 +83,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   void reap_one() noexcept;
   void forget(Channel& channel) noexcept;
   void wake_if_asleep() noexcept;
+  bool has_work() const noexcept;  // under the lock
   void wake_if_needed() noexcept;
   void deliver() noexcept;
   bool owes_messages() const noexcept;
