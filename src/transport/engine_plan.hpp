@@ -29,6 +29,14 @@ class EnginePlan : public HostPlan {
   // That epoch's wait has ended.
   virtual void finish(Epoch) noexcept {}
 
+  // What the peer has said comes first, then that it is dead: either explains what the network, or MPI, says.
+  std::optional<base::Error> broken(Epoch epoch) const {
+    if (!channel_->closed_before(epoch) && engine_.dead(channel_->peer))
+      return base::Error(base::ErrorKind::peer_dead,
+                         "the process of rank " + std::to_string(channel_->peer) + " has ended");
+    return channel_->broken(epoch);
+  }
+
   Engine& engine_;
   std::shared_ptr<Channel> channel_;
 
@@ -75,14 +83,6 @@ class EnginePlan : public HostPlan {
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will receive the send, and the
   // message may have been fetched from a buffer that its sender had given up.
   bool ended(Epoch epoch) const noexcept { return complete(epoch) && !channel_->closed_before(epoch); }
-
-  // What the peer has said comes first, then that it is dead: either explains what the network, or MPI, says.
-  std::optional<base::Error> broken(Epoch epoch) const {
-    if (!channel_->closed_before(epoch) && engine_.dead(channel_->peer))
-      return base::Error(base::ErrorKind::peer_dead,
-                         "the process of rank " + std::to_string(channel_->peer) + " has ended");
-    return channel_->broken(epoch);
-  }
 
   std::optional<base::Error> refused(Epoch epoch) const {
     if (auto error = broken(epoch)) return error;

@@ -177,9 +177,6 @@ std::optional<Error> Engine::find_buffer(Channel& channel, Epoch epoch) {
                    fmt::format("rank {} could not be asked whether it has taken the messages before", channel.peer));
     std::this_thread::yield();
   }
-  if (auto error = channel.broken(epoch)) return error;
-  if (dead(channel.peer))
-    return Error(ErrorKind::peer_dead, fmt::format("the process of rank {} has ended", channel.peer));
   return Error(ErrorKind::buffer, fmt::format("all {} library buffers hold messages that rank {} has not received: "
                                               "raise PENSTOCK_SLOTS or receive sooner",
                                               channel.shape.slots, channel.peer));

@@ -55,7 +55,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   void look(Channel& channel) noexcept;       // a pass, if the turn is free
   void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
   // Before a buffered send is refused: waits for the receiver's memory to tell whether the epoch's buffer is free,
-  // which takes the network alone and no act of any program. Otherwise why it is not.
+  // which takes the network alone and no act of any program. Otherwise why it is not, if the pair is not broken.
   std::optional<base::Error> find_buffer(Channel& channel, Epoch epoch);
   bool arrived(Channel& channel, Epoch epoch) noexcept;   // a message that has not been asked for is here
   void release(Channel& channel, Epoch closed) noexcept;  // this half is gone: tells the peer
