@@ -21,10 +21,6 @@ namespace {
 
 struct Options : examples::Options {
   Problem problem;
-  std::vector<int> ranks;
-  std::vector<int> zones;
-  std::vector<int> ghosts;
-  std::vector<int> periodic;
   int rounds = 9;
   int cycles = 25;
   std::vector<examples::Comm> chosen;
@@ -196,19 +192,15 @@ int run_comb(const Options& options, const tool::Session& session) {
   return 0;
 }
 
-void add_triple(CLI::App& app, const std::string& name, std::vector<int>& values, const CLI::Range& range,
-                const std::string& text) {
-  app.add_option(name, values, text)->delimiter(',')->expected(3)->check(range);
-}
-
 void describe(CLI::App& app, Options& options) {
-  add_triple(app, "--grid", options.ranks, CLI::Range(1, 1 << 20),
-             "Ranks in x, y and z, with commas (default: MPI_Dims_create)");
-  add_triple(app, "--zones", options.zones, CLI::Range(1, 100000),
-             "Zones of a rank in x, y and z (default: 100,100,100)");
-  add_triple(app, "--ghosts", options.ghosts, CLI::Range(0, 100), "Widths of the halo (default: 1,1,1)");
-  add_triple(app, "--periodic", options.periodic, CLI::Range(0, 1),
-             "Whether the ends of the mesh meet (default: 1,1,1)");
+  Problem& problem = options.problem;
+  examples::add_triple(app, "--grid", problem.ranks, CLI::Range(1, 1 << 20),
+                       "Ranks in x, y and z, with commas (default: MPI_Dims_create)");
+  examples::add_triple(app, "--zones", problem.zones, CLI::Range(1, 100000),
+                       "Zones of a rank in x, y and z (default: 100,100,100)");
+  examples::add_triple(app, "--ghosts", problem.ghosts, CLI::Range(0, 100), "Widths of the halo (default: 1,1,1)");
+  examples::add_triple(app, "--periodic", problem.periodic, CLI::Range(0, 1),
+                       "Whether the ends of the mesh meet (default: 1,1,1)");
   app.add_option("--variables", options.problem.variables, "Values of a zone, all in one message to a neighbour")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -221,18 +213,6 @@ void describe(CLI::App& app, Options& options) {
   examples::add_options(app, options);
 }
 
-void take(const std::vector<int>& values, Triple& triple) {
-  if (!values.empty()) std::copy_n(values.begin(), 3, triple.begin());
-}
-
-void settle(Options& options) {
-  options.chosen = examples::chosen_comms(options);
-  take(options.ranks, options.problem.ranks);
-  take(options.zones, options.problem.zones);
-  take(options.ghosts, options.problem.ghosts);
-  take(options.periodic, options.problem.periodic);
-}
-
 }  // namespace
 
 void add_comb(CLI::App& parent, tool::Command& command) {
@@ -243,7 +223,7 @@ void add_comb(CLI::App& parent, tool::Command& command) {
   describe(*app, *options);
   tool::add_run_options(*app, command);
   app->callback([options, &command] {
-    settle(*options);
+    options->chosen = examples::chosen_comms(*options);
     command.run = [options](const tool::Session& session) { return run_comb(*options, session); };
   });
 }

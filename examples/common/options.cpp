@@ -65,6 +65,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--json", options.as_json, "Print JSON lines");
 }
 
+void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values, const CLI::Range& range,
+                const std::string& text) {
+  app.add_option(name, values, text)->delimiter(',')->check(range);
+}
+
 std::vector<Comm> chosen_comms(const Options& options) {
 #if !PENSTOCK_CUDA && !PENSTOCK_HIP
   if (options.device == DeviceKind::gpu)

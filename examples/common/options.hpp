@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct Options {
 
 // --comm, --device, --staged, --no-verify, --json.
 void add_options(CLI::App& app, Options& options);
+
+// Three numbers with commas, one a dimension.
+void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values, const CLI::Range& range,
+                const std::string& text);
 
 // What was asked for, once each, in the order of the table. Throws CLI::ValidationError for what the device or this
 // build does not have.
