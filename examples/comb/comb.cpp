@@ -2,7 +2,7 @@
 // penstock comb: the halo of a structured mesh in three dimensions, 26 neighbours, all variables in one message each.
 #include "comb/comb.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -12,28 +12,34 @@
 #include <vector>
 
 #include "clock.hpp"
+#include "comb/cases.hpp"
 #include "comb/cycle.hpp"
+#include "comb/datatypes.hpp"
 #include "common/agreement.hpp"
+#include "common/gpu/gpu.hpp"
 #include "common/table.hpp"
 
 namespace penstock::comb {
 namespace {
 
+using examples::Comm;
+
 struct Options : examples::Options {
   Problem problem;
+  bool also_pinned = false;
+  std::vector<std::size_t> cutoffs;
   int rounds = 9;
   int cycles = 25;
-  std::vector<examples::Comm> chosen;
+  std::vector<Case> cases;
 };
 
-// One row of the tables: how to exchange, and what that took.
+// A case, and what it took.
 struct Variant {
-  std::string name;
-  bool is_baseline;
+  Case how;
   std::unique_ptr<Cycle> cycle;
   std::unique_ptr<examples::Exchange> exchange;
-  examples::Samples samples;
-  std::vector<examples::OverRanks> phases;
+  examples::Samples samples{};
+  std::vector<examples::OverRanks> phases{};
 };
 
 class Program {
@@ -45,8 +51,7 @@ class Program {
         mesh_(mesh_of(problem_, session.rank())) {
     examples::choose_device(options.device);
     examples::together([this] { kernels_ = make_kernels(options_.device, mesh_); });
-    add_mock();
-    for (const examples::Comm comm : options.chosen) add(comm);
+    for (const Case& how : options.cases) add(how);
   }
 
   // The variants take turns, so that a slow moment of the machine hits them alike; the first round is not timed. False
@@ -58,7 +63,7 @@ class Program {
         if (round == 1) variant.exchange->phases().reset();
         const examples::OverRanks us = time(*variant.exchange);
         if (round > 0) variant.samples.add(us);
-        right = is_right(variant.name) && right;
+        right = is_right(variant.how.name()) && right;
       }
     for (Variant& variant : variants_)
       for (const double us : variant.exchange->phases().us())
@@ -68,10 +73,10 @@ class Program {
 
   void print() const {
     std::vector<examples::Row> rows;
-    const double floor = variants_.front().samples.slowest().median;
     for (const Variant& variant : variants_)
-      rows.push_back({variant.name, variant.exchange->transport(), variant.is_baseline, variant.samples,
-                      variant.samples.slowest().median - floor});
+      rows.push_back({variant.how.name(), variant.exchange->transport(),
+                      variant.how.comm && examples::is_host_driven(*variant.how.comm), variant.samples,
+                      variant.samples.slowest().median - floor_of(variant)});
     examples::print_rows(setup(), rows, options_, session_);
     if (!session_.is_root()) return;
     if (options_.as_json)
@@ -83,21 +88,27 @@ class Program {
   }
 
  private:
-  void add_mock() {
-    auto cycle = make_cycle(false);
-    auto exchange = examples::make_mock_exchange(options_, *cycle);
-    variants_.push_back({"mock", false, std::move(cycle), std::move(exchange), {}, {}});
+  void add(const Case& how) {
+    auto cycle = std::make_unique<Cycle>(
+        neighbours_of(problem_, session_.rank()), *kernels_,
+        Cycle::How{.with_messages = how.comm.has_value(), .checked = options_.verify, .cutoff = how.cutoff});
+    auto exchange = make_exchange(how, *cycle);
+    variants_.push_back({how, std::move(cycle), std::move(exchange)});
   }
 
-  void add(examples::Comm comm) {
-    auto cycle = make_cycle(true);
-    auto exchange = examples::make_exchange(comm, options_, *cycle, options_.cycles);
-    variants_.push_back(
-        {examples::name_of(comm), examples::is_host_driven(comm), std::move(cycle), std::move(exchange), {}, {}});
+  std::unique_ptr<examples::Exchange> make_exchange(const Case& how, Cycle& cycle) {
+    examples::Options options = options_;
+    options.pinned = how.pinned;
+    if (!how.comm) return examples::make_mock_exchange(options, cycle);
+    if (*how.comm != Comm::mpi_datatype) return examples::make_exchange(*how.comm, options, cycle, options_.cycles);
+    return examples::make_mpi_datatype_exchange(options, cycle,
+                                                messages_in_place(mesh_, kernels_->values(), cycle.neighbours()));
   }
 
-  std::unique_ptr<Cycle> make_cycle(bool with_messages) {
-    return std::make_unique<Cycle>(neighbours_of(problem_, session_.rank()), *kernels_, with_messages, options_.verify);
+  double floor_of(const Variant& variant) const {
+    const auto floor = std::find_if(variants_.begin(), variants_.end(),
+                                    [&](const Variant& other) { return other.how == variant.how.floor(); });
+    return floor->samples.slowest().median;
   }
 
   // us a cycle.
@@ -135,12 +146,14 @@ class Program {
   }
 
   void print_phases() const {
-    fmt::print("# us of the host in each phase of a cycle: average over ranks (minimum - maximum)\n{:<14}",
-               "# variant");
+    std::size_t width = 14;
+    for (const Variant& variant : variants_) width = std::max(width, variant.how.name().size());
+    fmt::print("# us of the host in each phase of a cycle: average over ranks (minimum - maximum)\n{:<{}}", "# variant",
+               width);
     for (const char* name : examples::phase_names) fmt::print(" {:>26}", name);
     fmt::print("\n");
     for (const Variant& variant : variants_) {
-      fmt::print("{:<14}", variant.name);
+      fmt::print("{:<{}}", variant.how.name(), width);
       for (const examples::OverRanks& us : variant.phases)
         fmt::print(" {:>26}", fmt::format("{:.2f} ({:.2f} - {:.2f})", us.average, us.minimum, us.maximum));
       fmt::print("\n");
@@ -152,9 +165,9 @@ class Program {
         {"benchmark", "comb phases"}, {"device", examples::name_of(options_.device)}, {"of", "cycle"}, {"unit", "us"}};
     for (const Variant& variant : variants_)
       for (std::size_t i = 0; i < variant.phases.size(); ++i)
-        line[variant.name][examples::phase_names[i]] = {{"average", variant.phases[i].average},
-                                                        {"minimum", variant.phases[i].minimum},
-                                                        {"maximum", variant.phases[i].maximum}};
+        line[variant.how.name()][examples::phase_names[i]] = {{"average", variant.phases[i].average},
+                                                              {"minimum", variant.phases[i].minimum},
+                                                              {"maximum", variant.phases[i].maximum}};
     fmt::print("{}\n", line.dump());
   }
 
@@ -172,6 +185,7 @@ class Program {
              {"ghosts", list(problem_.ghosts)},
              {"periodic", list(problem_.periodic)},
              {"variables", std::to_string(problem_.variables)},
+             {"cutoffs", fmt::format("[{}]", fmt::join(options_.cutoffs, ","))},
              {"cycles", std::to_string(options_.cycles)},
              {"rounds", std::to_string(options_.rounds)},
              {"verified", options_.verify ? "true" : "false"}}};
@@ -185,7 +199,19 @@ class Program {
   std::vector<Variant> variants_;
 };
 
+// Datatypes are packed from the mesh where it lies.
+void require_mpi_takes_mesh(const Options& options) {
+  const auto is_datatype = [](const Case& how) { return how.comm == Comm::mpi_datatype; };
+  if (options.device == examples::DeviceKind::host ||
+      std::none_of(options.cases.begin(), options.cases.end(), is_datatype))
+    return;
+  if (!examples::gpu::mpi_takes_device_memory())
+    throw tool::UserError(
+        "--comm mpi-datatype gives MPI the mesh itself, and this MPI does not say that it takes the memory of a GPU");
+}
+
 int run_comb(const Options& options, const tool::Session& session) {
+  require_mpi_takes_mesh(options);
   Program program(options, session);
   if (!program.run()) return 1;
   program.print();
@@ -204,13 +230,31 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--variables", options.problem.variables, "Values of a zone, all in one message to a neighbour")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_option("--cutoff", options.cutoffs,
+                 "Messages of at least so many values are packed and unpacked by a kernel each, smaller ones by one "
+                 "together; with commas, one after another (default: all together)")
+      ->delimiter(',');
+  app.add_flag("--pinned", options.also_pinned,
+               "On a GPU, each MPI variant also with buffers in pinned memory, which kernels write and read");
   app.add_option("--cycles", options.cycles, "Cycles between two synchronisations")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  options.offered = {Comm::mpi,    Comm::mpi_waitany,  Comm::mpi_persistent, Comm::mpi_datatype,
+                     Comm::stream, Comm::stream_ready, Comm::graph};
   examples::add_options(app, options);
+}
+
+// On a GPU datatypes have to be asked for: MPI may copy such a message row by row.
+void settle(Options& options) {
+  const bool on_gpu = options.device == examples::DeviceKind::gpu;
+  std::vector<Comm> comms = examples::chosen_comms(options);
+  if (on_gpu && options.comms.empty()) std::erase(comms, Comm::mpi_datatype);
+  if (!on_gpu && options.also_pinned)
+    throw CLI::ValidationError("--pinned", "is about the memory of messages on a GPU: give --device too");
+  options.cases = cases_of(comms, options.also_pinned, options.cutoffs);
 }
 
 }  // namespace
@@ -223,7 +267,7 @@ void add_comb(CLI::App& parent, tool::Command& command) {
   describe(*app, *options);
   tool::add_run_options(*app, command);
   app->callback([options, &command] {
-    options->chosen = examples::chosen_comms(*options);
+    settle(*options);
     command.run = [options](const tool::Session& session) { return run_comb(*options, session); };
   });
 }

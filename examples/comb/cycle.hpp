@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,30 +11,43 @@
 
 namespace penstock::comb {
 
+// What one kernel packs where all messages are packed at once: those of at least `cutoff` values have a kernel each,
+// and the smaller ones have one together; without a cutoff all have one.
+std::vector<Group> groups_of(const std::vector<examples::Neighbour>& neighbours, std::optional<std::size_t> cutoff);
+
 // One cycle: zones are set, ghosts are exchanged and everything is checked. Each cycle has other values than the one
 // before it.
 class Cycle final : public examples::Work {
  public:
-  Cycle(std::vector<examples::Neighbour> neighbours, Kernels& kernels, bool with_messages, bool checked)
-      : neighbours_(std::move(neighbours)), kernels_(kernels), with_messages_(with_messages), checked_(checked) {}
+  struct How {
+    bool with_messages = true;
+    bool checked = true;
+    std::optional<std::size_t> cutoff{};
+  };
+  Cycle(std::vector<examples::Neighbour> neighbours, Kernels& kernels, const How& how)
+      : neighbours_(std::move(neighbours)), groups_(groups_of(neighbours_, how.cutoff)), kernels_(kernels), how_(how) {}
 
   const std::vector<examples::Neighbour>& neighbours() const override { return neighbours_; }
   bool has_ends() const override { return true; }
   void begin(examples::Lane& lane) override { kernels_.fill(lane, number_); }
-  void pack(examples::Lane& lane, const Sides& to, int direction) override { kernels_.pack(lane, to, direction); }
+  void pack(examples::Lane& lane, const Sides& to, int direction) override {
+    if (direction != nowhere) return kernels_.pack(lane, to, group_of(direction));
+    for (const Group group : groups_) kernels_.pack(lane, to, group);
+  }
   void unpack(examples::Lane& lane, const Sides& from, int direction) override {
-    kernels_.unpack(lane, from, direction);
+    if (direction != nowhere) return kernels_.unpack(lane, from, group_of(direction));
+    for (const Group group : groups_) kernels_.unpack(lane, from, group);
   }
   void end(examples::Lane& lane) override {
-    if (checked_) kernels_.check(lane, number_, with_messages_);
+    if (how_.checked) kernels_.check(lane, number_, how_.with_messages);
     ++number_;
   }
 
  private:
   std::vector<examples::Neighbour> neighbours_;
+  std::vector<Group> groups_;
   Kernels& kernels_;
-  bool with_messages_;
-  bool checked_;
+  How how_;
   int number_ = 0;  // on the host counted by the stream, on a GPU by who enqueues; the same on all ranks
 };
 

@@ -30,15 +30,15 @@ class HostKernels final : public Kernels {
       for_each_place(everything(), [&](const int(&at)[3]) { *value++ = value_before(mesh_, at, variable, cycle); });
   }
 
-  void pack(examples::Lane&, const Sides& to, int direction) override {
-    for_each_neighbour(direction, [&](int one) {
+  void pack(examples::Lane&, const Sides& to, Group group) override {
+    for_each_neighbour(group, [&](int one) {
       double* value = to.side[one];
       for_each_value(sent_box(mesh_, one), [&](double& here) { *value++ = here; });
     });
   }
 
-  void unpack(examples::Lane&, const Sides& from, int direction) override {
-    for_each_neighbour(direction, [&](int one) {
+  void unpack(examples::Lane&, const Sides& from, Group group) override {
+    for_each_neighbour(group, [&](int one) {
       const double* value = from.side[one];
       for_each_value(ghost_box(mesh_, one), [&](double& here) { here = *value++; });
     });
@@ -58,13 +58,15 @@ class HostKernels final : public Kernels {
 
   Tally take_tally() override { return std::exchange(tally_, nothing_wrong); }
 
+  double* values() override { return values_; }
+
  private:
   Box everything() const { return {{0, 0, 0}, {mesh_.extent(0), mesh_.extent(1), mesh_.extent(2)}}; }
 
   template <class Use>
-  void for_each_neighbour(int direction, Use&& use) const {
+  void for_each_neighbour(Group group, Use&& use) const {
     for (int one = 0; one < directions; ++one)
-      if (has_neighbour(mesh_, one) && (direction == nowhere || direction == one)) use(one);
+      if (has_neighbour(mesh_, one) && (group & group_of(one)) != 0) use(one);
   }
 
   // Of all variables, in the order of a message.

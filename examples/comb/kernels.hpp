@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "comb/mesh.hpp"
@@ -16,6 +17,12 @@ struct Tally {
 };
 constexpr Tally nothing_wrong{0, ~0ULL};
 
+// Directions whose messages one kernel packs or unpacks, a bit for each.
+using Group = std::uint32_t;
+constexpr Group group_of(int direction) {
+  return Group{1} << direction;
+}
+
 // The values of one rank. Calls are made as Lane::launch wants them.
 class Kernels {
  public:
@@ -23,13 +30,15 @@ class Kernels {
 
   // Zones get their values and ghosts the sentinel.
   virtual void fill(examples::Lane& lane, int cycle) = 0;
-  // For the message of one direction, or for all of them at nowhere.
-  virtual void pack(examples::Lane& lane, const Sides& to, int direction) = 0;
-  virtual void unpack(examples::Lane& lane, const Sides& from, int direction) = 0;
+  virtual void pack(examples::Lane& lane, const Sides& to, Group group) = 0;
+  virtual void unpack(examples::Lane& lane, const Sides& from, Group group) = 0;
   // Adds what is wrong after an exchange.
   virtual void check(examples::Lane& lane, int cycle, bool with_messages) = 0;
   // What was added since the last call. The lanes have ended.
   virtual Tally take_tally() = 0;
+
+  // In the memory of the device.
+  virtual double* values() = 0;
 };
 
 std::unique_ptr<Kernels> make_kernels(examples::DeviceKind device, const Mesh& mesh);

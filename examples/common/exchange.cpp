@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/exchange.hpp"
 
+#include <stdexcept>
+
 namespace penstock::examples {
 
 std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work& work, int rounds) {
@@ -9,6 +11,10 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
       return make_mpi_exchange(options, work);
     case Comm::mpi_waitany:
       return make_mpi_waitany_exchange(options, work);
+    case Comm::mpi_persistent:
+      return make_mpi_persistent_exchange(options, work);
+    case Comm::mpi_datatype:
+      throw std::logic_error("datatypes are the program's");
     case Comm::stream:
       return make_stream_exchange(options, work);
     case Comm::stream_ready:

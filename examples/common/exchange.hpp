@@ -55,11 +55,13 @@ class Exchange {
   PhaseClock phases_;
 };
 
-// `rounds` is what run() will be asked for. Collective.
+// `rounds` is what run() will be asked for; not for mpi_datatype, which needs the program's types
+// (mpi_datatype_exchange.hpp). Collective.
 std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work& work, int rounds);
 
 std::unique_ptr<Exchange> make_mpi_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_mpi_waitany_exchange(const Options& options, Work& work);
+std::unique_ptr<Exchange> make_mpi_persistent_exchange(const Options& options, Work& work);
 // With standard sends, with ready sends, and with standard sends in a graph.
 std::unique_ptr<Exchange> make_stream_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_stream_ready_exchange(const Options& options, Work& work);

@@ -30,7 +30,9 @@ class MockExchange final : public Exchange {
 
  private:
   static SideBuffers make(const Options& options, const Work& work) {
-    return {work.neighbours(), [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+    return {work.neighbours(), [&](std::size_t bytes) {
+              return options.pinned ? allocate_pinned(bytes) : allocate(options.device, Use::messages, bytes);
+            }};
   }
 
   Work& work_;

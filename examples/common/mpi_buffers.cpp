@@ -6,16 +6,18 @@
 namespace penstock::examples {
 namespace {
 
-SideBuffers on_device(const Options& options, const std::vector<Neighbour>& neighbours) {
-  return {neighbours, [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
-}
-
 SideBuffers pinned(const std::vector<Neighbour>& neighbours) {
   return {neighbours, allocate_pinned};
 }
 
+// Where kernels pack, and where they unpack from.
+SideBuffers packed(const Options& options, const std::vector<Neighbour>& neighbours) {
+  if (options.pinned) return pinned(neighbours);
+  return {neighbours, [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+}
+
 bool is_staged(const Options& options) {
-  return options.device == DeviceKind::gpu && (options.staged || !gpu::mpi_takes_device_memory());
+  return options.device == DeviceKind::gpu && !options.pinned && (options.staged || !gpu::mpi_takes_device_memory());
 }
 
 }  // namespace
@@ -23,33 +25,40 @@ bool is_staged(const Options& options) {
 MpiBuffers::MpiBuffers(const Options& options, const std::vector<Neighbour>& neighbours, Lane& lane)
     : neighbours_(neighbours),
       lane_(lane),
-      out_(on_device(options, neighbours)),
-      in_{on_device(options, neighbours), on_device(options, neighbours)},
+      out_(packed(options, neighbours)),
+      in_{packed(options, neighbours), packed(options, neighbours)},
       transport_("MPI"),
       sends_(neighbours.size(), MPI_REQUEST_NULL),
       receives_(sends_) {
   if (is_staged(options)) staging_.emplace(Staging{pinned(neighbours), {pinned(neighbours), pinned(neighbours)}});
-  if (options.device == DeviceKind::gpu) transport_ = staging_ ? "MPI, pinned copies" : "MPI, device memory";
+  if (options.device == DeviceKind::gpu)
+    transport_ = staging_ ? "MPI, pinned copies" : options.pinned ? "MPI, pinned memory" : "MPI, device memory";
+}
+
+std::span<double> MpiBuffers::outgoing(int message) const {
+  return (staging_ ? staging_->out : out_).message(neighbour(message));
+}
+
+std::span<double> MpiBuffers::incoming(int set, int message) const {
+  return (staging_ ? staging_->in : in_)[static_cast<std::size_t>(set)].message(neighbour(message));
 }
 
 void MpiBuffers::stage_out(int message) {
   if (!staging_) return;
   const auto from = out_.message(neighbour(message));
-  gpu::enqueue_copy(lane_.gpu_stream(), staging_->out.message(neighbour(message)).data(), from.data(),
-                    from.size_bytes());
+  gpu::enqueue_copy(lane_.gpu_stream(), outgoing(message).data(), from.data(), from.size_bytes());
 }
 
 void MpiBuffers::stage_in(int set, int message) {
   if (!staging_) return;
-  const auto index = static_cast<std::size_t>(set);
-  const auto from = staging_->in[index].message(neighbour(message));
-  gpu::enqueue_copy(lane_.gpu_stream(), in_[index].message(neighbour(message)).data(), from.data(), from.size_bytes());
+  const auto from = incoming(set, message);
+  const auto to = in_[static_cast<std::size_t>(set)].message(neighbour(message));
+  gpu::enqueue_copy(lane_.gpu_stream(), to.data(), from.data(), from.size_bytes());
 }
 
 void MpiBuffers::post_receives(int set) {
-  const SideBuffers& buffers = (staging_ ? staging_->in : in_)[static_cast<std::size_t>(set)];
   for (int message = 0; message < count(); ++message) {
-    const auto to = buffers.message(neighbour(message));
+    const auto to = incoming(set, message);
     MPI_Irecv(to.data(), static_cast<int>(to.size()), MPI_DOUBLE, neighbour(message).rank,
               tag_of(opposite(neighbour(message).direction), 0), MPI_COMM_WORLD,
               &receives_[static_cast<std::size_t>(message)]);
@@ -57,7 +66,7 @@ void MpiBuffers::post_receives(int set) {
 }
 
 void MpiBuffers::send(int message) {
-  const auto from = (staging_ ? staging_->out : out_).message(neighbour(message));
+  const auto from = outgoing(message);
   MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_DOUBLE, neighbour(message).rank,
             tag_of(neighbour(message).direction, 0), MPI_COMM_WORLD, &sends_[static_cast<std::size_t>(message)]);
 }

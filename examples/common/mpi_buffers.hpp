@@ -5,6 +5,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/exchange.hpp"
@@ -12,8 +13,9 @@
 namespace penstock::examples {
 
 // The buffers of a variant that is driven by the host, and the calls of MPI on them. Receives have two sets, so that
-// one can be posted while the other is still being read. Where MPI does not take the GPU's memory it is given pinned
-// copies.
+// one can be posted while the other is still being read. MPI is given these buffers, which on a GPU lie in its memory,
+// or pinned copies that the stream makes where MPI does not take that (or Options::staged); with Options::pinned there
+// are no copies, and kernels pack into pinned memory.
 class MpiBuffers {
  public:
   MpiBuffers(const Options& options, const std::vector<Neighbour>& neighbours, Lane& lane);
@@ -24,6 +26,10 @@ class MpiBuffers {
   const Neighbour& neighbour(int message) const { return neighbours_[static_cast<std::size_t>(message)]; }
   const Sides& out() const noexcept { return out_.sides(); }
   const Sides& in(int set) const noexcept { return in_[static_cast<std::size_t>(set)].sides(); }
+
+  // The memory that MPI is given.
+  std::span<double> outgoing(int message) const;
+  std::span<double> incoming(int set, int message) const;
 
   // Makes what was packed ready for its send, and what has come ready for unpacking, behind the lane's earlier work.
   void stage_out(int message);

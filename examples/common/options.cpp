@@ -15,14 +15,15 @@ constexpr const char* gpu_name = "cuda";
 
 const std::map<std::string, Comm> comms{{"mpi", Comm::mpi},
                                         {"mpi-waitany", Comm::mpi_waitany},
+                                        {"mpi-persistent", Comm::mpi_persistent},
+                                        {"mpi-datatype", Comm::mpi_datatype},
                                         {"stream", Comm::stream},
                                         {"stream-ready", Comm::stream_ready},
                                         {"graph", Comm::graph}};
 
-template <class Value>
-std::vector<std::string> words_of(const std::map<std::string, Value>& choices) {
+std::vector<std::string> words_of(const std::vector<Comm>& offered) {
   std::vector<std::string> words;
-  for (const auto& choice : choices) words.push_back(choice.first);
+  for (const Comm comm : offered) words.emplace_back(name_of(comm));
   return words;
 }
 
@@ -39,7 +40,7 @@ const char* name_of(DeviceKind device) noexcept {
 }
 
 bool is_host_driven(Comm comm) noexcept {
-  return comm == Comm::mpi || comm == Comm::mpi_waitany;
+  return comm < Comm::stream;
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -48,11 +49,11 @@ void add_options(CLI::App& app, Options& options) {
          [&options](const std::vector<std::string>& words) {
            for (const std::string& word : words) options.comms.push_back(comms.at(word));
          },
-         "How messages go, with commas; all that are named take turns in one run: mpi, mpi-waitany, stream, "
-         "stream-ready, graph (default: all, without graph on the host)")
+         "How messages go, with commas; all that are named take turns in one run: " +
+             CLI::detail::join(words_of(options.offered), ", ") + " (default: all that the device has)")
       ->type_name("WORD")
       ->delimiter(',')
-      ->check(CLI::IsMember(words_of(comms)));
+      ->check(CLI::IsMember(words_of(options.offered)));
   app.add_option_function<std::string>(
          "--device",
          [&options](const std::string& word) { options.device = word == "host" ? DeviceKind::host : DeviceKind::gpu; },
@@ -75,8 +76,8 @@ std::vector<Comm> chosen_comms(const Options& options) {
   if (options.device == DeviceKind::gpu)
     throw CLI::ValidationError("--device", std::string(gpu_name) + ": this command is built without it");
 #endif
-  std::vector<Comm> all{Comm::mpi, Comm::mpi_waitany, Comm::stream, Comm::stream_ready};
-  if (options.device == DeviceKind::gpu) all.push_back(Comm::graph);
+  std::vector<Comm> all = options.offered;
+  if (options.device == DeviceKind::host) std::erase(all, Comm::graph);
   if (options.comms.empty()) return all;
   const auto is_asked = [&](Comm comm) {
     return std::find(options.comms.begin(), options.comms.end(), comm) != options.comms.end();

@@ -11,9 +11,10 @@
 
 namespace penstock::examples {
 
-// How messages go: driven by the host, which waits for all of them or for any; or by the stream, with standard sends,
-// with ready sends, or captured into a graph.
-enum class Comm { mpi, mpi_waitany, stream, stream_ready, graph };
+// How messages go: driven by the host, which waits for all of them or for any, with requests made anew or persistent,
+// or has them packed by MPI's datatypes; or by the stream, with standard sends, with ready sends, or captured into a
+// graph. The former stand first.
+enum class Comm { mpi, mpi_waitany, mpi_persistent, mpi_datatype, stream, stream_ready, graph };
 
 // The GPU is that of the build: CUDA's or HIP's.
 enum class DeviceKind { host, gpu };
@@ -23,9 +24,12 @@ const char* name_of(DeviceKind device) noexcept;
 bool is_host_driven(Comm comm) noexcept;
 
 struct Options {
+  // What the program has, in the order of its table.
+  std::vector<Comm> offered{Comm::mpi, Comm::mpi_waitany, Comm::stream, Comm::stream_ready, Comm::graph};
   std::vector<Comm> comms;  // none: all that the device has
   DeviceKind device = DeviceKind::host;
-  bool staged = false;  // MPI is not given memory of a GPU
+  bool staged = false;  // MPI is not given memory of a GPU, but pinned copies
+  bool pinned = false;  // the messages that MPI is given lie in pinned memory, which kernels write and read
   bool verify = true;
   bool as_json = false;
 };

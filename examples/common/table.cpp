@@ -42,18 +42,20 @@ void print_table(const Setup& setup, const std::vector<Row>& rows, const Options
                  bool with_gains) {
   fmt::print("# {} on {}, {} rank{}, {}: {}\n", setup.program, name_of(options.device), session.size(),
              session.size() == 1 ? "" : "s", session.mpi_name(), setup.note);
-  fmt::print("# us a {0} on the slowest rank, medians and quartiles of interleaved rounds; gain over the faster MPI\n",
+  fmt::print("# us a {0} on the slowest rank, medians and quartiles of interleaved rounds; gain over the fastest MPI\n",
              setup.what);
   const bool with_floor =
       std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.over_floor.has_value(); });
-  fmt::print("{:<14} {:<22} {:>11} {:>21} {:>11} {:>11} {:>7}{}\n", "# variant", "transport", "us/" + setup.what,
+  std::size_t width = 14;
+  for (const Row& row : rows) width = std::max(width, row.name.size());
+  fmt::print("{:<{}} {:<22} {:>11} {:>21} {:>11} {:>11} {:>7}{}\n", "# variant", width, "transport", "us/" + setup.what,
              "spread", "average", "minimum", "gain", with_floor ? fmt::format(" {:>11}", "over floor") : "");
   for (const Row& row : rows) {
     const tool::Summary slowest = row.samples.slowest();
     const OverRanks ranks = row.samples.medians();
     const auto gain = gain_of(row, rows);
-    fmt::print("{:<14} {:<22} {:>11.2f} {:>21} {:>11.2f} {:>11.2f} {:>7}{}\n", row.name, row.transport, slowest.median,
-               tool::spread_text(slowest), ranks.average, ranks.minimum,
+    fmt::print("{:<{}} {:<22} {:>11.2f} {:>21} {:>11.2f} {:>11.2f} {:>7}{}\n", row.name, width, row.transport,
+               slowest.median, tool::spread_text(slowest), ranks.average, ranks.minimum,
                gain && with_gains ? fmt::format("{:.2f}", *gain) : "-",
                row.over_floor ? fmt::format(" {:>11.2f}", *row.over_floor) : "");
   }

@@ -6,15 +6,6 @@
 namespace penstock::comb {
 namespace {
 
-// For all directions in which there is somebody, or for one of them.
-examples::gpu::Tasks make_tasks(const Mesh& mesh, int only) {
-  examples::gpu::Tasks tasks{};
-  for (int direction = 0; direction < directions; ++direction)
-    if (has_neighbour(mesh, direction) && (only == nowhere || only == direction))
-      tasks.add(direction, std::size_t{sent_box(mesh, direction).size()} * static_cast<std::size_t>(mesh.variables));
-  return tasks;
-}
-
 cudaStream_t stream_of(const examples::Lane& lane) {
   return static_cast<cudaStream_t>(lane.gpu_stream());
 }
@@ -28,7 +19,9 @@ class GpuKernels final : public Kernels {
         tally_(examples::allocate(examples::DeviceKind::gpu, examples::Use::data, sizeof(Tally))),
         values_(memory_.as<double>().data()),
         wrong_(tally_.as<unsigned long long>().data()) {
-    for (int only = 0; only < directions; ++only) tasks_[only] = make_tasks(mesh, only);
+    for (int direction = 0; direction < directions; ++direction)
+      if (has_neighbour(mesh, direction))
+        sizes_[direction] = sent_box(mesh, direction).size() * static_cast<std::size_t>(mesh.variables);
     gpu::load_kernels();
     reset();
   }
@@ -36,15 +29,17 @@ class GpuKernels final : public Kernels {
   void fill(examples::Lane& lane, int cycle) override {
     CHECK_GPU(gpu::enqueue_fill(stream_of(lane), mesh_, values_, cycle));
   }
-  void pack(examples::Lane& lane, const Sides& to, int direction) override {
-    CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {mesh_, values_, to, tasks_[direction]}));
+  void pack(examples::Lane& lane, const Sides& to, Group group) override {
+    CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {mesh_, values_, to, tasks_of(group)}));
   }
-  void unpack(examples::Lane& lane, const Sides& from, int direction) override {
-    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {mesh_, values_, from, tasks_[direction]}));
+  void unpack(examples::Lane& lane, const Sides& from, Group group) override {
+    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {mesh_, values_, from, tasks_of(group)}));
   }
   void check(examples::Lane& lane, int cycle, bool with_messages) override {
     CHECK_GPU(gpu::enqueue_check(stream_of(lane), mesh_, values_, cycle, with_messages, wrong_));
   }
+
+  double* values() override { return values_; }
 
   Tally take_tally() override {
     Tally tally{};
@@ -54,6 +49,13 @@ class GpuKernels final : public Kernels {
   }
 
  private:
+  examples::gpu::Tasks tasks_of(Group group) const {
+    examples::gpu::Tasks tasks{};
+    for (int direction = 0; direction < directions; ++direction)
+      if (sizes_[direction] > 0 && (group & group_of(direction)) != 0) tasks.add(direction, sizes_[direction]);
+    return tasks;
+  }
+
   // The copy has ended when the call returns; what stands in other streams has to see it.
   void reset() {
     CHECK_GPU(cudaMemcpy(wrong_, &nothing_wrong, sizeof nothing_wrong, cudaMemcpyDefault));
@@ -65,7 +67,7 @@ class GpuKernels final : public Kernels {
   examples::Memory tally_;
   double* values_;
   unsigned long long* wrong_;
-  examples::gpu::Tasks tasks_[directions];  // at `nowhere` for all
+  std::size_t sizes_[directions] = {};  // values of each message, 0 where there is nobody
 };
 
 }  // namespace

@@ -3,9 +3,15 @@
 // here as kernels number them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "comb/cases.hpp"
+#include "comb/cycle.hpp"
+#include "comb/datatypes.hpp"
 #include "comb/decomposition.hpp"
 #include "session.hpp"
 
@@ -98,6 +104,74 @@ TEST(Mesh, StaleMissingAndMisplacedValuesAreFound) {
   EXPECT_EQ(count_wrong(rank, 8, true), static_cast<int>(rank.values.size()));  // of another cycle
   std::swap(rank.values[0], rank.values[1]);
   EXPECT_EQ(count_wrong(rank, 7, true), 2);
+}
+
+std::vector<double> packed_by_mpi(const Rank& rank, const examples::Subarray& part, std::size_t count) {
+  std::vector<double> message(count);
+  int at = 0;
+  const int bytes = static_cast<int>(count * sizeof(double));
+  MPI_Pack(rank.values.data(), 1, part.type(), message.data(), bytes, &at, MPI_COMM_SELF);
+  EXPECT_EQ(at, bytes);
+  return message;
+}
+
+TEST(Mesh, DatatypesHoldWhatKernelsPack) {
+  const Problem problem{{1, 1, 1}, {5, 4, 3}, {2, 1, 3}, {1, 1, 1}, 2};
+  Rank rank(problem, 0);
+  for (std::size_t i = 0; i < rank.values.size(); ++i) rank.values[i] = static_cast<double>(i);
+  const auto messages = messages_in_place(rank.mesh, rank.values.data(), rank.neighbours);
+  ASSERT_EQ(messages.sent.size(), 26u);
+  for (std::size_t i = 0; i < rank.neighbours.size(); ++i) {
+    const examples::Neighbour& neighbour = rank.neighbours[i];
+    const auto sent = packed_by_mpi(rank, messages.sent[i], neighbour.values);
+    const auto received = packed_by_mpi(rank, messages.received[i], neighbour.values);
+    for (unsigned j = 0; j < neighbour.values; ++j) {
+      EXPECT_EQ(sent[j], place_in(rank.mesh, sent_box(rank.mesh, neighbour.direction), j));
+      EXPECT_EQ(received[j], place_in(rank.mesh, ghost_box(rank.mesh, neighbour.direction), j));
+    }
+  }
+}
+
+TEST(Groups, MessagesFromTheCutoffOnStandAlone) {
+  const auto neighbours = neighbours_of({{1, 1, 1}}, 0);  // 6 of 30000 values, 12 of 300, 8 of 3
+  const auto expect = [&](std::optional<std::size_t> cutoff, std::size_t groups, int in_largest) {
+    const std::vector<Group> all = groups_of(neighbours, cutoff);
+    ASSERT_EQ(all.size(), groups);
+    Group every = 0;
+    int largest = 0;
+    for (const Group group : all) {
+      EXPECT_EQ(every & group, 0u);
+      every |= group;
+      largest = std::max(largest, std::popcount(group));
+    }
+    EXPECT_EQ(std::popcount(every), 26);
+    EXPECT_EQ(largest, in_largest);
+  };
+  expect(std::nullopt, 1, 26);
+  expect(0, 26, 1);
+  expect(300, 19, 8);
+  expect(301, 7, 20);
+  expect(30001, 1, 26);
+  EXPECT_TRUE(groups_of({}, 0).empty());
+}
+
+std::vector<std::string> names_of(const std::vector<Case>& cases) {
+  std::vector<std::string> names;
+  for (const Case& one : cases) names.push_back(one.name());
+  return names;
+}
+
+TEST(Cases, StandOnceForWhatMakesADifference) {
+  using examples::Comm;
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_of(cases_of({Comm::mpi, Comm::graph}, false, {})), (Names{"mock", "mpi", "graph"}));
+  EXPECT_EQ(names_of(cases_of({Comm::mpi_waitany, Comm::mpi_datatype, Comm::stream}, true, {})),
+            (Names{"mock", "mock-pinned", "mpi-waitany", "mpi-waitany-pinned", "mpi-datatype", "stream"}));
+  EXPECT_EQ(names_of(cases_of({Comm::mpi_waitany, Comm::mpi_persistent}, false, {3, 9, 3})),
+            (Names{"mock", "mock/3", "mock/9", "mpi-waitany", "mpi-persistent/3", "mpi-persistent/9"}));
+  const auto both = cases_of({Comm::mpi}, true, {3});
+  EXPECT_EQ(names_of(both), (Names{"mock/3", "mock-pinned/3", "mpi/3", "mpi-pinned/3"}));
+  EXPECT_EQ(both[3].floor(), both[1]);
 }
 
 TEST(Mesh, WhatDoesNotFitIsRefused) {

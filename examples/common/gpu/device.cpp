@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <cstring>
+
 #include "common/gpu/check.hpp"
 #include "common/gpu/gpu.hpp"
 
@@ -30,6 +32,7 @@ Memory allocate(std::size_t bytes) {
 Memory allocate_pinned(std::size_t bytes) {
   void* memory = nullptr;
   CHECK_GPU(cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocDefault));
+  std::memset(memory, 0, bytes);
   return {static_cast<std::byte*>(memory), bytes, [](std::byte* data) { (void)cudaFreeHost(data); }};
 }
 

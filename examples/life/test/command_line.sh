@@ -64,5 +64,8 @@ refuses 'less than 2^31 values' comb --zones 2000,2000,2000
 refuses '--periodic' comb --periodic 1,2,1
 refuses 'graph: only a GPU' comb --comm graph
 refuses 'not understood: --zone' comb --zone 3,3,3
+refuses '--zones: 3 required' comb --zones 5,3
+refuses '--pinned: is about the memory of messages on a GPU' comb --pinned
+refuses '--comm: mpi-datatype not in' life --comm mpi-datatype
 [[ -e /dev/nvidiactl ]] || refuses '--device' faces --device cuda
 exit $((failures > 0))
