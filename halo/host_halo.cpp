@@ -19,6 +19,7 @@ class HostHalo {
       steering_ = make_steering(grid_, options, shapes_);
       mover_ = make_mover(type, stream, steering_);
       const bool staged = options.staged || !mover_->mpi_takes_memory();
+      memory_ = type == PST_QUEUE_HOST ? "host memory" : staged ? "pinned memory" : "device memory";
       messages_ = std::make_unique<Messages>(*mover_, steering_, grid_.comm(), Sends::standard, 0, staged);
     });
   }
@@ -49,6 +50,8 @@ class HostHalo {
     }
   }
 
+  const char* memory() const noexcept { return memory_; }
+
  private:
   void unpack_any(std::span<const Array> arrays) {
     const std::span<MPI_Request> receives = messages_->receives();
@@ -63,6 +66,7 @@ class HostHalo {
 
   GridShape grid_;
   Waits waits_;
+  const char* memory_ = "";
   std::vector<Array> shapes_;
   Steering steering_;
   std::unique_ptr<Mover> mover_;
@@ -80,6 +84,10 @@ std::unique_ptr<HostHalo, Deleter> make_host_halo(PST_Queue_type type, void* str
 
 void exchange(HostHalo& halo, Direction direction, Reduction reduction, std::span<const Array> arrays) {
   halo.exchange(direction, reduction, arrays);
+}
+
+std::string memory(const HostHalo& halo) {
+  return halo.memory();
 }
 
 }  // namespace penstock::halo::detail

@@ -32,11 +32,11 @@ void print_table(const Setup& setup, const std::vector<Row>& rows) {
       "{}\n",
       setup.pattern, setup.width, setup.height, setup.device, setup.ranks, setup.ranks == 1 ? "" : "s", setup.columns,
       setup.rows, setup.generations, setup.rounds, setup.mpi);
-  fmt::print("{:<24} {:<10} {:>10} {:>18} {:>9} {:>14}\n", "variant", "transport", "us/step", "spread", "speed-up",
+  fmt::print("{:<24} {:<18} {:>10} {:>18} {:>9} {:>14}\n", "variant", "transport", "us/step", "spread", "speed-up",
              "enqueue us/step");
   for (const Row& row : rows) {
     const auto speed = speed_up(setup, rows, row);
-    fmt::print("{:<24} {:<10} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport, row.step_us.median,
+    fmt::print("{:<24} {:<18} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport, row.step_us.median,
                tool::spread_text(row.step_us), speed ? fmt::format("{:.2f}", *speed) : "-", row.enqueue_us.median);
   }
   if (setup.oversubscribed) fmt::print("oversubscribed: MPI's busy waiting dominates\n");

@@ -242,6 +242,7 @@ PST_API std::unique_ptr<HostHalo, Deleter> make_host_halo(PST_Queue_type type, v
                                                           const Options& options, Waits waits,
                                                           std::span<const Array> arrays);
 PST_API void exchange(HostHalo& halo, Direction direction, Reduction reduction, std::span<const Array> arrays);
+PST_API std::string memory(const HostHalo& halo);
 
 template <class Op, class... Views>
 constexpr void check_reducible() {
@@ -393,6 +394,9 @@ class MpiHalo {
     detail::check_reducible<Op, Views...>();
     detail::exchange(*halo_, detail::Direction::scatter, Op::value, detail::erase_all<N>(views...));
   }
+
+  // What MPI is given: "host memory", "device memory" or "pinned memory".
+  std::string memory() const { return detail::memory(*halo_); }
 
  private:
   std::unique_ptr<detail::HostHalo, detail::Deleter> halo_;
