@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <optional>
+
+#include "current_device.hpp"
 #include "kernels.hpp"
 
 namespace penstock::halo {
@@ -90,6 +93,27 @@ class GpuTable {
   std::vector<unsigned> first_chunk_;
 };
 
+// That of the stream; the default streams are those of the current device.
+int device_of(cudaStream_t stream) {
+  int device = 0;
+  const bool is_default = stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+  if (is_default)
+    check(cudaGetDevice(&device), "cudaGetDevice");
+  else
+    check(cudaStreamGetDevice(stream, &device), "cudaStreamGetDevice");
+  return device;
+}
+
+// The tables of all packing and unpacking, by direction.
+struct Tables {
+  explicit Tables(const Steering& steering)
+      : pack{GpuTable(steering.pack[0]), GpuTable(steering.pack[1])},
+        unpack{GpuTable(steering.unpack[0]), GpuTable(steering.unpack[1])} {}
+
+  std::array<GpuTable, 2> pack;
+  std::array<GpuTable, 2> unpack;
+};
+
 Addresses addresses_of(std::span<const Array> arrays, const std::byte* messages) {
   Addresses addresses{};
   for (std::size_t a = 0; a < arrays.size(); ++a) addresses.arrays[a] = static_cast<std::byte*>(arrays[a].data);
@@ -100,25 +124,33 @@ Addresses addresses_of(std::span<const Array> arrays, const std::byte* messages)
 class GpuMover final : public Mover {
  public:
   GpuMover(cudaStream_t stream, const Steering& steering)
-      : stream_(stream),
-        steering_(steering),
-        pack_{GpuTable(steering.pack[0]), GpuTable(steering.pack[1])},
-        unpack_{GpuTable(steering.unpack[0]), GpuTable(steering.unpack[1])} {
+      : stream_(stream), device_(device_of(stream)), steering_(steering) {
+    const CurrentDevice guard(device_);
+    tables_.emplace(steering);
     check(load_kernels(), "cudaFuncGetAttributes");
   }
+  ~GpuMover() override {
+    const CurrentDevice guard(device_);
+    tables_.reset();
+  }
+  GpuMover(const GpuMover&) = delete;
+  GpuMover& operator=(const GpuMover&) = delete;
 
   std::byte* allocate(std::uint64_t bytes) override {
+    const CurrentDevice guard(device_);
     void* memory = nullptr;
     check(cudaMalloc(&memory, bytes), "cudaMalloc");
     return static_cast<std::byte*>(memory);
   }
   std::byte* allocate_staging(std::uint64_t bytes) override {
+    const CurrentDevice guard(device_);
     void* memory = nullptr;
     check(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped), "cudaHostAlloc");
     staging_ = static_cast<std::byte*>(memory);
     return staging_;
   }
   void free(std::byte* memory) noexcept override {
+    const CurrentDevice guard(device_);
     if (memory == staging_)
       cudaFreeHost(memory);
     else
@@ -132,27 +164,35 @@ class GpuMover final : public Mover {
   }
 
   void pack(Direction direction, std::span<const Array> arrays, std::byte* outgoing) override {
-    const GpuTable& table = pack_[static_cast<std::size_t>(direction)];
+    const CurrentDevice guard(device_);
+    const GpuTable& table = tables_->pack[static_cast<std::size_t>(direction)];
     check(launch_pack(stream_, table.on_device(), table.all(), addresses_of(arrays, outgoing)), "packing");
   }
 
   void unpack(Direction direction, Reduction reduction, std::span<const Array> arrays,
               const std::byte* incoming) override {
-    const GpuTable& table = unpack_[static_cast<std::size_t>(direction)];
+    const CurrentDevice guard(device_);
+    const GpuTable& table = tables_->unpack[static_cast<std::size_t>(direction)];
     check(launch_unpack(stream_, table.on_device(), table.all(), addresses_of(arrays, incoming), reduction),
           "unpacking");
   }
 
   void unpack_from(std::size_t neighbour, std::span<const Array> arrays, const std::byte* incoming) override {
+    const CurrentDevice guard(device_);
     const std::vector<std::uint32_t>& first_box = steering_.unpack[0].first_box;
-    const ChunkRange range = unpack_[0].of_boxes(first_box[neighbour], first_box[neighbour + 1]);
-    check(launch_unpack(stream_, unpack_[0].on_device(), range, addresses_of(arrays, incoming), Reduction::replace),
+    const GpuTable& table = tables_->unpack[0];
+    const ChunkRange range = table.of_boxes(first_box[neighbour], first_box[neighbour + 1]);
+    check(launch_unpack(stream_, table.on_device(), range, addresses_of(arrays, incoming), Reduction::replace),
           "unpacking");
   }
 
-  void synchronize() override { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+  void synchronize() override {
+    const CurrentDevice guard(device_);
+    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+  }
 
   void expect_no_capture() const override {
+    const CurrentDevice guard(device_);
     cudaStreamCaptureStatus status{};
     check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
     if (status != cudaStreamCaptureStatusActive) return;
@@ -163,10 +203,10 @@ class GpuMover final : public Mover {
 
  private:
   cudaStream_t stream_;
+  int device_;
   const Steering& steering_;
   std::byte* staging_ = nullptr;
-  std::array<GpuTable, 2> pack_;
-  std::array<GpuTable, 2> unpack_;
+  std::optional<Tables> tables_;
 };
 
 }  // namespace

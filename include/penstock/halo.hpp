@@ -325,8 +325,8 @@ class Halo {
   template <ArrayView<N>... Views>
   Halo(StreamView stream, const Grid<N>& grid, const Options& options, const Views&... views)
       : Halo(PST_QUEUE_HOST, std::array{stream.get()}.data(), grid, options, views...) {}
-  // On a stream of another type; `stream` is the address of its handle, the arrays are in memory of its device, which
-  // is the current one.
+  // On a stream of another type; `stream` is the address of its handle, the arrays are in memory of its device. No call
+  // minds or changes which device is the current one, except that a default stream is that of the constructor's.
   template <ArrayView<N>... Views>
   Halo(PST_Queue_type type, void* stream, const Grid<N>& grid, const Options& options, const Views&... views)
       : halo_(detail::make_stream_halo(type, stream, grid.shape(), options, detail::erase_all<N>(views...))) {}
@@ -335,8 +335,7 @@ class Halo {
 
   // Enqueues an exchange that fills the ghost cells with the neighbours' cells; ghosts beyond an edge that is not
   // periodic, and with Pattern::face those at corners, stay as they are. `views` have the shapes, types and order that
-  // the constructor was given, and may lie elsewhere. The device that was current in the constructor must be current.
-  // Does not block. Stream order: after all earlier work, before all
+  // the constructor was given, and may lie elsewhere. Does not block. Stream order: after all earlier work, before all
   // later work; the arrays must stay until then. On CUDA streams it can be captured into a graph. Errors:
   // PST_ERROR_ARGUMENT (another number, shape or type of arrays), with nothing enqueued; those of PST_Enqueue_start and
   // PST_Enqueue_wait, after which the halo is of no more use.

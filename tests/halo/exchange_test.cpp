@@ -4,6 +4,9 @@
 #include "expected.hpp"
 #include "halo_lane.hpp"
 #include "support/environment.hpp"
+#if PENSTOCK_TEST_CUDA
+#include "support/cuda/expect.hpp"
+#endif
 
 namespace penstock::test {
 namespace {
@@ -253,6 +256,48 @@ TEST(Halo, ArraysMayLieElsewhere) {
     cells->expect([&](const auto& index) { return expected.after_gather(index); }, "gather");
   }
 }
+
+#if PENSTOCK_TEST_CUDA
+int current_device() {
+  int device = -1;
+  EXPECT_CUDA(cudaGetDevice(&device));
+  return device;
+}
+
+// Of all calls, from the constructor to the destructor; the caller's device stays current.
+TEST(Halo, AnotherDeviceMayBeCurrent) {
+  int devices = 0;
+  EXPECT_CUDA(cudaGetDeviceCount(&devices));
+  if (devices < 2) GTEST_SKIP() << "needs two GPUs";
+  const int own = current_device();
+  const int other = (own + 1) % devices;
+  HaloLane lane;
+  const Grid<2> grid(MPI_COMM_WORLD, {19, 27}, {true, true});
+  const Options options;
+  Cells<double, 2> cells(grid, 1, 1, row_major_layout<3>());
+  const Expected<double, 2> expected(grid, options, 0);
+  for (const Sends sends : {Sends::standard, Sends::ready}) {
+    EXPECT_CUDA(cudaSetDevice(other));
+    Halo<2> halo(queue_type, lane.address(), grid, {1, Pattern::node, sends}, cells.view());
+    MpiHalo<2> by_mpi(queue_type, lane.address(), grid, {1, Pattern::node, Sends::standard, true}, halo::Waits::any,
+                      cells.view());
+    const auto check = [&](auto&& gather) {
+      EXPECT_CUDA(cudaSetDevice(own));
+      cells.fill([&](const auto& index) { return expected.before(index); });
+      EXPECT_CUDA(cudaSetDevice(other));
+      gather();
+      halo.synchronize();
+      EXPECT_EQ(current_device(), other);
+      cells.expect([&](const auto& index) { return expected.after_gather(index); }, "gather");
+    };
+    check([&] { halo.enqueue_gather(cells.view()); });
+    check([&] { by_mpi.gather(cells.view()); });
+    check([&] { halo.enqueue_gather(cells.view()); });
+  }
+  EXPECT_EQ(current_device(), other);
+  EXPECT_CUDA(cudaSetDevice(own));
+}
+#endif
 
 }  // namespace
 }  // namespace penstock::test
