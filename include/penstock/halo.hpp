@@ -16,9 +16,8 @@
 //      one component a cell; with rank N + 1 the last index counts components. Extents count cells and components,
 //      strides count elements.
 //   3. Calls that fail throw penstock::Error, of the kind PST_ERROR_ARGUMENT where the program has asked for what
-//   cannot
-//      be. What constructors refuse they refuse on all ranks alike, before anything is exchanged, also when the cause
-//      is on one of them.
+//      cannot be. What constructors refuse they refuse on all ranks alike, before anything is exchanged, also when
+//      the cause is on one of them.
 //   4. "Collective": all ranks of the grid's communicator make the call, in the same order with respect to other
 //      collective calls there. Exchanges count among these: all ranks enqueue the same gathers and scatters in the same
 //      order, each rank in the order of its own stream.
@@ -256,6 +255,10 @@ constexpr void check_reducible() {
 // ---- Grids ----------------------------------------------------------------------------------------------------------
 
 // A grid of cells cut into blocks, one a rank: block (i, j) has the rows of cut i and the columns of cut j.
+// Copies share one duplicate of the communicator, and each Halo and MpiHalo holds a copy. The end of the last of them
+// is collective, since it calls MPI_Comm_free: it comes on all ranks, in the same order with respect to other
+// collective calls, or MPI may block those where it comes. It comes before MPI_Finalize: what ends later, such as a
+// global object, frees nothing.
 template <std::size_t N>
 requires(N == 2 || N == 3) class Grid {
  public:
@@ -271,7 +274,7 @@ requires(N == 2 || N == 3) class Grid {
       : shape_(comm, std::vector<std::vector<std::ptrdiff_t>>(cuts.begin(), cuts.end()),
                std::vector<bool>(periodic.begin(), periodic.end())) {}
 
-  // The library's own duplicate of the communicator.
+  // The library's own duplicate of the communicator, as long as this grid, a copy or a halo of it lives.
   MPI_Comm comm() const noexcept { return shape_.comm(); }
   int rank() const noexcept { return shape_.rank(); }
   Index<N> cells() const noexcept {
@@ -330,8 +333,8 @@ class Halo {
   template <ArrayView<N>... Views>
   Halo(PST_Queue_type type, void* stream, const Grid<N>& grid, const Options& options, const Views&... views)
       : halo_(detail::make_stream_halo(type, stream, grid.shape(), options, detail::erase_all<N>(views...))) {}
-  // The destructor blocks until all exchanges have ended; with ready sends it is collective. Captured exchanges must
-  // not be launched afterwards.
+  // The destructor blocks until all exchanges have ended; with ready sends it is collective, and so it is where it ends
+  // the last copy of the grid. Captured exchanges must not be launched afterwards.
 
   // Enqueues an exchange that fills the ghost cells with the neighbours' cells; ghosts beyond an edge that is not
   // periodic, and with Pattern::face those at corners, stay as they are. `views` have the shapes, types and order that
