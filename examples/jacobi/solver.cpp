@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jacobi/solver.hpp"
 
+#include <algorithm>
+
 #include "clock.hpp"
 
 namespace penstock::jacobi {
 
 using examples::Comm;
 
-// The arrays take turns, so a graph holds an even number of iterations.
+namespace {
+
+// Up to a check. The arrays take turns, so a graph that is launched again holds an even number of iterations; one that
+// holds all of a solution's is launched once, from the first array on.
+int iterations_in_graph(const Problem& problem) {
+  const int up_to_check = problem.interval % 2 == 0 ? problem.interval : 2 * problem.interval;
+  return std::min(up_to_check, problem.iterations);
+}
+
+}  // namespace
+
 Solver::Solver(Comm comm, const examples::Options& options, const Problem& problem, const halo::Grid<3>& grid)
     : comm_(comm),
       problem_(problem),
       lane_(examples::make_lane(options.device, comm)),
       field_(problem, grid, options.device, *lane_),
       ghosts_(comm, options, *lane_, grid, field_.cells(0)),
-      iterations_in_graph_(problem.interval % 2 == 0 ? problem.interval : 2 * problem.interval) {
+      iterations_in_graph_(iterations_in_graph(problem)) {
   if (!examples::is_host_driven(comm)) maximum_.emplace(field_, *lane_);
 }
 
 double Solver::solve() {
   field_.load();
-  if (comm_ == Comm::graph && graph_ == nullptr && iterations_in_graph_ <= problem_.iterations) {
+  if (comm_ == Comm::graph && graph_ == nullptr) {
     graph_ = lane_->capture([this] { iterate(0, iterations_in_graph_); });
   }
   MPI_Barrier(MPI_COMM_WORLD);

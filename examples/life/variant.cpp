@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "variant.hpp"
 
+#include <algorithm>
+
 namespace penstock::life {
 namespace {
 
 using examples::Comm;
 
-// The arrays take turns, so a graph holds an even number of steps.
-constexpr int steps_in_graph = 10;
+// The arrays take turns, so a graph that is launched again holds an even number of steps; one that holds all steps of a
+// round is launched once, from the first array on.
+int steps_in_graph(int steps) {
+  return std::min(steps, 10);
+}
 
 }  // namespace
 
@@ -34,9 +39,7 @@ std::string Variant::name() const {
 
 Duration Variant::play(const Grid& first, int steps) {
   board_.load(first);
-  if (comm_ == Comm::graph && graph_ == nullptr) {
-    graph_ = lane_->capture([this] { enqueue(0, steps_in_graph); });
-  }
+  if (comm_ == Comm::graph && graph_ == nullptr) capture(steps);
   if (lane_->host_stream() != PST_STREAM_NULL) return play_gated(steps);
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = tool::now_us();
@@ -67,7 +70,7 @@ std::vector<std::uint64_t> Variant::watch(const Grid& first, int steps) {
   board_.begin_census(steps);
   watched_ = true;
   graph_.reset();
-  if (comm_ == Comm::graph) graph_ = lane_->capture([this] { enqueue(0, steps_in_graph); });
+  if (comm_ == Comm::graph) capture(steps);
   run(steps);
   ghosts_.synchronize();
   lane_->synchronize();
@@ -76,10 +79,15 @@ std::vector<std::uint64_t> Variant::watch(const Grid& first, int steps) {
   return board_.census();
 }
 
+void Variant::capture(int steps) {
+  graph_ = lane_->capture([this, steps] { enqueue(0, steps_in_graph(steps)); });
+}
+
 void Variant::run(int steps) {
   int done = 0;
   if (graph_ != nullptr) {
-    for (; done + steps_in_graph <= steps; done += steps_in_graph) graph_->launch();
+    const int part = steps_in_graph(steps);
+    for (; done + part <= steps; done += part) graph_->launch();
   }
   enqueue(done, steps);
 }

@@ -29,13 +29,14 @@ class Variant {
   // What carries the messages.
   std::string transport() const { return ghosts_.transport(); }
 
-  // Plays `steps` generations. Collective: all ranks begin together.
+  // Plays `steps` generations, as many in each call. Collective: all ranks begin together.
   Duration play(const Grid& first, int steps);
   // The same, and the sum of each generation, as far as this rank's cells give to it (see Board::count). Not timed.
   std::vector<std::uint64_t> watch(const Grid& first, int steps);
   const Board& board() const noexcept { return board_; }
 
  private:
+  void capture(int steps);
   void run(int steps);
   void enqueue(int first, int end);
   Duration play_gated(int steps);
