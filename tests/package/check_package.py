@@ -6,6 +6,7 @@ Usage: check_package.py BUILD_TREE WORK_FOLDER GENERATOR MPICC MPI_LIBRARY MPIEX
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,10 +51,10 @@ def build_with_cmake(source, folder, prefix, generator, *options):
     run("cmake", "--build", folder)
 
 
-def build_with_pkg_config(mpicc, program, prefix, libdir, *before):
+def build_with_pkg_config(compiler, source, package, program, prefix, libdir, *before):
     env = os.environ | {"PKG_CONFIG_PATH": str(prefix / libdir / "pkgconfig")}
-    flags = run("pkg-config", "--cflags", "--libs", "penstock", env=env).split()
-    run(mpicc, HERE / "c_consumer/consumer.c", *before, *flags, f"-Wl,-rpath,{prefix / libdir}", "-o", program)
+    flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
+    run(*compiler, HERE / source, *before, *flags, f"-Wl,-rpath,{prefix / libdir}", "-o", program)
 
 
 def main():
@@ -73,10 +74,13 @@ def main():
     check(mpiexec, work / "cxx/cxx_halo", version, True)
 
     # By hand the order is what the user writes; a program with MPI first must call PST_Init itself, and works.
-    build_with_pkg_config(mpicc, work / "penstock_first", prefix, libdir)
+    build_with_pkg_config([mpicc], "c_consumer/consumer.c", "penstock", work / "penstock_first", prefix, libdir)
     check(mpiexec, work / "penstock_first", version, True)
-    build_with_pkg_config(mpicc, work / "mpi_first", prefix, libdir, mpi_library)
+    build_with_pkg_config([mpicc], "c_consumer/consumer.c", "penstock", work / "mpi_first", prefix, libdir, mpi_library)
     check(mpiexec, work / "mpi_first", version, False)
+    mpicxx = [re.sub(r"mpicc([^/]*)$", r"mpicxx\1", mpicc), "-std=c++20"]
+    build_with_pkg_config(mpicxx, "cxx_consumer/halo_consumer.cpp", "penstock-halo", work / "halo", prefix, libdir)
+    check(mpiexec, work / "halo", version, True)
 
 
 if __name__ == "__main__":
