@@ -11,6 +11,11 @@
 
 namespace penstock::explorer {
 
+// Of a set of threads or endpoints.
+constexpr std::uint8_t bit(unsigned index) {
+  return static_cast<std::uint8_t>(1u << index);
+}
+
 struct Endpoint {
   protocol::SendState send;
   protocol::ReceiveState receive;
@@ -136,5 +141,22 @@ class World {
   bool buffer_may_fill_;
   Shape shape_;
 };
+
+// What every step asks.
+inline bool World::finished(const State& state, unsigned index) const {
+  const Thread& thread = state.threads[index];
+  if (thread.halted) return true;
+  if (thread.activity != Activity::none || thread.waiting != 0) return false;
+  if (any_order_[index] == 0) return thread.at == programs_[index].size();
+  for (unsigned e = 0; e < max_endpoints; ++e)
+    if ((any_order_[index] >> e & 1) && state.endpoints[e].ended < epochs_[pair_of(e)]) return false;
+  return true;
+}
+
+// Whether what a thread waits for at this end is that its next start need wait no more.
+inline bool World::settles(const State& state, unsigned e) const {
+  const Endpoint& endpoint = state.endpoints[e];
+  return !machines_[pair_of(e)].send_has_wait && endpoint.send.posted && endpoint.started == endpoint.ended;
+}
 
 }  // namespace penstock::explorer
