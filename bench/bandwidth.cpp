@@ -116,13 +116,6 @@ int run_windows(const Options& given, const tool::Session& session, Table& table
   return 0;
 }
 
-void require_even_ranks(const tool::Session& session, const char* name) {
-  if (session.size() % 2 == 0) return;
-  throw tool::UserError(
-      fmt::format("bench {0} needs an even number of ranks and has {1}: run it as mpiexec -n 4 penstock bench {0}",
-                  name, session.size()));
-}
-
 }  // namespace
 
 int run_bandwidth(const Options& options, const tool::Session& session) {

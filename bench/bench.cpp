@@ -89,6 +89,7 @@ using Run = int (*)(const Options&, const tool::Session&);
 #if PENSTOCK_CUDA
 constexpr Run cuda_latency = run_cuda_latency;
 constexpr Run cuda_bandwidth = run_cuda_bandwidth;
+constexpr Run cuda_multi_pair = run_cuda_multi_pair;
 constexpr Run cuda_exchange = run_cuda_exchange;
 constexpr Run cuda_message_rate = run_cuda_message_rate;
 constexpr Run cuda_halo = run_cuda_halo;
@@ -98,15 +99,11 @@ int refuse_cuda(const Options&, const tool::Session&) {
 }
 constexpr Run cuda_latency = refuse_cuda;
 constexpr Run cuda_bandwidth = refuse_cuda;
+constexpr Run cuda_multi_pair = refuse_cuda;
 constexpr Run cuda_exchange = refuse_cuda;
 constexpr Run cuda_message_rate = refuse_cuda;
 constexpr Run cuda_halo = refuse_cuda;
 #endif
-
-int refuse_cuda_multi_pair(const Options&, const tool::Session&) {
-  throw tool::UserError(
-      "bench multi-pair measures host streams; bench exchange --device cuda lets all GPUs send at once");
-}
 
 int refuse_host_exchange(const Options&, const tool::Session&) {
   throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
@@ -190,7 +187,7 @@ void add_bench(CLI::App& parent, tool::Command& command) {
   constexpr std::size_t largest = std::size_t{1} << 20, largest_small = 1024;
   add_windows(*app, command, "bw", "Windowed one-way bandwidth of 2 ranks", run_bandwidth, cuda_bandwidth, largest);
   add_windows(*app, command, "multi-pair", "The same of several pairs of ranks at once", run_multi_pair,
-              refuse_cuda_multi_pair, largest);
+              cuda_multi_pair, largest);
   add_windows(*app, command, "message-rate",
               "Small messages a second, a window in one start and one wait, and what one costs the caller",
               run_message_rate, cuda_message_rate, largest_small);

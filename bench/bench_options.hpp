@@ -58,6 +58,7 @@ int run_message_rate(const Options& options, const tool::Session& session);
 int run_halo(const Options& options, const tool::Session& session);
 int run_cuda_latency(const Options& options, const tool::Session& session);
 int run_cuda_bandwidth(const Options& options, const tool::Session& session);
+int run_cuda_multi_pair(const Options& options, const tool::Session& session);
 int run_cuda_exchange(const Options& options, const tool::Session& session);
 int run_cuda_message_rate(const Options& options, const tool::Session& session);
 int run_cuda_halo(const Options& options, const tool::Session& session);

@@ -15,6 +15,13 @@ void require_two_ranks(const tool::Session& session) {
       fmt::format("bench needs exactly 2 ranks and has {}: run it as mpiexec -n 2 penstock bench ...", session.size()));
 }
 
+void require_even_ranks(const tool::Session& session, const char* name) {
+  if (session.size() % 2 == 0) return;
+  throw tool::UserError(
+      fmt::format("bench {0} needs an even number of ranks and has {1}: run it as mpiexec -n 4 penstock bench {0}",
+                  name, session.size()));
+}
+
 void require_transport(const Options& options, const std::string& transport) {
   if (options.transport.empty() || options.transport.find(transport) != std::string::npos) return;
   throw tool::UserError(

@@ -15,6 +15,9 @@ namespace penstock::bench {
 // Throws tool::UserError unless the job has exactly the two ranks that talk.
 void require_two_ranks(const tool::Session& session);
 
+// The same unless ranks can be paired. `name`: of the benchmark.
+void require_even_ranks(const tool::Session& session, const char* name);
+
 // Throws tool::UserError on both ranks when --transport was given and another transport serves the pair.
 void require_transport(const Options& options, const std::string& transport);
 

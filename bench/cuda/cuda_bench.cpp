@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock bench latency|bw|message-rate|exchange|halo --device cuda: the same program by each library in turn, on one
-// stream of each rank.
+// penstock bench latency|bw|multi-pair|message-rate|exchange|halo --device cuda: the same program by each library in
+// turn, on one stream of each rank.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -66,24 +66,28 @@ void measure(const Options& options, Traffic traffic, Outcome outcome, const Cud
     if (const auto costs = side->enqueue_costs()) table.print_costs(outcome.bytes, side->name(), *costs);
 }
 
-int run_pair(const Options& options, const tool::Session& session, CudaTable::Kind kind, int window) {
-  require_two_ranks(session);
+int run_pairs(const Options& options, const tool::Session& session, CudaTable::Kind kind, int window) {
   choose_device(session.rank());
   const CudaTable table(kind, options, session);
   bool is_first = true;
   for (const std::size_t bytes : message_sizes(options)) {
-    const Traffic traffic = there_and_back(session.rank(), bytes, window, window == 1 ? bytes : 8);
+    const Traffic traffic = there_and_back(session.rank(), session.size(), bytes, window, window == 1 ? bytes : 8);
     const std::size_t moved = bytes * static_cast<std::size_t>(window);
     const int trips = std::max(trips_for(options, moved) / (window > 1 ? 4 : 1), 2);
     measure(options, traffic,
             {.bytes = bytes,
-             .moved = static_cast<double>(moved),
+             .moved = static_cast<double>(moved) * (session.size() / 2),
              .messages = static_cast<std::size_t>(window),
              .trips = trips},
             table, std::exchange(is_first, false));
   }
   close_nvshmem();
   return 0;
+}
+
+int run_pair(const Options& options, const tool::Session& session, CudaTable::Kind kind, int window) {
+  require_two_ranks(session);
+  return run_pairs(options, session, kind, window);
 }
 
 std::vector<int> partners_of(const Options& options, const tool::Session& session) {
@@ -119,6 +123,11 @@ int run_cuda_latency(const Options& options, const tool::Session& session) {
 
 int run_cuda_bandwidth(const Options& options, const tool::Session& session) {
   return run_pair(options, session, CudaTable::Kind::bandwidth, options.window);
+}
+
+int run_cuda_multi_pair(const Options& options, const tool::Session& session) {
+  require_even_ranks(session, "multi-pair");
+  return run_pairs(options, session, CudaTable::Kind::multi_pair, options.window);
 }
 
 int run_cuda_message_rate(const Options& options, const tool::Session& session) {

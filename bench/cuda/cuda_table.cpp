@@ -18,6 +18,8 @@ const char* name_of(Kind kind) {
       return "latency";
     case Kind::bandwidth:
       return "bandwidth";
+    case Kind::multi_pair:
+      return "multi-pair";
     case Kind::message_rate:
       return "message-rate";
     case Kind::exchange:
@@ -28,7 +30,7 @@ const char* name_of(Kind kind) {
 }
 
 const char* unit_of(Kind kind) {
-  return kind == Kind::bandwidth ? "MB/s" : kind == Kind::message_rate ? "M/s" : "us";
+  return kind == Kind::bandwidth || kind == Kind::multi_pair ? "MB/s" : kind == Kind::message_rate ? "M/s" : "us";
 }
 
 const char* meaning_of(Kind kind) {
@@ -37,6 +39,8 @@ const char* meaning_of(Kind kind) {
       return "us, half round trip";
     case Kind::bandwidth:
       return "MB/s, one way";
+    case Kind::multi_pair:
+      return "MB/s of all pairs, one way";
     case Kind::message_rate:
       return "millions of messages a second, one way";
     default:
@@ -105,6 +109,7 @@ double CudaTable::shown(double us, const Outcome& outcome) const {
     case Kind::latency:
       return us / 2;
     case Kind::bandwidth:
+    case Kind::multi_pair:
       return outcome.moved / us;
     case Kind::message_rate:
       return static_cast<double>(outcome.messages) / us;
@@ -116,7 +121,7 @@ double CudaTable::shown(double us, const Outcome& outcome) const {
 Measurement CudaTable::measurement(const Outcome& outcome, const Sides& sides) const {
   Measurement all{.benchmark = name_of(kind_),
                   .unit = unit_of(kind_),
-                  .more_is_better = kind_ == Kind::bandwidth || kind_ == Kind::message_rate,
+                  .more_is_better = is_bandwidth() || kind_ == Kind::message_rate,
                   .bytes = outcome.bytes,
                   .messages = outcome.messages,
                   .iterations = outcome.trips};

@@ -27,7 +27,7 @@ struct Outcome {
 class CudaTable {
  public:
   // What a round's time is turned into. exchange, halo: the time, and what all ranks move in it.
-  enum class Kind { latency, bandwidth, message_rate, exchange, halo };
+  enum class Kind { latency, bandwidth, multi_pair, message_rate, exchange, halo };
 
   CudaTable(Kind kind, const Options& options, const tool::Session& session);
 
@@ -38,6 +38,7 @@ class CudaTable {
 
  private:
   bool is_exchange() const { return kind_ == Kind::exchange || kind_ == Kind::halo; }
+  bool is_bandwidth() const { return kind_ == Kind::bandwidth || kind_ == Kind::multi_pair; }
   double shown(double us, const Outcome& outcome) const;
   Measurement measurement(const Outcome& outcome, const Sides& sides) const;
   void print_row(const Measurement& measurement) const;

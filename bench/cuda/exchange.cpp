@@ -45,7 +45,7 @@ void Exchange::round(bool, bool) {
     prepare();
     move(true, true);
     use();
-  } else if (traffic_.rank == 0) {
+  } else if (traffic_.leads) {
     prepare();
     move(true, false);
     move(false, true);

@@ -68,7 +68,7 @@ class PenstockExchange final : public Exchange {
 
   // Every receive is started with the send before it, and waited for with it: one start and one wait a round trip.
   void preposted(bool first, bool last) {
-    if (traffic_.rank == 0) {
+    if (traffic_.leads) {
       prepare();
       start_both();
       wait_both();

@@ -41,6 +41,7 @@ class Side {
 
   std::string name_;
   std::unique_ptr<Exchange> exchange_;
+  bool several_pairs_;  // which end at different times
   cudaStream_t stream_;
   std::optional<DeviceMemory> scratch_;
   std::optional<DeviceMemory> tallies_;  // one for each peer

@@ -5,13 +5,17 @@
 
 namespace penstock::bench {
 
-Traffic there_and_back(int rank, std::size_t bytes, int count, std::size_t answer_bytes) {
+Traffic there_and_back(int rank, int ranks, std::size_t bytes, int count, std::size_t answer_bytes) {
   Traffic traffic;
   traffic.rank = rank;
-  const std::vector<Traffic::Part> there(static_cast<std::size_t>(count), {1 - rank, bytes});
-  const std::vector<Traffic::Part> back{{1 - rank, answer_bytes}};
-  traffic.sends = rank == 0 ? there : back;
-  traffic.receives = rank == 0 ? back : there;
+  traffic.ranks = ranks;
+  const int pairs = ranks / 2;
+  traffic.leads = rank < pairs;
+  const int partner = traffic.leads ? rank + pairs : rank - pairs;
+  const std::vector<Traffic::Part> there(static_cast<std::size_t>(count), {partner, bytes});
+  const std::vector<Traffic::Part> back{{partner, answer_bytes}};
+  traffic.sends = traffic.leads ? there : back;
+  traffic.receives = traffic.leads ? back : there;
   return traffic;
 }
 

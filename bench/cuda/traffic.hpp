@@ -12,7 +12,7 @@ namespace penstock::bench {
 
 struct Traffic {
   enum class Shape {
-    there_and_back,  // rank 0 sends, and rank 1 answers when all has come
+    there_and_back,  // one of a pair sends, and the other one answers when all has come
     at_once          // every rank sends and receives together
   };
   struct Part {
@@ -22,6 +22,7 @@ struct Traffic {
   Shape shape = Shape::there_and_back;
   int rank = 0;
   int ranks = 2;
+  bool leads = true;        // there_and_back: sends first
   std::vector<Part> sends;  // between two ranks in the same order at both
   std::vector<Part> receives;
   Order order = Order::sequential;
@@ -29,8 +30,8 @@ struct Traffic {
   cudaStream_t stream = nullptr;
 };
 
-// `count` messages from rank 0 to rank 1, and one back.
-Traffic there_and_back(int rank, std::size_t bytes, int count, std::size_t answer_bytes);
+// `count` messages from each rank of the first half to its partner in the second half, and one back.
+Traffic there_and_back(int rank, int ranks, std::size_t bytes, int count, std::size_t answer_bytes);
 // One message of each size to each partner and as much back.
 Traffic at_once(int rank, int ranks, const std::vector<int>& partners, const std::vector<std::size_t>& sizes);
 
