@@ -26,13 +26,17 @@ class Work {
   virtual void begin(Lane&) {}
   // For one neighbour, or for all of them at `nowhere`.
   virtual void pack(Lane& lane, const Sides& to, int direction) = 0;
-  // Needs no message, and touches nothing that pack and unpack touch.
+  // Needs no message, and touches nothing that pack and unpack touch: it may run beside both, of any round.
   virtual bool has_inside() const { return false; }
   virtual void compute_inside(Lane&) {}
   // What needs the messages of one neighbour, or all that needs any at `nowhere`.
   virtual void unpack(Lane& lane, const Sides& from, int direction) = 0;
   // Whether unpacking for `region` needs the message of `direction`.
   virtual bool needs(int region, int direction) const { return region == direction; }
+  // Whether unpacking can pack for the next round on the way, as nothing is computed between the two: unpack() and
+  // pack() in one. A message of the next round is packed when all that needs the one of its direction is unpacked.
+  virtual bool packs_ahead() const { return false; }
+  virtual void unpack_and_pack(Lane&, const Sides& /*from*/, const Sides& /*to*/, int /*direction*/) {}
   virtual void end(Lane&) {}
 };
 

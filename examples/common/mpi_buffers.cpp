@@ -25,28 +25,29 @@ bool is_staged(const Options& options) {
 MpiBuffers::MpiBuffers(const Options& options, const std::vector<Neighbour>& neighbours, Lane& lane)
     : neighbours_(neighbours),
       lane_(lane),
-      out_(packed(options, neighbours)),
+      out_{packed(options, neighbours), packed(options, neighbours)},
       in_{packed(options, neighbours), packed(options, neighbours)},
       transport_("MPI"),
       sends_(neighbours.size(), MPI_REQUEST_NULL),
       receives_(sends_) {
-  if (is_staged(options)) staging_.emplace(Staging{pinned(neighbours), {pinned(neighbours), pinned(neighbours)}});
+  if (is_staged(options))
+    staging_.emplace(Staging{{pinned(neighbours), pinned(neighbours)}, {pinned(neighbours), pinned(neighbours)}});
   if (options.device == DeviceKind::gpu)
     transport_ = staging_ ? "MPI, pinned copies" : options.pinned ? "MPI, pinned memory" : "MPI, device memory";
 }
 
-std::span<double> MpiBuffers::outgoing(int message) const {
-  return (staging_ ? staging_->out : out_).message(neighbour(message));
+std::span<double> MpiBuffers::outgoing(int set, int message) const {
+  return (staging_ ? staging_->out : out_)[static_cast<std::size_t>(set)].message(neighbour(message));
 }
 
 std::span<double> MpiBuffers::incoming(int set, int message) const {
   return (staging_ ? staging_->in : in_)[static_cast<std::size_t>(set)].message(neighbour(message));
 }
 
-void MpiBuffers::stage_out(int message) {
+void MpiBuffers::stage_out(int set, int message) {
   if (!staging_) return;
-  const auto from = out_.message(neighbour(message));
-  gpu::enqueue_copy(lane_.gpu_stream(), outgoing(message).data(), from.data(), from.size_bytes());
+  const auto from = out_[static_cast<std::size_t>(set)].message(neighbour(message));
+  gpu::enqueue_copy(lane_.gpu_stream(), outgoing(set, message).data(), from.data(), from.size_bytes());
 }
 
 void MpiBuffers::stage_in(int set, int message) {
@@ -65,8 +66,8 @@ void MpiBuffers::post_receives(int set) {
   }
 }
 
-void MpiBuffers::send(int message) {
-  const auto from = outgoing(message);
+void MpiBuffers::send(int set, int message) {
+  const auto from = outgoing(set, message);
   MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_DOUBLE, neighbour(message).rank,
             tag_of(neighbour(message).direction, 0), MPI_COMM_WORLD, &sends_[static_cast<std::size_t>(message)]);
 }

@@ -1,106 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI in a pipeline: each message leaves when it is packed, and what it brings is unpacked as soon as all that a region
 // needs has come.
-#include "common/mpi_buffers.hpp"
+#include <algorithm>
+
+#include "common/mpi_rounds.hpp"
 
 namespace penstock::examples {
 namespace {
 
-class MpiWaitanyExchange final : public Exchange {
+class MpiWaitanyExchange final : public MpiRounds {
  public:
   MpiWaitanyExchange(const Options& options, Work& work)
-      : work_(work),
-        lane_(make_lane(options.device, Comm::mpi_waitany)),
-        buffers_(options, work.neighbours(), *lane_),
-        missing_(work.neighbours().size()) {
+      : MpiRounds(Comm::mpi_waitany, options, work),
+        missing_(work.neighbours().size()),
+        waiting_(work.neighbours().size()) {
     for (int message = 0; message < buffers_.count(); ++message) packed_.push_back(lane_->make_mark());
   }
 
-  std::string transport() const override { return buffers_.transport(); }
-  Lane& lane() override { return *lane_; }
-
-  void run(int rounds) override {
-    for (int round = 0; round < rounds; ++round) exchange(round % 2);
-    lane_->synchronize();
-  }
-
  private:
-  void exchange(int set) {
-    phases_.enter(Phase::pre_comm);
-    lane_->launch([this] { work_.begin(*lane_); });
-    phases_.enter(Phase::post_recv);
-    buffers_.post_receives(set);
-    phases_.enter(Phase::post_send);
-    pack_and_send();
-    phases_.enter(Phase::wait_recv);
-    unpack_as_they_come(set);
-    phases_.enter(Phase::wait_send);
-    buffers_.wait_for_sends();
-    phases_.enter(Phase::post_comm);
-    if (work_.has_inside()) lane_->join();
-    lane_->launch([this] { work_.end(*lane_); });
-    phases_.leave();
-  }
-
   // A GPU packs on while the host sends.
-  void pack_and_send() {
-    if (work_.has_inside()) lane_->fork();
+  void pack_and_send(int set, bool is_packed) override {
     if (lane_->runs_beside()) {
-      for (int message = 0; message < buffers_.count(); ++message) pack(message);
+      for (int message = 0; message < buffers_.count() && !is_packed; ++message) pack(set, message);
       compute_inside();
-      for (int message = 0; message < buffers_.count(); ++message) send(message);
+      for (int message = 0; message < buffers_.count(); ++message) send(set, message);
     } else {
       for (int message = 0; message < buffers_.count(); ++message) {
-        pack(message);
-        send(message);
+        if (!is_packed) pack(set, message);
+        send(set, message);
       }
       compute_inside();
     }
   }
 
-  void pack(int message) {
+  void pack(int set, int message) {
     const int direction = buffers_.neighbour(message).direction;
-    lane_->launch([this, direction] { work_.pack(*lane_, buffers_.out(), direction); });
-    buffers_.stage_out(message);
+    lane_->launch([this, set, direction] { work_.pack(*lane_, buffers_.out(set), direction); });
+    mark_packed(set, message);
+  }
+
+  void mark_packed(int set, int message) {
+    buffers_.stage_out(set, message);
     packed_[static_cast<std::size_t>(message)]->set();
   }
 
-  void send(int message) {
+  void send(int set, int message) {
     packed_[static_cast<std::size_t>(message)]->await();
-    buffers_.send(message);
+    buffers_.send(set, message);
   }
 
-  void compute_inside() {
-    if (work_.has_inside()) lane_->launch_beside([this] { work_.compute_inside(*lane_); });
-  }
-
-  void unpack_as_they_come(int set) {
+  void receive_and_unpack(int set, bool packs_next) override {
     count_needs();
     for (int message = buffers_.wait_for_any_receive(); message >= 0; message = buffers_.wait_for_any_receive()) {
       buffers_.stage_in(set, message);
-      for (int i = 0; i < buffers_.count(); ++i) {
-        const int region = buffers_.neighbour(i).direction;
-        if (!work_.needs(region, buffers_.neighbour(message).direction)) continue;
-        if (--missing_[static_cast<std::size_t>(i)] == 0)
-          lane_->launch([this, set, region] { work_.unpack(*lane_, buffers_.in(set), region); });
-      }
+      for (int region = 0; region < buffers_.count(); ++region)
+        if (needs(region, message) && --missing_[static_cast<std::size_t>(region)] == 0)
+          unpack_region(set, region, packs_next);
     }
+  }
+
+  void unpack_region(int set, int region, bool packs_next) {
+    unpack(set, buffers_.neighbour(region).direction, packs_next);
+    for (int message = 0; message < buffers_.count(); ++message)
+      if (needs(region, message) && --waiting_[static_cast<std::size_t>(message)] == 0 && packs_next)
+        mark_packed(1 - set, message);
+  }
+
+  // Regions are numbered as the messages of their neighbours.
+  bool needs(int region, int message) const {
+    return work_.needs(buffers_.neighbour(region).direction, buffers_.neighbour(message).direction);
   }
 
   void count_needs() {
-    for (int i = 0; i < buffers_.count(); ++i) {
-      int& missing = missing_[static_cast<std::size_t>(i)];
-      missing = 0;
-      for (int message = 0; message < buffers_.count(); ++message)
-        missing += work_.needs(buffers_.neighbour(i).direction, buffers_.neighbour(message).direction) ? 1 : 0;
-    }
+    std::fill(missing_.begin(), missing_.end(), 0);
+    std::fill(waiting_.begin(), waiting_.end(), 0);
+    for (int region = 0; region < buffers_.count(); ++region)
+      for (int message = 0; message < buffers_.count(); ++message) {
+        if (!needs(region, message)) continue;
+        ++missing_[static_cast<std::size_t>(region)];
+        ++waiting_[static_cast<std::size_t>(message)];
+      }
   }
 
-  Work& work_;
-  std::unique_ptr<Lane> lane_;
-  MpiBuffers buffers_;
   std::vector<std::unique_ptr<Mark>> packed_;
-  std::vector<int> missing_;  // messages that the region of each neighbour still needs
+  std::vector<int> missing_;  // messages that each region still needs
+  std::vector<int> waiting_;  // regions that each message still waits for, to be unpacked
 };
 
 }  // namespace

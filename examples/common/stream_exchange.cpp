@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream drives the messages: pack, one start, what is inside beside it, one wait, unpack, and the host waits once,
-// at the end. There are two sets of buffers: while one is unpacked the other may already be received into.
+// at the end. There are two sets of buffers: while one is unpacked the other may already be received into, and packed
+// into on the way.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -50,6 +51,9 @@ class StreamExchange : public Exchange {
     for (std::size_t i = 0; i < 2; ++i) {
       pack_[i] = [this, i] { work_.pack(*lane_, sets_[i].out.sides(), nowhere); };
       unpack_[i] = [this, i] { work_.unpack(*lane_, sets_[i].in.sides(), nowhere); };
+      unpack_and_pack_[i] = [this, i] {
+        work_.unpack_and_pack(*lane_, sets_[i].in.sides(), sets_[1 - i].out.sides(), nowhere);
+      };
     }
     begin_ = [this] { work_.begin(*lane_); };
     inside_ = [this] { work_.compute_inside(*lane_); };
@@ -71,14 +75,14 @@ class StreamExchange : public Exchange {
     if (work_.has_ends()) lane_->launch(begin_);
     phases_.enter(Phase::post_send);
     if (work_.has_inside()) lane_->fork();
-    lane_->launch(pack_[set_of(round)]);
-    if (work_.has_inside() && lane_->runs_beside()) lane_->launch_beside(inside_);
+    if (!work_.packs_ahead() || round == 0) lane_->launch(pack_[set_of(round)]);
   }
-  void after_start(int round) {
-    if (work_.has_inside() && !lane_->runs_beside()) lane_->launch(inside_);
+  void after_start(int round, int rounds) {
+    if (work_.has_inside()) lane_->launch_beside(inside_);
     phases_.enter(Phase::wait_recv);
     lane_->queue().wait(set(round).requests.all());
-    lane_->launch(unpack_[set_of(round)]);
+    const bool packs_next = work_.packs_ahead() && round + 1 < rounds;
+    lane_->launch((packs_next ? unpack_and_pack_ : unpack_)[set_of(round)]);
     phases_.enter(Phase::post_comm);
     if (work_.has_inside()) lane_->join();
     if (work_.has_ends()) lane_->launch(end_);
@@ -94,6 +98,7 @@ class StreamExchange : public Exchange {
   std::array<Lane::Kernel, 2> pack_;
   Lane::Kernel inside_;
   std::array<Lane::Kernel, 2> unpack_;
+  std::array<Lane::Kernel, 2> unpack_and_pack_;
   Lane::Kernel end_;
 };
 
@@ -116,7 +121,7 @@ class StandardSends : public StreamExchange {
     for (int round = 0; round < rounds; ++round) {
       before_start(round);
       lane_->queue().start(to_start(round, rounds));
-      after_start(round);
+      after_start(round, rounds);
     }
   }
 
@@ -150,7 +155,7 @@ class ReadySends final : public StreamExchange {
     for (int round = 0; round < rounds; ++round) {
       before_start(round);
       lane_->queue().start(set(round).sends());
-      after_start(round);
+      after_start(round, rounds);
       if (round + 2 < rounds) lane_->queue().start(set(round).receives());
     }
     lane_->synchronize();

@@ -106,60 +106,12 @@ PENSTOCK_ANYWHERE inline bool has_neighbour(const Block& block, int direction) {
   return direction != nowhere;
 }
 
-// Along one dimension: the two copies that a point may have, the lower first. `beyond` is -1 or 1 where a neighbour has
-// it, and the place is that in its message.
-struct Copies {
-  bool exists[2];
-  int element[2];
-  int point[2];
-  int beyond[2];
-};
-
-PENSTOCK_ANYWHERE inline Copies copies_along(const Block& block, int d, int element, int point) {
-  const int last = block.points - 1;
-  if (point != 0 && point != last) return {{true, false}, {element, 0}, {point, 0}, {0, 0}};
-  const int upper = point == last ? element + 1 : element;  // of the two elements that may meet here
-  const bool has_lower = upper > 0;
-  const bool has_upper = upper < block.elements[d];
-  return {{has_lower || block.meets[d][0], has_upper || block.meets[d][1]},
-          {has_lower ? upper - 1 : 0, has_upper ? upper : 0},
-          {has_lower ? last : 0, 0},
-          {has_lower ? 0 : -1, has_upper ? 0 : 1}};
-}
-
-// Gives all copies in the block the sum of all copies, those of other ranks included. The sum is made of pairs along z,
-// then y, then x, so that every rank comes to the same bits.
-PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Sides& received, const Place& place) {
-  const Layout whole = layout_of(block, nowhere);
-  Copies copies[3];
-  std::size_t offset[3][2];
-  for (int d = 0; d < 3; ++d) {
-    copies[d] = copies_along(block, d, place.element[d], place.point[d]);
-    for (int i = 0; i < 2; ++i) offset[d][i] = whole.offset_along(d, copies[d].element[i], copies[d].point[i]);
-  }
-  const auto value = [&](int x, int y, int z) {
-    const int beyond = copies[0].beyond[x] + 3 * copies[1].beyond[y] + 9 * copies[2].beyond[z];
-    if (beyond == 0) return u[offset[0][x] + offset[1][y] + offset[2][z]];
-    const Place there{{copies[0].element[x], copies[1].element[y], copies[2].element[z]},
-                      {copies[0].point[x], copies[1].point[y], copies[2].point[z]}};
-    return received.side[nowhere + beyond][layout_of(block, nowhere + beyond).offset(there)];
-  };
-  double total = 0;
-  for (int x = 0; x < 2; ++x) {
-    double plane = 0;
-    for (int y = 0; y < 2; ++y) {
-      double line = 0;
-      for (int z = 0; z < 2; ++z)
-        if (copies[0].exists[x] && copies[1].exists[y] && copies[2].exists[z]) line += value(x, y, z);
-      plane += line;
-    }
-    total += plane;
-  }
-  const auto is_here = [&](int d, int i) { return copies[d].exists[i] && copies[d].beyond[i] == 0; };
-  for (int x = 0; x < 2; ++x)
-    for (int y = 0; y < 2; ++y)
-      for (int z = 0; z < 2; ++z)
-        if (is_here(0, x) && is_here(1, y) && is_here(2, z)) u[offset[0][x] + offset[1][y] + offset[2][z]] = total;
+// Whether a direction goes nowhere but where the region's goes. Messages that hold points of a region are those of its
+// parts.
+PENSTOCK_ANYWHERE inline bool is_part(int direction, int region) {
+  for (int d = 0; d < 3; ++d)
+    if (part_of(direction, d) != 0 && part_of(direction, d) != part_of(region, d)) return false;
+  return true;
 }
 
 // The points that the block shares with the neighbours of this direction and its parts, and with no others. Copies in
@@ -189,6 +141,60 @@ PENSTOCK_ANYWHERE inline Place place_of(const Block& block, const int (&at)[3]) 
     place.point[d] = step;
   }
   return place;
+}
+
+// A copy of a point, here or beyond the end of the block.
+struct Copy {
+  bool exists;
+  int direction;       // of the neighbour that has it: it lies in the message from there; nowhere: in the block
+  std::size_t offset;  // in that message or in the block
+};
+
+// The copies of a point of a region are numbered by a bit for each dimension. Along those in which the region lies at
+// an end of the block, the bit stands for the neighbour's copy; along the others for that of the element below, if
+// there are two. `place` is the copy of number 0.
+PENSTOCK_ANYWHERE inline Copy copy_of(const Block& block, int region, const Place& place, int number) {
+  Copy copy{true, nowhere, 0};
+  Layout layout;
+  for (int d = 0, step = 1; d < 3; ++d, step *= 3) {
+    const bool is_beyond = part_of(region, d) != 0 && (number >> d & 1) != 0;
+    if (is_beyond) copy.direction += step * part_of(region, d);
+    layout.points[d] = is_beyond ? 1 : block.points;
+    layout.elements[d] = is_beyond ? 1 : block.elements[d];
+  }
+  for (int d = 0; d < 3; ++d) {
+    const bool is_other = (number >> d & 1) != 0;
+    const bool is_between = place.point[d] == 0 && place.element[d] > 0;
+    if (!is_other)
+      copy.offset += layout.offset_along(d, place.element[d], place.point[d]);
+    else if (part_of(region, d) == 0)
+      copy.offset += layout.offset_along(d, place.element[d] - 1, block.points - 1);
+    copy.exists = copy.exists && (!is_other || part_of(region, d) != 0 || is_between);
+  }
+  return copy;
+}
+
+// Gives all copies in the block the sum of all copies, those of other ranks included. The sum is made of pairs along z,
+// then y, then x, so that every rank comes to the same bits. All is read before anything is written, so that a thread's
+// loads go together.
+//
+// Where `next` has messages the sum is packed, too: a neighbour gets this point's copies at the places at which it has
+// sent its own.
+PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Sides& received, const Sides& next,
+                                       int region, const Place& place) {
+  Copy copies[8];
+  double value[8];
+  for (int i = 0; i < 8; ++i) {
+    copies[i] = copy_of(block, region, place, i);
+    const double* const from = copies[i].direction == nowhere ? u : received.side[copies[i].direction];
+    value[i] = copies[i].exists ? from[copies[i].offset] : 0;
+  }
+  const auto line = [&](int x, int y) { return value[x + 2 * y] + value[x + 2 * y + 4]; };
+  const double total = (line(0, 0) + line(0, 1)) + (line(1, 0) + line(1, 1));
+  for (int i = 0; i < 8; ++i) {
+    double* const to = copies[i].direction == nowhere ? u : next.side[copies[i].direction];
+    if (copies[i].exists && to != nullptr) to[copies[i].offset] = total;
+  }
 }
 
 // Sums what an element shares on its upper sides with elements of the block alone; what lies on its lower sides is the

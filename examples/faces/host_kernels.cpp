@@ -56,10 +56,10 @@ class HostKernels final : public Kernels {
                    });
   }
 
-  void unpack(examples::Lane&, const Sides& from, int direction) override {
+  void unpack(examples::Lane&, const Sides& from, const Sides& next, int direction) override {
     for_each_neighbour(direction, [&](int one) {
       for_each_point(region_of(block_, one),
-                     [&](const int(&at)[3]) { complete(block_, u_, from, place_of(block_, at)); });
+                     [&](const int(&at)[3]) { complete(block_, u_, from, next, one, place_of(block_, at)); });
     });
   }
 

@@ -22,7 +22,8 @@ class Kernels {
   // Everything that is shared by elements of the block alone.
   virtual void sum_inside(examples::Lane& lane) = 0;
   // What is shared with the neighbours of one direction and its parts alone; all that is shared with any, for nowhere.
-  virtual void unpack(examples::Lane& lane, const Sides& from, int direction) = 0;
+  // Where `next` has messages, the sums are packed into them on the way: all that pack() would write is among them.
+  virtual void unpack(examples::Lane& lane, const Sides& from, const Sides& next, int direction) = 0;
 
   // Blocks until the values of all elements with this z are copied to `to`.
   virtual void fetch_layer(int z, double* to) const = 0;

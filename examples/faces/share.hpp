@@ -20,15 +20,15 @@ class Share final : public examples::Work {
   bool has_inside() const override { return with_inside_; }
   void compute_inside(examples::Lane& lane) override { kernels_.sum_inside(lane); }
   void unpack(examples::Lane& lane, const Sides& from, int direction) override {
-    kernels_.unpack(lane, from, direction);
+    kernels_.unpack(lane, from, Sides{}, direction);
+  }
+  bool packs_ahead() const override { return true; }
+  void unpack_and_pack(examples::Lane& lane, const Sides& from, const Sides& to, int direction) override {
+    kernels_.unpack(lane, from, to, direction);
   }
 
   // The points that a rank shares with the neighbour at an edge or a corner are shared with those of its parts, too.
-  bool needs(int region, int direction) const override {
-    for (int d = 0; d < 3; ++d)
-      if (part_of(direction, d) != 0 && part_of(direction, d) != part_of(region, d)) return false;
-    return true;
-  }
+  bool needs(int region, int direction) const override { return is_part(direction, region); }
 
  private:
   Kernels& kernels_;

@@ -37,11 +37,11 @@ class GpuKernels final : public Kernels {
 
   void initialise(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_initialise(stream_of(lane), block_, u_)); }
   void pack(examples::Lane& lane, const Sides& to, int direction) override {
-    CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {block_, u_, to, packing_[direction]}));
+    CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {block_, u_, to, {}, packing_[direction]}));
   }
   void sum_inside(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_sum_inside(stream_of(lane), block_, u_)); }
-  void unpack(examples::Lane& lane, const Sides& from, int direction) override {
-    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, unpacking_[direction]}));
+  void unpack(examples::Lane& lane, const Sides& from, const Sides& next, int direction) override {
+    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, next, unpacking_[direction]}));
   }
 
   void fetch_layer(int z, double* to) const override {

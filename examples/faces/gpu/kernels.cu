@@ -20,6 +20,7 @@ __global__ void pack(const __grid_constant__ Work argument) {
 
 __global__ void unpack(const __grid_constant__ Work argument) {
   penstock::gpu::await_predecessor();
+  penstock::gpu::let_successor_in();  // the next start, as for pack()
   const Work& work = penstock::gpu::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
@@ -27,7 +28,7 @@ __global__ void unpack(const __grid_constant__ Work argument) {
   if (number >= region.size()) return;
   int at[3];
   region.at(number, at);
-  complete(work.block, work.u, work.sides, place_of(work.block, at));
+  complete(work.block, work.u, work.sides, work.next, direction, place_of(work.block, at));
 }
 
 // A block of threads for each element.

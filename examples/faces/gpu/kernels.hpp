@@ -11,7 +11,8 @@ namespace penstock::faces::gpu {
 struct Work {
   Block block;
   double* u;
-  Sides sides;
+  Sides sides;  // what is packed into or unpacked
+  Sides next;   // what unpack() packs into: of no messages, if nothing
   examples::gpu::Tasks tasks;
 };
 

@@ -3,6 +3,7 @@
 // the reference. Points are numbered here as kernels number them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
@@ -23,6 +24,7 @@ struct Rank {
       out[index].resize(layout_of(grid.block(), direction).size());
       in[index].resize(out[index].size());
       received.side[direction] = in[index].data();
+      outgoing.side[direction] = out[index].data();
     }
     const Layout layout = layout_of(grid.block(), nowhere);
     for (unsigned i = 0; i < u.size(); ++i) u[i] = initial_value(grid.block(), layout.place(i));
@@ -48,27 +50,45 @@ struct Rank {
         }
   }
 
-  void unpack() {
+  void unpack_region(int direction, const Sides& next) {
     const Block& block = grid.block();
-    for (const int direction : grid.neighbours()) {
-      const Box region = region_of(block, direction);
-      for (unsigned i = 0; i < region.size(); ++i) {
-        int at[3];
-        region.at(i, at);
-        complete(block, u.data(), received, place_of(block, at));
-      }
+    const Box region = region_of(block, direction);
+    for (unsigned i = 0; i < region.size(); ++i) {
+      int at[3];
+      region.at(i, at);
+      complete(block, u.data(), received, next, direction, place_of(block, at));
     }
   }
 
+  void unpack(const Sides& next) {
+    for (const int direction : grid.neighbours()) unpack_region(direction, next);
+  }
+
+  void forget_packed() {
+    for (std::vector<double>& message : out) std::fill(message.begin(), message.end(), none);
+  }
+
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   RankGrid grid;
   std::vector<double> u;
   std::array<std::vector<double>, directions> out;
   std::array<std::vector<double>, directions> in;
   Sides received{};
+  Sides outgoing{};
 };
 
-void share(std::vector<Rank>& ranks, bool with_compute) {
-  for (Rank& rank : ranks) rank.pack();
+// What is not equal bit by bit, a number that is none included, is counted.
+std::size_t differences(const std::vector<double>& some, const std::vector<double>& others) {
+  EXPECT_EQ(some.size(), others.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < std::min(some.size(), others.size()); ++i) count += some[i] == others[i] ? 0 : 1;
+  return count;
+}
+
+// Packed once, then on the way; or anew in each share.
+enum class Packing { apart, ahead };
+
+void deliver(std::vector<Rank>& ranks) {
   for (Rank& rank : ranks)
     for (const int direction : rank.grid.neighbours()) {
       const Rank& other = ranks[static_cast<std::size_t>(rank.grid.rank_at(direction))];
@@ -77,18 +97,32 @@ void share(std::vector<Rank>& ranks, bool with_compute) {
       ASSERT_EQ(message.size(), to.size());
       std::copy(message.begin(), message.end(), to.begin());
     }
+}
+
+// The sums inside stand last where they may: they run beside the packing for the next share.
+void share(std::vector<Rank>& ranks, bool is_first, bool with_compute, Packing packing) {
+  for (Rank& rank : ranks)
+    if (is_first || packing == Packing::apart) rank.pack();
+  deliver(ranks);
   for (Rank& rank : ranks) {
-    if (with_compute) rank.sum_inside();
-    rank.unpack();
+    if (with_compute && packing == Packing::apart) rank.sum_inside();
+    rank.forget_packed();
+    rank.unpack(packing == Packing::ahead ? rank.outgoing : Sides{});
+    if (with_compute && packing == Packing::ahead) rank.sum_inside();
   }
 }
 
-void expect_reference(const Problem& problem, int shares, bool with_compute) {
+std::vector<Rank> make_ranks(const Problem& problem) {
   const int count = problem.ranks[0] * problem.ranks[1] * problem.ranks[2];
   std::vector<Rank> ranks;
   ranks.reserve(static_cast<std::size_t>(count));  // messages are pointed to
   for (int rank = 0; rank < count; ++rank) ranks.emplace_back(problem, rank);
-  for (int i = 0; i < shares; ++i) share(ranks, with_compute);
+  return ranks;
+}
+
+void expect_reference(const Problem& problem, int shares, bool with_compute, Packing packing) {
+  std::vector<Rank> ranks = make_ranks(problem);
+  for (int i = 0; i < shares; ++i) share(ranks, i == 0, with_compute, packing);
   const Reference reference(problem.ranks, problem.elements, problem.points, shares, with_compute);
   for (const Rank& rank : ranks) {
     const Block& block = rank.grid.block();
@@ -104,11 +138,64 @@ void expect_reference(const Problem& problem, int shares, bool with_compute) {
   }
 }
 
-TEST(Blocks, AnyDecompositionEqualsTheReference) {
+template <class Use>
+void for_each_problem(Use&& use) {
   for (const Triple& ranks : {Triple{1, 1, 1}, {2, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 2, 2}, {3, 2, 1}, {3, 3, 3}})
     for (const Triple& elements : {Triple{1, 1, 1}, {2, 3, 1}, {3, 2, 4}})
-      for (const int points : {3, 4, 5})
-        for (const bool with_compute : {true, false}) expect_reference({ranks, elements, points}, 3, with_compute);
+      for (const int points : {3, 4, 5}) use(Problem{ranks, elements, points});
+}
+
+TEST(Blocks, AnyDecompositionEqualsTheReference) {
+  for_each_problem([](const Problem& problem) {
+    for (const bool with_compute : {true, false})
+      for (const Packing packing : {Packing::apart, Packing::ahead})
+        expect_reference(problem, 3, with_compute, packing);
+  });
+}
+
+TEST(Blocks, WhatIsPackedOnTheWayIsWhatPackingWouldRead) {
+  for_each_problem([](const Problem& problem) {
+    std::vector<Rank> ranks = make_ranks(problem);
+    for (Rank& rank : ranks) rank.pack();
+    deliver(ranks);
+    for (Rank& rank : ranks) {
+      rank.forget_packed();
+      rank.unpack(rank.outgoing);
+      const auto ahead = rank.out;
+      rank.sum_inside();
+      rank.forget_packed();
+      rank.pack();
+      for (int direction = 0; direction < directions; ++direction)
+        EXPECT_EQ(
+            differences(ahead[static_cast<std::size_t>(direction)], rank.out[static_cast<std::size_t>(direction)]), 0u);
+    }
+  });
+}
+
+TEST(Blocks, AMessageIsPackedWhenAllThatNeedsTheOneOfItsDirectionIsUnpacked) {
+  std::vector<Rank> ranks = make_ranks({{3, 3, 3}, {2, 1, 3}, 4});
+  for (Rank& rank : ranks) rank.pack();
+  deliver(ranks);
+  for (Rank& rank : ranks)
+    for (const int message : rank.grid.neighbours()) {
+      rank.forget_packed();
+      for (const int region : rank.grid.neighbours())
+        if (is_part(message, region)) rank.unpack_region(region, rank.outgoing);
+      const std::vector<double>& packed = rank.out[static_cast<std::size_t>(message)];
+      EXPECT_EQ(differences(packed, packed), 0u);
+    }
+}
+
+TEST(Blocks, SumsInsideTouchNothingThatIsPacked) {
+  for_each_problem([](const Problem& problem) {
+    for (Rank& rank : make_ranks(problem)) {
+      rank.pack();
+      const auto before = rank.out;
+      rank.sum_inside();
+      rank.pack();
+      for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(differences(before[i], rank.out[i]), 0u);
+    }
+  });
 }
 
 TEST(Blocks, MessagesHaveThePublishedSizes) {
