@@ -64,21 +64,22 @@ dim3 side_of(const Block& block) {
 }
 
 #if !PENSTOCK_HIP
-bool has_dependent_launch() {
-  int device = 0;
-  int major = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+// Whether the code that was loaded waits for its predecessor. That of earlier GPUs does not, also where it runs on one
+// that could.
+bool awaits_predecessor(void (*kernel)(Work)) {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)) == cudaSuccess &&
+         attributes.ptxVersion >= 90;
 }
 #endif
 
-// Where the GPU has dependent launch, the kernel may begin before its predecessor has ended, and waits for it.
-cudaError_t launch_dependent(void (*kernel)(Work), unsigned blocks, cudaStream_t stream, const Work& work) {
+// With dependent launch, if the code has it, the kernel may begin before its predecessor has ended, and waits for it.
+cudaError_t launch_unpack(unsigned blocks, cudaStream_t stream, const Work& work) {
 #if PENSTOCK_HIP
-  kernel<<<blocks, threads, 0, stream>>>(work);
+  unpack<<<blocks, threads, 0, stream>>>(work);
   return cudaGetLastError();
 #else
-  static const bool is_dependent = has_dependent_launch();
+  static const bool is_dependent = awaits_predecessor(unpack);
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -88,7 +89,7 @@ cudaError_t launch_dependent(void (*kernel)(Work), unsigned blocks, cudaStream_t
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = is_dependent ? 1 : 0;
-  return cudaLaunchKernelEx(&config, kernel, work);
+  return cudaLaunchKernelEx(&config, unpack, work);
 #endif
 }
 
@@ -120,7 +121,7 @@ cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* 
 
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work) {
   if (work.tasks.count == 0) return cudaSuccess;
-  return launch_dependent(unpack, work.tasks.blocks(), stream, work);
+  return launch_unpack(work.tasks.blocks(), stream, work);
 }
 
 }  // namespace penstock::faces::gpu
