@@ -205,6 +205,8 @@ void require_mpi_takes_mesh(const Options& options) {
   if (options.device == examples::DeviceKind::host ||
       std::none_of(options.cases.begin(), options.cases.end(), is_datatype))
     return;
+  if (options.staged)
+    throw tool::UserError("--comm mpi-datatype gives MPI the mesh itself, which --staged keeps from it");
   if (!examples::gpu::mpi_takes_device_memory())
     throw tool::UserError(
         "--comm mpi-datatype gives MPI the mesh itself, and this MPI does not say that it takes the memory of a GPU");
