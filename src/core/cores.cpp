@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "group/machine.hpp"
+
 namespace penstock::core {
 namespace {
 
@@ -20,21 +22,21 @@ cpu_set_t usable() noexcept {
 }
 
 struct Place {
-  char host[128] = {};
+  char kernel[64] = {};
   cpu_set_t cores = usable();
 };
 
 bool overlap(const Place& one, const Place& other) noexcept {
   cpu_set_t common;
   CPU_AND(&common, &one.cores, &other.cores);
-  return std::strcmp(one.host, other.host) == 0 && CPU_COUNT(&common) > 0;
+  return std::strcmp(one.kernel, other.kernel) == 0 && CPU_COUNT(&common) > 0;
 }
 
 }  // namespace
 
 void Cores::share(group::World& world) {
   Place mine;
-  world.host().copy(mine.host, sizeof mine.host - 1);
+  group::kernel_identity().copy(mine.kernel, sizeof mine.kernel - 1);
   const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
   processes_ = static_cast<int>(std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
     Place other;

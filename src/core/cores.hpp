@@ -8,8 +8,8 @@ namespace penstock::core {
 
 class Cores {
  public:
-  // Collective: counts the processes of this host that may run on a core of ours. One process where the launcher has
-  // bound each to cores of its own.
+  // Collective: counts the processes of this system that may run on a core of ours, also those in containers, whose
+  // hosts have other names. One process where the launcher has bound each to cores of its own.
   void share(group::World& world);
 
   // Our cores by the number of processes on them, rounded down. What the affinity mask says now: a program may change

@@ -3,6 +3,7 @@
 
 #include <hwloc.h>
 
+#include <fstream>
 #include <memory>
 
 namespace penstock::group {
@@ -22,6 +23,12 @@ Machine look_at_machine() {
   if (hwloc_obj_t package = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE, nullptr))
     if (const char* model = hwloc_obj_get_info_by_name(package, "CPUModel")) machine.processor = model;
   return machine;
+}
+
+std::string kernel_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return boot;
 }
 
 }  // namespace penstock::group

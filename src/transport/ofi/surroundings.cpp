@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <fstream>
 #include <span>
+
+#include "group/machine.hpp"
 
 namespace penstock::transport::ofi {
 namespace {
@@ -25,13 +26,11 @@ void put(char (&field)[room], const std::string& text) {
 
 }  // namespace
 
-// A namespace has a number, and a running kernel an identity of its own.
+// A namespace has a number, which another kernel may have given, too.
 std::string network_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   struct stat network {};
   const bool known = stat("/proc/self/ns/net", &network) == 0;
-  return boot + "/" + (known ? std::to_string(network.st_ino) : "?");
+  return group::kernel_identity() + "/" + (known ? std::to_string(network.st_ino) : "?");
 }
 
 group::Place own_place(const std::string& gpu) {
