@@ -17,8 +17,8 @@ constexpr std::chrono::microseconds step{100};
 
 using std::chrono::steady_clock;
 
-// Who listens looks the more rarely the longer it has been quiet: so what a peer begins is found late by a small part
-// of the pause before it.
+// Who is not needed looks the more rarely the longer that has lasted: so it comes late by a small part of the pause
+// before it. Besides, a core that is woken ever again is not idle enough for the system to move another thread there.
 steady_clock::duration between_looks(steady_clock::duration quiet) {
   return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
 }
@@ -48,8 +48,18 @@ void ProgressThread::run() noexcept {
   base::Backoff backoff(spin_);
   int idle = 0;
   auto last_news = steady_clock::now();
+  std::optional<steady_clock::time_point> attended_since;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const Outcome outcome = work_.advance();
+    if (outcome == Outcome::attended) {
+      const auto now = steady_clock::now();
+      if (!attended_since) attended_since = now;
+      std::this_thread::sleep_for(std::max<steady_clock::duration>(step, between_looks(now - *attended_since)));
+      backoff.reset();
+      idle = 0;
+      continue;
+    }
+    attended_since.reset();
     if (outcome == Outcome::moved || outcome == Outcome::waiting) {
       if (outcome == Outcome::moved)
         backoff.reset();

@@ -19,6 +19,7 @@ class ProgressThread {
   enum class Outcome {
     moved,
     waiting,    // something of ours is under way
+    attended,   // others look after it, as they wait for it
     listening,  // a peer may begin something at any time, of which nobody tells us
     idle
   };

@@ -128,7 +128,10 @@ void Engine::ring(Channel& channel) noexcept {
 }
 
 void Engine::look(Channel& channel) noexcept {
-  take_turn([&] { pass(&channel); });
+  take_turn([&] {
+    pass(&channel);
+    attended_ = true;
+  });
 }
 
 bool Engine::has_work() const noexcept {
@@ -341,7 +344,8 @@ Statistics Engine::statistics() const noexcept {
 ProgressThread::Outcome Engine::advance() noexcept {
   using enum ProgressThread::Outcome;
   const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn) return waiting;
+  // Whoever waits makes all the progress there is to make; looking beside it would take its core, or the peer's.
+  if (!turn || std::exchange(attended_, false)) return attended;
   if (pass(nullptr)) return moved;
   if (!active_.empty() || !deferred_.empty()) return waiting;
   return channels_.empty() ? idle : listening;

@@ -106,6 +106,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   std::size_t cursor_ = 0;         // where the next pass goes on
   std::size_t leaving_cursor_ = 0;
   std::uint64_t taken_over_ = 0;
+  bool attended_ = false;  // by a worker that waits, since the thread has looked
   ProgressThread thread_;
 };
 
