@@ -70,8 +70,10 @@ class Host:
         # What ranks have in common whose shared memory is one: `peer` carries their messages.
         self.memory = self.address if own_memory else "all"
         memory = "mount -t tmpfs tmpfs /dev/shm && " if own_memory else ""
-        # sysfs shows the interfaces of those who have mounted it.
-        rest = 'mount -t sysfs sysfs /sys && hostname "$0" && ip link set lo up && echo ready && exec sleep infinity'
+        # sysfs shows the interfaces of those who have mounted it. What the machine may have been set to for its own
+        # network, as BBR, holds messages back by timers, on some connections far longer than they take here.
+        rest = ('mount -t sysfs sysfs /sys && hostname "$0" && ip link set lo up'
+                ' && { echo reno > /proc/sys/net/ipv4/tcp_congestion_control || true; } 2> /dev/null && echo ready && exec sleep infinity')
         self.holder = subprocess.Popen(
             [*NAMESPACES, *(PROCESSES if own_processes else []), "sh", "-c", memory + rest, name],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -139,9 +141,10 @@ class Hosts:
                     str(AGENT), "-hosts", ",".join(addresses), "-ppn", "1", "-n", str(ranks),
                     "env", f"LD_PRELOAD={options.leave_mpich}"]
         if options.vendor == "openmpi":
+            # Each host takes all cores for its own, and would bind its first rank to the first one.
             settings = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1", "oob_tcp_if_include": "control,c0",
                         "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": self.mpi,
-                        "btl_tcp_disable_family": "4" if self.ipv6 else "6"}
+                        "btl_tcp_disable_family": "4" if self.ipv6 else "6", "hwloc_base_binding_policy": "none"}
             return [options.mpiexec, "--enable-recovery",
                     *(word for name, value in settings.items() for word in ("--mca", name, value)),
                     "--map-by", "node", "-H", ",".join(f"{address}:{ranks}" for address in addresses), "-n", str(ranks)]
