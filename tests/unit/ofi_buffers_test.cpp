@@ -19,9 +19,13 @@ struct Process {
   OperationPool operations{16};
   WordPool::Place constants = words.take();
   fi_addr_t self = fabric.insert(fabric.name());
-  Common common{fabric,     words,
-                operations, {&constants.words->done, sizeof(std::uint64_t), constants.region->descriptor()},
-                self,       1u << 30};
+  Common common{.fabric = fabric,
+                .words = words,
+                .operations = operations,
+                .one = {&constants.words->done, sizeof(std::uint64_t), constants.region->descriptor()},
+                .self = self,
+                .counter_limit = 1u << 30,
+                .signals = false};
 
   Process() { constants.words->done = 1; }
   // What a pass of the engine does with the completion queue; half is what it would move.

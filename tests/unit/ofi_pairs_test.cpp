@@ -30,7 +30,7 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
 
 TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
   base::Settings settings = only_ofi();
-  settings.ofi_entries = 20;
+  settings.ofi_entries = 10;
   introduce(settings);
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   match(64, Mode::standard);
@@ -40,12 +40,12 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
   run_ahead(1000, [&] {
     const auto posted = [&] { return end(0).transport.statistics().posted; };
     while (posted() < 8) std::this_thread::yield();
-    // Two entries each; those of eight epochs are all that the first pair takes before its stream begins.
+    // An entry each; those of eight epochs are all that the first pair takes before its stream begins.
     end(0).enqueue(*send, nullptr, nullptr, nullptr);
     end(1).enqueue(*receive, nullptr, nullptr, nullptr);
     while (posted() < 9) std::this_thread::yield();
     EXPECT_EQ(posted(), 9u);
-    EXPECT_EQ(end(0).transport.statistics().in_use, 18u);
+    EXPECT_EQ(end(0).transport.statistics().in_use, 9u);
   });
   EXPECT_EQ(in, out);
   send->close();
@@ -70,7 +70,8 @@ TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {
         const Statistics seen = end(rank).transport.statistics();
         EXPECT_LE(seen.most_in_use, entries);
         if (entries == 0) {
-          EXPECT_EQ(seen.taken_over, 200u);
+          // The receive of a message in slots has nothing to be posted.
+          EXPECT_EQ(seen.taken_over, rank == 0 ? 200u : 100u);
         } else if (policy == base::Throttle::application) {
           EXPECT_GT(seen.taken_over, 0u);
         }

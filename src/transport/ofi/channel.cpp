@@ -57,7 +57,7 @@ void Channel::allocate(const Message& message) {
     doorbell_ = make_doorbell(*trigger_, doorbell_word_);
   }
   data_ = fabric.counter();
-  signals_ = fabric.counter();
+  if (common_.signals) signals_ = fabric.counter();
   if (rendezvous() && !sends()) cts_ends_ = fabric.counter();
   Words& words = *words_.words;
   const std::size_t ring_bytes = shape.slots * shape.slot_bytes();
@@ -167,15 +167,15 @@ bool Channel::ready_for_next() const noexcept {
 bool Channel::advance() noexcept {
   bool moved = false;
   if (!given_up_) {
-    moved = look_at_counters();
+    moved = carry_out();
+    if (look_at_counters()) moved = true;
     while (ready_for_next()) {
       take_doorbell();
       hand_on_doorbell();
       moved = true;
-      if (carrying_ != 0) carry_out();
+      carry_out();
       look_at_counters();
     }
-    if (carry_out()) moved = true;
     poke();
   }
   if (given_up_ ? forget_posted() : free_entries()) moved = true;
@@ -216,13 +216,13 @@ void Channel::rewind() noexcept {
   const auto amount = static_cast<std::int64_t>(epochs);
   if (trigger_) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
   count(data_, -amount * shape.parts);
-  count(signals_, -static_cast<std::int64_t>(std::exchange(signals_posted_, 0)));
+  if (signals_) count(signals_, -static_cast<std::int64_t>(std::exchange(signals_posted_, 0)));
   if (cts_ends_) count(cts_ends_, -static_cast<std::int64_t>(std::exchange(cts_posted_, 0)));
   base_ = rung_;
 }
 
 bool Channel::quiet() const noexcept {
-  return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && load(words_.words->done) == rung_;
+  return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && complete(rung_);
 }
 
 // What the provider has not been given in time.
@@ -242,7 +242,7 @@ bool Channel::carry_out() noexcept {
     moved = true;
   }
   if (cts_owed_ || read(data_) < shape.parts * relative(carrying_)) return moved;
-  if (!carried_.signal) {
+  if (common_.signals && !carried_.signal) {
     // The provider may still owe the signal of the epoch before.
     std::uint64_t& done = words_.words->done;
     if (load(done) != carrying_ - 1) return moved;
@@ -281,7 +281,7 @@ bool Channel::send_cts() noexcept {
   return true;
 }
 
-// The counters tell earlier than the word, for which one operation more travels.
+// The counters tell earlier than a signal, which is one operation more.
 bool Channel::look_at_counters() noexcept {
   if (complete(rung_) || read(data_) < shape.parts * relative(rung_)) return false;
   counted_.store(rung_, std::memory_order_release);

@@ -2,15 +2,14 @@
 // One half of a pair: its words, counters and regions, and how its epochs are carried out.
 //
 //   sender    trigger  counts starts, and for a rendezvous the receiver's CTS too: so it fires on even values only
-//             data     counts the writes that have been placed; the last one of an epoch triggers `done += 1`
-//   receiver  trigger  counts starts (rendezvous): each triggers the CTS
-//             data     counts the writes that have arrived; the last one of an epoch triggers `done += 1`
-//   both      signals  counts the posted additions to `done` that have ended, and cts_ends the posted CTS: from then on
-//                      the provider has nothing of an operation, nor of the writes before it. A counter for each, since
-//                      operations to one process end in their order, those to several in any
+//             data     counts the writes that have been placed: the last one ends the epoch
+//   receiver  trigger  counts starts (rendezvous): each triggers the CTS, whose ends cts_ends counts
+//             data     counts the writes that have arrived: the last one ends the epoch
 //
-// A start rings a doorbell: the trigger itself where the NIC maps it, and then nobody else has to do anything for an
-// epoch that is posted; otherwise the engine hands it on.
+// A start rings a doorbell. Where the NIC maps its counters that is the trigger itself, and nobody else has to do
+// anything for an epoch that is posted: so the last write also triggers a signal, `done += 1`, that a stream can poll.
+// The counter `signals` tells when these have ended: a counter apart from cts_ends, since operations to one process end
+// in their order, those to several in any. Otherwise the engine, which hands the doorbell on, looks at `data` itself.
 //
 // An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
 // engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
@@ -46,6 +45,7 @@ struct Common {
   Source one;                   // the constant that additions add
   fi_addr_t self;               // this process
   std::uint64_t counter_limit;  // no threshold may come near it
+  bool signals;                 // the provider tells streams what has ended, as no thread of ours need be awake
 };
 
 class Channel : public Rung<Channel>, public DeferredQueue::Half {
@@ -75,9 +75,10 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
     if (stream_rings()) doorbell_->ring(1);
     started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
   }
-  bool complete(Epoch epoch) const noexcept {
-    return load(words_.words->done) >= epoch || counted_.load(std::memory_order_acquire) >= epoch;
+  Epoch completed() const noexcept {
+    return std::max(load(words_.words->done), counted_.load(std::memory_order_acquire));
   }
+  bool complete(Epoch epoch) const noexcept { return completed() >= epoch; }
   // Ring: whether the slot of that epoch is free.
   bool room(Epoch epoch) const noexcept {
     return std::max(load(words_.words->consumed), load(words_.words->seen)) + shape.slots >= epoch;
@@ -191,7 +192,7 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   Place peer_words_, peer_landing_, peer_cts_;
 
   alignas(64) std::atomic<Epoch> armed_{0};           // starts that have been enqueued
-  alignas(64) std::atomic<Epoch> counted_{0};         // complete as the counters tell, ahead of the word
+  alignas(64) std::atomic<Epoch> counted_{0};         // complete as the counters tell, ahead of a signal
   std::atomic<const base::Error*> failure_{nullptr};  // points to failure_text_, written before
   std::optional<base::Error> failure_text_;
 

@@ -17,15 +17,14 @@ unsigned Channel::entries() const noexcept {
   // An epoch that is posted in part stays the last one until its doorbell.
   if (posted_ > rung_ && !whole(part_)) return 0;
   // A signal posted now might come before the one that we shall write ourselves.
-  if ((!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal) return 0;
+  if (common_.signals && (!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal) return 0;
   if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
-  if (sends()) return 1 + shape.parts;
-  return rendezvous() ? 2 : 1;
+  return (common_.signals ? 1 : 0) + (sends() ? shape.parts : rendezvous() ? 1 : 0);
 }
 
 bool Channel::whole(const Posted& part) const noexcept {
-  if (sends()) return part.signal && part.parts == shape.parts;
-  return part.signal && (part.cts || !rendezvous());
+  if (common_.signals && !part.signal) return false;
+  return sends() ? part.parts == shape.parts : part.cts || !rendezvous();
 }
 
 Operation* Channel::take_operation(Epoch epoch, Operation::Role role) noexcept {
@@ -80,24 +79,27 @@ bool Channel::defer_cts(Epoch epoch) noexcept {
 
 unsigned Channel::post() noexcept {
   const Epoch epoch = posted_ + 1;
-  if (!defer_signal(epoch)) return 0;
-  posted_ = epoch;
-  part_ = {.signal = true};
-  unsigned taken = 1;
-  if (sends()) {
-    while (part_.parts < shape.parts && defer_data(epoch, part_.parts)) ++part_.parts, ++taken;
-  } else if (rendezvous() && defer_cts(epoch)) {
-    part_.cts = true;
-    ++taken;
+  Posted part;
+  if (common_.signals) {
+    if (!defer_signal(epoch)) return 0;
+    part.signal = true;
   }
+  if (sends())
+    while (part.parts < shape.parts && defer_data(epoch, part.parts)) ++part.parts;
+  else
+    part.cts = rendezvous() && defer_cts(epoch);
+  const unsigned taken = (part.signal ? 1 : 0) + (part.cts ? 1 : 0) + part.parts;
+  if (taken == 0) return 0;
+  posted_ = epoch;
+  part_ = part;
   return taken;
 }
 
-// Writes stand behind the signal of their epoch, which ends after them.
+// Where there are signals, writes stand behind that of their epoch, which ends after them.
 bool Channel::has_ended(const Operation& operation) const noexcept {
   switch (operation.role) {
     case Operation::Role::data:
-      return true;
+      return common_.signals || read(data_) >= shape.parts * relative(operation.epoch);
     case Operation::Role::signal:
       return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
     case Operation::Role::cts:

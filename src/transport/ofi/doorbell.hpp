@@ -50,6 +50,7 @@ class MappedDoorbell final : public Doorbell {
  public:
   // Null where the provider does not map the counter. The counter outlives the doorbell.
   static std::unique_ptr<MappedDoorbell> open(fid_cntr& counter);
+  static bool offered(fid_cntr& counter) { return open(counter) != nullptr; }
 
   void ring(std::uint64_t count) noexcept override;
   DoorbellStore store() const noexcept override;

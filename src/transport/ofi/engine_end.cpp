@@ -24,8 +24,7 @@ Engine::~Engine() {
   thread_.stop();
   const std::lock_guard turn(turn_);
   for (const auto& channel : channels_) {
-    const Epoch served =
-        channel->buffered() ? channel->started.load(std::memory_order_relaxed) : load(channel->words().done);
+    const Epoch served = channel->buffered() ? channel->started.load(std::memory_order_relaxed) : channel->completed();
     channel->tell(served + 1, ErrorKind::peer_freed);
     list(*channel);
   }

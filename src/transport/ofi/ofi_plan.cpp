@@ -52,7 +52,7 @@ std::string OfiPlan::path() const {
 std::string OfiPlan::describe() const {
   const Epoch epoch = channel_->started.load(std::memory_order_acquire);
   const Words& words = channel_->words();
-  const Epoch done = load(words.done);
+  const Epoch done = channel_->completed();
   std::string what;
   if (!channel_->sends())
     what = fmt::format("the message ({} arrived)", done);

@@ -226,7 +226,7 @@ std::string reason_to_skip(const fi_info& info, const base::Settings& settings) 
   if (!settings.ofi_interface.empty() && !is_interface(info, settings.ofi_interface))
     return "not PENSTOCK_OFI_INTERFACE=" + settings.ofi_interface;
   if (is_link_local(info)) return "a link-local address means nothing to other hosts";
-  // A process signals itself by its own address, and the system sends that by way of loopback.
+  // A process reaches itself by its own address, and the system sends that by way of loopback.
   if (ip_address(info) != nullptr && !loopback_is_up())
     return "the loopback interface is down, so no process would reach itself: ip link set lo up";
   return "";
