@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit/mapped_nic.hpp"
 
-#include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
@@ -18,6 +17,7 @@
 #include <thread>
 
 #include "transport/ofi/cxi.hpp"
+#include "unit/ofi_layer.hpp"
 
 namespace penstock::transport::ofi {
 namespace {
@@ -46,7 +46,6 @@ class Nic {
     on_ = false;
     if (thread_.joinable()) thread_.join();
   }
-  bool on() const { return on_; }
   std::uint64_t stores() const { return stores_; }
 
   void adopt(fid_cntr& counter) {
@@ -136,14 +135,32 @@ int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* co
   return code;
 }
 
+struct MappedCounters final : Layer {
+  void stand_before(fid_fabric& fabric) override {
+    Nic::instance().switch_on();
+    own_fabric_ops = fabric_ops = *fabric.ops;
+    fabric_ops.domain = open_domain;
+    fabric.ops = &fabric_ops;
+  }
+} mapped_counters;
+
+// Where this is loaded before a program that knows nothing of it.
+[[maybe_unused]] const bool is_wanted = [] {
+  const bool wanted = std::getenv("PENSTOCK_TEST_MAPPED_COUNTERS") != nullptr;
+  if (wanted) layer = &mapped_counters;
+  return wanted;
+}();
+
 }  // namespace
 
 namespace nic {
 
 void switch_on() {
   Nic::instance().switch_on();
+  layer = &mapped_counters;
 }
 void switch_off() {
+  layer = nullptr;
   Nic::instance().switch_off();
 }
 std::uint64_t stores() {
@@ -151,18 +168,5 @@ std::uint64_t stores() {
 }
 
 }  // namespace nic
-
-// Takes the place of libfabric's own.
-extern "C" int fi_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
-  using Open = int (*)(fi_fabric_attr*, fid_fabric**, void*);
-  static const auto own = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "fi_fabric"));
-  const int code = own(attributes, fabric, context);
-  if (std::getenv("PENSTOCK_TEST_MAPPED_COUNTERS") != nullptr) Nic::instance().switch_on();
-  if (code != 0 || !Nic::instance().on()) return code;
-  own_fabric_ops = fabric_ops = *(*fabric)->ops;
-  fabric_ops.domain = open_domain;
-  (*fabric)->ops = &fabric_ops;
-  return code;
-}
 
 }  // namespace penstock::transport::ofi

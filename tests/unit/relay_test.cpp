@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "unit/peer_two.hpp"
+#include "unit/relay_half.hpp"
 
 namespace penstock::transport::relay {
 namespace {
@@ -18,45 +19,6 @@ namespace {
 using base::ErrorKind;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-// One half of a pair on a stream: what the kernels of its starts and waits do.
-class Half {
- public:
-  Half(Relay& relay, std::unique_ptr<Plan> plan)
-      : relay_(relay), plan_(std::move(plan)), lane(static_cast<HostPlan&>(*plan_), words_) {
-    relay_.add(lane);
-  }
-  ~Half() {
-    if (!closed_) relay_.close(lane);
-  }
-
-  void enqueue(bool replayed = false) { relay_.expect(lane, replayed); }
-  void start() { std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release); }
-  // False: given up.
-  bool wait() {
-    for (;; std::this_thread::yield()) {
-      const auto completed = std::atomic_ref(words_.completed).load(std::memory_order_acquire);
-      if (completed == given_up) return false;
-      if (completed <= words_.done) continue;
-      ++words_.done;
-      return true;
-    }
-  }
-  void close_in_order(std::atomic<bool>& closed) {
-    closed_ = true;
-    relay_.close(
-        lane, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &closed);
-  }
-
- private:
-  Relay& relay_;
-  std::unique_ptr<Plan> plan_;
-  Words words_{};
-  bool closed_ = false;
-
- public:
-  Lane lane;
-};
 
 class RelayTest : public ::testing::Test {
  protected:

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two functions take the place of libfabric's own for the whole program.
+#include "unit/ofi_layer.hpp"
+
+#include <dlfcn.h>
+
+namespace penstock::transport::ofi {
+
+Layer* layer = nullptr;
+
+extern "C" int fi_getinfo(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+                          const fi_info* hints, fi_info** list) {
+  static const auto own = reinterpret_cast<Layer::Ask>(dlsym(RTLD_NEXT, "fi_getinfo"));
+  const bool ours = node == nullptr && service == nullptr && flags == 0;  // libfabric may ask itself
+  return layer != nullptr && ours ? layer->list(own, version, hints, list)
+                                  : own(version, node, service, flags, hints, list);
+}
+
+extern "C" int fi_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+  static const auto own = reinterpret_cast<decltype(&fi_fabric)>(dlsym(RTLD_NEXT, "fi_fabric"));
+  const int code = own(attributes, fabric, context);
+  if (code == 0 && layer != nullptr) layer->stand_before(**fabric);
+  return code;
+}
+
+}  // namespace penstock::transport::ofi

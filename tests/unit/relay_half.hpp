@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "transport/relay/relay.hpp"
+
+namespace penstock::transport::relay {
+
+// One half of a pair on a stream: what the kernels of its starts and waits do.
+class Half {
+ public:
+  Half(Relay& relay, std::unique_ptr<Plan> plan)
+      : relay_(relay), plan_(std::move(plan)), lane(static_cast<HostPlan&>(*plan_), words_) {
+    relay_.add(lane);
+  }
+  ~Half() {
+    if (!closed_) relay_.close(lane);
+  }
+
+  void enqueue(bool replayed = false) {
+    if (!replayed) static_cast<HostPlan&>(*plan_).expect_start();
+    relay_.expect(lane, replayed);
+  }
+  void start() { std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release); }
+  // False: given up.
+  bool wait() {
+    for (;; std::this_thread::yield()) {
+      const auto completed = std::atomic_ref(words_.completed).load(std::memory_order_acquire);
+      if (completed == given_up) return false;
+      if (completed <= words_.done) continue;
+      ++words_.done;
+      return true;
+    }
+  }
+  void close_in_order(std::atomic<bool>& closed) {
+    closed_ = true;
+    relay_.close(
+        lane, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &closed);
+  }
+
+ private:
+  Relay& relay_;
+  std::unique_ptr<Plan> plan_;
+  Words words_{};
+  bool closed_ = false;
+
+ public:
+  Lane lane;
+};
+
+}  // namespace penstock::transport::relay
