@@ -20,6 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 5> level_names{"off", "error", "warn", "info", "debug"};
 constexpr std::array<std::string_view, 3> wait_names{"auto", "kernel", "value"};
 constexpr std::array<std::string_view, 3> throttle_names{"adaptive", "static", "application"};
+constexpr std::array<std::string_view, 3> gpu_memory_names{"auto", "0", "1"};
 
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
@@ -141,6 +142,7 @@ Settings Settings::from_environment() {
     settings.ofi_entries = static_cast<unsigned>(*entries);
   read_choice("PENSTOCK_OFI_THROTTLE", throttle_names, settings.ofi_throttle);
   settings.ofi_counter_limit = whole_number("PENSTOCK_OFI_COUNTER_LIMIT", counter_limits[0], counter_limits[1], "");
+  read_choice("PENSTOCK_OFI_HMEM", gpu_memory_names, settings.ofi_gpu_memory);
   if (const auto provider = variable("PENSTOCK_OFI_PROVIDER")) settings.ofi_provider = *provider;
   if (const auto interface = variable("PENSTOCK_OFI_INTERFACE")) settings.ofi_interface = *interface;
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
@@ -180,6 +182,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_OFI_ENTRIES", ofi_entries ? fmt::format("{}", *ofi_entries) : "automatic"},
       {"PENSTOCK_OFI_THROTTLE", std::string(throttle_names[static_cast<std::size_t>(ofi_throttle)])},
       {"PENSTOCK_OFI_COUNTER_LIMIT", ofi_counter_limit ? fmt::format("{}", *ofi_counter_limit) : "automatic"},
+      {"PENSTOCK_OFI_HMEM", std::string(gpu_memory_names[static_cast<std::size_t>(ofi_gpu_memory)])},
       {"PENSTOCK_OFI_PROVIDER", ofi_provider.empty() ? "any" : ofi_provider},
       {"PENSTOCK_OFI_INTERFACE", ofi_interface.empty() ? "any" : ofi_interface},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},

@@ -33,6 +33,13 @@ enum class Throttle {
   application  // entries are free again only after PST_Queue_wait
 };
 
+// Whether `ofi` gives the network memory of a GPU (FI_HMEM).
+enum class NetworkGpuMemory {
+  automatic,  // where the provider promises not to call the GPU's runtime for it
+  never,      // PENSTOCK_OFI_HMEM=0
+  always      // PENSTOCK_OFI_HMEM=1: without that promise too
+};
+
 struct Settings {
   std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
   std::size_t eager_max = 8192;          // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
@@ -48,6 +55,7 @@ struct Settings {
       ofi_entries;  // PENSTOCK_OFI_ENTRIES: deferred operations at once; unset: the provider's limit
   Throttle ofi_throttle = Throttle::adaptive;      // PENSTOCK_OFI_THROTTLE
   std::optional<std::uint64_t> ofi_counter_limit;  // PENSTOCK_OFI_COUNTER_LIMIT: for tests; unset: the provider's
+  NetworkGpuMemory ofi_gpu_memory{};               // PENSTOCK_OFI_HMEM
   std::string ofi_provider;                        // PENSTOCK_OFI_PROVIDER: the only one of libfabric that may be taken
   std::string ofi_interface;                       // PENSTOCK_OFI_INTERFACE: the only one, by name, address or network
   unsigned slots = 2;                              // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2

@@ -53,6 +53,7 @@ nlohmann::ordered_json describe_providers(const base::Settings& settings) {
                     {"domain", one.domain},
                     {"address", one.address},
                     {"usable", one.serves},
+                    {"gpu_memory", one.gpu_memory},
                     {"why", one.why}});
   if (json.empty()) json.push_back({{"name", "libfabric"}, {"usable", false}, {"why", "offers no provider here"}});
   return json;

@@ -45,6 +45,7 @@ Message message_of(const Operation& operation, int peer_world) {
   message.buffer = recording.buffer;
   message.bytes = recording.bytes;
   message.memory = device::memory_kind(recording.buffer);
+  if (message.memory != device::MemoryKind::host) message.gpu = device::gpu_of(recording.buffer);
   message.layout = recording.layout;
   message.peer = peer_world;
   return message;

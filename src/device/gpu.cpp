@@ -15,8 +15,6 @@ namespace {
 using base::Error;
 using base::ErrorKind;
 
-[[maybe_unused]] constexpr Vendor ours = PENSTOCK_HIP ? Vendor::hip : Vendor::cuda;
-
 Error not_built_in(Vendor vendor) {
   const std::string type = vendor == Vendor::hip ? "PST_QUEUE_HIP" : "PST_QUEUE_CUDA";
   return {ErrorKind::unsupported, type + " is not built into this library: use PST_QUEUE_HOST"};
@@ -27,7 +25,7 @@ Error not_built_in(Vendor vendor) {
 #if PENSTOCK_CUDA || PENSTOCK_HIP
 
 GpuStatus gpu_status(Vendor vendor) {
-  if (vendor != ours) return {false, "not built into this library"};
+  if (vendor != built_for) return {false, "not built into this library"};
   const std::string why_not = cuda::why_unusable();
   return why_not.empty() ? GpuStatus{true, cuda::describe_devices()} : GpuStatus{false, why_not};
 }
@@ -41,7 +39,7 @@ std::string current_gpu() {
 }
 
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
-  if (vendor != ours) throw not_built_in(vendor);
+  if (vendor != built_for) throw not_built_in(vendor);
   if (const std::string why_not = cuda::why_unusable(); !why_not.empty())
     throw Error(ErrorKind::unsupported,
                 "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " + why_not + "; use PST_QUEUE_HOST");
@@ -54,6 +52,10 @@ MemoryKind memory_kind(const void* address) noexcept {
 
 int gpu_of(const void* address) noexcept {
   return cuda::look_at(address).device;
+}
+
+std::string against_network_access(const void* address, bool written) {
+  return cuda::against_network_access(address, written);
 }
 
 void enter_gpu(int device) noexcept {
@@ -84,6 +86,10 @@ MemoryKind memory_kind(const void*) noexcept {
 
 int gpu_of(const void*) noexcept {
   return -1;
+}
+
+std::string against_network_access(const void*, bool) {
+  return {};
 }
 
 void enter_gpu(int) noexcept {}

@@ -23,6 +23,9 @@ namespace penstock::device {
 
 enum class Vendor : std::uint8_t { cuda, hip };
 
+inline constexpr bool built_for_gpus = PENSTOCK_CUDA || PENSTOCK_HIP;
+inline constexpr Vendor built_for = PENSTOCK_HIP ? Vendor::hip : Vendor::cuda;
+
 struct GpuStatus {
   bool usable = false;
   std::string why;
@@ -66,6 +69,9 @@ std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);
 MemoryKind memory_kind(const void* address) noexcept;
 // The device of an address of kind `cuda`.
 int gpu_of(const void* address) noexcept;
+// What keeps a network card from reading this memory of a GPU by itself, or, `written`, from writing it so that the
+// stream that waits for it sees it; empty: nothing that is known here.
+std::string against_network_access(const void* address, bool written);
 // Makes the device current for the calling thread if it has none: for libraries that are given the device's memory.
 void enter_gpu(int device) noexcept;
 

@@ -26,6 +26,7 @@ struct Message {
   void* buffer = nullptr;
   std::size_t bytes = 0;  // of a send: the message; of a receive: room. Both ends' plans move the send's bytes
   MemoryKind memory = MemoryKind::host;
+  int gpu = -1;  // whose memory it is, where it is a GPU's
   // The datatype; layout->contiguous() says whether buffer/bytes describe it all.
   std::shared_ptr<const group::Layout> layout;
   int peer = -1;  // world rank

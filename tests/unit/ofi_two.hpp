@@ -25,10 +25,11 @@ using peer::make_stream;
 using peer::RecordingSink;
 
 struct End {
-  End(const base::Settings& given, int rank)
+  End(const base::Settings& given, int rank, bool for_gpus)
       : settings(given),
         world(rank, 2),
-        transport(settings, world, std::chrono::microseconds(0), [] { return true; }) {}
+        transport(
+            settings, world, std::chrono::microseconds(0), [] { return true; }, for_gpus) {}
 
   base::Settings settings;
   FakeWorld world;
@@ -58,8 +59,8 @@ inline Message message(Direction direction, Mode mode, std::vector<std::byte>& b
 // A job of two ranks with one pair, rank 0 sending.
 class OfiTwo : public ::testing::Test {
  protected:
-  void introduce(const base::Settings& settings) {
-    for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank);
+  void introduce(const base::Settings& settings, bool for_gpus = false) {
+    for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
     std::vector<Blob> announcements;
     for (const auto& end : ends_) announcements.push_back(end->transport.announce());
     for (const auto& end : ends_) end->transport.meet(announcements);

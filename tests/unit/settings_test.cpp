@@ -50,6 +50,7 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_TRUE(settings.cross_memory);
     EXPECT_TRUE(settings.cuda_atomics);
     EXPECT_EQ(settings.cuda_wait, CudaWait::automatic);
+    EXPECT_EQ(settings.ofi_gpu_memory, NetworkGpuMemory::automatic);
     EXPECT_EQ(settings.ofi_provider, "");
     EXPECT_EQ(settings.ofi_interface, "");
     EXPECT_EQ(settings.slots, 2u);
@@ -73,6 +74,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_CMA", "0");
   set("PENSTOCK_CUDA_ATOMICS", "0");
   set("PENSTOCK_CUDA_WAIT", "value");
+  set("PENSTOCK_OFI_HMEM", "1");
   set("PENSTOCK_OFI_PROVIDER", "sockets");
   set("PENSTOCK_OFI_INTERFACE", "10.0.0.0/24");
   set("PENSTOCK_SLOTS", "3");
@@ -89,6 +91,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_FALSE(settings.cross_memory);
   EXPECT_FALSE(settings.cuda_atomics);
   EXPECT_EQ(settings.cuda_wait, CudaWait::value);
+  EXPECT_EQ(settings.ofi_gpu_memory, NetworkGpuMemory::always);
   EXPECT_EQ(settings.ofi_provider, "sockets");
   EXPECT_EQ(settings.ofi_interface, "10.0.0.0/24");
   EXPECT_EQ(settings.slots, 3u);
@@ -139,6 +142,9 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
   }
   for (const char* value : {"automatic", "VALUE", "spin", "1"}) {
     EXPECT_NE(refusal("PENSTOCK_CUDA_WAIT", value).find("auto, kernel, value"), std::string::npos);
+  }
+  for (const char* value : {"automatic", "on", "2"}) {
+    EXPECT_NE(refusal("PENSTOCK_OFI_HMEM", value).find("auto, 0, 1"), std::string::npos);
   }
 }
 

@@ -37,6 +37,7 @@ Region look_at(const void* address) noexcept {
                      reinterpret_cast<CUdeviceptr>(address)) != CUDA_SUCCESS)
     return region;  // unknown to the driver: ordinary memory
   region.on_device = type == CU_MEMORYTYPE_DEVICE || managed != 0;
+  region.managed = managed != 0;
   region.exportable = region.on_device && managed == 0 && exportable != 0;
   region.device = device;
   // Managed memory may belong to no device, and any device reaches it.

@@ -10,6 +10,7 @@ namespace penstock::device::cuda {
 struct Region {
   bool on_device = false;   // memory of a device, managed memory too
   bool exportable = false;  // other processes can map it: cudaMalloc's, not stream-ordered, VMM or managed memory
+  bool managed = false;
   int device = -1;
   std::uint64_t base = 0;  // of the allocation
   std::uint64_t bytes = 0;

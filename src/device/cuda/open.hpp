@@ -11,8 +11,9 @@
 
 namespace penstock::device::cuda {
 
-std::string why_unusable();       // empty: there is a driver and a device. Starts the driver
-std::string describe_devices();   // "2 GPUs, NVIDIA H200"
+std::string why_unusable();      // empty: there is a driver and a device. Starts the driver
+std::string describe_devices();  // "2 GPUs, NVIDIA H200"
+std::string against_network_access(const void* address, bool written);
 void enter(int device) noexcept;  // for a thread without a context
 std::vector<Gpu> list_gpus();
 std::string current_gpu();  // its PCI address

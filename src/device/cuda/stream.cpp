@@ -59,7 +59,7 @@ std::string describe_devices() {
 }
 
 void enter(int device) noexcept {
-  if (current_context() == nullptr) cudaSetDevice(device);
+  if (current_context() == nullptr && cudaSetDevice(device) != cudaSuccess) (void)cudaGetLastError();
 }
 
 std::shared_ptr<device::Stream> open_stream(const void* handle) {

@@ -61,18 +61,22 @@ void Channel::allocate(const Message& message) {
   if (rendezvous() && !sends()) cts_ends_ = fabric.counter();
   Words& words = *words_.words;
   const std::size_t ring_bytes = shape.slots * shape.slot_bytes();
-  if (buffered() || (!sends() && shape.protocol == Protocol::ring))
+  const std::optional<int> gpu = message.memory == MemoryKind::host ? std::nullopt : std::optional(message.gpu);
+  if (buffered() || (!sends() && shape.protocol == Protocol::ring)) {
+    if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
     staging_ = std::make_unique<std::byte[]>(ring_bytes);
+  }
   if (sends()) {
     hand_ = std::make_unique<Operation[]>(shape.parts);
     for (unsigned part = 0; part < shape.parts; ++part) hand_[part].channel = this;
     if (rendezvous()) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
-    if (fabric.has(FI_MR_LOCAL) && shape.bytes > 0)
-      source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes) : Region(fabric, message.buffer, shape.bytes);
+    if ((fabric.has(FI_MR_LOCAL) || gpu) && shape.bytes > 0)
+      source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes)
+                           : Region(fabric, message.buffer, shape.bytes, nullptr, gpu);
   } else if (staging_) {
     landing_ = Region(fabric, staging_.get(), ring_bytes, data_.get());
   } else if (shape.bytes > 0) {
-    landing_ = Region(fabric, message.buffer, shape.bytes, data_.get());
+    landing_ = Region(fabric, message.buffer, shape.bytes, data_.get(), gpu);
   } else {
     landing_ = Region(fabric, &words.nothing, 1, data_.get());
   }

@@ -186,7 +186,7 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   std::unique_ptr<Doorbell> doorbell_;  // of the trigger
   std::uint64_t doorbell_word_ = 0;
   std::uint64_t signals_posted_ = 0, cts_posted_ = 0;
-  Region source_;   // where the provider wants it
+  Region source_;   // where the provider wants it, and of a GPU's memory
   Region landing_;  // receiver
   Region cts_;      // sender of a rendezvous
   Place peer_words_, peer_landing_, peer_cts_;

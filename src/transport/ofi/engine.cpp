@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "device/gpu.hpp"
 #include "transport/grow.hpp"
 
 namespace penstock::transport::ofi {
@@ -74,6 +75,8 @@ Shape Engine::shape_for(const Message& send) const {
 }
 
 std::shared_ptr<Channel> Engine::add(const Message& message, Mode send_mode, const Shape& shape) {
+  // The calling thread may be one of ours.
+  if (message.memory != MemoryKind::host) device::enter_gpu(message.gpu);
   const std::lock_guard turn(turn_);
   return std::make_shared<Channel>(common_, message, send_mode, shape,
                                    addresses_[static_cast<std::size_t>(message.peer)]);

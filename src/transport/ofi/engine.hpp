@@ -16,6 +16,7 @@
 #include "transport/ofi/channel.hpp"
 #include "transport/ofi/deferred_queue.hpp"
 #include "transport/ofi/fabric.hpp"
+#include "transport/ofi/gpu_memory.hpp"
 #include "transport/progress_thread.hpp"
 
 namespace penstock::transport::ofi {
@@ -38,6 +39,8 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
 
   const std::string& provider() const noexcept { return fabric_.provider(); }
   std::vector<std::byte> name() const { return fabric_.name(); }
+  bool takes_gpu_memory() const noexcept { return ofi::takes_gpu_memory(fabric_.info()); }
+  const std::string& calls_gpu_runtime() const noexcept { return fabric_.calls_gpu_runtime(); }
   void meet(int rank, std::span<const std::byte> name);  // throws base::Error
 
   // ---- At match; throw base::Error

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "transport/ofi/gpu_memory.hpp"
+
 namespace penstock::transport::ofi {
 
 using base::Error;
@@ -54,6 +56,7 @@ Fabric::Fabric(FabricInfo info) : info_(std::move(info)), provider_(info_->fabri
   check("fi_ep_bind", fi_ep_bind(endpoint, &addresses->fid, 0));
   // Only what asks for it is reported, and what fails.
   check("fi_ep_bind", fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+  if (takes_gpu_memory(*info_)) calls_gpu_runtime_ = forbid_gpu_calls(*endpoint);
   check("fi_enable", fi_enable(endpoint));
 }
 
@@ -102,12 +105,23 @@ Error Fabric::error(const char* call, ssize_t code) const {
                                     : ""));
 }
 
-Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals) {
-  constexpr std::uint64_t access = FI_WRITE | FI_REMOTE_WRITE | FI_READ | FI_REMOTE_READ;
+Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals, std::optional<int> gpu) {
+  const iovec place{memory, bytes};
+  fi_mr_attr attributes{};
+  attributes.mr_iov = &place;
+  attributes.iov_count = 1;
+  attributes.access = FI_WRITE | FI_REMOTE_WRITE | FI_READ | FI_REMOTE_READ;
+  attributes.requested_key = fabric.next_key();
   const std::uint64_t flags = arrivals != nullptr && fabric.has(FI_MR_ENDPOINT) ? FI_RMA_EVENT : 0;
   fid_mr* region = nullptr;
-  fabric.check("fi_mr_reg",
-               fi_mr_reg(fabric.domain(), memory, bytes, access, 0, fabric.next_key(), flags, &region, nullptr));
+  if (gpu) {
+    attributes.iface = gpu_interface;
+    if (gpu_interface == FI_HMEM_CUDA) attributes.device.cuda = *gpu;  // ROCr knows it by the address
+    fabric.check("fi_mr_regattr", fi_mr_regattr(fabric.domain(), &attributes, flags, &region));
+  } else {
+    fabric.check("fi_mr_reg", fi_mr_reg(fabric.domain(), memory, bytes, attributes.access, 0, attributes.requested_key,
+                                        flags, &region, nullptr));
+  }
   region_.reset(region);
   if (!fabric.has(FI_MR_VIRT_ADDR)) origin_ = reinterpret_cast<std::uintptr_t>(memory);
   // The counter first: some providers take none once the region is enabled.

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ class Fabric {
   fid_domain* domain() const noexcept { return domain_.get(); }
   fid_ep* endpoint() const noexcept { return endpoint_.get(); }
   fid_cq* completions() const noexcept { return completions_.get(); }
+  // Why memory of GPUs is moved only at the risk of waiting for its streams; empty: it is not.
+  const std::string& calls_gpu_runtime() const noexcept { return calls_gpu_runtime_; }
   bool has(int mr_mode_bit) const noexcept { return (info_->domain_attr->mr_mode & mr_mode_bit) != 0; }
   std::size_t largest_write() const noexcept { return info_->ep_attr->max_msg_size; }
   std::uint64_t next_key() noexcept { return next_key_++; }
@@ -55,6 +58,7 @@ class Fabric {
   // In the order in which they are made; the endpoint is closed before all that is bound to it.
   FabricInfo info_;
   std::string provider_;
+  std::string calls_gpu_runtime_;
   Fid<fid_fabric> fabric_;
   Fid<fid_domain> domain_;
   Fid<fid_av> addresses_;
@@ -67,8 +71,9 @@ class Fabric {
 class Region {
  public:
   Region() = default;
-  // Remote writes into it count on `arrivals`, if there is one. Throws base::Error.
-  Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals = nullptr);
+  // Of the host, or of a GPU by its number. Remote writes into it count on `arrivals`, if there is one. Throws
+  // base::Error.
+  Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals = nullptr, std::optional<int> gpu = {});
 
   std::uint64_t key() const noexcept { return fi_mr_key(region_.get()); }
   void* descriptor() const noexcept { return region_ ? fi_mr_desc(region_.get()) : nullptr; }

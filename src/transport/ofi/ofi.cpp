@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "device/gpu.hpp"
 #include "transport/ofi/engine.hpp"
+#include "transport/ofi/gpu_memory.hpp"
 #include "transport/ofi/handshake.hpp"
 #include "transport/ofi/ofi_plan.hpp"
 #include "transport/ofi/provider.hpp"
@@ -20,6 +21,7 @@ namespace penstock::transport::ofi {
 
 using base::Error;
 using base::ErrorKind;
+using base::NetworkGpuMemory;
 
 namespace {
 
@@ -67,8 +69,8 @@ class OfiAcceptance final : public Acceptance {
 class Ofi::State {
  public:
   State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
-        std::function<bool()> needed)
-      : settings_(settings), world_(world), spin_(spin), needed_(std::move(needed)) {}
+        std::function<bool()> needed, bool for_gpus)
+      : settings_(settings), world_(world), spin_(spin), needed_(std::move(needed)), for_gpus_(for_gpus) {}
 
   Announcement announce() {
     Announcement ours;
@@ -83,6 +85,8 @@ class Ofi::State {
     }
     try {
       FabricInfo provider = choose_provider(settings_, around);
+      if (for_gpus_ && settings_.ofi_gpu_memory != NetworkGpuMemory::never)
+        if (FabricInfo more = with_gpu_memory(*provider)) provider = std::move(more);
       const std::string name = provider->fabric_attr->prov_name;
       engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
                                                          .eager_max = settings_.ofi_eager_max,
@@ -123,8 +127,13 @@ class Ofi::State {
   }
 
   Verdict usable() const {
-    if (engine_) return {true, fmt::format("deferred operations of libfabric's provider {}", engine_->provider())};
-    return {false, why_not_};
+    if (!engine_) return {false, why_not_};
+    std::string how = fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
+    if (for_gpus_) {
+      const std::string why = against_gpu_memory();
+      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)" : "; memory of GPUs is staged: " + why;
+    }
+    return {true, how};
   }
 
   Counts counts() const {
@@ -136,9 +145,16 @@ class Ofi::State {
   }
 
   Verdict can_serve(const Message& message) const {
-    if (message.memory != MemoryKind::host) return {false, "buffer is not in host memory"};
+    if (message.memory != MemoryKind::host)
+      if (const std::string why = against_gpu_memory(message); !why.empty()) return {false, why};
     if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
     return peers_[static_cast<std::size_t>(message.peer)];
+  }
+
+  std::string against_blocking_streams() const {
+    if (!engine_ || engine_->calls_gpu_runtime().empty()) return "";
+    return "the network's own copies may wait for this stream, which would wait for them: use a stream made with "
+           "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
   }
 
   Engine& engine() {
@@ -154,6 +170,18 @@ class Ofi::State {
   }
 
  private:
+  // Why the provider is not given memory of GPUs; empty: it is.
+  std::string against_gpu_memory() const {
+    if (settings_.ofi_gpu_memory == NetworkGpuMemory::never) return "PENSTOCK_OFI_HMEM=0";
+    if (!engine_ || !engine_->takes_gpu_memory()) return "the provider does not take memory of GPUs (FI_HMEM)";
+    return settings_.ofi_gpu_memory == NetworkGpuMemory::always ? "" : engine_->calls_gpu_runtime();
+  }
+  std::string against_gpu_memory(const Message& message) const {
+    const std::string why = against_gpu_memory();
+    const bool written = message.direction == Direction::receive;
+    return why.empty() ? device::against_network_access(message.buffer, written) : why;
+  }
+
   unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }
 
   Verdict judge(int rank, const Announcement& theirs) {
@@ -169,6 +197,7 @@ class Ofi::State {
   group::World& world_;
   const std::chrono::microseconds spin_;
   const std::function<bool()> needed_;
+  const bool for_gpus_;
   std::string why_not_ = "not in PENSTOCK_TRANSPORT";
   bool anybody_ = false;
   std::vector<Verdict> peers_;  // by world rank
@@ -176,8 +205,8 @@ class Ofi::State {
 };
 
 Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
-         std::function<bool()> needed)
-    : state_(std::make_unique<State>(settings, world, spin, std::move(needed))) {}
+         std::function<bool()> needed, bool for_gpus)
+    : state_(std::make_unique<State>(settings, world, spin, std::move(needed), for_gpus)) {}
 
 Ofi::~Ofi() = default;
 
@@ -199,6 +228,10 @@ Counts Ofi::counts() const {
 
 Verdict Ofi::can_serve(const Message& message) const {
   return state_->can_serve(message);
+}
+
+std::string Ofi::against_blocking_streams() const {
+  return state_->against_blocking_streams();
 }
 
 std::unique_ptr<Offer> Ofi::offer(const Message& send) {

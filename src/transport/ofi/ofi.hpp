@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/settings.hpp"
+#include "device/gpu.hpp"
 #include "group/world.hpp"
 #include "transport/ofi/statistics.hpp"
 #include "transport/transport.hpp"
@@ -18,9 +19,10 @@ namespace penstock::transport::ofi {
 
 class Ofi final : public Transport {
  public:
-  // `needed`, asked at announce(): whether any process may need it. Otherwise nothing is opened.
-  Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
-      std::function<bool()> needed);
+  // `needed`, asked at announce(): whether any process may need it. Otherwise nothing is opened. `for_gpus`: messages
+  // may lie in memory of GPUs.
+  Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin, std::function<bool()> needed,
+      bool for_gpus = device::built_for_gpus);
   ~Ofi() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
   std::string name() const override { return std::string(base::ofi_transport); }
@@ -29,6 +31,7 @@ class Ofi final : public Transport {
   Verdict usable() const override;
   Counts counts() const override;
   Verdict can_serve(const Message& message) const override;
+  std::string against_blocking_streams() const override;
   std::unique_ptr<Offer> offer(const Message& send) override;
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                      std::span<const std::byte> offer) override;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 
+#include "transport/ofi/gpu_memory.hpp"
 #include "transport/ofi/provider.hpp"
 
 namespace penstock::transport::ofi {
@@ -40,6 +41,7 @@ ProviderVerdict describe(const fi_info& info) {
           .domain = text(info.domain_attr->name),
           .address = address_of(info),
           .serves = false,
+          .gpu_memory = false,
           .why = {}};
 }
 
@@ -89,6 +91,9 @@ void look_for_capabilities(std::vector<ProviderVerdict>& verdicts) {
 
 void try_out(std::vector<ProviderVerdict>& verdicts, const base::Settings& settings) {
   const FabricInfo list = ask(make_hints().get());
+  const FabricInfo gpu_hints = make_hints();
+  ask_for_gpu_memory(*gpu_hints);
+  const FabricInfo with_gpus = ask(gpu_hints.get());
   for (ProviderVerdict& verdict : verdicts) {
     if (!verdict.why.empty()) continue;
     fi_info* const info = find(list.get(), verdict);
@@ -100,7 +105,10 @@ void try_out(std::vector<ProviderVerdict>& verdicts, const base::Settings& setti
     if (verdict.why.empty()) verdict.why = trial(*info);
     verdict.serves = verdict.why.empty();
     if (!verdict.serves) continue;
-    verdict.why = is_loopback(*info) ? "takes deferred work; for jobs on this host alone" : "takes deferred work";
+    verdict.gpu_memory = find(with_gpus.get(), verdict) != nullptr;
+    verdict.why = "takes deferred work";
+    verdict.why += verdict.gpu_memory ? ", memory of GPUs too (FI_HMEM)" : ", no memory of GPUs (FI_HMEM)";
+    if (is_loopback(*info)) verdict.why += "; for jobs on this host alone";
   }
 }
 

@@ -16,6 +16,7 @@ struct ProviderVerdict {
   std::string domain;
   std::string address;  // empty where it is none that people read
   bool serves = false;
+  bool gpu_memory = false;  // and reads and writes memory of GPUs
   std::string why;
 };
 

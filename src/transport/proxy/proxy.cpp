@@ -160,6 +160,11 @@ Verdict Proxy::can_serve(const Message& message) const {
   return state_->can_serve(message);
 }
 
+std::string Proxy::against_blocking_streams() const {
+  return "MPI's own copies may wait for this stream, which would wait for them: use a stream made with "
+         "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0";
+}
+
 std::unique_ptr<Offer> Proxy::offer(const Message& send) {
   return std::make_unique<ProxyOffer>(state_->engine(), send);
 }

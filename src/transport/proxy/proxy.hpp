@@ -24,6 +24,7 @@ class Proxy final : public Transport {
   void meet(std::span<const Blob> announcements) override;
   Verdict usable() const override;
   Verdict can_serve(const Message& message) const override;
+  std::string against_blocking_streams() const override;
   std::unique_ptr<Offer> offer(const Message& send) override;
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                      std::span<const std::byte> offer) override;

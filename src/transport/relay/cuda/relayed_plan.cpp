@@ -34,15 +34,15 @@ PostGathering& posts_on(const Board& board) noexcept {
 
 }  // namespace
 
-RelayedPlan::RelayedPlan(const Equipment& equipment, const Message& message, std::size_t bytes, Access access)
-    : equipment_(equipment), access_(access) {
+RelayedPlan::RelayedPlan(const Equipment& equipment, const Message& message, std::size_t bytes, Approach approach)
+    : equipment_(equipment), approach_(std::move(approach)), access_(approach_.access) {
   post_.sends = message.direction == Direction::send;
   post_.buffer = static_cast<std::byte*>(message.buffer);
   post_.bytes = bytes;
-  if (access == Access::host) return;
+  if (access_ == Access::host) return;
   device_ = device::cuda::look_at(message.buffer).device;
   if (device_ < 0) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
-  if (access == Access::staged) {
+  if (access_ == Access::staged) {
     staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
     arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
     post_.staging = staging_.get();
@@ -101,11 +101,8 @@ void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
   if (device_ >= 0 && on_device.device() != device_)
     throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
                                                     label(), device_, on_device.device()));
-  if (access_ == Access::direct && on_device.waits_for_legacy_stream())
-    throw Error(ErrorKind::unsupported,
-                label() +
-                    ": MPI's own copies may wait for this stream, which would wait for them: use a stream made "
-                    "with cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0");
+  if (!approach_.against_blocking_streams.empty() && on_device.waits_for_legacy_stream())
+    throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
   // Host memory shows only now on which kind of stream it is used. Asked for once, before anything is enqueued.
   if (!lane_) const_cast<RelayedPlan*>(this)->prepare_lane();
 }
@@ -160,9 +157,10 @@ void RelayedPlan::release(const Error& error) noexcept {
 }
 
 std::string RelayedPlan::path() const {
-  const char* how = access_ == Access::staged   ? ", from and to " PENSTOCK_GPU " memory by way of pinned memory"
-                    : access_ == Access::direct ? ", in " PENSTOCK_GPU " memory"
-                                                : "";
+  std::string how;
+  if (access_ == Access::staged) how = ", from and to " PENSTOCK_GPU " memory by way of pinned memory";
+  if (access_ == Access::direct) how = ", in " PENSTOCK_GPU " memory";
+  if (!approach_.why_staged.empty()) how += " (" + approach_.why_staged + ")";
   return host_->path() + how;
 }
 

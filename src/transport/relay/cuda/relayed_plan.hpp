@@ -10,6 +10,7 @@
 #include "transport/cuda/gpus.hpp"
 #include "transport/cuda/kernel_plan.hpp"
 #include "transport/host_plan.hpp"
+#include "transport/relay/access.hpp"
 #include "transport/relay/cuda/post.hpp"
 #include "transport/relay/relay.hpp"
 
@@ -18,11 +19,10 @@ namespace penstock::transport::relay::cuda {
 using transport::cuda::Failure;
 using transport::cuda::Gpus;
 
-// How the host transport gets at the message.
-enum class Access : std::uint8_t {
-  host,    // it lies in host memory
-  staged,  // in memory of a device: kernels copy it from and to pinned memory
-  direct,  // in memory of a device, which the host transport can read and write itself
+struct Approach {
+  Access access = Access::host;
+  std::string why_staged;
+  std::string against_blocking_streams;  // empty: they are served
 };
 
 struct Equipment {
@@ -33,7 +33,7 @@ struct Equipment {
 class RelayedPlan final : public transport::cuda::KernelPlan {
  public:
   // `message` with the program's buffer, `bytes`: what the pair moves. Throws Error.
-  RelayedPlan(const Equipment& equipment, const Message& message, std::size_t bytes, Access access);
+  RelayedPlan(const Equipment& equipment, const Message& message, std::size_t bytes, Approach approach);
   ~RelayedPlan() override;
 
   std::byte* staging() const noexcept { return staging_.get(); }
@@ -63,6 +63,7 @@ class RelayedPlan final : public transport::cuda::KernelPlan {
   static void end_close(void* plan);
 
   const Equipment equipment_;
+  const Approach approach_;
   const Access access_;
   int device_ = -1;  // of the buffer, where it is not the host's
   std::shared_ptr<std::byte> staging_;

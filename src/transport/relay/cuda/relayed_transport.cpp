@@ -18,15 +18,6 @@ using transport::cuda::Form;
 
 namespace {
 
-// The half as the host transport sees it: `bytes` at the place where kernels leave or fetch the message.
-Message on_host(Message message, void* staging, std::size_t bytes) {
-  message.buffer = staging;
-  message.bytes = bytes;
-  message.memory = MemoryKind::host;
-  message.layout = nullptr;
-  return message;
-}
-
 class RelayedOffer final : public Offer {
  public:
   RelayedOffer(std::unique_ptr<RelayedPlan> plan, std::unique_ptr<Offer> host)
@@ -85,7 +76,8 @@ class Relayed final : public Transport {
                                      std::span<const std::byte> offer) override;
 
  private:
-  Access access_to(const Message& message) const;
+  std::unique_ptr<RelayedPlan> make_plan(const Message& message, std::size_t bytes, Access access,
+                                         std::string why) const;
   // A process that has not loaded the driver has no stream of a GPU: then the host plan does it alone.
   static bool concerns_us(const Message& message) noexcept {
     return message.memory == MemoryKind::cuda || device::cuda::driver_is_loaded();
@@ -112,34 +104,36 @@ void Relayed::prepare(device::Stream& stream) {
   board.add(Form::relay, std::make_unique<PostGathering>(board));
 }
 
-Access Relayed::access_to(const Message& message) const {
-  if (message.memory != MemoryKind::cuda) return Access::host;
-  return host_->can_serve(message).yes ? Access::direct : Access::staged;
+Verdict Relayed::can_serve(const Message& message) const {
+  if (best_access(*host_, message) != Access::staged) return host_->can_serve(message);
+  if (!can_be_staged(message)) return {false, "derived datatype in " PENSTOCK_GPU " memory is not contiguous"};
+  return host_->can_serve(on_host(message, nullptr, message.bytes));
 }
 
-Verdict Relayed::can_serve(const Message& message) const {
-  if (access_to(message) != Access::staged) return host_->can_serve(message);
-  if (message.layout && !message.layout->contiguous())
-    return {false, "derived datatype in " PENSTOCK_GPU " memory is not contiguous"};
-  return host_->can_serve(on_host(message, nullptr, message.bytes));
+std::unique_ptr<RelayedPlan> Relayed::make_plan(const Message& message, std::size_t bytes, Access access,
+                                                std::string why) const {
+  Approach approach{access, std::move(why), access == Access::direct ? host_->against_blocking_streams() : ""};
+  return std::make_unique<RelayedPlan>(equipment_, message, bytes, std::move(approach));
 }
 
 std::unique_ptr<Offer> Relayed::offer(const Message& send) {
   if (!concerns_us(send)) return host_->offer(send);
-  const Access access = access_to(send);
-  auto plan = std::make_unique<RelayedPlan>(equipment_, send, send.bytes, access);
-  auto offer = host_->offer(access == Access::staged ? on_host(send, plan->staging(), send.bytes) : send);
-  return std::make_unique<RelayedOffer>(std::move(plan), std::move(offer));
+  return try_access(*host_, send, [&](Access access, std::string why) {
+    auto plan = make_plan(send, send.bytes, access, std::move(why));
+    auto offer = host_->offer(access == Access::staged ? on_host(send, plan->staging(), send.bytes) : send);
+    return std::make_unique<RelayedOffer>(std::move(plan), std::move(offer));
+  });
 }
 
 std::unique_ptr<Acceptance> Relayed::accept(const Message& receive, const Message& send,
                                             std::span<const std::byte> offer) {
   if (!concerns_us(receive)) return host_->accept(receive, send, offer);
-  const Access access = access_to(receive);
-  auto plan = std::make_unique<RelayedPlan>(equipment_, receive, send.bytes, access);
-  const Message ours = access == Access::staged ? on_host(receive, plan->staging(), send.bytes) : receive;
-  auto acceptance = host_->accept(ours, send, offer);
-  return std::make_unique<RelayedAcceptance>(std::move(plan), std::move(acceptance));
+  return try_access(*host_, receive, [&](Access access, std::string why) {
+    auto plan = make_plan(receive, send.bytes, access, std::move(why));
+    const Message ours = access == Access::staged ? on_host(receive, plan->staging(), send.bytes) : receive;
+    auto acceptance = host_->accept(ours, send, offer);
+    return std::make_unique<RelayedAcceptance>(std::move(plan), std::move(acceptance));
+  });
 }
 
 std::unique_ptr<Transport> relayed(std::unique_ptr<Transport> host, std::shared_ptr<Gpus> gpus,
