@@ -43,7 +43,8 @@ void print_table(const Setup& setup, const std::vector<Row>& rows) {
 }
 
 std::string to_json(const Setup& setup, const std::vector<Row>& rows, int indent) {
-  nlohmann::ordered_json table{{"pattern", setup.pattern},
+  nlohmann::ordered_json table{{"benchmark", "life"},
+                               {"pattern", setup.pattern},
                                {"device", setup.device},
                                {"mpi", setup.mpi},
                                {"ranks", setup.ranks},

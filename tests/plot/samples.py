@@ -26,7 +26,7 @@ def write_lines(path, lines):
 def life_table(ranks, medians, samples=True):
     rows = [{"variant": name, "us_per_step": figure(median, [median * part for part in (0.9, 1.0, 1.0, 1.1)] if samples else None)}
             for name, median in medians.items()]
-    return {"pattern": "gun", "mpi": "MPICH 4.0.2", "ranks": ranks, "cells": [256, 256], "rows": rows}
+    return {"benchmark": "life", "pattern": "gun", "mpi": "MPICH 4.0.2", "ranks": ranks, "cells": [256, 256], "rows": rows}
 
 
 def span(rank, thread, category, name, begin, duration, **args):
