@@ -36,7 +36,8 @@ bool overlap(const Place& one, const Place& other) noexcept {
 
 void Cores::share(group::World& world) {
   Place mine;
-  group::kernel_identity().copy(mine.kernel, sizeof mine.kernel - 1);
+  const std::string kernel = group::kernel_identity();
+  (kernel.empty() ? world.host() : kernel).copy(mine.kernel, sizeof mine.kernel - 1);
   const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
   processes_ = static_cast<int>(std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
     Place other;

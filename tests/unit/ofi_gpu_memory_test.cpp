@@ -224,13 +224,22 @@ TEST_F(OfiGpuMemory, AProviderThatMayCallCudaIsTakenOnlyWhenAskedFor) {
     EXPECT_EQ(network_.registered().size(), asked_for ? 2u : 0u);
     const std::string why = end(0).transport.usable().why;
     EXPECT_EQ(why.find("FI_OPT_CUDA_API_PERMITTED") == std::string::npos, asked_for) << why;
-    EXPECT_NE(end(0).transport.against_blocking_streams().find("PENSTOCK_OFI_HMEM"), std::string::npos);
+    EXPECT_EQ(end(0).transport.against_blocking_streams().find("PENSTOCK_OFI_HMEM") != std::string::npos, asked_for);
     end_pair();
     leave();
   }
   network_.answer_to_promise = 0;
   introduce();
   EXPECT_EQ(end(0).transport.against_blocking_streams(), "");
+}
+
+TEST_F(OfiGpuMemory, AnEndpointThatDoesNotOpenWithItOpensWithout) {
+  network_.endpoint_refusal = -FI_ENOMEM;
+  introduce();
+  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  match_and_run(large, Mode::standard, Access::staged, Access::staged);
+  EXPECT_GT(network_.asked(), 0);
+  EXPECT_NE(end(0).transport.usable().why.find("fi_endpoint"), std::string::npos) << end(0).transport.usable().why;
 }
 
 TEST_F(OfiGpuMemory, NobodyIsAskedWhereItIsSwitchedOffOrThereAreNoGpus) {

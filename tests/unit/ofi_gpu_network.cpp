@@ -81,6 +81,7 @@ int GpuNetwork::open_domain(fid_fabric* fabric, fi_info* info, fid_domain** doma
 
 int GpuNetwork::open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
   GpuNetwork& network = self();
+  if (network.endpoint_refusal != 0) return network.endpoint_refusal;
   const int code = network.own_domain_ops_.endpoint(domain, network.plain(*info), endpoint, context);
   if (code != 0) return code;
   put_before((*endpoint)->ops, network.own_endpoint_ops_, network.endpoint_ops_);

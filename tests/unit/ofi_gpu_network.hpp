@@ -76,6 +76,7 @@ class GpuNetwork final : public Layer {
   int regions_taken = INT_MAX;     // then it refuses with
   int refusal = 0;
   int answer_to_promise = 0;  // of FI_OPT_CUDA_API_PERMITTED = false
+  int endpoint_refusal = 0;   // of one with such memory
 
   void know(const DeviceMemory& memory) { memories_.push_back(&memory); }
   void forget_memory() { memories_.clear(); }

@@ -80,6 +80,7 @@ Stream::~Stream() {
 
 // The marker carries the event to whichever stream awaits it, right afterwards.
 void Stream::record(Marker& marker, std::uint64_t) {
+  const DeviceGuard guard(device_);
   marker.event = nullptr;
   marker.capture = capture();
   if (cudaEventRecord(point_, handle_) == cudaSuccess) marker.event = point_;

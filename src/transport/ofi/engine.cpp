@@ -138,8 +138,13 @@ void Engine::ring(Channel& channel) noexcept {
 void Engine::look(Channel& channel) noexcept {
   take_turn([&] {
     pass(&channel);
-    attended_ = true;
+    attended_.store(true, std::memory_order_relaxed);
   });
+}
+
+// Others that wait say so again at their next look.
+void Engine::leave() noexcept {
+  attended_.store(false, std::memory_order_relaxed);
 }
 
 bool Engine::has_work() const noexcept {
@@ -154,10 +159,11 @@ void Engine::wake_if_needed() noexcept {
 template <class Act>
 void Engine::take_turn(Act act) noexcept {
   bool work = !rung_.empty();
-  if (turn_.try_lock()) {
+  while (turn_.try_lock()) {
     act();
     work = has_work();
     turn_.unlock();
+    if (rung_.empty()) break;  // else somebody rang meanwhile, and may have found the turn taken
   }
   // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
   if (work) wake_if_asleep();
@@ -351,9 +357,10 @@ Statistics Engine::statistics() const noexcept {
 
 ProgressThread::Outcome Engine::advance() noexcept {
   using enum ProgressThread::Outcome;
-  const std::unique_lock turn(turn_, std::try_to_lock);
   // Whoever waits makes all the progress there is to make; looking beside it would take its core, or the peer's.
-  if (!turn || std::exchange(attended_, false)) return attended;
+  if (attended_.exchange(false, std::memory_order_relaxed)) return attended;
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn) return waiting;
   if (pass(nullptr)) return moved;
   if (!active_.empty() || !deferred_.empty()) return waiting;
   return channels_.empty() ? idle : listening;

@@ -4,6 +4,7 @@
 // started something or waits for it. Lending a hand saves the hand-over between two threads.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   // ---- On a stream's worker
   void ring(Channel& channel) noexcept;       // after a word of it has been written
   void look(Channel& channel) noexcept;       // a pass, if the turn is free
+  void leave() noexcept;                      // after a wait: from now on the thread looks
   void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
   // Before a buffered send is refused: waits for the receiver's memory to tell whether the epoch's buffer is free,
   // which takes the network alone and no act of any program. Otherwise why it is not, if the pair is not broken.
@@ -109,7 +111,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   std::size_t cursor_ = 0;         // where the next pass goes on
   std::size_t leaving_cursor_ = 0;
   std::uint64_t taken_over_ = 0;
-  bool attended_ = false;  // by a worker that waits, since the thread has looked
+  std::atomic<bool> attended_{false};  // a worker waits, and has looked since the thread asked
   ProgressThread thread_;
 };
 

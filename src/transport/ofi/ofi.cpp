@@ -85,18 +85,9 @@ class Ofi::State {
     }
     try {
       FabricInfo provider = choose_provider(settings_, around);
-      if (for_gpus_ && settings_.ofi_gpu_memory != NetworkGpuMemory::never)
-        if (FabricInfo more = with_gpu_memory(*provider)) provider = std::move(more);
       const std::string name = provider->fabric_attr->prov_name;
-      engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
-                                                         .eager_max = settings_.ofi_eager_max,
-                                                         .check_ready = settings_.check,
-                                                         .spin = spin_,
-                                                         .timeout = settings_.timeout,
-                                                         .throttle = settings_.ofi_throttle,
-                                                         .entries = entries(),
-                                                         .counter_limit = settings_.ofi_counter_limit},
-                                         world_, std::move(provider));
+      open_with_gpu_memory(*provider);
+      if (!engine_) open(std::move(provider));
       const std::vector<std::byte> endpoint = engine_->name();
       if (endpoint.size() > sizeof(ours.name) || name.size() >= sizeof(ours.provider))
         throw Error(ErrorKind::transport, fmt::format("ofi: addresses of {} are too long", name));
@@ -171,10 +162,37 @@ class Ofi::State {
 
  private:
   // Why the provider is not given memory of GPUs; empty: it is.
+  void open(FabricInfo provider) {
+    engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
+                                                       .eager_max = settings_.ofi_eager_max,
+                                                       .check_ready = settings_.check,
+                                                       .spin = spin_,
+                                                       .timeout = settings_.timeout,
+                                                       .throttle = settings_.ofi_throttle,
+                                                       .entries = entries(),
+                                                       .counter_limit = settings_.ofi_counter_limit},
+                                       world_, std::move(provider));
+  }
+
+  // Where the provider has it and it will be used: it may cost other messages something.
+  void open_with_gpu_memory(const fi_info& provider) {
+    if (!for_gpus_ || settings_.ofi_gpu_memory == NetworkGpuMemory::never) return;
+    FabricInfo more = with_gpu_memory(provider);
+    if (!more) return;
+    try {
+      open(std::move(more));
+      if (settings_.ofi_gpu_memory == NetworkGpuMemory::automatic) why_not_gpu_memory_ = engine_->calls_gpu_runtime();
+    } catch (const Error& error) {
+      why_not_gpu_memory_ = error.text();
+    }
+    if (!why_not_gpu_memory_.empty()) engine_.reset();
+  }
+
   std::string against_gpu_memory() const {
     if (settings_.ofi_gpu_memory == NetworkGpuMemory::never) return "PENSTOCK_OFI_HMEM=0";
+    if (!why_not_gpu_memory_.empty()) return why_not_gpu_memory_;
     if (!engine_ || !engine_->takes_gpu_memory()) return "the provider does not take memory of GPUs (FI_HMEM)";
-    return settings_.ofi_gpu_memory == NetworkGpuMemory::always ? "" : engine_->calls_gpu_runtime();
+    return "";
   }
   std::string against_gpu_memory(const Message& message) const {
     const std::string why = against_gpu_memory();
@@ -199,6 +217,7 @@ class Ofi::State {
   const std::function<bool()> needed_;
   const bool for_gpus_;
   std::string why_not_ = "not in PENSTOCK_TRANSPORT";
+  std::string why_not_gpu_memory_;  // of a provider that has it
   bool anybody_ = false;
   std::vector<Verdict> peers_;  // by world rank
   std::unique_ptr<Engine> engine_;

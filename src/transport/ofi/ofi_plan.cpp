@@ -40,6 +40,7 @@ bool OfiPlan::complete(Epoch epoch) const noexcept {
 }
 
 void OfiPlan::finish(Epoch epoch) noexcept {
+  engine_.leave();
   if (channel_->sends() || !in_slots()) return;
   channel_->take_out(epoch);
   engine_.ring(*channel_);  // gives the slot back
