@@ -131,7 +131,8 @@ int run_cuda_multi_pair(const Options& options, const tool::Session& session) {
 }
 
 int run_cuda_message_rate(const Options& options, const tool::Session& session) {
-  return run_pair(options, session, CudaTable::Kind::message_rate, options.window);
+  require_even_ranks(session, "message-rate");
+  return run_pairs(options, session, CudaTable::Kind::message_rate, options.window);
 }
 
 int run_cuda_exchange(const Options& options, const tool::Session& session) {

@@ -42,7 +42,7 @@ const char* meaning_of(Kind kind) {
     case Kind::multi_pair:
       return "MB/s of all pairs, one way";
     case Kind::message_rate:
-      return "millions of messages a second, one way";
+      return "millions of messages a second of all pairs, one way";
     default:
       return "us, an exchange; MB/s, sent by all ranks";
   }
@@ -112,7 +112,7 @@ double CudaTable::shown(double us, const Outcome& outcome) const {
     case Kind::multi_pair:
       return outcome.moved / us;
     case Kind::message_rate:
-      return static_cast<double>(outcome.messages) / us;
+      return static_cast<double>(outcome.messages) * (session_.size() / 2) / us;
     default:
       return us;
   }
