@@ -34,6 +34,9 @@ T value_of(std::uint64_t hash) {
     return {{static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 7}};
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(static_cast<std::int64_t>(hash)) / static_cast<T>(1ULL << 62);  // sums depend on their order
+  } else if constexpr (std::is_signed_v<T>) {
+    static_assert(sizeof(T) >= 4);
+    return static_cast<T>(hash) / 65536;  // so that no sum of many, of several exchanges, overflows
   } else {
     return static_cast<T>(hash);
   }
