@@ -26,7 +26,8 @@ class Work {
   virtual void begin(Lane&) {}
   // For one neighbour, or for all of them at `nowhere`.
   virtual void pack(Lane& lane, const Sides& to, int direction) = 0;
-  // Needs no message, and touches nothing that pack and unpack touch: it may run beside both, of any round.
+  // Needs no message, and touches nothing that the others touch: it may run beside them, of any round, behind that of
+  // the round before.
   virtual bool has_inside() const { return false; }
   virtual void compute_inside(Lane&) {}
   // What needs the messages of one neighbour, or all that needs any at `nowhere`.

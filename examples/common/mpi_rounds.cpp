@@ -4,8 +4,10 @@
 namespace penstock::examples {
 
 void MpiRounds::run(int rounds) {
+  if (work_.has_inside()) lane_->fork();
   for (int round = 0; round < rounds; ++round)
     exchange(round % 2, work_.packs_ahead() && round > 0, work_.packs_ahead() && round + 1 < rounds);
+  if (work_.has_inside()) lane_->join();
   lane_->synchronize();
 }
 
@@ -17,14 +19,12 @@ void MpiRounds::exchange(int set, bool is_packed, bool packs_next) {
   phases_.enter(Phase::post_recv);
   post_receives(set);
   phases_.enter(Phase::post_send);
-  if (work_.has_inside()) lane_->fork();
   pack_and_send(set, is_packed);
   phases_.enter(Phase::wait_recv);
   receive_and_unpack(set, packs_next);
   phases_.enter(Phase::wait_send);
   wait_for_sends(set);
   phases_.enter(Phase::post_comm);
-  if (work_.has_inside()) lane_->join();
   if (work_.has_ends()) lane_->launch([this] { work_.end(*lane_); });
   phases_.leave();
 }

@@ -69,12 +69,19 @@ class StreamExchange : public Exchange {
   static std::size_t set_of(int round) { return static_cast<std::size_t>(round % 2); }
   MessageSet& set(int round) { return sets_[set_of(round)]; }
 
+  // Around all rounds: what is inside has an order of its own beside them.
+  void fork() {
+    if (work_.has_inside()) lane_->fork();
+  }
+  void join() {
+    if (work_.has_inside()) lane_->join();
+  }
+
   // A round, around the start of its messages.
   void before_start(int round) {
     phases_.enter(Phase::pre_comm);
     if (work_.has_ends()) lane_->launch(begin_);
     phases_.enter(Phase::post_send);
-    if (work_.has_inside()) lane_->fork();
     if (!work_.packs_ahead() || round == 0) lane_->launch(pack_[set_of(round)]);
   }
   void after_start(int round, int rounds) {
@@ -84,7 +91,6 @@ class StreamExchange : public Exchange {
     const bool packs_next = work_.packs_ahead() && round + 1 < rounds;
     lane_->launch((packs_next ? unpack_and_pack_ : unpack_)[set_of(round)]);
     phases_.enter(Phase::post_comm);
-    if (work_.has_inside()) lane_->join();
     if (work_.has_ends()) lane_->launch(end_);
     phases_.leave();
   }
@@ -118,11 +124,13 @@ class StandardSends : public StreamExchange {
  protected:
   // All that is started has its wait.
   void enqueue(int rounds) {
+    fork();
     for (int round = 0; round < rounds; ++round) {
       before_start(round);
       lane_->queue().start(to_start(round, rounds));
       after_start(round, rounds);
     }
+    join();
   }
 
  private:
@@ -152,12 +160,14 @@ class ReadySends final : public StreamExchange {
   }
 
   void run(int rounds) override {
+    fork();
     for (int round = 0; round < rounds; ++round) {
       before_start(round);
       lane_->queue().start(set(round).sends());
       after_start(round, rounds);
       if (round + 2 < rounds) lane_->queue().start(set(round).receives());
     }
+    join();
     lane_->synchronize();
   }
 };
