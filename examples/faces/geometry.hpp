@@ -197,46 +197,60 @@ PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Side
   }
 }
 
-// Sums what an element shares on its upper sides with elements of the block alone; what lies on its lower sides is the
-// lower element's. The work of one of points * points threads, which have the points (a, b) of each side. All is read
-// before anything is written, so that a thread's loads go together.
-PENSTOCK_ANYWHERE inline void sum_upper_sides(const Block& block, double* u, const int (&element)[3], int a, int b) {
-  const int n = block.points;
-  const Layout whole = layout_of(block, nowhere);
-  int low[3];
+// The sides on which an element shares points with elements of the block alone: its upper ones. What lies on a lower
+// side is the lower element's. Points that lie on several sides are those of the first of z, y and x.
+struct UpperSides {
+  int low[3];  // the points that are not shared with other ranks
   int high[3];
-  bool shared[3];
-  std::size_t next[3];  // from a point of an upper side to its copy in the next element
+  bool shared[3];       // whether there is an element of the block beyond the side
+  std::size_t next[3];  // from a point of the side to its copy there
+
+  PENSTOCK_ANYWHERE bool has_on_z(int x, int y) const { return shared[2] && is_in(0, x) && is_in(1, y); }
+  PENSTOCK_ANYWHERE bool has_on_y(int x, int z) const { return shared[1] && is_in(0, x) && is_below(2, z); }
+  PENSTOCK_ANYWHERE bool has_on_x(int y, int z) const { return shared[0] && is_below(1, y) && is_below(2, z); }
+
+ private:
+  PENSTOCK_ANYWHERE bool is_in(int d, int point) const { return low[d] <= point && point <= high[d]; }
+  PENSTOCK_ANYWHERE bool is_below(int d, int point) const {
+    return is_in(d, point) && !(shared[d] && point == high[d]);
+  }
+};
+
+PENSTOCK_ANYWHERE inline UpperSides upper_sides_of(const Block& block, const int (&element)[3]) {
+  const Layout whole = layout_of(block, nowhere);
+  const int last = block.points - 1;
+  UpperSides sides;
   for (int d = 0; d < 3; ++d) {
     const bool is_last = element[d] == block.elements[d] - 1;
-    low[d] = element[d] == 0 && !block.meets[d][0] ? 0 : 1;
-    high[d] = is_last && block.meets[d][1] ? n - 2 : n - 1;
-    shared[d] = !is_last;
-    next[d] = whole.offset_along(d, 1, 0) - whole.offset_along(d, 0, n - 1);
+    sides.low[d] = element[d] == 0 && !block.meets[d][0] ? 0 : 1;
+    sides.high[d] = is_last && block.meets[d][1] ? last - 1 : last;
+    sides.shared[d] = !is_last;
+    sides.next[d] = whole.offset_along(d, 1, 0) - whole.offset_along(d, 0, last);
   }
-  double* const first = u + whole.offset({{element[0], element[1], element[2]}, {0, 0, 0}});
-  const std::size_t row = static_cast<std::size_t>(n);
-  const auto is_in = [&](int d, int point) { return low[d] <= point && point <= high[d]; };
-  // Points that lie on several sides are those of the first of z, y and x.
-  const auto is_below = [&](int d, int point) { return low[d] <= point && point <= (shared[d] ? n - 2 : high[d]); };
-  const bool in_z = shared[2] && is_in(0, a) && is_in(1, b);
-  const bool in_y = shared[1] && is_in(0, a) && is_below(2, b);
-  const bool in_x = shared[0] && is_below(1, a) && is_below(2, b);
-  const bool also_x = shared[0] && a == n - 1;
-  const bool also_y = shared[1] && b == n - 1;
-  double* const z = first + ((row - 1) * row + static_cast<std::size_t>(b)) * row + static_cast<std::size_t>(a);
-  double* const y = first + (static_cast<std::size_t>(b) * row + row - 1) * row + static_cast<std::size_t>(a);
-  double* const x = first + (static_cast<std::size_t>(b) * row + static_cast<std::size_t>(a)) * row + row - 1;
-  // Sums are those of complete(): pairs along z, then y, then x.
+  return sides;
+}
+
+// Sums what an element shares on its upper sides along y and z. The work of one of points * points threads, which have
+// the points (a, b) of both sides. All is read before anything is written, so that a thread's loads go together. Sums
+// are those of complete(): pairs along z, then y, then x.
+PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, double* u, const int (&element)[3], int a, int b) {
+  const Layout whole = layout_of(block, nowhere);
+  const UpperSides sides = upper_sides_of(block, element);
+  const auto& next = sides.next;
+  const int last = block.points - 1;
+  const bool in_z = sides.has_on_z(a, b);
+  const bool in_y = sides.has_on_y(a, b);
+  const bool also_x = sides.shared[0] && a == last;
+  const bool also_y = sides.shared[1] && b == last;
+  double* const z = u + whole.offset({{element[0], element[1], element[2]}, {a, b, last}});
+  double* const y = u + whole.offset({{element[0], element[1], element[2]}, {a, last, b}});
   const auto line = [&](const double* at) { return at[0] + at[next[2]]; };
   const auto plane = [&](const double* at) { return also_y ? line(at) + line(at + next[1]) : line(at); };
   const auto flat = [&](const double* at) { return at[0] + at[next[1]]; };
   double on_z = 0;
   double on_y = 0;
-  double on_x = 0;
   if (in_z) on_z = also_x ? plane(z) + plane(z + next[0]) : plane(z);
   if (in_y) on_y = also_x ? flat(y) + flat(y + next[0]) : flat(y);
-  if (in_x) on_x = x[0] + x[next[0]];
   for (int i = 0; i < 2; ++i) {
     const std::size_t to_x = i == 0 ? 0 : next[0];
     if (i == 1 && !also_x) break;
@@ -247,7 +261,15 @@ PENSTOCK_ANYWHERE inline void sum_upper_sides(const Block& block, double* u, con
     }
     if (in_y) y[to_x] = y[to_x + next[1]] = on_y;
   }
-  if (in_x) x[0] = x[next[0]] = on_x;
+}
+
+// The same along x alone, for a point (y, z) of that side.
+PENSTOCK_ANYWHERE inline void sum_along_x(const Block& block, double* u, const int (&element)[3], int y, int z) {
+  const UpperSides sides = upper_sides_of(block, element);
+  if (!sides.has_on_x(y, z)) return;
+  double* const x =
+      u + layout_of(block, nowhere).offset({{element[0], element[1], element[2]}, {block.points - 1, y, z}});
+  x[0] = x[sides.next[0]] = x[0] + x[sides.next[0]];
 }
 
 // From indices of the whole grid, so that a wrong one changes the value.

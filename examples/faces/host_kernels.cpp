@@ -52,7 +52,10 @@ class HostKernels final : public Kernels {
     for_each_point({{0, 0, 0}, {block_.elements[0], block_.elements[1], block_.elements[2]}},
                    [&](const int(&element)[3]) {
                      for (int b = 0; b < block_.points; ++b)
-                       for (int a = 0; a < block_.points; ++a) sum_upper_sides(block_, u_, element, a, b);
+                       for (int a = 0; a < block_.points; ++a) {
+                         sum_along_y_and_z(block_, u_, element, a, b);
+                         sum_along_x(block_, u_, element, a, b);
+                       }
                    });
   }
 

@@ -32,14 +32,17 @@ class GpuKernels final : public Kernels {
       packing_[only] = make_tasks(block, only, [&](int direction) { return layout_of(block, direction).size(); });
       unpacking_[only] = make_tasks(block, only, [&](int direction) { return region_of(block, direction).size(); });
     }
-    gpu::load_kernels();
+    gpu::load_kernels(block);
   }
 
   void initialise(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_initialise(stream_of(lane), block_, u_)); }
   void pack(examples::Lane& lane, const Sides& to, int direction) override {
     CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {block_, u_, to, {}, packing_[direction]}));
   }
-  void sum_inside(examples::Lane& lane) override { CHECK_GPU(gpu::enqueue_sum_inside(stream_of(lane), block_, u_)); }
+  void sum_inside(examples::Lane& lane) override {
+    CHECK_GPU(gpu::enqueue_sum_inside(stream_of(lane), block_, u_, is_downward_));
+    is_downward_ = !is_downward_;
+  }
   void unpack(examples::Lane& lane, const Sides& from, const Sides& next, int direction) override {
     CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, next, unpacking_[direction]}));
   }
@@ -54,6 +57,7 @@ class GpuKernels final : public Kernels {
   std::size_t size_;
   examples::Memory memory_;
   double* u_;
+  bool is_downward_ = false;
   // For each direction, and at `nowhere` for all.
   examples::gpu::Tasks packing_[directions];
   examples::gpu::Tasks unpacking_[directions];

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.hpp"
 
+#include <array>
+#include <utility>
+
+#include "sum_inside.cuh"
+
 namespace penstock::faces::gpu {
 namespace {
 
 using examples::gpu::find_task;
 using examples::gpu::threads;
+
+// Kernels of sums for which the number of points is a constant.
+constexpr int most_known_points = 16;
 
 __global__ void pack(const __grid_constant__ Work argument) {
   penstock::gpu::let_successor_in();  // the start, which waits for this kernel before it reads
@@ -32,14 +40,6 @@ __global__ void unpack(const __grid_constant__ Work argument) {
 }
 
 // A block of threads for each element.
-__global__ void sum_inside(const Block block, double* u) {
-  const int element[3] = {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
-  const int a = static_cast<int>(threadIdx.x);
-  for (int b = static_cast<int>(threadIdx.y); b < block.points; b += static_cast<int>(blockDim.y))
-    sum_upper_sides(block, u, element, a, b);
-}
-
-// A block of threads for each element.
 __global__ void initialise(const Block block, double* u) {
   Place place{{static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)}, {0, 0, 0}};
   const int n = block.points;
@@ -57,49 +57,56 @@ dim3 elements_of(const Block& block) {
               static_cast<unsigned>(block.elements[2]));
 }
 
-// Threads (a, b) for the points of a side, if a block of threads takes as many.
-dim3 side_of(const Block& block) {
-  const auto n = static_cast<unsigned>(block.points);
-  return dim3(n, n * n <= 1024 ? n : 1024 / n);
-}
-
 #if !PENSTOCK_HIP
 // Whether the code that was loaded waits for its predecessor. That of earlier GPUs does not, also where it runs on one
 // that could.
-bool awaits_predecessor(void (*kernel)(Work)) {
+bool awaits_predecessor(const void* kernel) {
   cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)) == cudaSuccess &&
-         attributes.ptxVersion >= 90;
+  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
 }
 #endif
 
 // With dependent launch, if the code has it, the kernel may begin before its predecessor has ended, and waits for it.
-cudaError_t launch_unpack(unsigned blocks, cudaStream_t stream, const Work& work) {
+template <class... Arguments>
+cudaError_t launch_dependent(void (*kernel)(Arguments...), unsigned blocks, unsigned width, cudaStream_t stream,
+                             const Arguments&... arguments) {
 #if PENSTOCK_HIP
-  unpack<<<blocks, threads, 0, stream>>>(work);
+  kernel<<<blocks, width, 0, stream>>>(arguments...);
   return cudaGetLastError();
 #else
-  static const bool is_dependent = awaits_predecessor(unpack);
+  static const bool is_dependent = awaits_predecessor(reinterpret_cast<const void*>(&unpack));
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
+  config.blockDim = dim3(width);
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = is_dependent ? 1 : 0;
-  return cudaLaunchKernelEx(&config, unpack, work);
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
 #endif
+}
+
+// The kernel for so many points. That for any number spends more on its indices than on the values.
+template <int... points>
+auto sum_inside_for(int wanted, std::integer_sequence<int, points...>) {
+  constexpr std::array kernels{sum_inside<points>...};
+  return kernels[wanted < static_cast<int>(kernels.size()) ? static_cast<std::size_t>(wanted) : 0];
+}
+
+auto sum_inside_for(const Block& block) {
+  return sum_inside_for(block.points, std::make_integer_sequence<int, most_known_points + 1>());
 }
 
 }  // namespace
 
 // A kernel that is loaded at its first launch may need an idle device, and there may be a wait on it by then.
-void load_kernels() {
+void load_kernels(const Block& block) {
   cudaFuncAttributes attributes{};
-  for (const void* kernel : {reinterpret_cast<const void*>(&pack), reinterpret_cast<const void*>(&unpack),
-                             reinterpret_cast<const void*>(&sum_inside), reinterpret_cast<const void*>(&initialise)})
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(&pack), reinterpret_cast<const void*>(&unpack),
+        reinterpret_cast<const void*>(sum_inside_for(block)), reinterpret_cast<const void*>(&initialise)})
     (void)cudaFuncGetAttributes(&attributes, kernel);
 }
 
@@ -114,14 +121,14 @@ cudaError_t enqueue_pack(cudaStream_t stream, const Work& work) {
   return cudaGetLastError();
 }
 
-cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* u) {
-  sum_inside<<<elements_of(block), side_of(block), 0, stream>>>(block, u);
-  return cudaGetLastError();
+cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* u, bool downward) {
+  const Inside inside(block);
+  return launch_dependent(sum_inside_for(block), inside.blocks(), Inside::threads, stream, block, u, inside, downward);
 }
 
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work) {
   if (work.tasks.count == 0) return cudaSuccess;
-  return launch_unpack(work.tasks.blocks(), stream, work);
+  return launch_dependent(unpack, work.tasks.blocks(), threads, stream, work);
 }
 
 }  // namespace penstock::faces::gpu

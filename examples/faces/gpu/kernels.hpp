@@ -16,10 +16,10 @@ struct Work {
   examples::gpu::Tasks tasks;
 };
 
-void load_kernels();
+void load_kernels(const Block& block);
 cudaError_t enqueue_initialise(cudaStream_t stream, const Block& block, double* u);
 cudaError_t enqueue_pack(cudaStream_t stream, const Work& work);
-cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* u);
+cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* u, bool downward);
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work);
 
 }  // namespace penstock::faces::gpu

@@ -46,7 +46,10 @@ struct Rank {
       for (int y = 0; y < block.elements[1]; ++y)
         for (int x = 0; x < block.elements[0]; ++x) {
           for (int b = 0; b < block.points; ++b)
-            for (int a = 0; a < block.points; ++a) sum_upper_sides(block, u.data(), {x, y, z}, a, b);
+            for (int a = 0; a < block.points; ++a) {
+              sum_along_y_and_z(block, u.data(), {x, y, z}, a, b);
+              sum_along_x(block, u.data(), {x, y, z}, a, b);
+            }
         }
   }
 
