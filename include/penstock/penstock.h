@@ -22,8 +22,8 @@
  *      MPI_THREAD_SINGLE and FUNNELED in the thread that has initialised the library, at SERIALIZED never.
  *   6. Counts are numbers of requests, sizes are bytes.
  *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line. Between
- *      MPI_Init and PST_Init it returns an error of the kind PST_ERROR_NOT_INITIALIZED, as 2 says; on a thread that may
- *      not call MPI, MPI_ERR_OTHER.
+ *      MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind PST_ERROR_NOT_INITIALIZED, as 2
+ *      says; on a thread that may not call MPI, MPI_ERR_OTHER.
  * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections III-V of
  * "CPU-free two-sided MPI GPU communication"), "MPI" the MPI standard, "Penstock" this project's docs/semantics.md.
  */
@@ -96,6 +96,15 @@ PST_API int PST_Last_error(char* text, int size);
  * return that error and MPI goes on without Penstock; the call may be made again. Errors: PST_ERROR_SETTING,
  * PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Init(void);
+
+/* Ends Penstock: what is enqueued completes, what is left is freed, and its threads end. Collective over
+ * MPI_COMM_WORLD, after PST_Init and before MPI_Finalize; may be called again, and does nothing then. Programs whose
+ * MPI_Finalize resolves to libpenstock need not call it; the others should, since MPICH breaks where a thread of
+ * Penstock is inside MPI while MPI_Finalize begins. Afterwards all is as before PST_Init, which cannot be called again;
+ * requests are MPI's alone. Blocks until what is enqueued has completed or failed, on all ranks where they share a
+ * network. No other call of Penstock may run beside it. Error: PST_ERROR_NOT_INITIALIZED before PST_Init. Source:
+ * Penstock. */
+PST_API int PST_Finalize(void);
 
 /* The version of the library that is loaded (the PST_VERSION macros are those of the header). Does not block. Works
  * before PST_Init. Error: PST_ERROR_ARGUMENT for a null pointer. */

@@ -96,6 +96,12 @@ inline void initialize() {
   detail::check(PST_Init(), "PST_Init");
 }
 
+// PST_Finalize: collective over MPI_COMM_WORLD; blocks until what is enqueued has completed. Not needed where
+// MPI_Finalize is libpenstock's. Queues, streams and requests must be gone.
+inline void finalize() {
+  detail::check(PST_Finalize(), "PST_Finalize");
+}
+
 // What the library found, as JSON (PST_Describe). Does not block.
 inline std::string describe() {
   int length = 0;

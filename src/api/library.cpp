@@ -13,16 +13,32 @@ using namespace penstock;
 using base::Error;
 using base::ErrorKind;
 
+namespace {
+
+void require_mpi(const std::string& call) {
+  int initialised = 0;
+  int finalised = 0;
+  PMPI_Initialized(&initialised);
+  PMPI_Finalized(&finalised);
+  if (!initialised || finalised)
+    throw Error(ErrorKind::not_initialized, call + " must be called between MPI_Init and MPI_Finalize");
+}
+
+}  // namespace
+
 int PST_Init(void) {
   return api::guard([] {
-    int initialised = 0;
-    int finalised = 0;
-    PMPI_Initialized(&initialised);
-    PMPI_Finalized(&finalised);
-    if (!initialised || finalised)
-      throw Error(ErrorKind::not_initialized, "PST_Init must be called between MPI_Init and MPI_Finalize");
+    require_mpi("PST_Init");
     api::initialise_library();
     api::look_at_error_handler();
+  });
+}
+
+int PST_Finalize(void) {
+  return api::guard([] {
+    require_mpi("PST_Finalize");
+    if (!core::Library::finalised()) core::Library::require();
+    api::finalise_library();
   });
 }
 

@@ -28,6 +28,8 @@ int free_request(MPI_Request* request);
 // and ends the process), initialises the library and has it cleaned up in MPI_Finalize. Collective over MPI_COMM_WORLD;
 // does nothing the second time. Throws base::Error.
 void initialise_library();
+// Does nothing without one.
+void finalise_library() noexcept;
 
 // "" when MPI_Send_init resolves to this library; else which file it resolves to and what to do. Cheap after the first
 // call.

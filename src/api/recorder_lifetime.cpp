@@ -67,8 +67,7 @@ std::string look_where_mpi_send_init_is() {
 // ---- Clean-up
 
 extern "C" int penstock_self_deleted(MPI_Comm, int, void*, void*) {
-  core::Library::finalise();
-  group::MpiLayout::free_unused();
+  finalise_library();
   return MPI_SUCCESS;
 }
 
@@ -124,11 +123,18 @@ int init(int* argc, char*** argv, bool with_thread, int required, int* provided)
 void initialise_library() {
   require_mpi_of_this_build();
   if (core::Library::get() != nullptr) return;
+  if (core::Library::finalised())
+    throw base::Error(base::ErrorKind::not_initialized, "Penstock has ended by PST_Finalize: it cannot begin again");
   make_error_codes();
   core::Library::initialise();
   static const bool cleaned_up = hang_clean_up();
   if (!cleaned_up) base::log::warn("MPI refuses an attribute on MPI_COMM_SELF: nothing is cleaned up in MPI_Finalize");
   if (!why_not_recording().empty()) base::log::warn(why_not_recording());
+}
+
+void finalise_library() noexcept {
+  core::Library::finalise();
+  group::MpiLayout::free_unused();
 }
 
 const std::string& why_not_recording() {
@@ -150,7 +156,6 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 // already, and a progress thread that is inside MPI just then would break it. The attribute is for programs whose
 // MPI_Finalize is not intercepted.
 int MPI_Finalize() {
-  penstock::core::Library::finalise();
-  penstock::group::MpiLayout::free_unused();
+  penstock::api::finalise_library();
   return PMPI_Finalize();
 }

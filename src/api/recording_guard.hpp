@@ -8,17 +8,18 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "core/library.hpp"
 #include "core/recording.hpp"
 #include "group/mpi_communicator.hpp"
 
 namespace penstock::api {
 
 // Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not run to its end.
-// Outside MPI_Init ... MPI_Finalize (MPI sessions alone) nothing is recorded, silently.
+// Outside MPI_Init ... MPI_Finalize (MPI sessions alone) and after PST_Finalize nothing is recorded, silently.
 template <class Body>
 bool recording(const char* call, const char* consequence, Body&& body) noexcept {
   try {
-    if (!group::world_usable()) return false;
+    if (!group::world_usable() || core::Library::finalised()) return false;
     body();
     return true;
   } catch (const std::exception& error) {

@@ -23,6 +23,7 @@ using base::ErrorKind;
 namespace {
 
 std::atomic<Library*> current{nullptr};
+std::atomic<bool> has_ended{false};
 
 base::Settings read_settings(const group::World& world) {
   const base::Settings settings = base::Settings::from_environment();
@@ -55,12 +56,16 @@ Library* Library::get() noexcept {
   return current.load(std::memory_order_acquire);
 }
 
+bool Library::finalised() noexcept {
+  return has_ended.load(std::memory_order_relaxed);
+}
+
 Library& Library::require() {
   Library* library = get();
   if (!library)
     throw Error(ErrorKind::not_initialized,
                 "Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
-                "MPI_Finalize");
+                "PST_Finalize or MPI_Finalize");
   return *library;
 }
 
@@ -89,6 +94,7 @@ void Library::begin() {
 void Library::finalise() noexcept {
   const std::unique_ptr<Library> library(get());
   if (!library) return;
+  has_ended.store(true, std::memory_order_relaxed);
   library->matcher_->stop_driving();  // its thread looks at operations, which end below
   library->matcher_->report_leftovers();
   if (const std::string pairs = library->matcher_->pairs().text(); !pairs.empty())

@@ -34,6 +34,7 @@ class Library {
   static void initialise();
   // Runs while MPI still works. Reports unmatched and unfinished requests, ends all threads of ours.
   static void finalise() noexcept;
+  static bool finalised() noexcept;  // there is no way back
 
   const base::Settings& settings() const noexcept { return settings_; }
   group::World& world() noexcept { return *world_; }

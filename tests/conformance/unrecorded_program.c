@@ -2,7 +2,8 @@
  *
  * A program that names MPI before libpenstock, so that its MPI calls do not come through the recorder: it makes its
  * requests with PST_Send_init and its kind, and a match that it does not wait for by a call of ours is driven by a
- * thread of the library. With the argument "unfinished" it leaves a match under way at MPI_Finalize. */
+ * thread of the library. With the argument "unfinished" it leaves a match under way at MPI_Finalize, with "ended" at
+ * PST_Finalize before that. */
 #include <mpi.h>
 #include <penstock/penstock.h>
 #include <stdio.h>
@@ -63,8 +64,25 @@ static void truncation(void) {
   PST_Request_free(&requests[1]);
 }
 
+static void is_not_initialised(int code, const char* call) {
+  PST_Error kind = PST_ERROR_NONE;
+  PST_Error_kind(code, &kind);
+  check(kind == PST_ERROR_NOT_INITIALIZED, call);
+}
+
+/* There is no Penstock any more, and the requests are MPI's. */
+static void end(PST_Queue queue, MPI_Request* receive) {
+  check(!PST_Finalize(), "PST_Finalize");
+  check(!PST_Finalize(), "a second PST_Finalize");
+  is_not_initialised(PST_Enqueue_start(queue, receive), "PST_Enqueue_start after PST_Finalize");
+  is_not_initialised(PST_Match(receive, MPI_STATUS_IGNORE), "PST_Match after PST_Finalize");
+  is_not_initialised(PST_Init(), "PST_Init after PST_Finalize");
+  check(!MPI_Request_free(receive), "MPI_Request_free after PST_Finalize");
+}
+
 int main(int argc, char** argv) {
   static int value;
+  const char* ending = argc > 1 ? argv[1] : "finished";
   int provided, round;
   PST_Stream stream;
   PST_Queue queue;
@@ -74,6 +92,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   check(provided == MPI_THREAD_MULTIPLE, "the thread level");
+  is_not_initialised(PST_Finalize(), "PST_Finalize before PST_Init");
   check(!PST_Init(), "PST_Init");
   recorder_is_not_reached();
   check(!PST_Stream_create(&stream), "PST_Stream_create");
@@ -83,10 +102,11 @@ int main(int argc, char** argv) {
   match_and_run(queue, round);
   PST_Queue_free(&queue);
   PST_Stream_free(&stream);
-  if (argc > 1 && strcmp(argv[1], "unfinished") == 0) {
+  if (strcmp(ending, "finished") != 0) {
     PST_Recv_init(&value, 1, MPI_INT, previous(), 99, MPI_COMM_WORLD, &receive);
     check(!PST_Imatch(&receive, &matching), "PST_Imatch");
   }
+  if (strcmp(ending, "ended") == 0) end(queue, &receive);
   MPI_Finalize();
   if (rank == 0) printf("unrecorded program: passed\n");
   return EXIT_SUCCESS;

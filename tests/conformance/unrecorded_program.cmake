@@ -12,12 +12,23 @@ if(PENSTOCK_SANITIZE)
 endif()
 penstock_launcher_environment(launcher_environment)
 penstock_sanitizer_environment(sanitizer_environment)
+# A match under way when MPI_Finalize begins is not safe with MPICH (docs/design.md): PST_Finalize is for that.
+set(endings finished ended)
+if(NOT penstock_mpi_vendor STREQUAL "mpich")
+  list(APPEND endings unfinished)
+endif()
 foreach(ranks 1 2 4)
-  foreach(ending finished unfinished)
-    set(test unrecorded_program.${ending}.${ranks})
-    add_test(NAME ${test} COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
-                                  $<TARGET_FILE:unrecorded_program> ${ending})
-    set_tests_properties(${test} PROPERTIES TIMEOUT 120 PROCESSORS 2 LABELS "mpi;ranks${ranks}"
-      ENVIRONMENT "${launcher_environment};${sanitizer_environment};PENSTOCK_TRANSPORT=peer")
+  foreach(ending IN LISTS endings)
+    foreach(transport peer proxy)
+      # The progress thread of proxy may be inside MPI at any time.
+      if(transport STREQUAL "proxy" AND NOT ending STREQUAL "ended")
+        continue()
+      endif()
+      set(test unrecorded_program.${ending}.${transport}.${ranks})
+      add_test(NAME ${test} COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
+                                    $<TARGET_FILE:unrecorded_program> ${ending})
+      set_tests_properties(${test} PROPERTIES TIMEOUT 120 PROCESSORS 2 LABELS "mpi;ranks${ranks}"
+        ENVIRONMENT "${launcher_environment};${sanitizer_environment};PENSTOCK_TRANSPORT=${transport}")
+    endforeach()
   endforeach()
 endforeach()

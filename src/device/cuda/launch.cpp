@@ -26,9 +26,18 @@ LaunchKernelEx launch_function() noexcept {
   return function;
 }
 
+// Code for GPUs before these does not wait for the kernel before it, also where a newer one translates and runs it.
+constexpr int first_with_dependent_launch = 90;
+
+bool waits_for_predecessor(const void* symbol) noexcept {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, symbol) == cudaSuccess &&
+         attributes.ptxVersion >= first_with_dependent_launch;
+}
+
 }  // namespace
 
-Kernel::Kernel(const void* symbol) noexcept {
+Kernel::Kernel(const void* symbol) noexcept : waits_(waits_for_predecessor(symbol)) {
   cudaKernel_t kernel = nullptr;
   found_ = cudaGetKernel(&kernel, symbol);
   handle_ = kernel;
@@ -47,7 +56,7 @@ cudaError_t Kernel::launch(const LaunchShape& shape, void* argument) const noexc
   config.blockDimY = config.blockDimZ = 1;
   config.hStream = shape.stream;
   config.attrs = &attribute;
-  config.numAttrs = shape.dependent ? 1 : 0;
+  config.numAttrs = shape.dependent && waits_ ? 1 : 0;
   void* arguments[] = {argument};
   return in_context([&] {
     return static_cast<cudaError_t>(launch_function()(&config, static_cast<CUfunction>(handle_), arguments, nullptr));

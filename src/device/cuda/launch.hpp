@@ -11,7 +11,7 @@ struct LaunchShape {
   unsigned blocks;
   unsigned threads;
   cudaStream_t stream;
-  bool dependent;  // programmatic dependent launch, where the device has it
+  bool dependent;  // programmatic dependent launch, where the code and the device have it
 };
 
 // One kernel, on whichever device is current.
@@ -23,6 +23,7 @@ class Kernel {
  private:
   void* handle_ = nullptr;
   cudaError_t found_;
+  [[maybe_unused]] bool waits_ = false;  // for the kernel before it, as dependent launch needs it
 };
 
 }  // namespace penstock::device::cuda
