@@ -25,7 +25,7 @@ class HostHalo {
   }
 
   ~HostHalo() {
-    if (!penstock::detail::mpi_is_running()) return;
+    if (!penstock::detail::library_is_running()) return;
     try {
       mover_->synchronize();
     } catch (const Error&) {

@@ -52,7 +52,7 @@ Messages::Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends 
 Messages::~Messages() {
   if (!penstock::detail::mpi_is_running()) return;
   requests_ = Requests();
-  if (memory_ != nullptr) mover_.free(memory_);
+  if (memory_ != nullptr && penstock::detail::library_is_running()) mover_.free(memory_);
 }
 
 }  // namespace penstock::halo

@@ -28,7 +28,7 @@ class StreamHalo {
   }
 
   ~StreamHalo() {
-    if (!penstock::detail::mpi_is_running()) return;
+    if (!penstock::detail::library_is_running()) return;
     // Errors have been said before. Whatever fails, free() waits for the stream, which may still use what dies next.
     try {
       if (receives_open_) complete_open_receives();

@@ -2,6 +2,7 @@
 #include "launch.hpp"
 
 #include <gpu_runtime.hpp>
+#include <stdexcept>
 
 #include "../cuda/cuda_check.hpp"
 
@@ -25,9 +26,12 @@ Kernel::Kernel(const void* symbol) : symbol_(symbol) {
   // Loads it now: a first launch beside a kernel that waits might have to wait for that one.
   cudaFuncAttributes attributes{};
   CHECK_CUDA(cudaFuncGetAttributes(&attributes, symbol));
+  waits_ = attributes.ptxVersion >= 90;
 }
 
 void Kernel::launch(const Shape& shape, cudaStream_t stream, bool dependent, Caller caller, void* argument) const {
+  if (dependent && !waits_)
+    throw std::runtime_error("dependent launch needs kernels compiled for 90 or later: use --launches plain");
   void* arguments[] = {argument};
   if (caller == Caller::driver)
     launch_by_driver(shape, stream, dependent, arguments);

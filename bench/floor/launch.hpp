@@ -28,6 +28,7 @@ class Kernel {
 
   const void* symbol_;
   cudaKernel_t handle_ = nullptr;
+  bool waits_ = false;  // for the kernel before it, as dependent launch needs it
 };
 
 }  // namespace penstock::bench::floor

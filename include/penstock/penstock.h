@@ -16,8 +16,9 @@
  *      for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread level. Two calls
- *      that name the same queue or the same request must not overlap. PST_Init, PST_Comm_attach and the calls under
- *      "Requests" and "Matching" call MPI and follow the program's MPI thread level; what else calls MPI says so.
+ *      that name the same queue or the same request must not overlap. PST_Init, PST_Finalize, PST_Comm_attach and the
+ *      calls under "Requests" and "Matching" call MPI and follow the program's MPI thread level; what else calls MPI
+ *      says so.
  *      All others call an error handler, and drive matches under way, at MPI_THREAD_MULTIPLE in any thread, at
  *      MPI_THREAD_SINGLE and FUNNELED in the thread that has initialised the library, at SERIALIZED never.
  *   6. Counts are numbers of requests, sizes are bytes.
@@ -53,7 +54,7 @@ extern "C" {
 /* The values never change between releases; new kinds are added at the end. */
 typedef enum {
   PST_ERROR_NONE = 0,            /* no error */
-  PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init; convention 7 says what is returned without MPI */
+  PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init or after PST_Finalize; convention 7 tells of MPI's ends */
   PST_ERROR_ARGUMENT = 2,        /* null pointer, negative count, unknown enumerator */
   PST_ERROR_QUEUE = 3,           /* null or freed queue */
   PST_ERROR_STREAM = 4,          /* null or freed stream, or a stream of another type than the queue */
@@ -94,17 +95,22 @@ PST_API int PST_Last_error(char* text, int size);
  * look at MPI_COMM_WORLD's error handler (see PST_Queue_init). Programs whose MPI_Init resolves to libpenstock need not
  * call it. All ranks of the job must load libpenstock. Blocks until all ranks have called it. Where one rank fails, all
  * return that error and MPI goes on without Penstock; the call may be made again. Errors: PST_ERROR_SETTING,
- * PST_ERROR_RESOURCES. Source: Penstock. */
+ * PST_ERROR_RESOURCES, PST_ERROR_NOT_INITIALIZED after PST_Finalize. Source: Penstock. */
 PST_API int PST_Init(void);
 
-/* Ends Penstock: what is enqueued completes, what is left is freed, and its threads end. Collective over
- * MPI_COMM_WORLD, after PST_Init and before MPI_Finalize; may be called again, and does nothing then. Programs whose
- * MPI_Finalize resolves to libpenstock need not call it; the others should, since MPICH breaks where a thread of
- * Penstock is inside MPI while MPI_Finalize begins. Afterwards all is as before PST_Init, which cannot be called again;
- * requests are MPI's alone. Blocks until what is enqueued has completed or failed, on all ranks where they share a
- * network. No other call of Penstock may run beside it. Error: PST_ERROR_NOT_INITIALIZED before PST_Init. Source:
- * Penstock. */
+/* Ends Penstock: what is enqueued completes, matches under way fail, queues and streams are freed, and the library's
+ * threads end. Collective over MPI_COMM_WORLD, between PST_Init and MPI_Finalize; may be called again, and does nothing
+ * then. Programs whose MPI_Finalize resolves to libpenstock need not call it; the others should, since MPICH breaks
+ * where a thread of Penstock is inside MPI while MPI_Finalize begins. Afterwards there is no way back: requests are
+ * MPI's alone, and PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem stays until the process ends; all but
+ * that and what works before PST_Init returns an error. Blocks until what is enqueued has completed or failed, and
+ * possibly until all ranks have called it. No other call of Penstock or MPI may run beside it. Errors:
+ * PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM in a function that runs on a stream. Source: Penstock. */
 PST_API int PST_Finalize(void);
+
+/* Whether Penstock is ready: 1 after PST_Init and before PST_Finalize and MPI_Finalize, else 0. Works at any time. Does
+ * not block. Any thread. Error: PST_ERROR_ARGUMENT for a null pointer. Source: Penstock. */
+PST_API int PST_Initialized(int* flag);
 
 /* The version of the library that is loaded (the PST_VERSION macros are those of the header). Does not block. Works
  * before PST_Init. Error: PST_ERROR_ARGUMENT for a null pointer. */

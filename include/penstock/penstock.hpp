@@ -58,13 +58,20 @@ inline void check(int code, const char* call) {
   if (code != MPI_SUCCESS) throw_error(code, call);
 }
 
-// True between MPI_Init and MPI_Finalize: outside, a destructor has nothing left to free.
+// True between MPI_Init and MPI_Finalize: outside, a destructor has nothing of MPI left to free.
 inline bool mpi_is_running() noexcept {
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   return initialized != 0 && finalized == 0;
+}
+
+// The same for what is Penstock's, which may end before MPI.
+inline bool library_is_running() noexcept {
+  int running = 0;
+  PST_Initialized(&running);
+  return running != 0;
 }
 
 template <class Callable>
@@ -97,7 +104,7 @@ inline void initialize() {
 }
 
 // PST_Finalize: collective over MPI_COMM_WORLD; blocks until what is enqueued has completed. Not needed where
-// MPI_Finalize is libpenstock's. Queues, streams and requests must be gone.
+// MPI_Finalize is libpenstock's. What outlives it has nothing left to free.
 inline void finalize() {
   detail::check(PST_Finalize(), "PST_Finalize");
 }
@@ -164,7 +171,7 @@ class Stream : public StreamView {
     return *this;
   }
   ~Stream() {
-    if (handle_ != PST_STREAM_NULL && detail::mpi_is_running()) PST_Stream_free(&handle_);
+    if (handle_ != PST_STREAM_NULL && detail::library_is_running()) PST_Stream_free(&handle_);
   }
 
   // Frees now and reports errors. Blocks as the destructor does.
@@ -398,7 +405,7 @@ class Queue : public QueueView {
     return *this;
   }
   ~Queue() {
-    if (handle_ != PST_QUEUE_NULL && detail::mpi_is_running()) PST_Queue_free(&handle_);
+    if (handle_ != PST_QUEUE_NULL && detail::library_is_running()) PST_Queue_free(&handle_);
   }
 
   // Frees now and reports errors. Blocks as the destructor does.
@@ -428,7 +435,7 @@ class Buffer {
     return *this;
   }
   ~Buffer() {
-    if (data_ != nullptr && detail::mpi_is_running()) PST_Free_mem(data_);
+    if (data_ != nullptr && detail::library_is_running()) PST_Free_mem(data_);
   }
 
   Element* data() noexcept { return data_; }

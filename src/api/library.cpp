@@ -6,6 +6,8 @@
 #include "api/recorder.hpp"
 #include "core/describe.hpp"
 #include "core/library.hpp"
+#include "core/matcher.hpp"
+#include "core/queues.hpp"
 #include "group/mpi_communicator.hpp"
 #include "penstock/penstock.h"
 
@@ -37,8 +39,21 @@ int PST_Init(void) {
 int PST_Finalize(void) {
   return api::guard([] {
     require_mpi("PST_Finalize");
-    if (!core::Library::finalised()) core::Library::require();
+    if (core::Library::finalised()) return;
+    core::Library& library = core::Library::require();
+    library.queues().streams().for_each([](core::HostStream& each) {
+      if (each.stream.on_worker())
+        throw Error(ErrorKind::stream, "PST_Finalize cannot be called by a function that runs on a stream");
+    });
+    library.matcher().give_up_matches();
     api::finalise_library();
+  });
+}
+
+int PST_Initialized(int* flag) {
+  return api::guard_any_thread([&] {
+    api::require_pointer(flag, "flag");
+    *flag = core::Library::get() != nullptr ? 1 : 0;
   });
 }
 

@@ -61,7 +61,8 @@ std::string look_where_mpi_send_init_is() {
          (theirs.dli_fname != nullptr ? theirs.dli_fname : "another library") +
          " and not to libpenstock: name libpenstock before the MPI library when linking, or preload it with "
          "LD_PRELOAD, "
-         "or make requests with PST_Send_init and its kind (and attach communicators with PST_Comm_attach)";
+         "or make requests with PST_Send_init and its kind (attach communicators with PST_Comm_attach, and call "
+         "PST_Finalize before MPI_Finalize)";
 }
 
 // ---- Clean-up

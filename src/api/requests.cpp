@@ -10,16 +10,28 @@ using core::RequestKind;
 
 namespace {
 
-template <class Create>
-int create(Create&& create) {
+bool ended_before_mpi() {
+  int mpi_has_ended = 0;
+  PMPI_Finalized(&mpi_has_ended);
+  return core::Library::finalised() && mpi_has_ended == 0;
+}
+
+// The error is ours, or that of MPI's call in `body`.
+template <class Body>
+int with_mpi(Body&& body) {
   int mpi = MPI_SUCCESS;
-  const int ours = api::guard([&] {
-    core::Library::require();
-    mpi = create();
-  });
+  const int ours = api::guard([&] { mpi = body(); });
   if (ours != MPI_SUCCESS) return ours;
   if (mpi != MPI_SUCCESS) api::note_mpi_error(mpi);
   return mpi;
+}
+
+template <class Create>
+int create(Create&& create) {
+  return with_mpi([&] {
+    core::Library::require();
+    return create();
+  });
 }
 
 }  // namespace
@@ -59,7 +71,8 @@ int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int t
 }
 
 int PST_Request_free(MPI_Request* request) {
-  return create([&] {
+  return with_mpi([&] {
+    if (!ended_before_mpi()) core::Library::require();
     api::require_pointer(request, "request");
     return api::free_request(request);
   });

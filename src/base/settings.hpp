@@ -46,7 +46,7 @@ struct Settings {
   std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
   std::size_t cuda_wide_lines = 262144;  // PENSTOCK_CUDA_WIDE_LINES: from how many bytes on, lines of 128 bytes
   unsigned cuda_blocks = 64;             // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
-  bool cuda_dependent_launch = true;     // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where the GPU has it
+  bool cuda_dependent_launch = true;     // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where GPU and code have it
   bool cuda_atomics = true;              // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
   CudaWait cuda_wait{};                  // PENSTOCK_CUDA_WAIT: of pairs of two processes
   bool cross_memory = true;              // PENSTOCK_CMA: kernel copies between address spaces

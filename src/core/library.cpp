@@ -39,7 +39,7 @@ void drain(Queues& queues) {
     try {
       if (queue.test()) return;
       base::log::warn("queue " + std::to_string(queue.number()) +
-                      " has unfinished work at MPI_Finalize: waiting for it");
+                      " has unfinished work, and the library ends: waiting for it");
       queue.complete({});
     } catch (const Error&) {  // logged when the queue failed
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process-wide state between PST_Init and MPI_Finalize.
+// The process-wide state between PST_Init and PST_Finalize or, without that, MPI_Finalize.
 #pragma once
 
 #include <chrono>

@@ -268,6 +268,24 @@ void Matcher::finish(MatchJob& job) {
   if (job.error) throw *job.error;
 }
 
+void Matcher::give_up_matches() {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto jobs = jobs_;
+    for (const auto& job : jobs)
+      for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
+        const Error error(ErrorKind::not_matched, operation->label() + " is still unmatched at PST_Finalize");
+        base::log::error(error.text());
+        give_up(*operation, *job, error);
+      }
+  }
+  base::Backoff backoff(std::chrono::microseconds(20));
+  while (under_way()) {
+    drive();
+    backoff.pause();
+  }
+}
+
 void Matcher::drive_from_own_thread() {
   const std::lock_guard lock(mutex_);
   if (helper_.joinable() || helper_stops_) return;

@@ -53,6 +53,9 @@ class Matcher {
   // One round: reads letters, looks for dead peers and passed deadlines. Never blocks. What goes wrong fails the
   // operations that it concerns: all under way where MPI brings no letters any more.
   void drive();
+  // Fails all that is under way, so that whoever waits for it hears of it; drives until that is done. Blocks, for no
+  // peer.
+  void give_up_matches();
   // Logs what has been left unmatched. At the end of the library.
   void report_leftovers();
   const PairCounts& pairs() const noexcept { return pairs_; }

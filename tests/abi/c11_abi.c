@@ -55,6 +55,7 @@ SAME(PST_VERSION, PST_VERSION_MAJOR * 10000 + PST_VERSION_MINOR * 100 + PST_VERS
   _Static_assert(_Generic(&name, int (*)(__VA_ARGS__) : 1, default : 0), #name " has another type")
 TYPED(PST_Init, void);
 TYPED(PST_Finalize, void);
+TYPED(PST_Initialized, int*);
 TYPED(PST_Get_version, int*, int*, int*);
 TYPED(PST_Describe, char*, int, int*);
 TYPED(PST_Error_kind, int, PST_Error*);
@@ -94,6 +95,7 @@ typedef void (*Function)(void);
 static const Function table[] = {
     (Function)PST_Init,
     (Function)PST_Finalize,
+    (Function)PST_Initialized,
     (Function)PST_Get_version,
     (Function)PST_Describe,
     (Function)PST_Error_kind,

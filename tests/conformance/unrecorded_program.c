@@ -70,14 +70,31 @@ static void is_not_initialised(int code, const char* call) {
   check(kind == PST_ERROR_NOT_INITIALIZED, call);
 }
 
-/* There is no Penstock any more, and the requests are MPI's. */
-static void end(PST_Queue queue, MPI_Request* receive) {
+static void is_ready(int expected) {
+  int flag = -1;
+  check(!PST_Initialized(&flag) && flag == expected, "PST_Initialized");
+}
+
+/* A match under way fails, there is no Penstock any more, and the requests are MPI's. */
+static void end(PST_Queue* queue, PST_Stream* stream, MPI_Request* receive, MPI_Request* matching) {
   check(!PST_Finalize(), "PST_Finalize");
   check(!PST_Finalize(), "a second PST_Finalize");
-  is_not_initialised(PST_Enqueue_start(queue, receive), "PST_Enqueue_start after PST_Finalize");
+  is_ready(0);
+  check(MPI_Wait(matching, MPI_STATUS_IGNORE) != MPI_SUCCESS, "MPI_Wait for a match that PST_Finalize has ended");
+  is_not_initialised(PST_Enqueue_start(*queue, receive), "PST_Enqueue_start after PST_Finalize");
   is_not_initialised(PST_Match(receive, MPI_STATUS_IGNORE), "PST_Match after PST_Finalize");
+  is_not_initialised(PST_Queue_free(queue), "PST_Queue_free after PST_Finalize");
+  is_not_initialised(PST_Stream_free(stream), "PST_Stream_free after PST_Finalize");
   is_not_initialised(PST_Init(), "PST_Init after PST_Finalize");
-  check(!MPI_Request_free(receive), "MPI_Request_free after PST_Finalize");
+  check(!PST_Request_free(receive), "PST_Request_free after PST_Finalize");
+}
+
+/* On a stream PST_Finalize would wait for itself. */
+static void end_on_stream(void* unused) {
+  PST_Error kind = PST_ERROR_NONE;
+  (void)unused;
+  PST_Error_kind(PST_Finalize(), &kind);
+  check(kind == PST_ERROR_STREAM, "PST_Finalize in a function of a stream");
 }
 
 int main(int argc, char** argv) {
@@ -92,21 +109,26 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   check(provided == MPI_THREAD_MULTIPLE, "the thread level");
+  is_ready(0);
   is_not_initialised(PST_Finalize(), "PST_Finalize before PST_Init");
   check(!PST_Init(), "PST_Init");
+  is_ready(1);
   recorder_is_not_reached();
   check(!PST_Stream_create(&stream), "PST_Stream_create");
   check(!PST_Queue_init(&queue, PST_QUEUE_HOST, &stream), "PST_Queue_init");
   for (round = 0; round < 20; ++round) match_and_run(queue, round);
   truncation();
   match_and_run(queue, round);
-  PST_Queue_free(&queue);
-  PST_Stream_free(&stream);
+  check(!PST_Stream_launch(stream, end_on_stream, NULL) && !PST_Stream_synchronize(stream), "a function on the stream");
+  if (strcmp(ending, "ended") != 0) {
+    PST_Queue_free(&queue);
+    PST_Stream_free(&stream);
+  }
   if (strcmp(ending, "finished") != 0) {
     PST_Recv_init(&value, 1, MPI_INT, previous(), 99, MPI_COMM_WORLD, &receive);
     check(!PST_Imatch(&receive, &matching), "PST_Imatch");
   }
-  if (strcmp(ending, "ended") == 0) end(queue, &receive);
+  if (strcmp(ending, "ended") == 0) end(&queue, &stream, &receive, &matching);
   MPI_Finalize();
   if (rank == 0) printf("unrecorded program: passed\n");
   return EXIT_SUCCESS;

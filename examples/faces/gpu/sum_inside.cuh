@@ -9,7 +9,7 @@
 
 namespace penstock::faces::gpu {
 
-// How they are shared out among blocks of threads: first all along x, then the others.
+// How the sums are shared out among thread blocks: first all along x, then the others.
 struct Inside {
   static constexpr unsigned threads = 384;
 
@@ -24,15 +24,15 @@ struct Inside {
   unsigned blocks() const { return blocks_along_x() + lines * groups; }
   PENSTOCK_ANYWHERE unsigned blocks_along_x() const { return lines * points * pieces; }
   PENSTOCK_ANYWHERE unsigned side() const { return points * points; }
-  // Elements of a block for the sums along x, where each takes two threads a row; points are at most 64.
+  // Elements that a thread block takes for the sums along x, two threads a row; points are at most 64.
   PENSTOCK_ANYWHERE unsigned across() const { return threads / (2 * points); }
-  // Elements of a block for the others.
+  // Elements that it takes for the others.
   PENSTOCK_ANYWHERE unsigned together() const { return threads > side() ? threads / side() : 1; }
 
   unsigned points;  // along an edge of an element
   unsigned lines;   // of elements, along x
-  unsigned pieces;  // of a line: blocks for a plane of its points, along x
-  unsigned groups;  // of a line: blocks for the others
+  unsigned pieces;  // of a line: thread blocks for a plane of its points, along x
+  unsigned groups;  // of a line: thread blocks for the others
 };
 
 // One plane of the points of some elements of a line. A thread has one copy, the first or the last point of a row, and

@@ -26,13 +26,16 @@ LaunchKernelEx launch_function() noexcept {
   return function;
 }
 
-// Code for GPUs before these does not wait for the kernel before it, also where a newer one translates and runs it.
+// Code for GPUs before these does not wait for the kernel before it, also where a newer one translates and runs it. All
+// GPUs of a process that are as new are taken to load the same code as the first.
 constexpr int first_with_dependent_launch = 90;
 
 bool waits_for_predecessor(const void* symbol) noexcept {
   cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, symbol) == cudaSuccess &&
-         attributes.ptxVersion >= first_with_dependent_launch;
+  if (cudaFuncGetAttributes(&attributes, symbol) == cudaSuccess)
+    return attributes.ptxVersion >= first_with_dependent_launch;
+  (void)cudaGetLastError();  // the launch will say it
+  return false;
 }
 
 }  // namespace

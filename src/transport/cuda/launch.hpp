@@ -12,7 +12,7 @@ struct Launch {
   cudaStream_t stream = nullptr;
   Report* report = nullptr;  // as the device addresses it
   Sticky* sticky = nullptr;
-  bool dependent = true;  // programmatic dependent launch, where the device has it
+  bool dependent = true;  // programmatic dependent launch, where the code and the device have it
 };
 
 }  // namespace penstock::transport::cuda
