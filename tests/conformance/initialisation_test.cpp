@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <penstock/penstock.hpp>
 #include <string>
 #include <thread>
 
@@ -149,11 +150,41 @@ TEST(Initialisation, ATransportThatNeedsAnotherThreadLevel) {
   for (MPI_Request& request : requests) MPI_Request_free(&request);
 }
 
+// What still owns something has nothing left to free, and requests go back to MPI alone.
+TEST(Initialisation, OwnersMayOutliveTheLibrary) {
+  MPI_Errhandler counting = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(count_call, &counting);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, counting);
+  MPI_Errhandler_free(&counting);
+  handler_calls = 0;
+  int running = 0;
+  {
+    Buffer<int> buffer(10);
+    Stream stream;
+    Queue queue(stream);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Recv_init(buffer.data(), 1, MPI_INT, partner(), 4, MPI_COMM_WORLD, &request);
+    const Request owner(request);
+    ASSERT_PST(PST_Initialized(&running));
+    EXPECT_EQ(running, 1);
+    finalize();
+  }
+  EXPECT_EQ(handler_calls, 0);
+  ASSERT_PST(PST_Initialized(&running));
+  EXPECT_EQ(running, 0);
+  expect_plain_mpi();
+}
+
 TEST(Initialisation, AfterMpiFinalize) {
+  int running = 1;
   ASSERT_EQ(MPI_Finalize(), MPI_SUCCESS);
   expect_one_line(printed_by([] { EXPECT_EQ(PST_Queue_wait(PST_QUEUE_NULL), MPI_ERR_OTHER); }));
   expect_in_last_error("MPI_Finalize");
   expect_one_line(printed_by([] { EXPECT_EQ(PST_Init(), MPI_ERR_OTHER); }));
+  MPI_Request none = MPI_REQUEST_NULL;
+  expect_one_line(printed_by([&] { EXPECT_EQ(PST_Request_free(&none), MPI_ERR_OTHER); }));
+  ASSERT_PST(PST_Initialized(&running));
+  EXPECT_EQ(running, 0);
 }
 
 }  // namespace
