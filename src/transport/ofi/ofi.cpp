@@ -161,7 +161,6 @@ class Ofi::State {
   }
 
  private:
-  // Why the provider is not given memory of GPUs; empty: it is.
   void open(FabricInfo provider) {
     engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
                                                        .eager_max = settings_.ofi_eager_max,
@@ -188,6 +187,7 @@ class Ofi::State {
     if (!why_not_gpu_memory_.empty()) engine_.reset();
   }
 
+  // Why the provider is not given memory of GPUs; empty: it is.
   std::string against_gpu_memory() const {
     if (settings_.ofi_gpu_memory == NetworkGpuMemory::never) return "PENSTOCK_OFI_HMEM=0";
     if (!why_not_gpu_memory_.empty()) return why_not_gpu_memory_;
