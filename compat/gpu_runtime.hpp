@@ -266,6 +266,16 @@ inline cudaError_t allocate_coherent(void** address, std::size_t bytes) {
   return cudaMalloc(address, bytes);
 }
 
+// Whether the code that is loaded has the await_predecessor() below, so that dependent launch is safe. What is compiled
+// for earlier GPUs has not, also where a newer one translates and runs it. All GPUs of a process that are as new are
+// taken to load the same code.
+inline bool awaits_predecessor(const void* kernel) noexcept {
+  cudaFuncAttributes attributes{};
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess) return attributes.ptxVersion >= 90;
+  (void)cudaGetLastError();  // the launch will say it
+  return false;
+}
+
 #endif
 
 }  // namespace penstock::gpu

@@ -233,9 +233,9 @@ PENSTOCK_ANYWHERE inline UpperSides upper_sides_of(const Block& block, const int
 // Sums what an element shares on its upper sides along y and z. The work of one of points * points threads, which have
 // the points (a, b) of both sides. All is read before anything is written, so that a thread's loads go together. Sums
 // are those of complete(): pairs along z, then y, then x.
-PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, double* u, const int (&element)[3], int a, int b) {
+PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, const UpperSides& sides, double* u,
+                                                const int (&element)[3], int a, int b) {
   const Layout whole = layout_of(block, nowhere);
-  const UpperSides sides = upper_sides_of(block, element);
   const auto& next = sides.next;
   const int last = block.points - 1;
   const bool in_z = sides.has_on_z(a, b);
@@ -264,12 +264,22 @@ PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, double* u, c
 }
 
 // The same along x alone, for a point (y, z) of that side.
-PENSTOCK_ANYWHERE inline void sum_along_x(const Block& block, double* u, const int (&element)[3], int y, int z) {
-  const UpperSides sides = upper_sides_of(block, element);
+PENSTOCK_ANYWHERE inline void sum_along_x(const Block& block, const UpperSides& sides, double* u,
+                                          const int (&element)[3], int y, int z) {
   if (!sides.has_on_x(y, z)) return;
   double* const x =
       u + layout_of(block, nowhere).offset({{element[0], element[1], element[2]}, {block.points - 1, y, z}});
   x[0] = x[sides.next[0]] = x[0] + x[sides.next[0]];
+}
+
+// All that an element shares on its upper sides.
+inline void sum_upper_sides(const Block& block, double* u, const int (&element)[3]) {
+  const UpperSides sides = upper_sides_of(block, element);
+  for (int b = 0; b < block.points; ++b)
+    for (int a = 0; a < block.points; ++a) {
+      sum_along_y_and_z(block, sides, u, element, a, b);
+      sum_along_x(block, sides, u, element, a, b);
+    }
 }
 
 // From indices of the whole grid, so that a wrong one changes the value.

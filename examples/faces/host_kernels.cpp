@@ -50,13 +50,7 @@ class HostKernels final : public Kernels {
 
   void sum_inside(examples::Lane&) override {
     for_each_point({{0, 0, 0}, {block_.elements[0], block_.elements[1], block_.elements[2]}},
-                   [&](const int(&element)[3]) {
-                     for (int b = 0; b < block_.points; ++b)
-                       for (int a = 0; a < block_.points; ++a) {
-                         sum_along_y_and_z(block_, u_, element, a, b);
-                         sum_along_x(block_, u_, element, a, b);
-                       }
-                   });
+                   [&](const int(&element)[3]) { sum_upper_sides(block_, u_, element); });
   }
 
   void unpack(examples::Lane&, const Sides& from, const Sides& next, int direction) override {

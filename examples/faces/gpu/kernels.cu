@@ -57,15 +57,6 @@ dim3 elements_of(const Block& block) {
               static_cast<unsigned>(block.elements[2]));
 }
 
-#if !PENSTOCK_HIP
-// Whether the code that was loaded waits for its predecessor. That of earlier GPUs does not, also where it runs on one
-// that could.
-bool awaits_predecessor(const void* kernel) {
-  cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
-}
-#endif
-
 // With dependent launch, if the code has it, the kernel may begin before its predecessor has ended, and waits for it.
 template <class... Arguments>
 cudaError_t launch_dependent(void (*kernel)(Arguments...), unsigned blocks, unsigned width, cudaStream_t stream,
@@ -74,7 +65,7 @@ cudaError_t launch_dependent(void (*kernel)(Arguments...), unsigned blocks, unsi
   kernel<<<blocks, width, 0, stream>>>(arguments...);
   return cudaGetLastError();
 #else
-  static const bool is_dependent = awaits_predecessor(reinterpret_cast<const void*>(&unpack));
+  static const bool is_dependent = penstock::gpu::awaits_predecessor(reinterpret_cast<const void*>(kernel));
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;

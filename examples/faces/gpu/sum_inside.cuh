@@ -66,7 +66,7 @@ __device__ inline void sum_group_along_y_and_z(const Block& block, double* u, co
     const int element[3] = {first + static_cast<int>(i / inside.side()), line % block.elements[1],
                             line / block.elements[1]};
     if (element[0] >= block.elements[0]) return;
-    sum_along_y_and_z(block, u, element, static_cast<int>(i % inside.points),
+    sum_along_y_and_z(block, upper_sides_of(block, element), u, element, static_cast<int>(i % inside.points),
                       static_cast<int>(i / inside.points % inside.points));
   }
 }

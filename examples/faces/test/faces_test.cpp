@@ -44,13 +44,7 @@ struct Rank {
     const Block& block = grid.block();
     for (int z = 0; z < block.elements[2]; ++z)
       for (int y = 0; y < block.elements[1]; ++y)
-        for (int x = 0; x < block.elements[0]; ++x) {
-          for (int b = 0; b < block.points; ++b)
-            for (int a = 0; a < block.points; ++a) {
-              sum_along_y_and_z(block, u.data(), {x, y, z}, a, b);
-              sum_along_x(block, u.data(), {x, y, z}, a, b);
-            }
-        }
+        for (int x = 0; x < block.elements[0]; ++x) sum_upper_sides(block, u.data(), {x, y, z});
   }
 
   void unpack_region(int direction, const Sides& next) {

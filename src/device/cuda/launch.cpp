@@ -26,21 +26,9 @@ LaunchKernelEx launch_function() noexcept {
   return function;
 }
 
-// Code for GPUs before these does not wait for the kernel before it, also where a newer one translates and runs it. All
-// GPUs of a process that are as new are taken to load the same code as the first.
-constexpr int first_with_dependent_launch = 90;
-
-bool waits_for_predecessor(const void* symbol) noexcept {
-  cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, symbol) == cudaSuccess)
-    return attributes.ptxVersion >= first_with_dependent_launch;
-  (void)cudaGetLastError();  // the launch will say it
-  return false;
-}
-
 }  // namespace
 
-Kernel::Kernel(const void* symbol) noexcept : waits_(waits_for_predecessor(symbol)) {
+Kernel::Kernel(const void* symbol) noexcept : waits_(gpu::awaits_predecessor(symbol)) {
   cudaKernel_t kernel = nullptr;
   found_ = cudaGetKernel(&kernel, symbol);
   handle_ = kernel;
