@@ -320,6 +320,9 @@ class atomic_ref {
   __device__ T fetch_add(T value, memory_order order = memory_order_seq_cst) const {
     return __hip_atomic_fetch_add(object_, value, order, scope);
   }
+  __device__ T fetch_or(T value, memory_order order = memory_order_seq_cst) const {
+    return __hip_atomic_fetch_or(object_, value, order, scope);
+  }
 
  private:
   T* object_;

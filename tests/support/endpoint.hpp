@@ -41,6 +41,7 @@ class Lane {
 
 // A lane whose queue may have failed by its end.
 struct BrokenLane : Lane {
+  using Lane::Lane;
   ~BrokenLane() { free_queue(); }
 };
 

@@ -29,9 +29,9 @@ void Holding::reset() noexcept {
   user_memory_.reset();
 }
 
-void Retired::add(Holding holding, const std::uint64_t* closed_by_peer) {
+void Retired::add(Holding holding, const std::uint64_t* last_by_peer) {
   const std::lock_guard lock(mutex_);
-  entries_.push_back({std::move(holding), closed_by_peer});
+  entries_.push_back({std::move(holding), last_by_peer});
 }
 
 void Retired::sweep() {
@@ -40,8 +40,8 @@ void Retired::sweep() {
     Entry entry = std::move(entries_.front());
     entries_.pop_front();
     // Acquire: all the peer stored into the block comes before we zero it.
-    auto* closed = const_cast<std::uint64_t*>(entry.closed_by_peer);
-    if (std::atomic_ref(*closed).load(std::memory_order_acquire) == 0) entries_.push_back(std::move(entry));
+    auto* last = const_cast<std::uint64_t*>(entry.last_by_peer);
+    if (std::atomic_ref(*last).load(std::memory_order_acquire) == 0) entries_.push_back(std::move(entry));
   }
 }
 

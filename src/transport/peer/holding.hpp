@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one half of a pair holds in this process's arena, and what becomes of it when the half is freed: the peer may
-// still store into the block (a late FIN, a claim), so it is reused only when the peer's CLOSED word has come.
+// still store into the block (a late FIN, a claim), so it is reused only when the peer's last store has come: CLOSED,
+// or where kernels store, GONE.
 #pragma once
 
 #include <atomic>
@@ -38,14 +39,14 @@ class Holding {
 // Blocks whose own half is gone and whose peer's may not be.
 class Retired {
  public:
-  void add(Holding holding, const std::uint64_t* closed_by_peer);
+  void add(Holding holding, const std::uint64_t* last_by_peer);  // not 0: nothing is stored after it
   void sweep();  // looks at a few of them, so that a match costs the same however many there are
   std::size_t size() const;
 
  private:
   struct Entry {
     Holding holding;
-    const std::uint64_t* closed_by_peer;
+    const std::uint64_t* last_by_peer;
   };
 
   mutable std::mutex mutex_;

@@ -56,6 +56,13 @@ __global__ void spin(std::uint64_t nanoseconds) {
   }
 }
 
+__global__ void crowd(std::uint64_t most_nanoseconds, std::uint64_t salt) {
+  const std::uint64_t begin = gpu::nanoseconds();
+  const std::uint64_t mine = pattern_word(salt, 1, blockIdx.x) % most_nanoseconds;
+  while (gpu::nanoseconds() - begin < mine) {
+  }
+}
+
 __global__ void never_loaded(std::uint64_t nanoseconds) {
   __nanosleep(static_cast<unsigned>(nanoseconds));
 }
@@ -92,6 +99,10 @@ void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds) {
   spin<<<1, 1, 0, stream>>>(microseconds * 1000);
 }
 
+void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_microseconds, std::uint64_t salt) {
+  crowd<<<blocks, 1024, 0, stream>>>(most_microseconds * 1000, salt);
+}
+
 void enqueue_never_loaded(cudaStream_t stream) {
   never_loaded<<<1, 1, 0, stream>>>(100);
 }
@@ -100,7 +111,8 @@ void load_kernels() {
   cudaFuncAttributes attributes;
   for (const void* kernel : {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
                              reinterpret_cast<const void*>(&check_value), reinterpret_cast<const void*>(&count),
-                             reinterpret_cast<const void*>(&set), reinterpret_cast<const void*>(&spin)})
+                             reinterpret_cast<const void*>(&set), reinterpret_cast<const void*>(&spin),
+                             reinterpret_cast<const void*>(&crowd)})
     cudaFuncGetAttributes(&attributes, kernel);
   spin<<<1, 1>>>(0);
   cudaDeviceSynchronize();

@@ -26,6 +26,8 @@ void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t
 void enqueue_count(cudaStream_t stream, Counts* counts);  // an epoch more
 void enqueue_set(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint8_t value);
 void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds);
+// Blocks of the largest size, each for a time of its own, up to `most_microseconds`.
+void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_microseconds, std::uint64_t salt);
 // Like spin, for a test of a kernel that has never been launched.
 void enqueue_never_loaded(cudaStream_t stream);
 // All kernels but that one are loaded: a first launch may wait for the device.

@@ -24,7 +24,7 @@ inline constexpr unsigned most_parts = 64;
 inline constexpr unsigned most_threads = 512;
 
 // `closed` is the CLOSED word of kernels, for a rendezvous alone: a ring's kernels never touch the other end's buffer.
-// It lies beside the words that its reader looks at anyway. Hosts have CLOSED words of their own, in host memory.
+// It lies beside the words that its reader looks at anyway. Hosts have words of their own, in host memory (EndWords).
 struct alignas(device_line) SenderWords {
   Word64 cts, closed, pull, push, claim;
   alignas(device_line) Word64 fin[most_parts];
@@ -43,6 +43,7 @@ struct alignas(32) Half {
   Word64 command;   // part 0's: from the first block to the others, for which kernel of which epoch, and what is to be
                     // copied
   Word64 given_up;  // part 0's: the first epoch that is served no more because something has failed; 0: none
+  Word64 through;   // part 0's: how many blocks are through with their copies (protocol/team.hpp)
 };
 
 // What a start leaves to its wait: nothing, the message itself, or the question whether what it copied still holds.
@@ -62,6 +63,12 @@ PENSTOCK_HD constexpr bool has_started(Word64 last_start, protocol::Epoch epoch)
 PENSTOCK_HD constexpr bool has_started(const Half& half, protocol::Epoch epoch) noexcept {
   return has_started(half.started, epoch);
 }
+
+// In host memory, zero at first: what the other end's host says of it.
+struct alignas(64) EndWords {
+  Word64 closed;  // the first epoch that it serves no more: as soon as it is known
+  Word64 gone;    // not 0: all its kernels for the pair have ended, and none stores into our words any more
+};
 
 // In pinned memory of the host: what a half's kernels and the host tell each other when it ends.
 struct alignas(64) Fate {

@@ -48,7 +48,7 @@ struct HalfRecord {
   Buffer buffer;
   Place gate;         // with gates
   DevicePlace words;  // SenderWords, or ReceiverWords and a ring
-  Place host_words;   // SenderBlock or ReceiverBlock, of which only `closed` is used
+  Place host_words;   // EndWords
 };
 
 struct DeviceOffer {
@@ -109,8 +109,7 @@ class CudaPeer final : public Transport {
 
   Buffer describe_buffer(const Message& message);
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes, HalfRecord& half,
-                          bool with_gate);
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool with_gate);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
   Gates gates_with(int rank, int device);
@@ -119,7 +118,9 @@ class CudaPeer final : public Transport {
   void join_gates(int rank, DevicePair& pair, const HalfRecord& theirs);
   void warn_of_turns(int rank, bool gated);
   GatePages& gate_pages();
-  std::byte* reach_host_words(int rank, const Place& place) { return host_.map(rank, place); }
+  EndWords* reach_host_words(int rank, const Place& place) {
+    return reinterpret_cast<EndWords*>(host_.map(rank, place));
+  }
   std::unique_ptr<Plan> make_plan(DevicePair pair) {
     return std::make_unique<DevicePlan>(std::move(pair), gpus_->watch(), settings_.cuda_blocks);
   }
@@ -144,8 +145,8 @@ class CudaPeer::SendHalf final : public Offer {
     record_.native_atomics = owner.settings_.cuda_atomics;
     record_.half.buffer = owner.describe_buffer(send);
     record_.gates = owner.gates_with(send.peer, record_.half.buffer.device);
-    pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), sizeof(SenderBlock),
-                               record_.half, record_.gates != Gates::none);
+    pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), record_.half,
+                               record_.gates != Gates::none);
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
   }
 
@@ -172,9 +173,7 @@ class CudaPeer::SendHalf final : public Offer {
     pair.native_atomics = theirs.native_atomics != 0;
     pair.checks_ready = theirs.checks_ready != 0;
     if (!is_ring(pair.route)) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
-    auto* const block = reinterpret_cast<ReceiverBlock*>(owner_.reach_host_words(send_.peer, theirs.half.host_words));
-    pair_.closed_by_us = &block->closed;
-    pair_.closed_by_peer = &reinterpret_cast<SenderBlock*>(pair_.holding.block())->closed;
+    pair_.our_end = owner_.reach_host_words(send_.peer, theirs.half.host_words);
     pair_.path = describe_path(pair, pair.bytes > record_.eager_max);
     return owner_.make_plan(std::move(pair_));
   }
@@ -205,8 +204,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
                                                                                              : Route::ring;
     const std::size_t ring_bytes = is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, sizeof(ReceiverBlock),
-                               record_.half, gated);
+    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half, gated);
     if (gated) owner.join_gates(rank, pair_, offer.half);
     Pair& pair = pair_.pair;
     const auto words = reinterpret_cast<std::byte*>(record_.half.words.address);
@@ -223,9 +221,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair.native_atomics = reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
-    auto* const block = reinterpret_cast<SenderBlock*>(owner.reach_host_words(rank, offer.half.host_words));
-    pair_.closed_by_us = &block->closed;
-    pair_.closed_by_peer = &reinterpret_cast<ReceiverBlock*>(pair_.holding.block())->closed;
+    pair_.our_end = owner.reach_host_words(rank, offer.half.host_words);
     pair_.path = describe_path(pair, pair.bytes > offer.eager_max);
 
     record_.checks_ready = pair.checks_ready;
@@ -298,8 +294,7 @@ Buffer CudaPeer::describe_buffer(const Message& message) {
   return buffer;
 }
 
-DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, std::size_t host_bytes,
-                                  HalfRecord& half, bool with_gate) {
+DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool with_gate) {
   DevicePair pair;
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
@@ -310,7 +305,7 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   pair.fate = gpus_->pinned().take();
   pair.pair.fate = static_cast<Fate*>(pair.fate.get());
   pair.retired = &host_.retired();
-  // All that the peer's kernels store into, until it has closed.
+  // All that the peer's kernels store into, until it is gone.
   struct Kept {
     std::shared_ptr<std::byte> words;
     std::shared_ptr<Gate> gate;
@@ -323,7 +318,8 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
     pair.gate = kept->gate.get();
     half.gate = gate_pages().place(*pair.gate);
   }
-  pair.holding = host_.hold(host_bytes, kept);
+  pair.holding = host_.hold(sizeof(EndWords), kept);
+  pair.peer_end = reinterpret_cast<EndWords*>(pair.holding.block());
   half.host_words = pair.holding.place();
   return pair;
 }

@@ -58,7 +58,7 @@ DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fi
 
 DevicePlan::~DevicePlan() {
   leave_watch();
-  fixed_.retired->add(std::move(fixed_.holding), fixed_.closed_by_peer);
+  fixed_.retired->add(std::move(fixed_.holding), &fixed_.peer_end->gone);
 }
 
 void DevicePlan::check_stream(const device::Stream& stream) const {
@@ -101,14 +101,14 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
 
 void DevicePlan::end_close(void* plan) {
   auto& self = *static_cast<DevicePlan*>(plan);
-  self.close_at(self.first_not_served(self.fate().last));
+  self.leave_at(self.first_not_served(self.fate().last));
   self.ended_(self.ended_argument_);  // last: the plan may be gone when it returns
 }
 
 void DevicePlan::close() {
   Half half{};
   fixed_.arena->read(&half, fixed_.half.get(), sizeof half);
-  close_at(first_not_served(half));
+  leave_at(first_not_served(half));
 }
 
 // A message of the ring has been sent by its start, though the next start is yet to see to its wait.
@@ -121,13 +121,20 @@ Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
 
 bool DevicePlan::peer_closed(Epoch epoch) const noexcept {
   // Acquire: what the peer did before it closed is seen with it.
-  return protocol::closed_before(std::atomic_ref(*fixed_.closed_by_peer).load(std::memory_order_acquire), epoch);
+  return protocol::closed_before(std::atomic_ref(fixed_.peer_end->closed).load(std::memory_order_acquire), epoch);
 }
 
-// The peer may reuse its memory once this has come and it has closed too: no kernel of ours stores there afterwards.
 void DevicePlan::close_at(Epoch first_not_served) noexcept {
   if (closed_.exchange(true)) return;
-  std::atomic_ref(*fixed_.closed_by_us).store(first_not_served, std::memory_order_release);
+  std::atomic_ref(fixed_.our_end->closed).store(first_not_served, std::memory_order_release);
+}
+
+// In the order of the stream. The peer may reuse its memory once this has come and it has left too: no kernel of ours
+// stores there afterwards. CLOSED alone does not say so: when a wait has failed, blocks of its kernel may still have
+// stores on their way, and others may not have begun.
+void DevicePlan::leave_at(Epoch first_not_served) noexcept {
+  close_at(first_not_served);
+  std::atomic_ref(fixed_.our_end->gone).store(1, std::memory_order_release);
 }
 
 void DevicePlan::follow(const Board&) noexcept {

@@ -28,8 +28,8 @@ struct DevicePair {
   Gate* gate = nullptr;        // ours; kept by the holding
   Gate* peer_gate = nullptr;
   Retired* retired = nullptr;
-  std::uint64_t* closed_by_us = nullptr;    // in the peer's host block
-  std::uint64_t* closed_by_peer = nullptr;  // in ours
+  EndWords* our_end = nullptr;   // in the peer's memory
+  EndWords* peer_end = nullptr;  // in ours
   std::string path;
 };
 
@@ -58,6 +58,7 @@ class DevicePlan final : public KernelPlan {
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
   void close_at(Epoch first_not_served) noexcept;
+  void leave_at(Epoch first_not_served) noexcept;
   static void end_close(void* plan);
   Epoch first_not_served(const Half& half) const noexcept;
 

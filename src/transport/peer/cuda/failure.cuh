@@ -46,9 +46,16 @@ __device__ void tell_peer(const Pair& pair, Word64 epoch) {
   }
 }
 
-// All threads of a block; `why` and `epoch` are thread 0's. The epoch is the first one that this end serves no more.
-// The peer learns it before anybody here learns of the failure; the host tells the peer's host. The first failure of a
-// queue is the one that is reported.
+// The peer learns it before anybody here does; the host tells the peer's host.
+template <Route route>
+__device__ void tell(const Pair& pair, Word64 epoch) {
+  tell_peer<route>(pair, epoch);
+  // Release: when the host says CLOSED, the buffers may be in new use.
+  if (threadIdx.x == 0) SystemWord(pair.fate->given_up).store(epoch, ::cuda::memory_order_release);
+}
+
+// All threads of a block of a kernel that copies nothing; `why` and `epoch` are thread 0's. The epoch is the first one
+// that this end serves no more. The first failure of a queue is the one that is reported.
 template <Route route>
 __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoch, Failure why) {
   DeviceWord given_up(pair.half->given_up);
@@ -61,12 +68,45 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
     if (before == 0) given_up.store(epoch, ::cuda::memory_order_release);
   }
   before = agree(before);
-  if (before == 0) {
-    tell_peer<route>(pair, epoch);
-    // Release: when the host says CLOSED, the peer may use the memory for another pair.
-    if (threadIdx.x == 0) SystemWord(pair.fate->given_up).store(epoch, ::cuda::memory_order_release);
-  }
+  if (before == 0) tell<route>(pair, epoch);
   if (first) report(reports, pair.id, before != 0 ? Failure::given_up : why);
+}
+
+// `host_too` is thread 0's.
+static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch, bool host_too,
+                                              Failure why) {
+  tell<Route::rendezvous>(pair, epoch);
+  if (host_too) report(reports, pair.id, why);
+}
+
+// The end of a block that is counted in a kernel that copies a message: whether its own part holds. Other blocks may
+// still be in their copies, or yet to come: so the failure, which is always that the peer has closed, is told by the
+// last one.
+__device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Team& team, Word64 epoch, bool holds) {
+  team::Telling telling;
+  if (threadIdx.x == 0) {
+    if (holds) {
+      telling = team.end_well();
+    } else {
+      // Blocks that come later find it, and copy nothing.
+      DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
+      telling = team.end_badly(fails_first(reports));
+    }
+  }
+  if (__syncthreads_or(telling.peer) != 0) tell_both(reports, pair, epoch, telling.host, Failure::peer_closed);
+}
+
+// The end of a block whose leader has not come until the wait was to end. It cannot know whether there will be one who
+// tells, and tells itself. Should the leader come yet and have the message copied, this block's part is missing, and
+// the queue has failed.
+__device__ inline void end_without_leader(const Reports& reports, const Pair& pair, Team& team, Word64 epoch) {
+  bool first = false;
+  if (threadIdx.x == 0) {
+    DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
+    first = fails_first(reports);
+  }
+  team.be_through();
+  tell_both(reports, pair, epoch, first, Failure::released);
 }
 
 }  // namespace penstock::transport::peer::cuda

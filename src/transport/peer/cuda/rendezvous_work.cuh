@@ -16,33 +16,37 @@ struct Beginning {
   Word64 failed, given_up;  // as in Context
   Word64 done;              // of this block's first part
   Word64 started;
-  Word64 left;         // part 0's word of the last start
-  Word64 cts, closed;  // of a sender that starts
+  Word64 left;    // part 0's word of the last start
+  Word64 closed;  // of the peer
+  Word64 cts;     // of a sender that starts
 };
 
 // All of it at once, a word a thread: each look at memory costs as much as the message's way.
 template <bool starts_send>
 __device__ Beginning look_together(const Reports& reports, const Pair& pair, const Place& place) {
-  constexpr unsigned count = starts_send ? 7 : 5;
+  constexpr unsigned count = starts_send ? 7 : 6;
   __shared__ Word64 seen[count];
   if (const unsigned i = threadIdx.x; i < count) {
     Half* const half = pair.half;
-    Word64* const word = i == 0   ? &reports.sticky.failed
-                         : i == 1 ? &half->given_up
-                         : i == 2 ? &half[place.index].done
-                         : i == 3 ? &half[place.index].started
-                         : i == 4 ? &half->started
-                         : i == 5 ? &pair.sender->cts
-                                  : &pair.sender->closed;
+    Word64* const word = i == 0       ? &reports.sticky.failed
+                         : i == 1     ? &half->given_up
+                         : i == 2     ? &half[place.index].done
+                         : i == 3     ? &half[place.index].started
+                         : i == 4     ? &half->started
+                         : i == 6     ? &pair.sender->cts
+                         : pair.sends ? &pair.sender->closed
+                                      : &pair.receiver->closed;
     seen[i] = SystemWord(*word).load(::cuda::memory_order_acquire);
   }
   __syncthreads();
-  Beginning beginning{seen[0], seen[1], seen[2], seen[3], seen[4], 0, 0};
-  if constexpr (starts_send) {
-    beginning.cts = seen[5];
-    beginning.closed = seen[6];
-  }
+  Beginning beginning{seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], 0};
+  if constexpr (starts_send) beginning.cts = seen[6];
   return beginning;
+}
+
+// Whether a block may still copy its parts of the epoch: it may have found its place long after the leader.
+__device__ inline bool may_copy(const Beginning& seen, Word64 epoch) {
+  return seen.given_up == 0 && !protocol::closed_before(seen.closed, epoch);
 }
 
 __device__ inline Failure failure_of(StartOutcome outcome) {
@@ -72,8 +76,12 @@ struct StartRendezvousSend {
     let_successor_in();  // a start waits for nobody
     Team team(pair, place, Phase::start, epoch);
     if (!place.leads()) {
-      if (twice) return;   // a graph that is launched again without a wait finds the first block's old command
-      team.help(nullptr);  // the wait asks whether the copy holds
+      if (twice) return;  // a graph that is launched again without a wait finds the first block's old command
+      Patience patience(context.report, pair.id, epoch);
+      const Team::Help help = team.help(nullptr, may_copy(seen, epoch), [&] { return patience.late(); });
+      if (threadIdx.x == 0) patience.ended();
+      // Otherwise the wait asks whether the copy holds.
+      if (help == Team::Help::no_leader) return end_without_leader(context, pair, team, epoch);
       if (threadIdx.x == 0) pair.half[place.index].started = started(epoch, Left::nothing);
       return;
     }
@@ -121,13 +129,26 @@ __device__ bool poll(const Context& context, const Pair& pair, Word64 epoch, Ste
   return ended;
 }
 
-// Each block that has copied asks whether its part holds: the first one by the state machine, which otherwise ends the
-// wait in the same step, the others here.
+// The end of a leader's wait. Where it has had a message copied, there is one thing that can fail.
+__device__ inline void end_leading(const Context& context, const Pair& pair, Team& team, Word64 epoch, Failure why) {
+  team.dismiss();
+  if (team.counted())
+    end_of_copy(context, pair, team, epoch, why == Failure::none);
+  else if (why != Failure::none)
+    fail<Route::rendezvous>(context, pair, epoch, why);
+}
+
+// The wait of another block. If it has copied, it asks whether its part holds, as the leader does by the state machine.
 template <Side side, bool native>
-__device__ void vouch(const Context& context, const Pair& pair, Team& team, Word64 epoch) {
+__device__ void follow_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, bool willing,
+                              Word64* said) {
+  Patience patience(context.report, pair.id, epoch);
+  const Team::Help help = team.help(said, willing, [&] { return patience.late(); });
+  if (threadIdx.x == 0) patience.ended();
+  if (help == Team::Help::no_leader) return end_without_leader(context, pair, team, epoch);
+  if (help == Team::Help::not_needed) return;
   BlockPort<native> port(pair, team);
-  if (!protocol::closing::copy_holds<side>(port, epoch))
-    fail<Route::rendezvous>(context, pair, epoch, Failure::peer_closed);
+  end_of_copy(context, pair, team, epoch, willing && protocol::closing::copy_holds<side>(port, epoch));
 }
 
 template <Mode mode, bool native>
@@ -149,11 +170,9 @@ struct WaitRendezvousSend {
                            lost = state.copied && progress != Progress::ended;
                            return lost ? Progress::ended : progress;
                          });
-      team.dismiss();
-      if (lost || !ended)
-        fail<Route::rendezvous>(context, pair, epoch, lost ? Failure::peer_closed : Failure::released);
-    } else if (state.posted && team.help(pair.sender->fin)) {
-      vouch<Side::sender, native>(context, pair, team, epoch);
+      end_leading(context, pair, team, epoch, lost ? Failure::peer_closed : !ended ? Failure::released : Failure::none);
+    } else if (state.posted) {
+      follow_leader<Side::sender, native>(context, pair, team, epoch, may_copy(seen, epoch), pair.sender->fin);
     }
     let_successor_in();
     advance(pair, place, epoch);
@@ -177,14 +196,13 @@ struct WaitRendezvousReceive {
                            lost = state.copied && progress != Progress::ended;
                            return lost || state.promise_broken ? Progress::ended : progress;
                          });
-      team.dismiss();
-      if (lost || !ended || state.promise_broken)
-        fail<Route::rendezvous>(context, pair, epoch,
-                                lost     ? Failure::peer_closed
-                                : !ended ? Failure::released
-                                         : Failure::promise_broken);
-    } else if (team.help(pair.receiver->done)) {
-      vouch<Side::receiver, native>(context, pair, team, epoch);
+      end_leading(context, pair, team, epoch,
+                  lost                   ? Failure::peer_closed
+                  : !ended               ? Failure::released
+                  : state.promise_broken ? Failure::promise_broken
+                                         : Failure::none);
+    } else {
+      follow_leader<Side::receiver, native>(context, pair, team, epoch, may_copy(seen, epoch), pair.receiver->done);
     }
     let_successor_in();
     advance(pair, place, epoch);
