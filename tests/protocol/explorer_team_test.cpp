@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several blocks of one end, in every interleaving: what the shipped code of a team does is in order, and each planted
+// defect is found.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "protocol/team/world.hpp"
+
+namespace penstock::explorer::teams {
+namespace {
+
+const char* name(Task task) {
+  return task == Task::push ? "push" : "pull";
+}
+
+void expect_holds(const Scenario& scenario) {
+  const Result result = explore(scenario);
+  std::cout << "  " << name(scenario.task) << ", " << scenario.blocks << " blocks, " << scenario.parts << " parts, "
+            << scenario.epochs << " epochs: " << result.states << " states\n";
+  EXPECT_TRUE(result.ok()) << result.failure;
+}
+
+// By pushes and by pulls; a word of the failure's first line tells it.
+void expect_found(Defect defect, const std::string& by_push, const std::string& by_pull) {
+  for (const Task task : {Task::push, Task::pull}) {
+    const Result result = explore({task, 2, 2, 2, defect});
+    const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
+    std::cout << "  " << name(task) << ": " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
+    EXPECT_NE(first_line.find(task == Task::push ? by_push : by_pull), std::string::npos)
+        << (result.ok() ? "not found" : result.failure);
+  }
+}
+
+void expect_harmless(Defect defect) {
+  for (const Task task : {Task::push, Task::pull}) {
+    const Result result = explore({task, 2, 2, 1, defect});
+    EXPECT_TRUE(result.ok()) << result.failure;
+  }
+}
+
+const std::string race = "data race", other = "another message", unordered = "unordered stores", late = "came after";
+
+TEST(Team, L21_TwoBlocksPush) {
+  expect_holds({Task::push, 2, 2, 2, Defect::none});
+}
+TEST(Team, L21_TwoBlocksPull) {
+  expect_holds({Task::pull, 2, 2, 2, Defect::none});
+}
+TEST(Team, L21_TwoBlocksPushThreeParts) {
+  expect_holds({Task::push, 2, 3, 1, Defect::none});
+}
+TEST(Team, L21_TwoBlocksPullThreeParts) {
+  expect_holds({Task::pull, 2, 3, 1, Defect::none});
+}
+
+TEST(PlantedDefect, ALateBlockDoesNotLook) {
+  expect_found(Defect::late_block_does_not_look, late, late);
+}
+TEST(PlantedDefect, TheFirstFailingBlockTells) {
+  expect_found(Defect::first_failure_tells, race, race);
+}
+TEST(PlantedDefect, ABlockThatIsNotCounted) {
+  expect_found(Defect::not_counted, race, race);
+}
+TEST(PlantedDefect, ACommandOfAnOlderKernel) {
+  expect_found(Defect::stale_command, other, other);
+}
+TEST(PlantedDefect, DoneBeforeTheCopy) {
+  expect_found(Defect::done_before_copy, other, race);
+}
+TEST(PlantedDefect, NoFenceBehindTheCopy) {
+  expect_found(Defect::no_fence_after_copy, other, race);
+}
+TEST(PlantedDefect, ReuseAfterClosed) {
+  expect_found(Defect::reuse_after_closed, unordered, unordered);
+}
+TEST(WeakenedOrder, Command) {
+  expect_found(Defect::relaxed_command_store, unordered, other);
+  expect_found(Defect::relaxed_command_load, unordered, other);
+}
+// The fence of closing::close, which comes before the user is told, orders what these do.
+TEST(WeakenedOrder, NotNeeded) {
+  expect_harmless(Defect::relaxed_mark);
+  expect_harmless(Defect::no_fence_before_end);
+}
+
+}  // namespace
+}  // namespace penstock::explorer::teams
