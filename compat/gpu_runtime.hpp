@@ -30,7 +30,13 @@
 // Results
 #define cudaError_t hipError_t
 #define cudaSuccess hipSuccess
+#define cudaErrorAssert hipErrorAssert
+#define cudaErrorContextIsDestroyed hipErrorContextIsDestroyed
+#define cudaErrorECCUncorrectable hipErrorECCNotCorrectable
+#define cudaErrorIllegalAddress hipErrorIllegalAddress
 #define cudaErrorInsufficientDriver hipErrorInsufficientDriver
+#define cudaErrorLaunchFailure hipErrorLaunchFailure
+#define cudaErrorLaunchTimeout hipErrorLaunchTimeOut
 #define cudaErrorMemoryAllocation hipErrorOutOfMemory
 #define cudaErrorNoDevice hipErrorNoDevice
 #define cudaErrorNotReady hipErrorNotReady

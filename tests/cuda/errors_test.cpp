@@ -68,6 +68,48 @@ TEST(CudaErrors, G7_StreamOfAnotherDevice) {
   cudaSetDevice(own);
 }
 
+// A launch on a stream whose capture has become invalid fails; the context lives on.
+TEST(CudaErrors, G9_ALaunchThatFailsIsToldToThePeer) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{20000}, eager_max() + 1}) {
+    SCOPED_TRACE(bytes);
+    const int self = rank(), peer = partner();
+    const bool sends = self % 2 == 0, receives = self % 2 == 1 || peer == self;
+    Sender sender(bytes, Memory::ordinary, 1);
+    Receiver receiver(bytes, Memory::ordinary, 1);
+    std::vector<MPI_Request*> requests;
+    if (sends) {
+      sender.init(Kind::standard, peer, 0);
+      requests.push_back(&sender.request());
+    }
+    if (receives) {
+      receiver.init(peer, 0);
+      requests.push_back(&receiver.request());
+    }
+    match_all(requests);
+    BrokenLane sending, receiving;
+    if (receives) {
+      receiving.start(receiver.request());
+      receiving.wait(receiver.request());
+    }
+    meet();
+    if (sends) {
+      cudaGraph_t graph = nullptr;
+      ASSERT_EQ(cudaStreamBeginCapture(sending.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
+      EXPECT_NE(cudaStreamSynchronize(sending.stream()), cudaSuccess) << "which makes the capture invalid";
+      PST_Enqueue_start(sending.queue(), &sender.request());
+      EXPECT_PST_KIND(PST_Enqueue_wait(sending.queue(), &sender.request()), PST_ERROR_STREAM);
+      EXPECT_NE(cudaStreamEndCapture(sending.stream(), &graph), cudaSuccess);
+      cudaGetLastError();
+      // On another queue the pair is refused too.
+      BrokenLane other;
+      const int code = PST_Enqueue_start(other.queue(), &sender.request());
+      EXPECT_NE(code == MPI_SUCCESS ? PST_Queue_wait(other.queue()) : code, MPI_SUCCESS);
+    }
+    if (receives) EXPECT_PST_KIND(PST_Queue_wait(receiving.queue()), PST_ERROR_PEER_FREED);
+    meet();
+  }
+}
+
 // G9. Run with PENSTOCK_TIMEOUT set to a second or so.
 TEST(CudaErrors, G9_AWaitThatNobodyEndsIsReleased) {
   if (std::getenv("PENSTOCK_TEST_RELEASE") == nullptr)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // G9 on CUDA queues: a process is killed while the other's queues wait for it. The waits end with PST_ERROR_PEER_DEAD,
-// long before PENSTOCK_TIMEOUT, the streams go on, and so does the process.
+// long before PENSTOCK_TIMEOUT, the streams go on, and so does the process. Or it lives, and its GPU's context does
+// not.
 #include <unistd.h>
 
 #include <gpu_runtime.hpp>
 #include <string>
 
 #include "fault/fault.hpp"
+#include "support/cuda/kernels.hpp"
 
 namespace penstock::fault {
 namespace {
@@ -63,16 +65,78 @@ void expect_broken(CudaLane& lane, MPI_Request& request, const std::string& what
 }  // namespace
 
 std::map<std::string, Scenario> scenarios() {
-  return {{"dead_peer", {dead_peer}}};
+  return {{"dead_peer", {dead_peer}}, {"dead_context", {dead_context}}};
+}
+
+namespace {
+
+void need_gpu() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return;
+  say("skipped: no GPU");
+  MPI_Finalize();
+  _exit(77);
+}
+
+constexpr int messages = 3;
+
+// The even rank's program dies on its GPU in a kernel before its first start. The other ends of its messages are in
+// host memory: what a broken context does to other processes on the GPU is not ours to say.
+void send_from_broken_context(const Job& job) {
+  require_cuda(cudaSetDevice(0), "cudaSetDevice");
+  void* memory = nullptr;
+  require_cuda(cudaMalloc(&memory, large), "cudaMalloc");
+  MPI_Request sends[messages];
+  for (int i = 0; i < messages; ++i)
+    require_success(
+        MPI_Send_init(memory, i == 1 ? int{large} : int{small}, MPI_BYTE, job.peer, i, MPI_COMM_WORLD, &sends[i]),
+        "send_init");
+  require_success(PST_Matchall(messages, sends, MPI_STATUSES_IGNORE), "PST_Matchall");
+  CudaLane first, second;
+  meet();
+  test::enqueue_count(first.stream, nullptr);
+  // The first two behind it: the launch may succeed or fail, and the last one after it has shown.
+  for (int i = 0; i < 2; ++i) PST_Enqueue_start(first.queue, &sends[i]);
+  require(PST_Queue_wait(first.queue) != MPI_SUCCESS, "PST_Queue_wait of a stream that has failed");
+  require(PST_Enqueue_start(second.queue, &sends[2]) != MPI_SUCCESS, "a start where nothing runs any more");
+}
+
+void receive_from_broken_context(const Job& job) {
+  std::vector<std::byte> buffers[messages];
+  MPI_Request receives[messages];
+  for (int i = 0; i < messages; ++i) {
+    buffers[i].resize(i == 1 ? large : small);
+    require_success(MPI_Recv_init(buffers[i].data(), static_cast<int>(buffers[i].size()), MPI_BYTE, job.peer, i,
+                                  MPI_COMM_WORLD, &receives[i]),
+                    "recv_init");
+  }
+  require_success(PST_Matchall(messages, receives, MPI_STATUSES_IGNORE), "PST_Matchall");
+  Lane lanes[messages];
+  for (int i = 0; i < messages; ++i) {
+    lanes[i].start(receives[i]);
+    lanes[i].wait(receives[i]);
+  }
+  meet();
+  for (int i = 0; i < messages; ++i)
+    require_kind(PST_Queue_wait(lanes[i].queue), PST_ERROR_PEER_FREED, "message " + std::to_string(i));
+}
+
+}  // namespace
+
+void dead_context(const Job& job) {
+  need_gpu();
+  if (job.rank == 0)
+    send_from_broken_context(job);
+  else
+    receive_from_broken_context(job);
+  meet();
+  content_and_gone();
 }
 
 void dead_peer(const Job& job) {
+  need_gpu();
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    say("skipped: no GPU");
-    MPI_Finalize();
-    _exit(77);
-  }
+  require_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   require_cuda(cudaSetDevice(job.rank % devices), "cudaSetDevice");
   // One queue for each thing that a queue can wait for: a message of the ring, the start of its receive, a message to
   // pull, and a receive to push into.

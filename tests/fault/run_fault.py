@@ -142,6 +142,15 @@ def dead_peer(options, jobs):
     expect_content(job, 0)
 
 
+def dead_context(options, jobs):
+    job = Job(options, "dead_context")
+    jobs.append(job)
+    job.finish()
+    if "skipped: " in job.text():
+        raise Skip(re.search(r"skipped: (.*)", job.text()).group(1))
+    expect_content(job, 0, 1)
+
+
 def dead_peer_in_match(options, jobs):
     run_simple(options, jobs, "dead_peer_in_match", ranks=(0,), survive=True)
 
@@ -238,7 +247,7 @@ def idle(options, jobs):
 
 
 CASES = {case.__name__: case for case in (
-    dead_peer, dead_peer_in_match, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    dead_peer, dead_context, dead_peer_in_match, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, idle)}
 
 

@@ -17,6 +17,30 @@ inline void check(cudaError_t code, const char* call) {
   throw base::Error(kind, std::string(call) + ": " + cudaGetErrorString(code));
 }
 
+// Whether nothing of the device's context runs any more, or will, for the rest of the process.
+inline bool ends_context(cudaError_t code) noexcept {
+  switch (code) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorContextIsDestroyed:
+#if !PENSTOCK_HIP
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorMpsClientTerminated:
+#endif
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Makes a device the current one for a scope; free when it is already.
 class DeviceGuard {
  public:

@@ -132,7 +132,7 @@ void Stream::synchronize(const std::function<void()>& meanwhile) {
   } else {
     code = cudaStreamSynchronize(handle_);
   }
-  if (attachment_) attachment_->synchronized();
+  if (attachment_) attachment_->synchronized(code);
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
 }
 
@@ -144,7 +144,7 @@ bool Stream::idle() const {
     (void)cudaGetLastError();
     return false;
   }
-  if (attachment_) attachment_->synchronized();
+  if (attachment_) attachment_->synchronized(code);
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
   return true;
 }

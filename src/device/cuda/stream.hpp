@@ -13,8 +13,9 @@ namespace penstock::device::cuda {
 class Attachment {
  public:
   virtual ~Attachment() = default;
-  virtual void flush() noexcept = 0;         // launches what has been gathered since the last flush
-  virtual void synchronized() noexcept = 0;  // the stream has just run dry: failures of its kernels are to be told
+  virtual void flush() noexcept = 0;  // launches what has been gathered since the last flush
+  // The stream has just run dry, or has failed: what its kernels have reported is to be told, and what they never will.
+  virtual void synchronized(cudaError_t code) noexcept = 0;
 };
 
 class Stream final : public device::Stream {

@@ -55,12 +55,34 @@ void Board::flush() noexcept {
     if (!guard && device::cuda::current_context() != context_) guard.emplace(device_);
     if (const cudaError_t failed = gathering->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
   }
-  if (code != cudaSuccess)
-    sink_->fail(Error(ErrorKind::stream, std::string("a kernel cannot be launched: ") + cudaGetErrorString(code)));
+  if (code == cudaSuccess) return;
+  const Error error(ErrorKind::stream, std::string("a kernel cannot be launched: ") + cudaGetErrorString(code));
+  if (device::cuda::ends_context(code)) watch_.lose(device_, error);
+  fail(error);
 }
 
-void Board::synchronized() noexcept {
+// In the order of the stream, so that graphs which are launched later find it too.
+void Board::fail(const Error& error) noexcept {
+  std::optional<device::cuda::DeviceGuard> guard;
+  if (device::cuda::current_context() != context_) guard.emplace(device_);
+  if (cudaMemsetAsync(memory_.sticky.get(), 1, sizeof(Sticky::failed), stream_) != cudaSuccess)
+    (void)cudaGetLastError();
+  fail_sink(error);
+}
+
+void Board::fail_sink(const Error& error) noexcept {
+  failed_by_host_.store(true, std::memory_order_release);
+  if (Sink* const sink = sink_.load(std::memory_order_acquire); sink != nullptr) sink->fail(error);
+}
+
+void Board::give_up(std::uint32_t id) noexcept {
+  watch_.give_up(id);
+}
+
+void Board::synchronized(cudaError_t code) noexcept {
   watch_.look_at(*this);
+  if (device::cuda::ends_context(code))
+    watch_.lose(device_, Error(ErrorKind::stream, std::string("the GPU has failed: ") + cudaGetErrorString(code)));
 }
 
 void Board::abort(const Error& error) noexcept {
@@ -74,9 +96,10 @@ void Board::abort(const Error& error) noexcept {
 
 void Board::change_blocked(KernelPlan* plan) noexcept {
   if (plan == blocked_) return;
-  if (blocked_ != nullptr) sink_->unblocked(*blocked_);
+  Sink& sink = *sink_.load(std::memory_order_acquire);
+  if (blocked_ != nullptr) sink.unblocked(*blocked_);
   blocked_ = plan;
-  if (blocked_ != nullptr) sink_->blocked_since(*blocked_);
+  if (blocked_ != nullptr) sink.blocked_since(*blocked_);
 }
 
 Error Board::error_of(Failure failure, const KernelPlan* plan) {
@@ -124,11 +147,12 @@ void Board::let_through() noexcept {
 }
 
 void Board::look() noexcept {
-  if (sink_ == nullptr) return;
+  Sink* const sink = sink_.load(std::memory_order_acquire);
+  if (sink == nullptr) return;
   if (!failed_) look_at_waits();
   let_through();
   const std::uint64_t failed = load(report_of(memory_).failed);
-  if (failed == 0) return;
+  if (failed == 0 && !failed_by_host_.load(std::memory_order_acquire)) return;
   // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers
   // again. Kernels behind the failed one give up their pairs later, perhaps after a start on another queue.
   for (KernelPlan* each : watch_.plans())
@@ -137,7 +161,7 @@ void Board::look() noexcept {
   change_blocked(nullptr);
   // What waits in the same kernel, or beside it, ends too.
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
-  sink_->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
+  if (failed != 0) sink->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
 }
 
 }  // namespace penstock::transport::cuda

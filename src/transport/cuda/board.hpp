@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -46,9 +47,13 @@ class Board final : public device::cuda::Attachment {
   Launch launch_on(cudaStream_t stream) const noexcept;
 
   // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
-  void report_to(Sink& sink) noexcept { sink_ = &sink; }
+  void report_to(Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
   void flush() noexcept override;
-  void synchronized() noexcept override;
+  void synchronized(cudaError_t code) noexcept override;
+  // The queue fails by something that no kernel knows of: those that are not launched yet are to do nothing.
+  void fail(const base::Error& error) noexcept;
+  // Of a plan whose kernel could not be launched, by its id in reports.
+  void give_up(std::uint32_t id) noexcept;
 
   // Ends every wait of the queue; the first error counts. Any thread.
   void abort(const base::Error& error) noexcept;
@@ -62,6 +67,7 @@ class Board final : public device::cuda::Attachment {
   KernelPlan* look_at_gate() noexcept;
   void let_through() noexcept;
   void change_blocked(KernelPlan* plan) noexcept;
+  void fail_sink(const base::Error& error) noexcept;
   base::Error error_of(Failure failure, const KernelPlan* plan);
 
   cudaStream_t stream_;
@@ -70,7 +76,7 @@ class Board final : public device::cuda::Attachment {
   Memory memory_;
   bool dependent_launch_;
   Watch& watch_;
-  Sink* sink_ = nullptr;
+  std::atomic<Sink*> sink_{nullptr};  // enqueue calls set it, the watch asks for it
   std::array<std::unique_ptr<Gathering>, forms> gatherings_;
   struct AtGate {
     std::uint32_t id = 0;  // in reports; 0: at none
@@ -80,6 +86,7 @@ class Board final : public device::cuda::Attachment {
   AtGate at_gate_;                 // when it was looked at last
   KernelPlan* blocked_ = nullptr;  // what the sink has been told of
   bool failed_ = false;            // and whether
+  std::atomic<bool> failed_by_host_{false};
   std::mutex error_mutex_;
   std::optional<base::Error> abort_error_;
 };

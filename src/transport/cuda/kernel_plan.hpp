@@ -31,6 +31,9 @@ class KernelPlan : public Plan {
   virtual void note_death() noexcept {}
   // This queue has failed: the peer is told of what this half serves no more. Asked for again and again.
   virtual void follow(const Board& failed) noexcept = 0;
+  // A kernel of this plan could not be launched, or none will run any more: the peer is told that nothing is served.
+  virtual void give_up() noexcept = 0;
+  virtual bool needs(int device) const noexcept = 0;
   // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch; and lets it go on.
   virtual Epoch epoch_at_gate() const noexcept { return 0; }
   virtual void open_gate() noexcept {}

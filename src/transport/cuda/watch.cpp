@@ -77,6 +77,24 @@ void Watch::look_at(Board& board) noexcept {
   board.look();
 }
 
+void Watch::give_up(std::uint32_t id) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (KernelPlan* const plan = find(std::uint64_t{id} + 1); plan != nullptr) plan->give_up();
+}
+
+// The peers know before the queues.
+void Watch::lose(int device, const base::Error& error) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto lost = [&](const Board* board) { return board->device_ == device; };
+  for (KernelPlan* plan : plans_) {
+    if (plan == nullptr) continue;
+    const auto used_on = [&](const Board* board) { return lost(board) && plan->used_on(*board); };
+    if (plan->needs(device) || std::any_of(boards_.begin(), boards_.end(), used_on)) plan->give_up();
+  }
+  for (Board* board : boards_)
+    if (lost(board)) board->fail_sink(error);
+}
+
 KernelPlan* Watch::find(std::uint64_t id_plus_one) const noexcept {
   return id_plus_one == 0 || id_plus_one > plans_.size() ? nullptr : plans_[id_plus_one - 1];
 }

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace penstock::transport::cuda {
 
 class Board;
@@ -26,6 +28,8 @@ class Watch {
   std::uint32_t add(KernelPlan& plan);  // its id in reports
   void remove(KernelPlan& plan) noexcept;
   void look_at(Board& board) noexcept;
+  void give_up(std::uint32_t id) noexcept;                   // the plan
+  void lose(int device, const base::Error& error) noexcept;  // all plans and queues that need it
 
   // For boards, which are looked at under the lock.
   KernelPlan* find(std::uint64_t id_plus_one) const noexcept;

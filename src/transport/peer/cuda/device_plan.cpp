@@ -72,10 +72,11 @@ void DevicePlan::check_stream(const device::Stream& stream) const {
 }
 
 void DevicePlan::start(device::Stream& stream, Sink& sink) {
-  const Board& board = board_on(stream, sink);
+  Board& board = board_on(stream, sink);
   // What the peer has of the memory may be gone with it.
   if (peer_dead())
-    return sink.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
+    return board.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
+  if (given_up_by_host_.load(std::memory_order_relaxed)) return board.fail(error_of(Failure::given_up));
   if (starts_by_kernel_) pairs_on(board).start(start_, start_gating_);
 }
 
@@ -135,6 +136,20 @@ void DevicePlan::close_at(Epoch first_not_served) noexcept {
 void DevicePlan::leave_at(Epoch first_not_served) noexcept {
   close_at(first_not_served);
   std::atomic_ref(fixed_.our_end->gone).store(1, std::memory_order_release);
+}
+
+// Epochs are known to the device alone, so it is all of them: what the peer has of the messages, it may still take. If
+// the device still works, its kernels learn of it as well, and the peer's, whose copies do not count any more.
+void DevicePlan::give_up() noexcept {
+  if (given_up_by_host_.exchange(true)) return;
+  const device::cuda::DeviceGuard guard(fixed_.arena->device());
+  const auto set_to_one = [&](Word64& word) {
+    if (cudaMemsetAsync(&word, 1, 1, fixed_.arena->stream()) != cudaSuccess) (void)cudaGetLastError();
+  };
+  set_to_one(fixed_.pair.half->given_up);
+  if (!is_ring(fixed_.pair.route) && !peer_dead())
+    set_to_one(fixed_.pair.sends ? fixed_.pair.receiver->closed : fixed_.pair.sender->closed);
+  close_at(1);
 }
 
 void DevicePlan::follow(const Board&) noexcept {

@@ -50,6 +50,8 @@ class DevicePlan final : public KernelPlan {
   void look_for_lost_cause() noexcept override;
   base::Error error_of(Failure failure) const override;
   void note_death() noexcept override;
+  void give_up() noexcept override;
+  bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
   void follow(const Board&) noexcept override;  // what a kernel has given up, the peer's host learns
   Epoch epoch_at_gate() const noexcept override;
   void open_gate() noexcept override;
@@ -70,6 +72,7 @@ class DevicePlan final : public KernelPlan {
   bool starts_by_kernel_;
   bool waits_by_kernel_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> given_up_by_host_{false};
   void (*ended_)(void*) = nullptr;
   void* ended_argument_ = nullptr;
 };

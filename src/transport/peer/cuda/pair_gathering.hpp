@@ -25,6 +25,10 @@ class PairList {
   cudaError_t launch_waits(const Launch& launch) const noexcept {
     return launch_by(launch, &penstock::transport::peer::cuda::launch_waits);
   }
+  template <class Visit>
+  void each(Visit visit) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) visit(pairs_[i].id);
+  }
   void clear() noexcept { count_ = gated_ = 0; }
 
  private:

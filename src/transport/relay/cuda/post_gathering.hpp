@@ -25,6 +25,10 @@ class PostList {
   cudaError_t launch_waits(const Launch& launch) const noexcept {
     return penstock::transport::relay::cuda::launch_waits(launch, {posts_.data(), count_});
   }
+  template <class Visit>
+  void each(Visit visit) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) visit(posts_[i].id);
+  }
   void clear() noexcept { count_ = blocks_ = 0; }
 
  private:

@@ -171,8 +171,12 @@ Error RelayedPlan::error_of(Failure failure) const {
   return lane_->error();
 }
 
+void RelayedPlan::give_up() noexcept {
+  if (!lane_->given_up()) equipment_.relay->abandon(*lane_);
+}
+
 void RelayedPlan::follow(const Board& failed) noexcept {
-  if (used_on(failed) && !lane_->given_up()) equipment_.relay->abandon(*lane_);
+  if (used_on(failed)) give_up();
 }
 
 }  // namespace penstock::transport::relay::cuda

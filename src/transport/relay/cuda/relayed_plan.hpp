@@ -55,6 +55,8 @@ class RelayedPlan final : public transport::cuda::KernelPlan {
   // The relay looks for lost causes itself, and a hopeless wait ends by the lane's word.
   void look_for_lost_cause() noexcept override {}
   base::Error error_of(Failure failure) const override;
+  void give_up() noexcept override;
+  bool needs(int device) const noexcept override { return device == device_; }
   void follow(const transport::cuda::Board& failed) noexcept override;
 
  private:
