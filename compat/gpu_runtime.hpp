@@ -326,6 +326,9 @@ class atomic_ref {
   __device__ T fetch_add(T value, memory_order order = memory_order_seq_cst) const {
     return __hip_atomic_fetch_add(object_, value, order, scope);
   }
+  __device__ bool compare_exchange_strong(T& expected, T desired, memory_order order, memory_order otherwise) const {
+    return __hip_atomic_compare_exchange_strong(object_, &expected, desired, order, otherwise, scope);
+  }
   __device__ T fetch_or(T value, memory_order order = memory_order_seq_cst) const {
     return __hip_atomic_fetch_or(object_, value, order, scope);
   }

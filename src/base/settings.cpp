@@ -26,6 +26,7 @@ constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
 constexpr std::uint64_t slots_limit = std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
 constexpr std::uint64_t blocks_limit = 1024;
+constexpr std::uint64_t waits_limit = 100;  // a device runs 128 kernels beside each other
 constexpr std::uint64_t entries_limit = 65536;
 constexpr std::uint64_t counter_limits[2] = {16, std::uint64_t{1} << 47};
 constexpr std::uint64_t spin_limit = 1'000'000;  // a second
@@ -134,6 +135,8 @@ Settings Settings::from_environment() {
     settings.cuda_blocks = static_cast<unsigned>(*blocks);
   read_switch("PENSTOCK_CUDA_DEPENDENT_LAUNCH", settings.cuda_dependent_launch);
   read_switch("PENSTOCK_CUDA_ATOMICS", settings.cuda_atomics);
+  if (const auto waits = whole_number("PENSTOCK_CUDA_WAITS", 0, waits_limit, ""))
+    settings.cuda_waits = static_cast<unsigned>(*waits);
   read_choice("PENSTOCK_CUDA_WAIT", wait_names, settings.cuda_wait);
   read_switch("PENSTOCK_CMA", settings.cross_memory);
   if (const auto bytes = whole_number("PENSTOCK_OFI_EAGER_MAX", 0, eager_limit, " of bytes"))
@@ -174,6 +177,7 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_CUDA_EAGER_MAX", fmt::format("{}", cuda_eager_max)},
       {"PENSTOCK_CUDA_WIDE_LINES", fmt::format("{}", cuda_wide_lines)},
       {"PENSTOCK_CUDA_BLOCKS", fmt::format("{}", cuda_blocks)},
+      {"PENSTOCK_CUDA_WAITS", fmt::format("{}", cuda_waits)},
       {"PENSTOCK_CUDA_DEPENDENT_LAUNCH", on(cuda_dependent_launch)},
       {"PENSTOCK_CUDA_ATOMICS", on(cuda_atomics)},
       {"PENSTOCK_CUDA_WAIT", std::string(wait_names[static_cast<std::size_t>(cuda_wait)])},

@@ -90,12 +90,18 @@ PENSTOCK_HD Telling end_well(T& block, std::uint64_t through) {
   return {tells, tells && (through & queue_failed_first) != 0};
 }
 
-// At the end of a block whose copy does not hold, after count_through. `first`: of all failures of its queue.
+// At the end of a block whose copy does not hold, after count_through. `first`: of all failures of its queue. Who tells
+// is who made it so that all are through and somebody has failed: this block by its count, if others had failed by
+// then, or by its mark, if all were through by then. Should the host's part be marked only later, its marker tells.
 template <class T>
-PENSTOCK_HD Telling end_badly(T& block, bool first) {
+PENSTOCK_HD Telling end_badly(T& block, std::uint64_t through, bool first) {
   if (block.blocks() == 1) return {true, first};
-  const bool all = all_are_through(block.mark_through(somebody_failed | (first ? queue_failed_first : 0)));
-  return {all, all && first};
+  const std::uint64_t before = block.mark_through(somebody_failed | (first ? queue_failed_first : 0));
+  const bool by_count = all_are_through(through) && (through & somebody_failed) != 0;
+  const bool by_mark = all_are_through(before) && (before & somebody_failed) == 0;
+  const bool tells = by_count || by_mark;
+  const bool tells_late = first && all_are_through(before);
+  return {tells || tells_late, tells_late || (tells && (before & queue_failed_first) != 0)};
 }
 
 }  // namespace penstock::protocol::team

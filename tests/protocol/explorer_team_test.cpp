@@ -60,6 +60,9 @@ TEST(PlantedDefect, ALateBlockDoesNotLook) {
 TEST(PlantedDefect, TheFirstFailingBlockTells) {
   expect_found(Defect::first_failure_tells, race, race);
 }
+TEST(PlantedDefect, OnlyTheFirstFailureTellsTheHost) {
+  expect_found(Defect::only_the_first_tells_the_host, "reported as sent", "reported as received");
+}
 TEST(PlantedDefect, ABlockThatIsNotCounted) {
   expect_found(Defect::not_counted, race, race);
 }

@@ -2,7 +2,9 @@
 #include "device/cuda/stream.hpp"
 
 #include <chrono>
+#include <new>
 #include <thread>
+#include <utility>
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/open.hpp"
@@ -106,6 +108,10 @@ void Stream::flush() noexcept {
 }
 
 std::uint64_t Stream::capture() const {
+  return last_capture_ = current_capture();
+}
+
+std::uint64_t Stream::current_capture() const noexcept {
   static const auto is_capturing =
       reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(driver_function("cuStreamIsCapturing", 10000));
   CUstreamCaptureStatus quick{};
@@ -120,6 +126,36 @@ std::uint64_t Stream::capture() const {
   }
   return status == cudaStreamCaptureStatusActive ? id + 1 : 0;
 }
+
+#if PENSTOCK_HIP
+
+bool Stream::keep_with_graph(std::shared_ptr<void>) const noexcept {
+  return false;
+}
+
+#else
+
+bool Stream::keep_with_graph(std::shared_ptr<void> kept) const noexcept {
+  if (!kept) return false;
+  cudaStreamCaptureStatus status{};
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamGetCaptureInfo(handle_, &status, nullptr, &graph) != cudaSuccess ||
+      status != cudaStreamCaptureStatusActive)
+    return false;
+  auto* const owner = new (std::nothrow) std::shared_ptr<void>(std::move(kept));
+  if (owner == nullptr) return false;
+  const auto destroy = [](void* object) { delete static_cast<std::shared_ptr<void>*>(object); };
+  cudaUserObject_t object = nullptr;
+  if (cudaUserObjectCreate(&object, owner, destroy, 1, cudaUserObjectNoDestructorSync) != cudaSuccess) {
+    destroy(owner);
+    return false;
+  }
+  if (cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove) == cudaSuccess) return true;
+  cudaUserObjectRelease(object);
+  return false;
+}
+
+#endif
 
 void Stream::synchronize(const std::function<void()>& meanwhile) {
   const DeviceGuard guard(device_);

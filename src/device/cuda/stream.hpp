@@ -35,14 +35,21 @@ class Stream final : public device::Stream {
   void flush() noexcept override;
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
+  std::uint64_t last_capture() const noexcept { return last_capture_; }  // what capture() last said
+  // What is kept until the graph that is being captured is destroyed. False, and nothing is kept: none is captured, or
+  // there is nothing to keep.
+  bool keep_with_graph(std::shared_ptr<void> kept) const noexcept;
   void synchronize(const std::function<void()>& meanwhile) override;
   bool idle() const override;
   bool on_worker() const noexcept override { return false; }
 
  private:
+  std::uint64_t current_capture() const noexcept;
+
   cudaStream_t handle_;
   int device_ = 0;
   void* context_ = nullptr;
+  mutable std::uint64_t last_capture_ = 0;
   cudaEvent_t point_ = nullptr;  // made here, so that no enqueue makes one
   std::unique_ptr<Attachment> attachment_;
 };

@@ -35,6 +35,9 @@ Board::Board(const device::cuda::Stream& stream, Memory memory, bool dependent_l
       memory_(std::move(memory)),
       dependent_launch_(dependent_launch),
       watch_(watch) {
+  Report& report = report_of(memory_);
+  report.crowd = reinterpret_cast<Word64*>(memory_.crowd.get());
+  report.room = ~0u;
   watch_.add(*this);
 }
 
@@ -43,7 +46,26 @@ Board::~Board() {
 }
 
 Launch Board::launch_on(cudaStream_t stream) const noexcept {
-  return {stream, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_};
+  return {stream, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_,
+          standing_ != Standing::all_stay};
+}
+
+void Board::share_device(std::shared_ptr<WaitPlaces> places) {
+  place_ = places->take();
+  std::atomic_ref(report_of(memory_).room).store(places->room(), std::memory_order_relaxed);
+  places_ = std::move(places);
+}
+
+// The graph keeps its place until it is destroyed.
+Standing Board::standing(const device::cuda::Stream& stream) noexcept {
+  if (!places_) return standing_;
+  if (stream.last_capture() == 0) return standing_ = place_.standing;
+  if (capture_ != stream.last_capture()) {
+    capture_ = stream.last_capture();
+    WaitPlaces::Place place = places_->take();
+    in_capture_ = stream.keep_with_graph(std::move(place.held)) ? place.standing : Standing::at_gates;
+  }
+  return standing_ = in_capture_;
 }
 
 // In any order: a start waits for nobody but a wait that stands before it, and each wait ends without the others.
@@ -117,6 +139,7 @@ void Board::look_at_waits() noexcept {
     waiting = look_at_gate();
   change_blocked(waiting);
   if (waiting == nullptr) return;
+  if (places_) std::atomic_ref(report.room).store(places_->room(), std::memory_order_relaxed);  // others may have come
   for (KernelPlan* each : watch_.plans())
     if (each != nullptr) each->note_death();
   waiting->look_for_lost_cause();

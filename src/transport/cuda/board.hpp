@@ -13,6 +13,7 @@
 
 #include "device/cuda/stream.hpp"
 #include "transport/cuda/launch.hpp"
+#include "transport/cuda/wait_places.hpp"
 #include "transport/plan.hpp"
 
 namespace penstock::transport::cuda {
@@ -37,6 +38,7 @@ class Board final : public device::cuda::Attachment {
   struct Memory {
     std::shared_ptr<void> report;  // pinned
     std::shared_ptr<std::byte> sticky;
+    std::shared_ptr<std::byte> crowd;  // of the device: Report::crowd
   };
   Board(const device::cuda::Stream& stream, Memory memory, bool dependent_launch, Watch& watch);
   ~Board() override;
@@ -45,6 +47,11 @@ class Board final : public device::cuda::Attachment {
   Gathering* gathering(Form form) const noexcept { return gatherings_[at(form)].get(); }
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
+
+  // Asks for a place for this queue's waits now, and for one for each graph that is captured on it.
+  void share_device(std::shared_ptr<WaitPlaces> places);
+  // Enqueue calls: how the waits of the one under way stand.
+  Standing standing(const device::cuda::Stream& stream) noexcept;
 
   // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
   void report_to(Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
@@ -76,7 +83,12 @@ class Board final : public device::cuda::Attachment {
   Memory memory_;
   bool dependent_launch_;
   Watch& watch_;
-  std::atomic<Sink*> sink_{nullptr};  // enqueue calls set it, the watch asks for it
+  std::atomic<Sink*> sink_{nullptr};    // enqueue calls set it, the watch asks for it
+  std::shared_ptr<WaitPlaces> places_;  // null: all blocks stay, always
+  WaitPlaces::Place place_{Standing::all_stay, nullptr};  // the queue's
+  std::uint64_t capture_ = 0;           // that was last asked about
+  Standing in_capture_ = Standing::all_stay;
+  Standing standing_ = Standing::all_stay;  // of the call under way
   std::array<std::unique_ptr<Gathering>, forms> gatherings_;
   struct AtGate {
     std::uint32_t id = 0;  // in reports; 0: at none

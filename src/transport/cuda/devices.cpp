@@ -2,6 +2,7 @@
 #include "transport/cuda/devices.hpp"
 
 #include "device/cuda/runtime.hpp"
+#include "transport/cuda/words.hpp"
 
 namespace penstock::transport::cuda {
 
@@ -29,6 +30,14 @@ std::shared_ptr<DeviceArena> Devices::arena(int device) {
   std::shared_ptr<DeviceArena>& arena = arenas_[device];
   if (!arena) arena = std::make_shared<DeviceArena>(device);
   return arena;
+}
+
+std::shared_ptr<std::byte> Devices::crowd(int device) {
+  const std::shared_ptr<DeviceArena> memory = arena(device);
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<std::byte>& crowd = crowds_[device];
+  if (!crowd) crowd = memory->allocate(sizeof(Word64));
+  return crowd;
 }
 
 DeviceIdentity Devices::identity(int device) const {

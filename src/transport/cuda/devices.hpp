@@ -15,6 +15,8 @@ using gpu::DeviceIdentity;
 class Devices {
  public:
   std::shared_ptr<DeviceArena> arena(int device);  // made on first use. Throws Error
+  // In its memory, a word in which this process's kernels count their blocks that wait for long. Throws Error.
+  std::shared_ptr<std::byte> crowd(int device);
   DeviceIdentity identity(int device) const;
 
   struct Reach {
@@ -34,6 +36,7 @@ class Devices {
  private:
   mutable std::mutex mutex_;
   std::map<int, std::shared_ptr<DeviceArena>> arenas_;
+  std::map<int, std::shared_ptr<std::byte>> crowds_;
 };
 
 }  // namespace penstock::transport::cuda

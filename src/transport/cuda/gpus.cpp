@@ -15,7 +15,8 @@ Watch& Gpus::watch() {
 Board& Gpus::board_on(device::cuda::Stream& stream) {
   if (stream.attachment() == nullptr) {
     const device::cuda::DeviceGuard guard(stream.device());
-    Board::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky))};
+    Board::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky)),
+                         devices_.crowd(stream.device())};
     stream.attach(std::make_unique<Board>(stream, std::move(memory), dependent_launch_, watch()));
   }
   return static_cast<Board&>(*stream.attachment());

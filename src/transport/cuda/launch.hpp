@@ -13,6 +13,7 @@ struct Launch {
   Report* report = nullptr;  // as the device addresses it
   Sticky* sticky = nullptr;
   bool dependent = true;  // programmatic dependent launch, where the code and the device have it
+  bool crowded = false;   // many kernels may wait on the device: this one's blocks leave, all but one
 };
 
 }  // namespace penstock::transport::cuda

@@ -36,6 +36,8 @@ struct alignas(64) Report {
   Word64 epoch;         // of that plan
   Word64 failed;        // kernels: Failure in the upper half, 1 + the id of the plan in the lower
   std::uint32_t gated;  // the stream itself: 1 + the id of a plan at whose gate it stands, or 0
+  std::uint32_t room;   // host: how many blocks of this process may wait for long on the device
+  Word64* crowd;        // host: where kernels count those that do; in the device's memory
 };
 
 // In device memory: once set, the queue's later starts do nothing, so that stale data is never sent on as good, and its

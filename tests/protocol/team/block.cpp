@@ -141,6 +141,8 @@ class Program {
       case BlockAt::release:
         team::command(block_, kernel(), Task::none);
         give_up();
+        // As the device's fail(): told at once, to the host by whoever is the queue's first failure.
+        actor_.tells_host = hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
         return BlockAt::tell;
       case BlockAt::tell:
         return tell();
@@ -232,9 +234,12 @@ class Program {
       telling = team::end_well(block_, through);
     } else {
       give_up();
-      telling = team::end_badly(block_, false);
-      if (block_.is(Defect::first_failure_tells)) telling.peer = true;
+      const bool first = hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
+      telling = team::end_badly(block_, through, first);
+      if (block_.is(Defect::first_failure_tells)) telling.peer = telling.host = true;
+      if (block_.is(Defect::only_the_first_tells_the_host)) telling.host = telling.host && first;
     }
+    actor_.tells_host = telling.host;
     return telling.peer ? BlockAt::tell : BlockAt::end;
   }
 
@@ -249,7 +254,7 @@ class Program {
     const bool first = hands_.exchange(Places::told, Order::acq_rel, 1, "TOLD") == 0;
     if (first)
       for (unsigned part = 0; part < scenario_.parts; ++part) hands_.write_own(part, 7);
-    if (hands_.live()) hands_.state.truth.told = true;
+    if (hands_.live() && actor_.tells_host) hands_.state.truth.told = true;
     return BlockAt::end;
   }
 

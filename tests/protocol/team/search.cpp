@@ -62,7 +62,7 @@ class Search {
     for (unsigned t = 0; t < threads_; ++t) {
       const Actor& actor = state.actors[t];
       for (const unsigned byte : {unsigned{actor.at}, unsigned{actor.epoch},
-                                  actor.willing | actor.given_up * 2u | actor.late * 4u, unsigned{actor.size}})
+                                  actor.willing | actor.given_up * 2u | actor.late * 4u | actor.tells_host * 8u, unsigned{actor.size}})
         bytes.push_back(static_cast<char>(byte));
       bytes.append(reinterpret_cast<const char*>(actor.log.data()), actor.size);
     }

@@ -19,6 +19,7 @@ struct Actor {
   std::uint8_t epoch = 1;
   bool willing = true;  // what a block's first look has found
   bool given_up = false;
+  bool tells_host = false;
   bool late = false;  // it has come after the peer had closed, and has not looked
   std::uint8_t size = 0;
   std::array<Value, most_accesses> log{};
@@ -41,7 +42,7 @@ struct State {
 // Where the words and buffers are in the model's memory.
 struct Places {
   static constexpr unsigned ready = 0, command = 1, given_up = 2, closed_by_peer = 3, closed_by_us = 4, gone = 5;
-  static constexpr unsigned started = 6, ended = 7, through = 8, told = 9, said = 10, buffer = said + most_parts;
+  static constexpr unsigned started = 6, ended = 7, through = 8, told = 9, queue_failed = 10, said = 11, buffer = said + most_parts;
   static constexpr unsigned count = buffer + most_parts;  // the buffer is the peer's; ours is cells
 };
 

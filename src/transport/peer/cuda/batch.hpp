@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "protocol/gate.hpp"
 #include "protocol/ring.hpp"
 #include "transport/cuda/words.hpp"
 
@@ -43,7 +44,13 @@ struct alignas(32) Half {
   Word64 command;   // part 0's: from the first block to the others, for which kernel of which epoch, and what is to be
                     // copied
   Word64 given_up;  // part 0's: the first epoch that is served no more because something has failed; 0: none
-  Word64 through;   // part 0's: how many blocks are through with their copies (protocol/team.hpp)
+};
+
+// All of a half's private words.
+struct HalfWords {
+  Half part[most_parts];
+  Word64 relief;   // of the kernel that serves this pair first (protocol/relief.hpp)
+  Word64 through;  // how many blocks are through with their copies (protocol/team.hpp)
 };
 
 // What a start leaves to its wait: nothing, the message itself, or the question whether what it copied still holds.
@@ -76,6 +83,12 @@ struct alignas(64) Fate {
   Word64 given_up;   // kernels: as in Half
   Word64 peer_dead;  // host: the peer's process has ended, and nothing more is stored into its memory
   Word64 gated;      // kernels: the epoch that stands at the gate next
+};
+
+// In host memory that both processes' devices address: so the host can open it without a call that might itself wait
+// for the device.
+struct alignas(64) Gate {
+  protocol::gate::Words words;
 };
 
 // ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128 bytes, where the link
@@ -129,8 +142,13 @@ struct Pair {
   bool sends = false;
   bool native_atomics = false;
   bool checks_ready = false;
-  bool gated = false;
+  bool gated = false;  // this kernel stands behind a gate
+  Gate* posts = nullptr;  // the peer's, which this kernel opens
 };
+
+inline PENSTOCK_HD HalfWords& words_of(const Pair& pair) {
+  return *reinterpret_cast<HalfWords*>(pair.half);
+}
 
 template <int capacity>
 struct Batch {

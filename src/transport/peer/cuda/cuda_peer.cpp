@@ -19,6 +19,7 @@
 #include "transport/cuda/gpus.hpp"
 #include "transport/peer/cuda/device_plan.hpp"
 #include "transport/peer/cuda/gate_pages.hpp"
+#include "transport/peer/cuda/gpu_shares.hpp"
 #include "transport/peer/cuda/imports.hpp"
 #include "transport/peer/cuda/pair_gathering.hpp"
 #include "transport/peer/cuda/shape.hpp"
@@ -40,15 +41,17 @@ struct Buffer {
   DevicePlace place;
 };
 
-// Whether an end's kernels can stand at gates (gate.hpp), and are to wherever the other end's can too.
+// Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's can too.
 enum class Gates : std::uint32_t { none, possible, wanted };
 
 // What both letters hold.
 struct HalfRecord {
   Buffer buffer;
-  Place gate;         // with gates
+  Place gate;         // where its calls may stand at it
   DevicePlace words;  // SenderWords, or ReceiverWords and a ring
   Place host_words;   // EndWords
+  std::uint32_t has_gate = 0;
+  std::uint32_t needs_gate = 0;  // for its own sake, as there was no place for it to wait by kernels
 };
 
 struct DeviceOffer {
@@ -65,7 +68,7 @@ struct DeviceAnswer {
   std::uint64_t version = handshake_version;
   std::uint32_t checks_ready = 0;
   Route route = Route::ring;
-  std::uint8_t gated = 0;
+  std::uint8_t always_at_gates = 0;
   std::uint8_t padding[2] = {};
   std::uint32_t native_atomics = 0;
   std::uint32_t parts = 1;
@@ -79,8 +82,8 @@ std::string describe(const Pair& pair, bool staged) {
                      pair.route == Route::wide_ring ? ", 128-byte lines" : "");
 }
 
-std::string describe_path(const Pair& pair, bool staged) {
-  return describe(pair, staged) + (pair.gated ? ", waits by value" : "");
+std::string describe_path(const DevicePair& pair, bool staged) {
+  return describe(pair.pair, staged) + (pair.always_at_gates ? ", waits by value" : "");
 }
 
 }  // namespace
@@ -88,13 +91,17 @@ std::string describe_path(const Pair& pair, bool staged) {
 class CudaPeer final : public Transport {
  public:
   CudaPeer(const base::Settings& settings, group::World& world, Peer& host, std::shared_ptr<Gpus> gpus)
-      : settings_(settings), world_(world), host_(host), gpus_(std::move(gpus)) {}
+      : settings_(settings),
+        world_(world),
+        host_(host),
+        gpus_(std::move(gpus)),
+        shares_(std::make_shared<GpuShares>(world, host, settings.cuda_waits)) {}
   // Halves that were given up in the order of a stream end on the driver's threads.
   ~CudaPeer() override { gpus_->finish(); }
 
   std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
-  Blob announce() override { return {}; }
-  void meet(std::span<const Blob>) override {}
+  Blob announce() override { return shares_->announce(); }
+  void meet(std::span<const Blob> announcements) override { shares_->meet(announcements); }
   void prepare(device::Stream& stream) override;
 
   Verdict usable() const override;
@@ -109,13 +116,17 @@ class CudaPeer final : public Transport {
 
   Buffer describe_buffer(const Message& message);
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool with_gate);
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool always_at_gates);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
-  Gates gates_with(int rank, int device);
+  Gates gates_on(int device);
   bool take_turns(int rank, const Buffer& ours, const Buffer& theirs) const;
-  bool use_gates(int rank, Gates offered, const Buffer& ours, const Buffer& theirs);
-  void join_gates(int rank, DevicePair& pair, const HalfRecord& theirs);
+  bool may_take_turns(int rank, int device) const;
+  bool always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours);
+  std::shared_ptr<WaitPlaces> places_on(int device) {
+    return shares_->places(device, gpus_->devices().identity(device), gates_on(device) != Gates::none);
+  }
+  void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
   void warn_of_turns(int rank, bool gated);
   GatePages& gate_pages();
   EndWords* reach_host_words(int rank, const Place& place) {
@@ -129,6 +140,7 @@ class CudaPeer final : public Transport {
   group::World& world_;
   Peer& host_;
   const std::shared_ptr<Gpus> gpus_;
+  const std::shared_ptr<GpuShares> shares_;
   Imports imports_;
   std::mutex mutex_;
   std::set<int> loaded_;  // devices that have our kernels
@@ -144,9 +156,9 @@ class CudaPeer::SendHalf final : public Offer {
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
     record_.half.buffer = owner.describe_buffer(send);
-    record_.gates = owner.gates_with(send.peer, record_.half.buffer.device);
+    record_.gates = owner.gates_on(record_.half.buffer.device);
     pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), record_.half,
-                               record_.gates != Gates::none);
+                               owner.may_take_turns(send.peer, record_.half.buffer.device));
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
   }
 
@@ -155,9 +167,10 @@ class CudaPeer::SendHalf final : public Offer {
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     const auto theirs = from_blob<DeviceAnswer>(answer);
     const int device = theirs.half.buffer.device;
-    const bool gated = theirs.gated != 0;
-    if (gated) owner_.join_gates(send_.peer, pair_, theirs.half);
-    if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer)) owner_.warn_of_turns(send_.peer, gated);
+    pair_.always_at_gates = theirs.always_at_gates != 0;
+    owner_.join_gates(send_.peer, pair_, record_.half, theirs.half);
+    if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer))
+      owner_.warn_of_turns(send_.peer, pair_.always_at_gates);
     Pair& pair = pair_.pair;
     std::byte* const words = owner_.reach(send_.peer, pair_, device, theirs.half.words);
     pair.receiver = reinterpret_cast<ReceiverWords*>(words);
@@ -174,7 +187,7 @@ class CudaPeer::SendHalf final : public Offer {
     pair.checks_ready = theirs.checks_ready != 0;
     if (!is_ring(pair.route)) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
     pair_.our_end = owner_.reach_host_words(send_.peer, theirs.half.host_words);
-    pair_.path = describe_path(pair, pair.bytes > record_.eager_max);
+    pair_.path = describe_path(pair_, pair.bytes > record_.eager_max);
     return owner_.make_plan(std::move(pair_));
   }
 
@@ -196,16 +209,16 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     const Buffer& theirs = offer.half.buffer;
     const Devices::Reach reach = owner.gpus_->devices().reach(ours.device, theirs.device_identity);
     if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
-    const bool gated = owner.use_gates(rank, offer.gates, ours, theirs);
-    if (owner.take_turns(rank, ours, theirs)) owner.warn_of_turns(rank, gated);
+    const bool always = owner.always_at_gates(rank, offer, ours);
+    if (owner.take_turns(rank, ours, theirs)) owner.warn_of_turns(rank, always);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
     const Route route = send.bytes > offer.eager_max && exported                             ? Route::rendezvous
                         : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines ? Route::wide_ring
                                                                                              : Route::ring;
     const std::size_t ring_bytes = is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half, gated);
-    if (gated) owner.join_gates(rank, pair_, offer.half);
+    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half, always);
+    owner.join_gates(rank, pair_, record_.half, offer.half);
     Pair& pair = pair_.pair;
     const auto words = reinterpret_cast<std::byte*>(record_.half.words.address);
     pair.receiver = reinterpret_cast<ReceiverWords*>(words);
@@ -222,11 +235,11 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
     pair_.our_end = owner.reach_host_words(rank, offer.half.host_words);
-    pair_.path = describe_path(pair, pair.bytes > offer.eager_max);
+    pair_.path = describe_path(pair_, pair.bytes > offer.eager_max);
 
     record_.checks_ready = pair.checks_ready;
     record_.route = route;
-    record_.gated = gated;
+    record_.always_at_gates = always;
     record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
   }
@@ -277,6 +290,7 @@ void CudaPeer::prepare(device::Stream& stream) {
     if (loaded_.insert(cuda_stream.device()).second) device::cuda::check(load_kernels(launch), "loading the kernels");
   }
   board.add(Form::peer, std::make_unique<PairGathering>(board));
+  board.share_device(places_on(cuda_stream.device()));
 }
 
 Buffer CudaPeer::describe_buffer(const Message& message) {
@@ -294,12 +308,13 @@ Buffer CudaPeer::describe_buffer(const Message& message) {
   return buffer;
 }
 
-DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool with_gate) {
+DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half,
+                                  bool always_at_gates) {
   DevicePair pair;
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
   pair.arena = gpus_->devices().arena(device);
-  pair.half = pair.arena->allocate(most_parts * sizeof(Half));
+  pair.half = pair.arena->allocate(sizeof(HalfWords));
   pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
   static_assert(sizeof(Fate) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
   pair.fate = gpus_->pinned().take();
@@ -313,7 +328,11 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   const auto kept = std::make_shared<Kept>();
   kept->words = pair.arena->allocate(words_bytes);
   half.words = export_memory(kept->words.get());
-  if (with_gate) {
+  pair.always_at_gates = always_at_gates;
+  if (gates_on(device) != Gates::none) pair.wait_place = places_on(device)->take_for_pair();
+  if (gates_on(device) != Gates::none && (always_at_gates || !pair.wait_place)) {
+    half.has_gate = 1;
+    half.needs_gate = !pair.wait_place;
     kept->gate = gate_pages().take();
     pair.gate = kept->gate.get();
     half.gate = gate_pages().place(*pair.gate);
@@ -330,12 +349,14 @@ GatePages& CudaPeer::gate_pages() {
   return *gate_pages_;
 }
 
-// Within one process all streams run beside each other.
-Gates CudaPeer::gates_with(int rank, int device) {
-  if (rank == world_.rank() || settings_.cuda_wait == base::CudaWait::kernel) return Gates::none;
+// Tried once a device.
+Gates CudaPeer::gates_on(int device) {
+  if (settings_.cuda_wait == base::CudaWait::kernel) return Gates::none;
   const bool wanted = settings_.cuda_wait == base::CudaWait::value;
-  if (!wanted && gpus_->devices().runs_beside_others(device)) return Gates::none;
-  if (device::cuda::has_word_operations()) return wanted ? Gates::wanted : Gates::possible;
+  const device::cuda::DeviceGuard guard(device);
+  if (device::cuda::has_word_operations() &&
+      gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
+    return wanted ? Gates::wanted : Gates::possible;
   if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
   return Gates::none;
 }
@@ -347,22 +368,32 @@ bool CudaPeer::take_turns(int rank, const Buffer& ours, const Buffer& theirs) co
          !gpus_->devices().runs_beside_others(ours.device);
 }
 
-bool CudaPeer::use_gates(int rank, Gates offered, const Buffer& ours, const Buffer& theirs) {
-  const Gates possible = gates_with(rank, ours.device);
-  if (offered == Gates::none || possible == Gates::none) return false;
-  const bool wanted = offered == Gates::wanted || possible == Gates::wanted;
-  if (!wanted && !take_turns(rank, ours, theirs)) return false;
-  const device::cuda::DeviceGuard guard(ours.device);
-  if (gate_pages().work_on(ours.device, gpus_->devices().arena(ours.device)->stream())) return true;
-  if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
-  return false;
+// The sender does not know yet where the receiver is.
+bool CudaPeer::may_take_turns(int rank, int device) const {
+  return rank != world_.rank() &&
+         (settings_.cuda_wait == base::CudaWait::value || !gpus_->devices().runs_beside_others(device));
 }
 
-void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& theirs) {
+// Within one process all streams run beside each other.
+bool CudaPeer::always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours) {
+  if (rank == world_.rank() || offer.half.has_gate == 0) return false;
+  const Gates possible = gates_on(ours.device);
+  const bool wanted = offer.gates == Gates::wanted || possible == Gates::wanted;
+  return possible != Gates::none && (wanted || take_turns(rank, ours, offer.half.buffer));
+}
+
+// Each message that opens a gate costs a store into the host's memory, so it is done only where a call may stand there.
+void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs) {
+  const auto stands = [&](const HalfRecord& half) {
+    return half.has_gate != 0 && (half.needs_gate != 0 || pair.always_at_gates);
+  };
+  if (stands(ours))
+    gate_pages().show_to_devices(*pair.gate);
+  else
+    pair.gate = nullptr;
+  if (!stands(theirs)) return;
   pair.peer_gate = reinterpret_cast<Gate*>(host_.map(rank, theirs.gate));
-  gate_pages().show_to_devices(*pair.gate);
   gate_pages().show_to_devices(*pair.peer_gate);
-  pair.pair.gated = true;
 }
 
 void CudaPeer::warn_of_turns(int rank, bool gated) {

@@ -32,6 +32,11 @@ PairGathering& pairs_on(const Board& board) noexcept {
   return static_cast<PairGathering&>(*board.gathering(Form::peer));
 }
 
+Pair behind_gate(Pair pair) noexcept {
+  pair.gated = true;
+  return pair;
+}
+
 Pair with(Pair pair, const Shape& shape) noexcept {
   pair.blocks = shape.blocks;
   pair.threads = shape.threads;
@@ -48,12 +53,19 @@ DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fi
   wait_.work = work_of_wait(wait_);
   starts_by_kernel_ = start_has_work(fixed_.pair);
   waits_by_kernel_ = wait_has_work(fixed_.pair);
-  if (fixed_.pair.gated) {
-    start_gating_ = gating_of_start(fixed_.pair, fixed_.gate, fixed_.peer_gate);
-    wait_gating_ = gating_of_wait(fixed_.pair, fixed_.gate, fixed_.peer_gate);
-    fate().gated = 1;
-    if (start_gating_.passes != nullptr) open_gate();  // there is room for the first messages
-  }
+  if (fixed_.gate != nullptr && start_passes_gate(fixed_.pair)) start_gating_ = gating(true);
+  if (fixed_.gate != nullptr && wait_passes_gate(fixed_.pair)) wait_gating_ = gating(false);
+  if (start_opens_gate(fixed_.pair)) start_.posts = fixed_.peer_gate;
+  if (wait_opens_gate(fixed_.pair)) wait_.posts = fixed_.peer_gate;
+}
+
+Gating DevicePlan::gating(bool starts) const noexcept {
+  return {fixed_.gate, fixed_.pair.half, fixed_.pair.fate, fixed_.pair.id, starts};
+}
+
+bool DevicePlan::at_gates(Board& board, const device::Stream& stream) const noexcept {
+  const bool wanted = board.standing(static_cast<const device::cuda::Stream&>(stream)) == Standing::at_gates;
+  return wanted || fixed_.always_at_gates;
 }
 
 DevicePlan::~DevicePlan() {
@@ -77,12 +89,20 @@ void DevicePlan::start(device::Stream& stream, Sink& sink) {
   if (peer_dead())
     return board.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
   if (given_up_by_host_.load(std::memory_order_relaxed)) return board.fail(error_of(Failure::given_up));
-  if (starts_by_kernel_) pairs_on(board).start(start_, start_gating_);
+  if (!starts_by_kernel_) return;
+  if (at_gates(board, stream) && start_gating_)
+    pairs_on(board).start(behind_gate(start_), start_gating_);
+  else
+    pairs_on(board).start(start_, Gating{});
 }
 
 void DevicePlan::wait(device::Stream& stream, Sink& sink) {
-  const Board& board = board_on(stream, sink);
-  if (waits_by_kernel_) pairs_on(board).wait(wait_, wait_gating_);
+  Board& board = board_on(stream, sink);
+  if (!waits_by_kernel_) return;
+  if (at_gates(board, stream) && wait_gating_)
+    pairs_on(board).wait(behind_gate(wait_), wait_gating_);
+  else
+    pairs_on(board).wait(wait_, Gating{});
 }
 
 // The last epoch is known to the device alone.
@@ -163,7 +183,7 @@ Epoch DevicePlan::epoch_at_gate() const noexcept {
 
 // Release: what the kernel behind it is to find comes before.
 void DevicePlan::open_gate() noexcept {
-  if (fixed_.gate != nullptr) std::atomic_ref(fixed_.gate->open).store(1, std::memory_order_release);
+  if (fixed_.gate != nullptr) std::atomic_ref(fixed_.gate->words.open).store(1, std::memory_order_release);
 }
 
 void DevicePlan::note_death() noexcept {

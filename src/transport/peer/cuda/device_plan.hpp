@@ -25,8 +25,10 @@ struct DevicePair {
   std::vector<std::shared_ptr<std::byte>> imports;
   std::shared_ptr<void> fate;  // pinned
   Holding holding;             // host words, and the memory that the peer's kernels store into
-  Gate* gate = nullptr;        // ours; kept by the holding
+  Gate* gate = nullptr;        // ours; kept by the holding. Null: there are no gates here
   Gate* peer_gate = nullptr;
+  bool always_at_gates = false;
+  std::shared_ptr<void> wait_place;  // the half waits by kernels, unless always_at_gates
   Retired* retired = nullptr;
   EndWords* our_end = nullptr;   // in the peer's memory
   EndWords* peer_end = nullptr;  // in ours
@@ -59,6 +61,8 @@ class DevicePlan final : public KernelPlan {
  private:
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
+  Gating gating(bool starts) const noexcept;
+  bool at_gates(Board& board, const device::Stream& stream) const noexcept;
   void close_at(Epoch first_not_served) noexcept;
   void leave_at(Epoch first_not_served) noexcept;
   static void end_close(void* plan);
@@ -67,7 +71,7 @@ class DevicePlan final : public KernelPlan {
   DevicePair fixed_;
   Pair start_;  // for its kernel, if a start needs one
   Pair wait_;
-  Gating start_gating_;
+  Gating start_gating_;  // empty where the call never waits, or there are no gates
   Gating wait_gating_;
   bool starts_by_kernel_;
   bool waits_by_kernel_;

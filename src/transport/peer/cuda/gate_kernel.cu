@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "device/cuda/launch.hpp"
-#include "protocol/gate.hpp"
-#include "transport/cuda/access.cuh"
 #include "transport/peer/cuda/gate.hpp"
+#include "transport/peer/cuda/gate_port.cuh"
 
 namespace penstock::transport::peer::cuda {
 namespace {
@@ -16,47 +15,20 @@ struct Gates {
   Gating gating[capacity];
 };
 
-class GatePort {
- public:
-  __device__ explicit GatePort(Gate& gate) : gate_(gate) {}
-
-  __device__ Word64 load_posted() const { return SystemWord(gate_.posted).load(::cuda::memory_order_relaxed); }
-  __device__ void store_posted(Word64 epoch) const {
-    SystemWord(gate_.posted).store(epoch, ::cuda::memory_order_relaxed);
-  }
-  __device__ void store_open(std::uint32_t open) const {
-    ::cuda::atomic_ref<std::uint32_t, ::cuda::thread_scope_system>(gate_.open)
-        .store(open, ::cuda::memory_order_relaxed);
-  }
-  __device__ static void fence() {
-    ::cuda::atomic_thread_fence(::cuda::memory_order_seq_cst, ::cuda::thread_scope_system);
-  }
-
- private:
-  Gate& gate_;
-};
-
-// Behind the call's kernel, which has ended. After a failure the gate stays open: what follows ends at once.
-__device__ void tend(const Gating& gating, bool failed) {
+// Before the stream stands at the gate. After a failure the gate stays open: what follows ends at once.
+__device__ void close(const Gating& gating, bool failed) {
   const Half& half = *gating.half;
-  const Word64 last = gating.starts ? last_started(half) : half.done;
-  // A start posts the message or the receive, a receiver's wait the room that it has told the sender of: as FIN, that
-  // of the epoch before.
-  if (gating.posts != nullptr) {
-    GatePort theirs(*gating.posts);
-    if (gating.starts)
-      protocol::gate::post(theirs, last);
-    else if (last > 1)
-      protocol::gate::post(theirs, last - 1);
-  }
-  if (gating.passes == nullptr || failed || half.given_up != 0) return;
-  GatePort ours(*gating.passes);
+  GatePort gate(*gating.passes);
+  if (failed || half.given_up != 0) return gate.store_open(1);
+  const Word64 next = (gating.starts ? last_started(half) : half.done) + 1;
   // A start that stands at the gate does so for the wait before it.
-  SystemWord(gating.fate->gated).store(gating.starts ? last : last + 1, ::cuda::memory_order_relaxed);
+  SystemWord(gating.fate->gated).store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
   if (!gating.starts)
-    protocol::gate::close(ours, last + 1);
-  else if (last + 1 > ring_slots)  // its slot has been used before
-    protocol::gate::close(ours, last + 1 - ring_slots);
+    protocol::gate::close(gate, next);
+  else if (next > ring_slots)  // its slot has been used before
+    protocol::gate::close(gate, next - ring_slots);
+  else
+    gate.store_open(1);
 }
 
 template <int capacity>
@@ -65,7 +37,7 @@ __global__ void run(const __grid_constant__ Gates<capacity> argument) {
   let_successor_in();
   const Gates<capacity>& gates = gpu::grid_constant(argument);
   const auto which = static_cast<int>(threadIdx.x);
-  if (which < gates.count) tend(gates.gating[which], gates.sticky->failed != 0);
+  if (which < gates.count) close(gates.gating[which], gates.sticky->failed != 0);
 }
 
 template <int capacity>
@@ -82,7 +54,7 @@ cudaError_t launch_as(const Launch& launch, std::span<const Gating> gates) {
 
 }  // namespace
 
-cudaError_t tend_gates(const Launch& launch, std::span<const Gating> gates) {
+cudaError_t close_gates(const Launch& launch, std::span<const Gating> gates) {
   return gates.size() <= 2 ? launch_as<2>(launch, gates) : launch_as<largest_batch>(launch, gates);
 }
 

@@ -68,8 +68,8 @@ bool GatePages::work_on(int device, cudaStream_t stream) {
 bool GatePages::trial(cudaStream_t stream) {
   const std::shared_ptr<Gate> gate = take();
   device::cuda::WordOperations operations;
-  operations.store(gate->open, 1);
-  operations.await(gate->open, 1);
+  operations.store(gate->words.open, 1);
+  operations.await(gate->words.open, 1);
   try {
     show_to_devices(*gate);
     device::cuda::check(operations.enqueue(stream), "a stream's wait for a value");

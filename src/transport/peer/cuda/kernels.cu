@@ -32,26 +32,53 @@ constexpr unsigned most_blocks_together(Call call, Kit kit) {
   return kit == Kit::ring ? 64 : 16;
 }
 
+// ---- What a block does --------------------------------------------------------------------------------------------------
+
+// The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
+__device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Place& place) {
+  unsigned which = duty;
+  if (which >= count) {
+    unsigned left = duty - count;
+    for (which = 0; left + 1 >= pairs[which].blocks; ++which) left -= pairs[which].blocks - 1u;
+    place.index = left + 1;
+  }
+  place.blocks = pairs[which].blocks;
+  return pairs[which];
+}
+
+template <Call call, Kit kit, Form form>
+__device__ bool serve(const Reports& reports, const Pair& pair, const Place& place, unsigned& part, Crew<form>& crew) {
+  using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
+  using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
+  if (kit == Kit::ring || is_ring(pair.route))
+    return Rings::template run<form>(pair.work, reports, pair, place, part, crew);
+  return Others::template run<form>(pair.work, reports, pair, place, part, crew);
+}
+
 // ---- One pair ------------------------------------------------------------------------------------------------------
 
-template <class Work, int blocks_resident>
-__global__ void __launch_bounds__(most_threads, blocks_resident) run_one(const __grid_constant__ Batch<1> argument) {
+template <class Work, Kit kit>
+__global__ void __launch_bounds__(most_threads, resident(kit)) run_one(const __grid_constant__ Batch<1> argument) {
   await_predecessor();
   const Batch<1>& batch = gpu::grid_constant(argument);
   if (batch.count == 0) return;
-  Work::run({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x});
+  Crew<Form::all_stay> crew;
+  unsigned part = blockIdx.x;
+  Work::template run<Form::all_stay>({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x}, part,
+                                     crew);
 }
 
 template <Kit kit, class... Each>
 std::span<const Kernel> kernels_of(Works<Each...>) {
   static const std::array<Kernel, sizeof...(Each)> kernels{
-      Kernel(reinterpret_cast<const void*>(&run_one<Each, resident(kit)>))...};
+      Kernel(reinterpret_cast<const void*>(&run_one<Each, kit>))...};
   return kernels;
 }
 
 std::span<const Kernel> kernels_for(Call call, Kit kit) {
   if (kit == Kit::ring)
-    return call == Call::start ? kernels_of<Kit::ring>(RingStarts()) : kernels_of<Kit::ring>(RingWaits());
+    return call == Call::start ? kernels_of<Kit::ring>(RingStarts())
+                               : kernels_of<Kit::ring>(RingWaits());
   return call == Call::start ? kernels_of<Kit::rendezvous>(RendezvousStarts())
                              : kernels_of<Kit::rendezvous>(RendezvousWaits());
 }
@@ -65,34 +92,67 @@ cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
 
 // ---- Several pairs -------------------------------------------------------------------------------------------------
 
-// The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
-template <int capacity>
-__device__ const Pair& find(const Batch<capacity>& batch, Place& place) {
-  int which = static_cast<int>(blockIdx.x);
-  if (which >= batch.count) {
-    unsigned left = blockIdx.x - static_cast<unsigned>(batch.count);
-    for (which = 0; left + 1 >= batch.pair[which].blocks; ++which) left -= batch.pair[which].blocks - 1u;
-    place.index = left + 1;
-  }
-  place.blocks = batch.pair[which].blocks;
-  return batch.pair[which];
-}
-
 template <Call call, Kit kit, int capacity>
 __global__ void __launch_bounds__(most_threads, resident(kit))
     run_several(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
   const Batch<capacity>& batch = gpu::grid_constant(argument);
   if (batch.count == 0) return;
-  using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
-  using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
   Place place;
-  const Pair& pair = find(batch, place);
-  const Reports reports{*batch.report, *batch.sticky};
-  if (kit == Kit::ring || is_ring(pair.route))
-    Rings::run(pair.work, reports, pair, place);
+  const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), blockIdx.x, place);
+  Crew<Form::all_stay> crew;
+  unsigned part = place.index;
+  serve<call, kit>({*batch.report, *batch.sticky}, pair, place, part, crew);
+}
+
+// ---- On a crowded device -------------------------------------------------------------------------------------------
+
+// In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a thread.
+template <Mode mode>
+__device__ void send_in_ring(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
+                             Crew<Form::one_stays>& crew) {
+  if (pair.route == Route::ring)
+    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
   else
-    Others::run(pair.work, reports, pair, place);
+    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+}
+
+template <Call call>
+__device__ void serve_duty(const Reports& reports, const Pair& pair, const Place& place, Crew<Form::one_stays>& crew) {
+  unsigned part = place.index;
+  if (!is_ring(pair.route)) {
+    using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
+    Others::template run<Form::one_stays>(pair.work, reports, pair, place, part, crew);
+  } else if constexpr (call == Call::start) {
+    if (!pair.sends)
+      StartRingReceive::run<Form::one_stays>(reports, pair, place, part, crew);
+    else if (pair.mode == Mode::synchronous)
+      send_in_ring<Mode::synchronous>(reports, pair, place, part, crew);
+    else if (pair.mode == Mode::ready)
+      send_in_ring<Mode::ready>(reports, pair, place, part, crew);
+    else
+      send_in_ring<Mode::standard>(reports, pair, place, part, crew);
+  } else if (pair.sends) {
+    WaitRingSend::run<Form::one_stays>(reports, pair, place, part, crew);
+  } else if (pair.route == Route::ring) {
+    WaitRingReceive<Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+  } else {
+    WaitRingReceive<Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+  }
+}
+
+// For one pair or several: each block has one duty after the other.
+template <Call call, int capacity>
+__global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constant__ Batch<capacity> argument) {
+  await_predecessor();
+  const Batch<capacity>& batch = gpu::grid_constant(argument);
+  if (batch.count == 0) return;
+  Crew<Form::one_stays> crew(batch.pair[0]);
+  do {
+    Place place;
+    const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), crew.duty(), place);
+    serve_duty<call>({*batch.report, *batch.sticky}, pair, place, crew);
+  } while (crew.goes_on());
 }
 
 template <int capacity>
@@ -117,8 +177,11 @@ cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs)
   std::copy(pairs.begin(), pairs.end(), batch.pair);
   unsigned threads = 32;
   for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
-  const unsigned blocks = share_out(batch, most_blocks_together(call, kit));
-  static const Kernel kernel(reinterpret_cast<const void*>(&run_several<call, kit, capacity>));
+  const unsigned most = most_blocks_together(call, kit);
+  const unsigned blocks = share_out(batch, launch.crowded ? std::min(most, protocol::relief::most_duties) : most);
+  static const Kernel all_stay(reinterpret_cast<const void*>(&run_several<call, kit, capacity>));
+  static const Kernel one_stays(reinterpret_cast<const void*>(&run_crew<call, capacity>));
+  const Kernel& kernel = launch.crowded ? one_stays : all_stay;
   return kernel.launch({blocks, threads, launch.stream, launch.dependent}, &batch);
 }
 
@@ -131,7 +194,7 @@ cudaError_t launch_several_of(const Launch& launch, std::span<const Pair> pairs)
 
 template <Call call>
 cudaError_t launch(const Launch& launch, std::span<const Pair> pairs) {
-  if (pairs.size() == 1) return launch_one(launch, call, pairs.front());
+  if (pairs.size() == 1 && !launch.crowded) return launch_one(launch, call, pairs.front());
   const bool rings = std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.route); });
   return rings ? launch_several_of<call, Kit::ring>(launch, pairs) : launch_several_of<call, Kit::any>(launch, pairs);
 }
@@ -147,9 +210,11 @@ cudaError_t load_one(const Launch& launch, Call call, Kit kit) {
 }
 
 template <Call call, Kit kit>
-cudaError_t load_several(const Launch& launch) {
-  const cudaError_t code = launch_several_as<call, kit, 4>(launch, {});
-  return code == cudaSuccess ? launch_several_as<call, kit, largest_batch>(launch, {}) : code;
+cudaError_t load_several(const Launch& launch, bool crowded) {
+  Launch form = launch;
+  form.crowded = crowded;
+  const cudaError_t code = launch_several_as<call, kit, 4>(form, {});
+  return code == cudaSuccess ? launch_several_as<call, kit, largest_batch>(form, {}) : code;
 }
 
 }  // namespace
@@ -176,7 +241,8 @@ cudaError_t load_kernels(const Launch& launch) {
       if (const cudaError_t code = load_one(launch, call, kit); code != cudaSuccess) return code;
   for (const auto load : {&load_several<Call::start, Kit::ring>, &load_several<Call::start, Kit::any>,
                           &load_several<Call::wait, Kit::ring>, &load_several<Call::wait, Kit::any>})
-    if (const cudaError_t code = load(launch); code != cudaSuccess) return code;
+    for (const bool crowded : {false, true})
+      if (const cudaError_t code = load(launch, crowded); code != cudaSuccess) return code;
   if (const cudaError_t code = load_gate_kernel(launch); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }

@@ -42,8 +42,7 @@ class PairList {
     if (const cudaError_t code = stand_at_gates(launch, gates); code != cudaSuccess) return code;
     Launch behind = launch;
     behind.dependent = false;  // on a kernel, which a gate is not
-    if (const cudaError_t code = launch_pairs(behind, pairs); code != cudaSuccess) return code;
-    return tend_gates(launch, gates);
+    return launch_pairs(behind, pairs);
   }
 
   std::size_t count_ = 0;

@@ -3,7 +3,8 @@
 // all.
 #pragma once
 
-#include "transport/cuda/patience.cuh"
+#include "transport/peer/cuda/crew.cuh"
+#include "transport/peer/cuda/looks.cuh"
 #include "transport/peer/cuda/failure.cuh"
 #include "transport/peer/cuda/start_receive.cuh"
 
@@ -45,18 +46,18 @@ __device__ Beginning look_together(const Reports& reports, const Pair& pair, con
 }
 
 // Whether a block may still copy its parts of the epoch: it may have found its place long after the leader.
-__device__ inline bool may_copy(const Beginning& seen, Word64 epoch) {
+__device__ bool may_copy(const Beginning& seen, Word64 epoch) {
   return seen.given_up == 0 && !protocol::closed_before(seen.closed, epoch);
 }
 
-__device__ inline Failure failure_of(StartOutcome outcome) {
+__device__ Failure failure_of(StartOutcome outcome) {
   if (outcome == StartOutcome::started) return Failure::none;
   return outcome == StartOutcome::peer_closed ? Failure::peer_closed : Failure::not_ready;
 }
 
 // A receive that is started just after the send: pushing saves both sides' waits from moving the message, with fewer
 // blocks than a start has. Bounded, so that a start still waits for nobody.
-__device__ inline Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 cts) {
+__device__ Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 cts) {
   constexpr Word64 a_little = 4'000;  // nanoseconds; the smallest of these messages is 5 us on its way
   if (threadIdx.x == 0) {
     const Word64 begin = nanoseconds();
@@ -66,9 +67,23 @@ __device__ inline Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Wo
   return agree(cts);
 }
 
+// Of a block that does not lead.
+template <Form form>
+__device__ Team::Help await_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, Word64* said,
+                                   bool willing, const Crew<form>& crew) {
+  Patience patience(context, pair.id, epoch);
+  const Team::Help help = team.help(said, willing, [&] {
+    const Request request = Crew<form>::ask(patience);
+    return request == Request::leave && crew.stays() ? Request::go_on : request;
+  });
+  if (threadIdx.x == 0) patience.ended();
+  return help;
+}
+
 template <Mode mode, bool native>
 struct StartRendezvousSend {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>& crew) {
     const Beginning seen = look_together<true>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -76,14 +91,15 @@ struct StartRendezvousSend {
     let_successor_in();  // a start waits for nobody
     Team team(pair, place, Phase::start, epoch);
     if (!place.leads()) {
-      if (twice) return;  // a graph that is launched again without a wait finds the first block's old command
-      Patience patience(context.report, pair.id, epoch);
-      const Team::Help help = team.help(nullptr, may_copy(seen, epoch), [&] { return patience.late(); });
-      if (threadIdx.x == 0) patience.ended();
+      if (twice) return true;  // a graph that is launched again without a wait finds the first block's old command
+      const Team::Help help = await_leader(context, pair, team, epoch, nullptr, may_copy(seen, epoch), crew);
+      if (help == Team::Help::later) return crew.leave(false);
       // Otherwise the wait asks whether the copy holds.
-      if (help == Team::Help::no_leader) return end_without_leader(context, pair, team, epoch);
-      if (threadIdx.x == 0) pair.half[place.index].started = started(epoch, Left::nothing);
-      return;
+      if (help == Team::Help::no_leader)
+        end_without_leader(context, pair, team, epoch);
+      else if (threadIdx.x == 0)
+        pair.half[place.index].started = started(epoch, Left::nothing);
+      return true;
     }
     SendState state;
     state.done = seen.done;
@@ -95,42 +111,56 @@ struct StartRendezvousSend {
       why = failure_of(rendezvous::start_send<mode>(port, state));
     }
     team.dismiss();
-    if (why != Failure::none) return fail<Route::rendezvous>(context, pair, epoch, why);
-    if (threadIdx.x == 0) pair.half->started = started(epoch, state.posted ? Left::message : Left::copy);
+    if (why != Failure::none) {
+      fail<Route::rendezvous>(context, pair, epoch, why);
+    } else if (threadIdx.x == 0) {
+      pair.half->started = started(epoch, state.posted ? Left::message : Left::copy);
+      open_peers_gate(pair, epoch);
+    }
+    return true;
   }
 };
 
 struct StartRendezvousReceive {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>&) {
     const Beginning seen = look_together<false>(reports, pair, place);
     announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
+    return true;
   }
 };
 
 // A later kernel may have more blocks than this one, so each block speaks for those that it stands for. After a failure
 // too: the blocks of a kernel must agree on its epoch.
-__device__ inline void advance(const Pair& pair, const Place& place, Word64 epoch) {
+__device__ void advance(const Pair& pair, const Place& place, Word64 epoch) {
   if (threadIdx.x != 0) return;
   for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
 }
 
-// The same as poll_alone, by a block.
-template <class Step>
-__device__ bool poll(const Context& context, const Pair& pair, Word64 epoch, Step step) {
-  Patience patience(context.report, pair.id, epoch);
-  bool over = context.failed != 0;
+// The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves only before that.
+template <Form form, class State, class Step>
+__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew, const State& state,
+                      Step step) {
+  if (context.given_up != 0) return Looks::ended;
+  Patience patience(context, pair.id, epoch);
+  Request request = context.failed != 0 ? Request::end : Request::go_on;
   bool ended = step() == Progress::ended;
-  for (unsigned looks = 1; !ended && !over; ++looks) {
+  for (unsigned looks = 1; !ended && request == Request::go_on; ++looks) {
     // Only thread 0's clock counts, so that the block stays together.
-    over = looks % Patience::looks_between == 0 && agree(threadIdx.x == 0 && patience.late()) != 0;
+    if (looks % Patience::looks_between == 0) {
+      const Request mine = threadIdx.x == 0 ? Crew<form>::ask(patience) : Request::go_on;
+      request = static_cast<Request>(agree(static_cast<Word64>(mine)));
+      const bool decided = state.stage != protocol::Stage::open || state.copied;
+      if (request == Request::leave && (decided || crew.stays())) request = Request::go_on;
+    }
     ended = step() == Progress::ended;
   }
   if (threadIdx.x == 0) patience.ended();
-  return ended;
+  return ended ? Looks::found : request == Request::end ? Looks::ended : Looks::left;
 }
 
 // The end of a leader's wait. Where it has had a message copied, there is one thing that can fail.
-__device__ inline void end_leading(const Context& context, const Pair& pair, Team& team, Word64 epoch, Failure why) {
+__device__ void end_leading(const Context& context, const Pair& pair, Team& team, Word64 epoch, Failure why) {
   team.dismiss();
   if (team.counted())
     end_of_copy(context, pair, team, epoch, why == Failure::none);
@@ -139,21 +169,24 @@ __device__ inline void end_leading(const Context& context, const Pair& pair, Tea
 }
 
 // The wait of another block. If it has copied, it asks whether its part holds, as the leader does by the state machine.
-template <Side side, bool native>
-__device__ void follow_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, bool willing,
-                              Word64* said) {
-  Patience patience(context.report, pair.id, epoch);
-  const Team::Help help = team.help(said, willing, [&] { return patience.late(); });
-  if (threadIdx.x == 0) patience.ended();
-  if (help == Team::Help::no_leader) return end_without_leader(context, pair, team, epoch);
-  if (help == Team::Help::not_needed) return;
-  BlockPort<native> port(pair, team);
-  end_of_copy(context, pair, team, epoch, willing && protocol::closing::copy_holds<side>(port, epoch));
+// False: it has done nothing yet, and is to leave.
+template <Side side, bool native, Form form>
+__device__ bool follow_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, bool willing,
+                              Word64* said, const Crew<form>& crew) {
+  const Team::Help help = await_leader(context, pair, team, epoch, said, willing, crew);
+  if (help == Team::Help::no_leader) {
+    end_without_leader(context, pair, team, epoch);
+  } else if (help == Team::Help::needed) {
+    BlockPort<native> port(pair, team);
+    end_of_copy(context, pair, team, epoch, willing && protocol::closing::copy_holds<side>(port, epoch));
+  }
+  return help != Team::Help::later;
 }
 
 template <Mode mode, bool native>
 struct WaitRendezvousSend {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -165,23 +198,30 @@ struct WaitRendezvousSend {
     if (place.leads()) {
       BlockPort<native> port(pair, team);
       bool lost = false;
-      const bool ended = context.given_up == 0 && poll(context, pair, epoch, [&] {
-                           const Progress progress = rendezvous::wait_send<mode>(port, state);
-                           lost = state.copied && progress != Progress::ended;
-                           return lost ? Progress::ended : progress;
-                         });
-      end_leading(context, pair, team, epoch, lost ? Failure::peer_closed : !ended ? Failure::released : Failure::none);
-    } else if (state.posted) {
-      follow_leader<Side::sender, native>(context, pair, team, epoch, may_copy(seen, epoch), pair.sender->fin);
+      const Looks looks = poll(context, pair, epoch, crew, state, [&] {
+        const Progress progress = rendezvous::wait_send<mode>(port, state);
+        lost = state.copied && progress != Progress::ended;
+        return lost ? Progress::ended : progress;
+      });
+      if (looks == Looks::left) return crew.leave(true);
+      end_leading(context, pair, team, epoch,
+                  lost                    ? Failure::peer_closed
+                  : looks == Looks::ended ? Failure::released
+                                          : Failure::none);
+    } else if (state.posted && !follow_leader<Side::sender, native>(context, pair, team, epoch, may_copy(seen, epoch),
+                                                                    pair.sender->fin, crew)) {
+      return crew.leave(false);
     }
-    let_successor_in();
+    if (!crew.stays()) let_successor_in();
     advance(pair, place, epoch);
+    return true;
   }
 };
 
 template <Mode mode, bool native>
 struct WaitRendezvousReceive {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -191,21 +231,24 @@ struct WaitRendezvousReceive {
     if (place.leads()) {
       BlockPort<native> port(pair, team);
       bool lost = false;
-      const bool ended = context.given_up == 0 && poll(context, pair, epoch, [&] {
-                           const Progress progress = rendezvous::wait_receive<mode>(port, state);
-                           lost = state.copied && progress != Progress::ended;
-                           return lost || state.promise_broken ? Progress::ended : progress;
-                         });
+      const Looks looks = poll(context, pair, epoch, crew, state, [&] {
+        const Progress progress = rendezvous::wait_receive<mode>(port, state);
+        lost = state.copied && progress != Progress::ended;
+        return lost || state.promise_broken ? Progress::ended : progress;
+      });
+      if (looks == Looks::left) return crew.leave(true);
       end_leading(context, pair, team, epoch,
-                  lost                   ? Failure::peer_closed
-                  : !ended               ? Failure::released
-                  : state.promise_broken ? Failure::promise_broken
-                                         : Failure::none);
-    } else {
-      follow_leader<Side::receiver, native>(context, pair, team, epoch, may_copy(seen, epoch), pair.receiver->done);
+                  lost                    ? Failure::peer_closed
+                  : looks == Looks::ended ? Failure::released
+                  : state.promise_broken  ? Failure::promise_broken
+                                          : Failure::none);
+    } else if (!follow_leader<Side::receiver, native>(context, pair, team, epoch, may_copy(seen, epoch),
+                                                      pair.receiver->done, crew)) {
+      return crew.leave(false);
     }
-    let_successor_in();
+    if (!crew.stays()) let_successor_in();
     advance(pair, place, epoch);
+    return true;
   }
 };
 

@@ -5,6 +5,8 @@
 
 #include "protocol/ring.hpp"
 #include "transport/cuda/patience.cuh"
+#include "transport/peer/cuda/crew.cuh"
+#include "transport/peer/cuda/looks.cuh"
 #include "transport/peer/cuda/failure.cuh"
 #include "transport/peer/cuda/ring_port.cuh"
 #include "transport/peer/cuda/start_receive.cuh"
@@ -14,47 +16,62 @@ namespace penstock::transport::peer::cuda {
 namespace ring = protocol::ring;
 
 // No barrier stands before the message.
-__device__ inline Context look_alone(const Reports& reports, const Pair& pair) {
+__device__ Context look_alone(const Reports& reports, const Pair& pair) {
   return {reports, reports.sticky.failed, pair.half->given_up};
 }
 
-__device__ inline SendState load_send(const Half& half) {
+__device__ SendState load_send(const Half& half) {
   SendState state;
   state.done = half.done;
   state.posted = has_started(half, half.done + 1);
   return state;
 }
 
-__device__ inline ReceiveState load_receive(const Half& half) {
+__device__ ReceiveState load_receive(const Half& half) {
   ReceiveState state;
   state.done = half.done;
   return state;
 }
 
-// One thread's, or that of all threads that share a unit. Looks until the protocol says that the wait has ended. False:
-// it was ended from outside, and a last look was in vain, too; what it is for may have come just before the peer went.
-template <class RingPort, class Step>
-__device__ bool poll_alone(const Context& context, const Pair& pair, Word64 epoch, Step step) {
-  if (step() == Progress::ended) return true;
-  Patience patience(context.report, pair.id, epoch);
+// One thread's, or that of all threads that share a unit. Looks until the protocol says that the wait has ended, or
+// somebody else says so; then it looks once more, as what it is for may have come just before the peer went.
+template <Form form, class RingPort, class Step>
+__device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch, bool may_leave, Step step) {
+  if (step() == Progress::ended) return Looks::found;
+  Patience patience(context, pair.id, epoch);
+  Request request = Request::end;
   if (!RingPort::any(context.failed != 0)) {
     do {
 #pragma unroll 1
       for (unsigned look = 0; look < Patience::looks_between; ++look) {
         if (step() != Progress::ended) continue;
         patience.ended();
-        return true;
+        return Looks::found;
       }
-    } while (!RingPort::any(patience.late()));
+      request = Crew<form>::ask(patience);
+      if (!may_leave && request == Request::leave) request = Request::go_on;
+    } while (!RingPort::any(request != Request::go_on));
   }
   patience.ended();
-  return step() == Progress::ended;
+  if (step() == Progress::ended) return Looks::found;
+  return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended : Looks::left;
+}
+
+// A part that has not come to its end, for all threads of the block: they fail, or leave. False, as it is not done.
+template <Form form>
+__device__ bool leave_or_fail(const Context& context, const Pair& pair, const Place& place, Word64 epoch, Looks looks,
+                              Failure why, Crew<form>& crew) {
+  if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0) return crew.leave(place.leads());
+  fail<Route::ring>(context, pair, epoch, why);
+  return false;
 }
 
 // The wait of a small standard or ready send has no kernel of its own: the next start settles it (protocol/ring.hpp).
-// All that is read first is read at once: each look at memory costs as much as the message's way.
-template <Mode mode, class RingPort>
-__device__ bool start_part(const Context& context, const Pair& pair, unsigned part, bool last) {
+// All that is read first is read at once: each look at memory costs as much as the message's way. Where some threads
+// leave, others may have sent: whoever begins the duty anew sends the same once more.
+template <Form form, Mode mode, class RingPort>
+__device__ bool start_part(const Context& context, const Pair& pair, const Place& place, unsigned part,
+                           Crew<form>& crew) {
   constexpr bool has_wait = ring::send_has_wait(mode, rings_are_deferred);
   Half& half = pair.half[part];
   RingPort port(pair, part);
@@ -63,20 +80,24 @@ __device__ bool start_part(const Context& context, const Pair& pair, unsigned pa
   if constexpr (!has_wait) port.look_at_fin();
   const bool twice = has_wait && state.posted;
   const Word64 epoch = ring::next_epoch(state, has_wait);
-  bool goes = !RingPort::any((context.failed | context.given_up) != 0 || twice);
-  if (goes && state.posted)
-    goes = poll_alone<RingPort>(context, pair, state.done + 1, [&] { return ring::settle_send<mode>(port, state); });
-  if (last) let_successor_in();
+  Looks looks = RingPort::any((context.failed | context.given_up) != 0 || twice) ? Looks::ended : Looks::found;
+  if (looks == Looks::found && state.posted) {
+    const bool may_leave = part == place.index && !crew.stays();  // parts that are done must not be begun anew
+    looks = poll_alone<form, RingPort>(context, pair, state.done + 1, may_leave,
+                                       [&] { return ring::settle_send<mode>(port, state); });
+  }
+  if (part + place.blocks >= pair.parts && looks != Looks::left && !crew.stays()) let_successor_in();
   StartOutcome outcome = StartOutcome::started;
-  if (goes) outcome = ring::start_send<mode>(port, state);
-  const bool not_ready = outcome != StartOutcome::started;
-  if (__syncthreads_or(!goes || not_ready) != 0) {
-    const bool anybody_not_ready = __syncthreads_or(not_ready) != 0;
-    fail<Route::ring>(context, pair, epoch,
-                      twice               ? Failure::started_twice
-                      : anybody_not_ready ? Failure::not_ready
-                                          : Failure::released);
-    return false;
+  if (looks == Looks::found) {
+    // The host's memory is far away: what is stored there first has arrived when the message has.
+    if (part == 0 && threadIdx.x == 0) open_peers_gate(pair, epoch);
+    outcome = ring::start_send<mode>(port, state);
+  }
+  if (outcome != StartOutcome::started) looks = Looks::ended;
+  if (__syncthreads_or(looks != Looks::found) != 0) {
+    const bool not_ready = __syncthreads_or(outcome != StartOutcome::started) != 0;
+    const Failure why = twice ? Failure::started_twice : not_ready ? Failure::not_ready : Failure::released;
+    return leave_or_fail(context, pair, place, epoch, looks, why, crew);
   }
   if (threadIdx.x == 0) {
     half.done = state.done;
@@ -85,63 +106,83 @@ __device__ bool start_part(const Context& context, const Pair& pair, unsigned pa
   return true;
 }
 
-template <Mode mode, class RingPort>
-struct StartRingSend {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
-    const Context context = look_alone(reports, pair);
-    for (unsigned part = place.index; part < pair.parts; part += place.blocks)
-      if (!start_part<mode, RingPort>(context, pair, part, part + place.blocks >= pair.parts)) return;
-  }
-};
-
-template <class RingPort>
-__device__ bool receive_part(const Context& context, const Pair& pair, unsigned part, bool last) {
+// What has been taken stays in its slot until the next wait says FIN, so a duty that is begun anew takes it again.
+template <Form form, class RingPort>
+__device__ bool receive_part(const Context& context, const Pair& pair, const Place& place, unsigned part,
+                             Crew<form>& crew) {
   Half& half = pair.half[part];
   RingPort port(pair, part);
   ReceiveState state = load_receive(half);
   const Word64 epoch = state.done + 1;
-  bool ended = false;
-  if (!RingPort::any(context.given_up != 0))
-    ended = poll_alone<RingPort>(context, pair, epoch, [&] { return ring::wait_receive(port, state); });
-  if (last) let_successor_in();
-  if (__syncthreads_or(!ended) != 0) {
-    fail<Route::ring>(context, pair, epoch, Failure::released);
-    return false;
+  Looks looks = Looks::ended;
+  if (!RingPort::any(context.given_up != 0)) {
+    const bool may_leave = part == place.index && !crew.stays();
+    looks = poll_alone<form, RingPort>(context, pair, epoch, may_leave,
+                                       [&] { return ring::wait_receive(port, state); });
   }
-  if (threadIdx.x == 0) half.done = state.done;
+  if (part + place.blocks >= pair.parts && looks != Looks::left && !crew.stays()) let_successor_in();
+  if (__syncthreads_or(looks != Looks::found) != 0)
+    return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
+  if (threadIdx.x == 0) {
+    half.done = state.done;
+    if (part == 0 && epoch > 1) open_peers_gate(pair, epoch - 1);  // whose room has been told of
+  }
   return true;
 }
 
+// `part` is the first one that is not done.
+template <Mode mode, class RingPort>
+struct StartRingSend {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
+                             Crew<form>& crew) {
+    const Context context = look_alone(reports, pair);
+    for (; part < pair.parts; part += place.blocks)
+      if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return false;
+    return true;
+  }
+};
+
 template <class RingPort>
 struct WaitRingReceive {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
+                             Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (unsigned part = place.index; part < pair.parts; part += place.blocks)
-      if (!receive_part<RingPort>(context, pair, part, part + place.blocks >= pair.parts)) return;
+    for (; part < pair.parts; part += place.blocks)
+      if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return false;
+    return true;
   }
 };
 
 // A synchronous send ends when its receive has been started. One block sees to it for all.
 struct WaitRingSend {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place&) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
+                             Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
     const Context context = look_alone(reports, pair);
     Port port(pair, 0);
     SendState state = load_send(*pair.half);
     const Word64 epoch = state.done + 1;
-    const bool ended = context.given_up == 0 && poll_alone<Port>(context, pair, epoch, [&] {
-                         return ring::wait_send<Mode::synchronous>(port, state);
-                       });
-    let_successor_in();
-    if (__syncthreads_or(!ended) != 0) return fail<Route::ring>(context, pair, epoch, Failure::released);
+    Looks looks = Looks::ended;
+    if (context.given_up == 0)
+      looks = poll_alone<form, Port>(context, pair, epoch, !crew.stays(),
+                                     [&] { return ring::wait_send<Mode::synchronous>(port, state); });
+    if (looks != Looks::left && !crew.stays()) let_successor_in();
+    if (__syncthreads_or(looks != Looks::found) != 0)
+      return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
     for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = epoch;
+    return true;
   }
 };
 
 // Says that the receive of a small synchronous send, or of a checked ready one, is started.
 struct StartRingReceive {
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place&) {
+  template <Form form>
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place&, unsigned&, Crew<form>&) {
     announce<Route::ring>(look_alone(reports, pair), pair);
+    return true;
   }
 };
 

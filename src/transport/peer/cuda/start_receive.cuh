@@ -3,6 +3,7 @@
 #pragma once
 
 #include "transport/peer/cuda/failure.cuh"
+#include "transport/peer/cuda/gate_port.cuh"
 
 namespace penstock::transport::peer::cuda {
 
@@ -20,6 +21,7 @@ __device__ void announce(const Context& context, const Pair& pair) {
     if (goes) {
       pair.half->started = started(epoch, Left::nothing);
       SystemWord(pair.sender->cts).store(epoch, ::cuda::memory_order_release);
+      open_peers_gate(pair, epoch);
     }
   }
   if (__syncthreads_or(!goes) != 0)

@@ -6,6 +6,7 @@
 #include "protocol/team.hpp"
 #include "transport/cuda/block.cuh"
 #include "transport/cuda/copy.cuh"
+#include "transport/cuda/patience.cuh"
 #include "transport/peer/cuda/batch.hpp"
 
 namespace penstock::transport::peer::cuda {
@@ -14,7 +15,9 @@ namespace team = protocol::team;
 
 using team::Phase;
 using team::Task;
+using transport::cuda::Patience;
 using transport::cuda::Place;
+using transport::cuda::Request;
 
 class Team {
  public:
@@ -35,18 +38,23 @@ class Team {
     team::command(*this, kernel_, Task::none);
   }
 
-  enum class Help : std::uint8_t { not_needed, needed, no_leader };
+  // later: it has been asked to leave, and nothing has been done.
+  enum class Help : std::uint8_t { not_needed, needed, no_leader, later };
 
   // The others. `said` (may be null): words of the parts that the peer writes; once it has said ours, they are its
-  // work. Not `willing`: this block copies nothing, whatever the command is. `late`, asked by lane 0: the wait is to
-  // end. Then a leader that has a place says so soon.
+  // work. Not `willing`: this block copies nothing, whatever the command is. `late`, asked by lane 0 after each
+  // Patience::looks_between looks: what is asked of the block. When the wait is to end, a leader that has a place says
+  // so soon.
   template <class Late>
   __device__ Help help(Word64* said, bool willing, Late late) {
-    constexpr Word64 nobody = 1u << team::task_bits;
+    constexpr Word64 nobody = 1u << team::task_bits, not_yet = nobody + 1;
     Word64 word = 0;
     if (threadIdx.x < warp) word = look_for_command(said, late);
-    word = agree(word == no_command ? nobody : static_cast<Word64>(team::task_of(word)));
+    word = agree(word == no_command  ? nobody
+                 : word == no_longer ? not_yet
+                                     : static_cast<Word64>(team::task_of(word)));
     if (word == nobody) return Help::no_leader;
+    if (word == not_yet) return Help::later;
     const auto task = static_cast<Task>(word);
     if (task == Task::none) return Help::not_needed;
     if (willing)
@@ -69,7 +77,7 @@ class Team {
 
   // What this block has to tell, as thread 0 knows it.
   __device__ team::Telling end_well() { return team::end_well(*this, through_); }
-  __device__ team::Telling end_badly(bool first) { return team::end_badly(*this, first); }
+  __device__ team::Telling end_badly(bool first) { return team::end_badly(*this, through_, first); }
 
   // For protocol/team.hpp.
   __device__ unsigned index() const { return place_.index; }
@@ -89,10 +97,10 @@ class Team {
   }
   __device__ Word64 add_through(Word64 share) const {
     if (threadIdx.x != 0) return 1;  // nobody else's
-    return DeviceWord(pair_.half->through).fetch_add(share, ::cuda::memory_order_relaxed) + share;
+    return DeviceWord(words_of(pair_).through).fetch_add(share, ::cuda::memory_order_relaxed) + share;
   }
   __device__ Word64 mark_through(Word64 bits) const {
-    return DeviceWord(pair_.half->through).fetch_or(bits, ::cuda::memory_order_acq_rel);
+    return DeviceWord(words_of(pair_).through).fetch_or(bits, ::cuda::memory_order_acq_rel);
   }
   __device__ static void acquire_fence() {
     ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_device);
@@ -108,9 +116,8 @@ class Team {
 
  private:
   static constexpr unsigned warp = 32;
-  static constexpr unsigned looks_between = 16;
   static constexpr unsigned looks_for_leader = 10;  // after the wait was to end
-  static constexpr Word64 no_command = ~Word64{0};
+  static constexpr Word64 no_command = ~Word64{0}, no_longer = no_command - 1;
 
   // A warp's. For the last time after it was to end: what is waited for may have come right before.
   template <class Late>
@@ -123,7 +130,11 @@ class Team {
       if (team::is_for(word, kernel_)) return word;
       if (said != nullptr && all_said(said)) return team::command_of(kernel_, Task::none);
       if (lates == looks_for_leader) return no_command;
-      if (looks % looks_between == 0 && __any_sync(~0u, threadIdx.x == 0 && late()) != 0) ++lates;
+      if (looks % Patience::looks_between != 0) continue;
+      const auto request = static_cast<unsigned>(threadIdx.x == 0 ? late() : Request::go_on);
+      const auto asked = static_cast<Request>(__shfl_sync(~0u, request, 0));
+      if (asked == Request::leave) return no_longer;
+      if (asked == Request::end) ++lates;
     }
   }
 

@@ -16,10 +16,14 @@ template <class... Each>
 struct Works {
   static constexpr unsigned count = sizeof...(Each);
 
-  // Device: does the one with this number.
-  static __device__ void run(unsigned work, const Reports& reports, const Pair& pair, const Place& place) {
+  // Device: does the one with this number, from the part on that is not done yet. False: it is not done.
+  template <Form form>
+  static __device__ bool run(unsigned work, const Reports& reports, const Pair& pair, const Place& place,
+                             unsigned& part, Crew<form>& crew) {
     unsigned i = 0;
-    (void)((i++ == work && (Each::run(reports, pair, place), true)) || ...);
+    bool done = true;
+    (void)((i++ == work && (done = Each::template run<form>(reports, pair, place, part, crew), true)) || ...);
+    return done;
   }
   template <class Work>
   static constexpr unsigned number() {

@@ -81,12 +81,12 @@ __device__ void start(const Reports& reports, const Post& post, const Place& pla
 }
 
 // Thread 0's: looks until the relay has written the epoch.
-__device__ Failure await(Report& report, const Post& post, Word64 epoch) {
+__device__ Failure await(const Reports& reports, const Post& post, Word64 epoch) {
   SystemWord completed(post.words->completed);
-  Patience patience(report, post.id, epoch);
+  Patience patience(reports, post.id, epoch);
   Word64 seen = completed.load(::cuda::memory_order_relaxed);
   for (unsigned looks = 1; seen < epoch; ++looks) {
-    if (looks % Patience::looks_between == 0 && patience.late()) break;
+    if (looks % Patience::looks_between == 0 && patience.late() == Request::end) break;
     seen = completed.load(::cuda::memory_order_relaxed);
   }
   patience.ended();
@@ -98,7 +98,7 @@ __device__ Failure await(Report& report, const Post& post, Word64 epoch) {
 __device__ void wait(const Reports& reports, const Post& post, const Place& place) {
   const Word64 epoch = threadIdx.x == 0 ? next_epoch(post) : 0;
   const auto failure =
-      static_cast<Failure>(agree(threadIdx.x == 0 ? static_cast<Word64>(await(reports.report, post, epoch)) : 0));
+      static_cast<Failure>(agree(threadIdx.x == 0 ? static_cast<Word64>(await(reports, post, epoch)) : 0));
   let_successor_in();
   if (failure == Failure::none && post.staging != nullptr && !post.sends) copy_share(post, place);
   if (!arrives_last(post, place)) {

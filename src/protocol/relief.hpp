@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of one kernel that wait, on a device that has no room for all: one stays, the others leave. What a block has
+// to do, its duty, it hands to the one that stays, which does it when its own is done: nothing of a duty that is handed
+// over has to be remembered, it is begun anew.
+//
+//   leave:   somebody stays: set the bit of my duty, and end       nobody stays: set STAYS, and wait on
+//   next:    a duty stands there: clear its bit, and do it         none: clear STAYS, and end
+//
+// All is one word, so no duty is handed to a block that has ended. The word is zero again when all blocks have ended.
+// The leaver's release and the other's acquire order what both have stored for the duty.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/port.hpp"
+
+namespace penstock::protocol::relief {
+
+inline constexpr std::uint64_t stays = 1;
+inline constexpr int no_duty = -1;
+// Duties that can be handed over: those of a kernel's first blocks.
+inline constexpr unsigned most_duties = 63;
+
+enum class Answer : std::uint8_t { leave, stay, wait };
+
+// W: load (relaxed), and exchange_if(expected, desired) (acquire and release), which sets `expected` to what it finds
+// where that differs. `may_stay`: this block waits for no other block of its kernel.
+template <class W>
+PENSTOCK_HD Answer leave(W& word, unsigned duty, bool may_stay) {
+  std::uint64_t found = word.load();
+  for (;;) {
+    const bool somebody_stays = (found & stays) != 0;
+    if (!somebody_stays && !may_stay) return Answer::wait;
+    if (somebody_stays && duty >= most_duties) return Answer::wait;
+    const std::uint64_t wanted = somebody_stays ? found | std::uint64_t{2} << duty : found | stays;
+    if (word.exchange_if(found, wanted)) return somebody_stays ? Answer::leave : Answer::stay;
+  }
+}
+
+// By the block that stays. The first ones first: others of their kernel may wait for what these do.
+template <class W>
+PENSTOCK_HD int next(W& word) {
+  std::uint64_t found = word.load();
+  for (;;) {
+    const std::uint64_t duties = found & ~stays;
+    const std::uint64_t first = duties & (~duties + 1);
+    if (!word.exchange_if(found, duties == 0 ? 0 : found & ~first)) continue;
+    if (duties == 0) return no_duty;
+    int duty = -1;
+    for (std::uint64_t bit = first; bit > 1; bit >>= 1) ++duty;
+    return duty;
+  }
+}
+
+}  // namespace penstock::protocol::relief

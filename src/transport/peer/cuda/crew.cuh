@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of one kernel that waits, in one of two forms. Where few kernels wait on a device, all blocks stay. Where
+// many do, all but one may leave (protocol/relief.hpp): so each kernel keeps one block there, and what they wait for
+// finds room. The first form has no code for the second: each instruction more, and each register that is kept for what
+// seldom happens, shows in the time of 8 bytes (docs/performance.md).
+#pragma once
+
+#include "protocol/relief.hpp"
+#include "transport/cuda/block.cuh"
+#include "transport/cuda/patience.cuh"
+#include "transport/peer/cuda/batch.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using transport::cuda::Patience;
+using transport::cuda::Request;
+
+enum class Form { all_stay, one_stays };
+
+template <Form>
+class Crew;
+
+template <>
+class Crew<Form::all_stay> {
+ public:
+  static __device__ constexpr bool stays() { return false; }
+  static __device__ constexpr bool leave(bool) { return false; }
+  static __device__ Request ask(Patience& patience) { return patience.late(); }
+};
+
+template <>
+class Crew<Form::one_stays> {
+ public:
+  // `first`: the kernel's first pair, which no other kernel serves meanwhile.
+  __device__ explicit Crew(const Pair& first) : word_(words_of(first).relief) {
+    if (threadIdx.x == 0) request() = 0;
+    __syncthreads();
+  }
+
+  // What is asked of a wait that lasts.
+  static __device__ Request ask(Patience& patience) { return patience.late(request()); }
+
+  // Whose duty this block does.
+  __device__ unsigned duty() const { return duty_; }
+  // It waits for others, too: its successor's blocks must find no place yet, and it is asked to leave no more.
+  __device__ bool stays() const { return stays_; }
+
+  // All threads, when one has been asked to leave, and nothing is done yet that cannot be done twice. `may_stay`: this
+  // block's duty waits for no other one. False: the duty is not done.
+  __device__ bool leave(bool may_stay) {
+    using protocol::relief::Answer;
+    Word64 answer = static_cast<Word64>(Answer::stay);
+    if (gridDim.x > 1) {
+      if (threadIdx.x == 0) {
+        Word word{word_};
+        answer = static_cast<Word64>(protocol::relief::leave(word, duty_, may_stay));
+      }
+    }
+    if (threadIdx.x == 0) request() = 0;
+    answer = agree(answer);
+    stays_ = answer == static_cast<Word64>(Answer::stay);
+    again_ = answer != static_cast<Word64>(Answer::leave);
+    return false;
+  }
+
+  // All threads, when they are through with a duty: whether there is another one, or the same has to be begun anew.
+  __device__ bool goes_on() {
+    if (again_) {
+      again_ = false;
+      return true;
+    }
+    if (!stays_ || gridDim.x == 1) return false;
+    Word word{word_};
+    const auto next = static_cast<int>(agree(threadIdx.x == 0 ? static_cast<Word64>(protocol::relief::next(word)) : 0));
+    if (next == protocol::relief::no_duty) return false;
+    duty_ = static_cast<unsigned>(next);
+    return true;
+  }
+
+ private:
+  static __device__ std::uint32_t& request() {
+    __shared__ std::uint32_t word;
+    return word;
+  }
+  struct Word {
+    Word64& word;
+    __device__ Word64 load() const { return DeviceWord(word).load(::cuda::memory_order_relaxed); }
+    __device__ bool exchange_if(Word64& expected, Word64 desired) const {
+      return DeviceWord(word).compare_exchange_strong(expected, desired, ::cuda::memory_order_acq_rel,
+                                                      ::cuda::memory_order_relaxed);
+    }
+  };
+
+  Word64& word_;
+  unsigned duty_ = blockIdx.x;
+  bool stays_ = false;
+  bool again_ = false;
+};
+
+}  // namespace penstock::transport::peer::cuda

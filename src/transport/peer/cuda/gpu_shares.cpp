@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer/cuda/gpu_shares.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "base/error.hpp"
+#include "device/cuda/runtime.hpp"
+#include "transport/peer/handshake.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+namespace {
+
+unsigned processors_of(int device) {
+  int processors = 0;
+  device::cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+                      "cudaDeviceGetAttribute");
+  return static_cast<unsigned>(processors);
+}
+
+// A table's words are written by its process alone, and read by others at any time.
+template <class Word>
+auto shared(Word& word) noexcept {
+  return std::atomic_ref(const_cast<std::remove_const_t<Word>&>(word));
+}
+
+}  // namespace
+
+// Each place of a kernel of which one block stays is a multiprocessor, as its block may need a whole one. Where all
+// blocks stay, a kernel takes at most 32 of them: 64 blocks, two to each, or 16 larger ones. A GPU of 132 has two of
+// these, and 46 of the others; ends of pairs that never stand at gates take as many.
+class GpuShares::Places final : public WaitPlaces, public std::enable_shared_from_this<Places> {
+ public:
+  Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, Use& use, unsigned processors, bool gates)
+      : shares_(std::move(shares)), gpu_(gpu), use_(use), processors_(processors), gates_(gates) {}
+
+  // Two processes that ask at the same time may both get the last place, which does no harm.
+  Place take() noexcept override {
+    const Totals totals = shares_->totals(gpu_);
+    if (totals.wide < processors_ / 64) {
+      if (auto held = hold(&Use::wide)) return {Standing::all_stay, std::move(held)};
+    } else if (!gates_ || totals.wide + totals.narrow < most()) {
+      if (auto held = hold(&Use::narrow)) return {Standing::one_stays, std::move(held)};
+    }
+    return {};
+  }
+  std::shared_ptr<void> take_for_pair() noexcept override {
+    return shares_->totals(gpu_).pairs < most() ? hold(&Use::pairs) : nullptr;
+  }
+  unsigned room() const noexcept override {
+    return std::max(1u, processors_ / 2 / std::max(1u, shares_->totals(gpu_).processes));
+  }
+
+ private:
+  unsigned most() const noexcept { return std::min(shares_->most_, processors_ * 3 / 8); }
+  std::shared_ptr<void> hold(std::uint32_t Use::* count) noexcept {
+    try {
+      std::shared_ptr<void> place(
+          &use_, [self = shared_from_this(), count](void*) { shared(self->use_.*count).fetch_sub(1); });
+      shared(use_.*count).fetch_add(1);
+      return place;
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+
+  const std::shared_ptr<GpuShares> shares_;
+  const DeviceIdentity gpu_;
+  Use& use_;
+  const unsigned processors_;
+  const bool gates_;
+};
+
+Blob GpuShares::announce() {
+  if (!host_.usable().yes) return {};
+  ours_ = new (host_.arena().allocate(sizeof(Table), alignof(Table))) Table{};
+  return to_blob(*host_.arena().find(ours_, sizeof(Table)));
+}
+
+void GpuShares::meet(std::span<const Blob> announcements) {
+  for (std::size_t i = 0; i < announcements.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    if (announcements[i].empty() || rank == world_.rank() || !host_.reaches(rank).yes) continue;
+    const auto place = from_blob<Place>(announcements[i]);
+    others_.push_back({reinterpret_cast<const Table*>(host_.map(rank, place)), &world_.dead(rank)});
+  }
+}
+
+std::shared_ptr<WaitPlaces> GpuShares::places(int device, const DeviceIdentity& identity, bool gates) {
+  const std::lock_guard lock(mutex_);
+  return std::make_shared<Places>(shared_from_this(), identity, use_of(identity), processors_of(device), gates);
+}
+
+// Release: the identity comes before what says that there is one.
+GpuShares::Use& GpuShares::use_of(const DeviceIdentity& gpu) {
+  for (Use& use : *ours_) {
+    if (use.in_use != 0 && use.gpu != gpu) continue;
+    use.gpu = gpu;
+    shared(use.in_use).store(1, std::memory_order_release);
+    return use;
+  }
+  throw base::Error(base::ErrorKind::resources, "a process may have queues on 32 GPUs at most");
+}
+
+GpuShares::Totals GpuShares::totals(const DeviceIdentity& gpu) const noexcept {
+  Totals totals;
+  const auto add = [&](const Table& table) {
+    for (const Use& use : table) {
+      if (shared(use.in_use).load(std::memory_order_acquire) == 0) return;
+      if (use.gpu != gpu) continue;
+      ++totals.processes;
+      totals.wide += shared(use.wide).load(std::memory_order_relaxed);
+      totals.narrow += shared(use.narrow).load(std::memory_order_relaxed);
+      totals.pairs += shared(use.pairs).load(std::memory_order_relaxed);
+    }
+  };
+  add(*ours_);
+  for (const Other& other : others_)
+    if (!other.dead->load(std::memory_order_acquire)) add(*other.table);
+  return totals;
+}
+
+}  // namespace penstock::transport::peer::cuda

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who uses which GPU on this host, and how many places for kernels that wait each process has taken: a table a process,
+// in its shared memory, that it alone writes and all others read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "group/world.hpp"
+#include "transport/cuda/devices.hpp"
+#include "transport/cuda/wait_places.hpp"
+#include "transport/peer/peer.hpp"
+
+namespace penstock::transport::peer::cuda {
+
+using transport::cuda::DeviceIdentity;
+using transport::cuda::Standing;
+using transport::cuda::WaitPlaces;
+
+class GpuShares : public std::enable_shared_from_this<GpuShares> {
+ public:
+  // `most`: places on a GPU, at most; a small one has fewer. Both outlive it.
+  GpuShares(group::World& world, Peer& host, unsigned most) : world_(world), host_(host), most_(most) {}
+
+  // Where this process's table is: nothing, where it has no shared memory; then it counts for itself alone.
+  Blob announce();
+  void meet(std::span<const Blob> announcements);  // by world rank; once the shared memory of the others is known
+
+  // For queues on a device of ours, whose waits may stand at gates, or not. Throws Error.
+  std::shared_ptr<WaitPlaces> places(int device, const DeviceIdentity& identity, bool gates);
+
+ private:
+  class Places;
+  struct Use {
+    DeviceIdentity gpu{};
+    std::uint32_t in_use = 0;  // by this process: some of its queues run there
+    std::uint32_t wide = 0;    // places for queues and graphs: all blocks stay
+    std::uint32_t narrow = 0;  // one block stays
+    std::uint32_t pairs = 0;   // and for ends of pairs
+  };
+  static constexpr std::size_t most_gpus = 32;
+  using Table = std::array<Use, most_gpus>;
+
+  struct Totals {
+    unsigned processes = 0;
+    unsigned wide = 0;
+    unsigned narrow = 0;
+    unsigned pairs = 0;
+  };
+  Use& use_of(const DeviceIdentity& gpu);
+  Totals totals(const DeviceIdentity& gpu) const noexcept;
+
+  group::World& world_;
+  Peer& host_;
+  const unsigned most_;
+  std::mutex mutex_;
+  Table own_{};  // where there is no shared memory
+  Table* ours_ = &own_;
+  struct Other {
+    const Table* table;
+    const std::atomic<bool>* dead;
+  };
+  std::vector<Other> others_;
+};
+
+}  // namespace penstock::transport::peer::cuda

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits that would fill a GPU: however many queues wait, for messages of whatever size, what they wait for still finds
+// room, as the program would end if each enqueue were a call of MPI.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/graph.hpp"
+#include "support/cuda/kernels.hpp"
+#include "support/endpoint.hpp"
+#include "support/environment.hpp"
+#include "support/program.hpp"
+
+namespace penstock::test {
+namespace {
+
+struct Case {
+  std::size_t queues;
+  std::size_t bytes;
+  Kind kind = Kind::standard;
+};
+
+std::string text(const Case& each) {
+  return std::to_string(each.queues) + " queues, " + std::to_string(each.bytes) + " B, " + name(each.kind);
+}
+
+// Messages to the partner, all made on one stream behind long work, and those from it, each awaited on a queue of its
+// own.
+class Crowd {
+ public:
+  explicit Crowd(const Case& sizes) {
+    std::vector<MPI_Request*> requests;
+    for (std::size_t i = 0; i < sizes.queues; ++i) {
+      const int tag = static_cast<int>(i);
+      senders_.push_back(
+          std::make_unique<Sender>(sizes.bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
+      senders_.back()->init(sizes.kind, partner(), tag);
+      receivers_.push_back(
+          std::make_unique<Receiver>(sizes.bytes, Memory::ordinary, sequence_key(partner(), rank(), tag)));
+      receivers_.back()->init(partner(), tag);
+      requests.push_back(&senders_.back()->request());
+      requests.push_back(&receivers_.back()->request());
+      lanes_.push_back(std::make_unique<Lane>());
+    }
+    match_all(requests);
+  }
+
+  std::size_t queues() const { return lanes_.size(); }
+  Lane& lane(std::size_t i) { return *lanes_[i]; }
+
+  // In host order all is started before anything is awaited.
+  void start(const std::function<void(Lane&)>& work) {
+    work(maker_);
+    for (const auto& sender : senders_) sender->enqueue_start(maker_);
+    for (std::size_t i = 0; i < queues(); ++i) receivers_[i]->enqueue_start(*lanes_[i]);
+  }
+  void wait(std::size_t i) { receivers_[i]->enqueue_wait(*lanes_[i]); }
+  void receive(std::size_t i) {
+    receivers_[i]->enqueue_start(*lanes_[i]);
+    wait(i);
+  }
+  void send(const std::function<void(Lane&)>& work) {
+    work(maker_);
+    for (const auto& sender : senders_) sender->enqueue_start(maker_);
+  }
+  void end_sends() {
+    for (const auto& sender : senders_) sender->enqueue_wait(maker_);
+  }
+  void finish(std::uint64_t epochs) {
+    maker_.finish();
+    for (const auto& lane : lanes_) lane->finish();
+    for (const auto& receiver : receivers_) receiver->expect_good(epochs);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Sender>> senders_;
+  std::vector<std::unique_ptr<Receiver>> receivers_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Lane maker_;
+};
+
+void compute(Lane& lane) {
+  enqueue_delay(lane, 10000);
+}
+// Work for the whole device, many times over.
+void fill_the_device(Lane& lane) {
+  constexpr unsigned blocks = 132 * 2 * 20;
+  enqueue_crowd(lane.stream(), blocks, 1000, 7);
+}
+
+const std::vector<std::size_t> sizes{8, 65536, 1 << 20, 16 << 20};
+
+// PENSTOCK_TEST_QUEUES: fewer, where the memory of a GPU is shared.
+std::size_t most_queues() {
+  const char* most = std::getenv("PENSTOCK_TEST_QUEUES");
+  return most == nullptr ? 1000 : std::strtoul(most, nullptr, 10);
+}
+
+std::vector<Case> cases(std::vector<std::size_t> counts) {
+  std::vector<Case> all;
+  for (const std::size_t count : counts)
+    for (const std::size_t bytes : sizes)
+      for (const Kind kind : {Kind::standard, Kind::synchronous})
+        if (count <= most_queues() && (kind == Kind::standard || bytes != sizes[2])) all.push_back({count, bytes, kind});
+  return all;
+}
+
+TEST(FullDevice, G1_QueuesThatWaitWhileTheirMessagesAreMade) {
+  for (const Case& each : cases({12, 64, 200, 1000})) {
+    SCOPED_TRACE(text(each));
+    Crowd crowd(each);
+    constexpr int epochs = 3;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      crowd.start(epoch % 2 == 0 ? compute : fill_the_device);
+      for (std::size_t i = 0; i < crowd.queues(); ++i) crowd.wait(i);
+      crowd.end_sends();
+    }
+    crowd.finish(epochs);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(FullDevice, G1_GraphsThatWait) {
+  for (const Case& each : cases({64, 200})) {
+    SCOPED_TRACE(text(each));
+    Crowd crowd(each);
+    std::vector<std::unique_ptr<Graph>> graphs;
+    for (std::size_t i = 0; i < crowd.queues(); ++i)
+      graphs.push_back(std::make_unique<Graph>(crowd.lane(i).stream(), [&] { crowd.receive(i); }));
+    constexpr int epochs = 3;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      crowd.send(epoch % 2 == 0 ? compute : fill_the_device);
+      for (const auto& graph : graphs) graph->launch();
+      crowd.end_sends();
+    }
+    crowd.finish(epochs);
+    if (HasFailure()) return;
+  }
+}
+
+// Sends that are ahead of their slots wait, too, in their starts.
+TEST(FullDevice, G1_StartsThatWaitForRoom) {
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{65536}, std::size_t{1 << 20}}) {
+    SCOPED_TRACE(bytes);
+    constexpr std::size_t queues = 24;
+    constexpr int epochs = 12;
+    std::vector<std::unique_ptr<Sender>> senders;
+    std::vector<std::unique_ptr<Receiver>> receivers;
+    std::vector<std::unique_ptr<Lane>> lanes;
+    std::vector<MPI_Request*> requests;
+    Lane receiving;
+    for (std::size_t i = 0; i < queues; ++i) {
+      const int tag = static_cast<int>(i);
+      senders.push_back(std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
+      senders.back()->init(Kind::standard, partner(), tag);
+      receivers.push_back(std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(partner(), rank(), tag)));
+      receivers.back()->init(partner(), tag);
+      lanes.push_back(std::make_unique<Lane>());
+      requests.push_back(&senders.back()->request());
+      requests.push_back(&receivers.back()->request());
+    }
+    match_all(requests);
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      for (auto& receiver : receivers) receiver->enqueue_start(receiving);
+      for (std::size_t i = 0; i < queues; ++i) senders[i]->enqueue_start(*lanes[i]);
+      fill_the_device(receiving);
+      for (auto& receiver : receivers) receiver->enqueue_wait(receiving);
+      for (std::size_t i = 0; i < queues; ++i) senders[i]->enqueue_wait(*lanes[i]);
+    }
+    receiving.finish();
+    for (auto& lane : lanes) lane->finish();
+    for (auto& receiver : receivers) receiver->expect_good(epochs);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace penstock::test
