@@ -143,6 +143,10 @@ TEST(PlantedDefect, SharedCopies) {
   expect_found<SilentHelper>(one_pair(shared_rendezvous(), 2), {race, stuck, other});
 }
 
+TEST(PlantedDefect, PartsTakenWithoutComparing) {
+  expect_found<NotCompared>(one_pair(shared_rendezvous(), 2), {race});
+}
+
 // A side is released once; each kind of pair, one for each way in which a side can have copied.
 Scenario released(const PairSpec& kind, unsigned epochs = 3) {
   Scenario scenario = one_pair(closing(kind), epochs);
@@ -151,7 +155,8 @@ Scenario released(const PairSpec& kind, unsigned epochs = 3) {
   return scenario;
 }
 
-const std::string new_use = "new use", whole = "sent whole", knows = "its thread knows", cannot_end = "cannot end";
+const std::string new_use = "new use", whole = "sent whole", knows = "its thread knows", cannot_end = "cannot end",
+                  zeroed = "zeroed";
 
 TEST(PlantedDefect, NoLookAtClosedAfterACopy) {
   expect_found<NoLookAfterCopy>(released(rendezvous()), {new_use, other});
@@ -186,6 +191,18 @@ TEST(PlantedDefect, OldEpochClaimedAfterTheNextWasGivenUp) {
 TEST(PlantedDefect, AnEndThatDoesNotSayThatItCloses) {
   expect_found<Lost<Word::sender_closed>>(released(rendezvous()), {stuck, cannot_end});
   expect_found<Lost<Word::receiver_closed>>(released(ring()), {stuck, cannot_end});
+}
+
+// The starts of a pair without CLOSED words.
+TEST(PlantedDefect, NoLookAtClosedInAStart) {
+  for (const PairSpec& kind : {ring(), ring(Mode::synchronous), rendezvous(), rendezvous(ClaimBy::flags)}) {
+    Scenario scenario{"freed", {closing(kind)}, {{"s1 w1 a1 s1"}, {"r1 w1 c1 e1"}}};
+    EXPECT_TRUE(try_plain(scenario).ok());
+    Machine machine = machine_for(scenario.pairs[0]);
+    machine.start_send = machine_for(kind).start_send;
+    const Result result = explore(scenario, Liveness::programs, {machine});
+    EXPECT_NE(result.failure.find(knows), std::string::npos) << result.failure;
+  }
 }
 
 TEST(PlantedDefect, FailedCopyForgotten) {
@@ -234,6 +251,23 @@ TEST(WeakenedOrder, Line) {
 TEST(WeakenedOrder, Closed) {
   expect_found<RelaxedStore<Word::sender_closed>>(released(ring()), {whole});
   expect_found<RelaxedLoad<Word::sender_closed>>(released(ring()), {whole});
+}
+// The sender that sees the receiver's CLOSED must know all that the receiver has stored into its block, which may serve
+// another pair then. A sender asks CLOSED about nothing that came before it.
+TEST(WeakenedOrder, ClosedByTheReceiver) {
+  for (const PairSpec& kind : {ring(), rendezvous(), rendezvous(ClaimBy::flags)}) {
+    Scenario reused{"L18", {closing(kind)}, {{"s1 w1 c1 z1 e1 a2 s1 w1"}, {"r1 w1 c1 a1 n1 e2 r1 w1"}}};
+    reused.releases = 1;
+    expect_found<RelaxedStore<Word::receiver_closed>>(reused, {zeroed});
+    expect_harmless<RelaxedLoad<Word::receiver_closed>>(released(kind));
+  }
+}
+// The parts that are left. The helper's side of the order stands twice: it loads the word, and takes a part by it.
+TEST(WeakenedOrder, Parts) {
+  expect_found<RelaxedOffer>(one_pair(shared_rendezvous(), 2), {race});
+  expect_found<RelaxedParts<true, true>>(one_pair(shared_rendezvous(), 2), {race});
+  expect_harmless<RelaxedParts<true, false>>(one_pair(shared_rendezvous(), 2));
+  expect_harmless<RelaxedParts<false, true>>(one_pair(shared_rendezvous(), 2));
 }
 // Orders that the protocol could do without: what they would order, CTS and RTS have ordered before.
 TEST(WeakenedOrder, NotNeeded) {

@@ -98,13 +98,11 @@ class HostPort {
     return std::atomic_ref(at(word)).exchange(value, std::memory_order_acq_rel);
   }
 
-  // Race detectors do not model fences. For a claim by flags the seq_cst accesses beside them have to do there; what
-  // fences order around CLOSED is a race to them in any case.
+  // Race detectors execute fences and do not model them. For a claim by flags they see the seq_cst accesses beside them;
+  // what fences order around CLOSED is a race to them in any case.
   template <protocol::Order order>
   void fence() const noexcept {
-#ifndef __SANITIZE_THREAD__
     std::atomic_thread_fence(std_order(order));
-#endif
   }
 
   // Plain copies of a constant size: between the flag of one epoch and FIN a slot belongs to one side alone.
@@ -141,20 +139,20 @@ class HostPort {
   // The sender takes parts from the front and the receiver from the back, until they meet: so each processor has the
   // same bytes in its cache in every epoch.
   bool push_with_help(protocol::Epoch epoch) noexcept {
-    if (parts_.count >= 2) return send_parts(offer_parts(receiver_->pushed_parts, parts_.all(epoch))) < parts_.count;
+    if (parts_.count >= 2) return offer_parts<protocol::Side::sender>(receiver_->pushed_parts, epoch);
     push();
     return false;
   }
   bool pull_with_help(protocol::Epoch epoch) noexcept {
-    if (parts_.count >= 2) return take_parts(offer_parts(sender_->pulled_parts, parts_.all(epoch))) < parts_.count;
+    if (parts_.count >= 2) return offer_parts<protocol::Side::receiver>(sender_->pulled_parts, epoch);
     pull();
     return false;
   }
   bool help_push(protocol::Epoch epoch) noexcept {
-    return offered(receiver_->pushed_parts, epoch) && take_parts(receiver_->pushed_parts) > 0;
+    return help_copy<protocol::Side::receiver>(receiver_->pushed_parts, epoch);
   }
   bool help_pull(protocol::Epoch epoch) noexcept {
-    return offered(sender_->pulled_parts, epoch) && send_parts(sender_->pulled_parts) > 0;
+    return help_copy<protocol::Side::sender>(sender_->pulled_parts, epoch);
   }
   bool copy_failed() const noexcept {
     return copy_error_ != 0;
@@ -184,38 +182,24 @@ class HostPort {
   }
 
  private:
-  // Release: the data in the send buffer, or the receive buffer's earlier use, comes before the other side's part.
-  static std::uint64_t& offer_parts(std::uint64_t& word, std::uint64_t all) noexcept {
-    std::atomic_ref(word).store(all, std::memory_order_release);
-    return word;
+  template <protocol::Side side>
+  bool offer_parts(std::uint64_t& word, protocol::Epoch epoch) noexcept {
+    Parts::offer(std::atomic_ref(word), epoch, parts_.count);
+    return take_parts<side>(word) < parts_.count;
   }
-  bool offered(std::uint64_t& word, protocol::Epoch epoch) const noexcept {
-    const std::uint64_t left = std::atomic_ref(word).load(std::memory_order_acquire);
-    return Parts::of(left, epoch) && !Parts::none(left) && other_.address != 0;
+  template <protocol::Side side>
+  bool help_copy(std::uint64_t& word, protocol::Epoch epoch) noexcept {
+    return Parts::offered(std::atomic_ref(word), epoch) && other_.address != 0 && take_parts<side>(word) > 0;
   }
-  std::uint32_t send_parts(std::uint64_t& word) noexcept {
-    std::atomic_ref left(word);
-    std::uint64_t seen = left.load(std::memory_order_acquire);
-    std::uint32_t taken = 0;
-    while (!Parts::none(seen) && copy_error_ == 0) {
-      if (!left.compare_exchange_weak(seen, Parts::without_first(seen), std::memory_order_acq_rel)) continue;
-      push_part(Parts::first(seen) * parts_.bytes, parts_.bytes);
-      seen = left.load(std::memory_order_acquire);
-      ++taken;
-    }
-    return taken;
-  }
+  template <protocol::Side side>
   std::uint32_t take_parts(std::uint64_t& word) noexcept {
-    std::atomic_ref left(word);
-    std::uint64_t seen = left.load(std::memory_order_acquire);
-    std::uint32_t taken = 0;
-    while (!Parts::none(seen) && copy_error_ == 0) {
-      if (!left.compare_exchange_weak(seen, Parts::without_last(seen), std::memory_order_acq_rel)) continue;
-      pull_part(Parts::last(seen) * parts_.bytes, parts_.bytes);
-      seen = left.load(std::memory_order_acquire);
-      ++taken;
-    }
-    return taken;
+    const auto copy = [this](std::uint64_t part) {
+      if constexpr (side == protocol::Side::sender)
+        push_part(part * parts_.bytes, parts_.bytes);
+      else
+        pull_part(part * parts_.bytes, parts_.bytes);
+    };
+    return Parts::take<side>(std::atomic_ref(word), copy, [this] { return copy_failed(); });
   }
 
   bool other_gone() const noexcept {

@@ -251,4 +251,33 @@ struct SilentHelper : ModelPort {
   }
 };
 
+// The word that says which parts are left, stored relaxed by who offers them; or loaded, or swapped, relaxed.
+struct RelaxedOffer : ModelPort {
+  using ModelPort::ModelPort;
+  void store_parts(unsigned word, Order, std::uint64_t value) override {
+    ModelPort::store_parts(word, Order::relaxed, value);
+  }
+};
+
+template <bool relaxed_load, bool relaxed_swap>
+struct RelaxedParts : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t load_parts(unsigned word, Order order) override {
+    return ModelPort::load_parts(word, relaxed_load ? Order::relaxed : order);
+  }
+  bool swap_parts(unsigned word, Order order, std::uint64_t* seen, std::uint64_t value) override {
+    return ModelPort::swap_parts(word, relaxed_swap ? Order::relaxed : order, seen, value);
+  }
+};
+
+// A part is taken by a load and a store, as if nobody else could take it in between.
+struct NotCompared : ModelPort {
+  using ModelPort::ModelPort;
+  bool swap_parts(unsigned word, Order order, std::uint64_t* seen, std::uint64_t value) override {
+    std::uint64_t unseen = *seen;
+    ModelPort::swap_parts(word, order, &unseen, value);
+    return true;
+  }
+};
+
 }  // namespace penstock::explorer::defects

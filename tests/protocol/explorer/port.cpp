@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/explorer/port.hpp"
 
+#include "transport/peer/parts.hpp"
+
 namespace penstock::explorer {
 
 namespace {
 
-// What of an epoch's parts is left, as the shipped port packs it: from `first` on, up to but without `end`.
-struct PartsLeft {
-  static Value pack(Epoch epoch, unsigned first, unsigned end) {
-    return static_cast<Value>(epoch * 16 + first * 4 + end);
+// The shipped word with two bits a field: the model's values are bytes.
+using Parts = transport::peer::PartsWord<2>;
+
+Order order_of(std::memory_order order) {
+  if (order == std::memory_order_acquire) return Order::acquire;
+  return order == std::memory_order_release ? Order::release : Order::acq_rel;
+}
+
+// What Parts asks of an atomic.
+struct PartsAtomic {
+  ModelPort& port;
+  unsigned word;
+
+  std::uint64_t load(std::memory_order order) const { return port.load_parts(word, order_of(order)); }
+  void store(std::uint64_t value, std::memory_order order) const { port.store_parts(word, order_of(order), value); }
+  bool compare_exchange_weak(std::uint64_t& seen, std::uint64_t value, std::memory_order order) const {
+    return port.swap_parts(word, order_of(order), &seen, value);
   }
-  static bool of(std::uint64_t left, Epoch epoch) { return left / 16 == epoch; }
-  static unsigned first(std::uint64_t left) { return static_cast<unsigned>(left / 4 % 4); }
-  static unsigned end(std::uint64_t left) { return static_cast<unsigned>(left % 4); }
-  static bool none(std::uint64_t left) { return first(left) >= end(left); }
 };
 
 }  // namespace
@@ -54,7 +65,8 @@ Value Step::access_load(unsigned location, Order order, const char* name) {
   if (!has_place(location)) return 0;
   choices = memory.choices(thread, location, order);
   value = memory.load(thread, location, order, choice);
-  note(std::string("reads ") + name + " = " + std::to_string(value) + (choice > 0 ? " (stale)" : ""));
+  if (text != nullptr)
+    note(std::string("reads ") + name + " = " + std::to_string(value) + (choice > 0 ? " (stale)" : ""));
   record(value);
   return value;
 }
@@ -63,7 +75,7 @@ void Step::access_store(unsigned location, Order order, std::uint64_t value, boo
   Value ignored;
   if (replay(&ignored)) return;
   if (!has_place(location)) return;
-  note(std::string("stores ") + name + " = " + std::to_string(value));
+  if (text != nullptr) note(std::string("stores ") + name + " = " + std::to_string(value));
   if (value >= untouched) fail("a word outgrew the model");
   // Nothing yet may be said: the first wait of a deferred ring stores FIN of epoch 0.
   if (grows && value <= memory.newest(location) && value != 0) fail("a word did not grow");
@@ -78,7 +90,8 @@ Value Step::access_exchange(unsigned location, Order order, std::uint64_t value,
   // Where one side gives up the next epoch, the other may still claim the one before.
   if (value < memory.newest(location) && !spec.may_close) fail("a word did not grow");
   previous = memory.exchange(thread, location, order, static_cast<Value>(value));
-  note(std::string("exchanges ") + name + " " + std::to_string(previous) + " for " + std::to_string(value));
+  if (text != nullptr)
+    note(std::string("exchanges ") + name + " " + std::to_string(previous) + " for " + std::to_string(value));
   record(previous);
   return previous;
 }
@@ -91,58 +104,67 @@ void Step::access_fence(Order order) {
   record(0);
 }
 
-// Takes the first or the last part that is left.
-bool Step::access_take(unsigned location, bool first, unsigned* part) {
-  Value taken;  // the part's number and one
-  if (!replay(&taken)) {
-    const Value left = memory.newest(location);
-    if (PartsLeft::none(left)) {
-      taken = 0;
-      memory.load(thread, location, Order::acquire, 0);
-      note("finds no part left");
+// A compare-and-swap by who has read `seen` from the word. It succeeds if there is nothing newer; else it may read each
+// newer value. One that fails for nothing, or reads `seen` again, changes nothing and is left out.
+bool Step::access_swap(unsigned location, Order order, std::uint64_t* seen, std::uint64_t value) {
+  constexpr Value swapped = 0xff;
+  Value found;
+  if (!replay(&found)) {
+    const unsigned readable = memory.choices(thread, location, order);
+    if (readable == 1) {
+      if (memory.newest(location) != *seen) fail("a compare-and-swap of what has never been read");
+      memory.exchange(thread, location, order, static_cast<Value>(value));
+      note("swaps parts " + std::to_string(*seen) + " for " + std::to_string(value));
+      found = swapped;
     } else {
-      taken = static_cast<Value>(first ? PartsLeft::first(left) + 1 : PartsLeft::end(left));
-      memory.exchange(thread, location, Order::acq_rel, static_cast<Value>(first ? left + 4 : left - 1));
-      note("takes part " + std::to_string(taken));
+      choices = readable - 1;
+      found = memory.load(thread, location, order == Order::acq_rel ? Order::acquire : order, choice);
+      note("finds parts = " + std::to_string(found) + ", swaps nothing");
     }
-    record(taken);
+    record(found);
   }
-  *part = taken - 1u;
-  return taken != 0;
+  if (found == swapped) return true;
+  *seen = found;
+  return false;
 }
 
 namespace {
 
-constexpr Value well = 0, refused = 1, misplaced = 2, from_new_use = 3;
+constexpr Value well = 0, refused = 1, torn = 2, misplaced = 3, from_new_use = 4;
 
 }  // namespace
 
 // Where a side may close, a copy is a step of its own, so that the other side can be released right before it. A copy
 // of which only a part comes before the new use of the buffer reads and does nothing that one wholly after it does not.
 // The new use is a relaxed store, and the receiver's loads from it are relaxed: what a seqlock asks of its data.
+// A copy that fails has moved nothing, or some of the data. (From or into a buffer in new use: nothing.)
 Value Step::access_copy(Side by) {
   Value how = well;
   if (!spec.may_close || replay(&how)) return how;
   const Side other = by == Side::sender ? Side::receiver : Side::sender;
   const unsigned reused = places.reused[static_cast<unsigned>(other)];
-  if (spec.copy_may_fail) choices = 2;
-  if (choice == 1) {
-    how = refused;
-  } else if (memory.newest(reused) != 0) {
+  const bool in_new_use = memory.newest(reused) != 0;
+  if (spec.copy_may_fail) choices = in_new_use ? 2 : 3;
+  if (choice > 0) {
+    how = choice == 1 ? refused : torn;
+  } else if (in_new_use) {
     how = by == Side::sender ? misplaced : from_new_use;
     if (by == Side::receiver) memory.load(thread, reused, Order::relaxed, 0);
   }
-  constexpr const char* words[] = {"copies now", "fails to copy", "copies into a buffer in new use",
-                                   "copies from a buffer in new use"};
+  constexpr const char* words[] = {"copies now", "fails to copy", "fails in its copy",
+                                   "copies into a buffer in new use", "copies from a buffer in new use"};
   note(words[how]);
   record(how);
   return how;
 }
 
 void Step::move(Value how, unsigned line) {
-  if (how == well) write(places.incoming[line], read(places.outgoing[line]));
+  if (how == well || how == torn) {
+    const Value sent = read(places.outgoing[line]);
+    write(places.incoming[line], how == well ? sent : garbage);
+  }
   if (how == from_new_use) write(places.incoming[line], garbage);
-  fate.failed = fate.failed || how == refused;
+  fate.failed = fate.failed || how == refused || how == torn;
   fate.misplaced = fate.misplaced || how == misplaced;
 }
 
@@ -171,22 +193,22 @@ void Step::count_copy() {
   if (++copied != epoch) fail("an epoch's message was not copied exactly once");
 }
 
-bool ModelPort::offer(unsigned word, Epoch epoch, bool sender) {
-  step_.access_store(word, Order::release, PartsLeft::pack(epoch, 0, lines()), false, "parts");
+bool ModelPort::offer(unsigned word, Epoch epoch, Side side) {
+  Parts::offer(PartsAtomic{*this, word}, epoch, lines());
   step_.count_copy();
-  return copy_parts(word, sender) < lines();
+  return take_parts(word, side) < lines();
 }
 
-bool ModelPort::help(unsigned word, Epoch epoch, bool sender) {
-  const std::uint64_t left = step_.access_load(word, Order::acquire, "parts");
-  return PartsLeft::of(left, epoch) && !PartsLeft::none(left) && copy_parts(word, sender) > 0;
+bool ModelPort::help(unsigned word, Epoch epoch, Side side) {
+  return Parts::offered(PartsAtomic{*this, word}, epoch) && take_parts(word, side) > 0;
 }
 
-unsigned ModelPort::copy_parts(unsigned word, bool sender) {
-  unsigned taken = 0, part = 0;
-  for (; !step_.fate.failed && step_.access_take(word, sender, &part); ++taken)
-    step_.copy(sender ? Side::sender : Side::receiver, part);
-  return taken;
+unsigned ModelPort::take_parts(unsigned word, Side side) {
+  const auto copy = [&](std::uint64_t part) { step_.copy(side, static_cast<unsigned>(part)); };
+  const auto failed = [&] { return step_.fate.failed; };
+  const PartsAtomic left{*this, word};
+  return side == Side::sender ? Parts::take<Side::sender>(left, copy, failed)
+                              : Parts::take<Side::receiver>(left, copy, failed);
 }
 
 }  // namespace penstock::explorer

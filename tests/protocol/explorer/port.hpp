@@ -54,7 +54,7 @@ struct Step {
   void access_fence(Order order);
   void copy(Side by, unsigned line);
   void copy_all(Side by);
-  bool access_take(unsigned location, bool first, unsigned* part);
+  bool access_swap(unsigned location, Order order, std::uint64_t* seen, std::uint64_t value);
   Value read(unsigned cell);
   void write(unsigned cell, Value value);
   void count_copy();
@@ -103,12 +103,18 @@ class ModelPort {
   virtual void pull() { copy(Side::receiver); }
   virtual bool copy_failed() const { return step_.fate.failed; }
 
-  // The waiting side helps: the sender takes parts from the front, the receiver from the back, each part once. The
-  // compare-and-swap loop that takes a part is one access here: an attempt that fails changes nothing.
-  virtual bool push_with_help(Epoch epoch) { return offer(step_.places.pushed_parts, epoch, true); }
-  virtual bool pull_with_help(Epoch epoch) { return offer(step_.places.pulled_parts, epoch, false); }
-  virtual bool help_push(Epoch epoch) { return help(step_.places.pushed_parts, epoch, false); }
-  virtual bool help_pull(Epoch epoch) { return help(step_.places.pulled_parts, epoch, true); }
+  // The waiting side helps: transport/peer/parts.hpp over the accesses below.
+  virtual bool push_with_help(Epoch epoch) { return offer(step_.places.pushed_parts, epoch, Side::sender); }
+  virtual bool pull_with_help(Epoch epoch) { return offer(step_.places.pulled_parts, epoch, Side::receiver); }
+  virtual bool help_push(Epoch epoch) { return help(step_.places.pushed_parts, epoch, Side::receiver); }
+  virtual bool help_pull(Epoch epoch) { return help(step_.places.pulled_parts, epoch, Side::sender); }
+  virtual std::uint64_t load_parts(unsigned word, Order order) { return step_.access_load(word, order, "parts"); }
+  virtual void store_parts(unsigned word, Order order, std::uint64_t value) {
+    step_.access_store(word, order, value, false, "parts");
+  }
+  virtual bool swap_parts(unsigned word, Order order, std::uint64_t* seen, std::uint64_t value) {
+    return step_.access_swap(word, order, seen, value);
+  }
 
   virtual unsigned slots() const { return step_.spec.slots; }
   virtual unsigned flag_bits() const { return step_.spec.flag_bits; }
@@ -137,9 +143,9 @@ class ModelPort {
     step_.copy_all(by);
     step_.count_copy();
   }
-  bool offer(unsigned word, Epoch epoch, bool sender);
-  bool help(unsigned word, Epoch epoch, bool sender);
-  unsigned copy_parts(unsigned word, bool sender);
+  bool offer(unsigned word, Epoch epoch, Side side);
+  bool help(unsigned word, Epoch epoch, Side side);
+  unsigned take_parts(unsigned word, Side side);
 
   Step& step_;
 };

@@ -4,7 +4,8 @@
 //   w1 w12   wait for pair 1; for both, in any order (waitall). ws1r1 names the sides where a thread has both
 //   e1 a1    record event 1; wait for its next record (a stream's event, a message from host to host)
 //   c1       free the half of pair 1
-//   z1 n1    zero pair 1's block and begin again at epoch 1; begin again without zeroing
+//   z1 n1    zero pair 1's block and begin again at epoch 1; begin again without zeroing. Of a pair that may close, z1
+//            waits for the other side's CLOSED
 //   (...)3   three times
 #pragma once
 

@@ -37,6 +37,9 @@ inline bool long_run() {
   return value != nullptr && std::string(value) == "1";
 }
 
+// For the cases that only the longer set has.
+constexpr const char* in_the_whole_form = "in the whole form: PENSTOCK_TEST_LONG=1, as make test-long runs it";
+
 // Prints the totals of the process when its tests have ended.
 class PrintTotals : public ::testing::Environment {
  public:

@@ -127,7 +127,7 @@ Effect World::apply(State& state, unsigned index, const Move& move, unsigned cho
       effect.fault = zero(state, index, move.endpoint);
       [[fallthrough]];
     case Move::Kind::renew:
-      renew(state, index, move.endpoint);
+      if (!renew(state, index, move.endpoint)) effect.fault = "a buffer was taken back while the peer may still use it";
       leave_call(state, index);
       break;
   }
@@ -148,6 +148,8 @@ const char* World::zero(State& state, unsigned index, unsigned p) const {
   const PairSpec& spec = specs_[p];
   const PairPlaces& places = places_[p];
   bool ordered = true;
+  // What transport/peer/holding.cpp waits for.
+  if (spec.may_close) state.memory.load(index, closed_by_peer(owned(index, p)), Order::acquire, 0);
   for (std::uint8_t location : places.words)
     if (location != no_place) ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);
   if (spec.path == Path::ring) {
@@ -163,11 +165,25 @@ const char* World::zero(State& state, unsigned index, unsigned p) const {
   return ordered ? nullptr : "a block was zeroed while the peer may still use it";
 }
 
-void World::renew(State& state, unsigned index, unsigned p) const {
+// A half that has failed begins again on another queue, with its buffers as its user left them.
+bool World::renew(State& state, unsigned index, unsigned p) const {
+  bool ordered = true;
   for (const Side side : {Side::sender, Side::receiver}) {
     const unsigned e = endpoint_of(p, side);
-    if (owns_[index] >> e & 1) state.endpoints[e] = Endpoint{};
+    if (!(owns_[index] >> e & 1)) continue;
+    state.endpoints[e] = Endpoint{};
+    if (!specs_[p].may_close) continue;
+    state.threads[index].failed = false;
+    const unsigned reused = places_[p].reused[static_cast<unsigned>(side)];
+    if (reused != no_place) state.memory.store(index, reused, Order::relaxed, 0);
+    for (unsigned line = 0; side == Side::receiver && line < specs_[p].lines; ++line)
+      ordered = ordered && state.memory.write_cell(index, places_[p].incoming[line], untouched);
   }
+  return ordered;
+}
+
+unsigned World::owned(unsigned index, unsigned p) const {
+  return endpoint_of(p, owns_[index] >> endpoint_of(p, Side::sender) & 1 ? Side::sender : Side::receiver);
 }
 
 }  // namespace penstock::explorer

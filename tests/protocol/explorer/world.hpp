@@ -123,7 +123,8 @@ class World {
   bool knows_peer_closed(const State& state, unsigned thread, unsigned endpoint) const;
   bool record(State& state, unsigned thread, unsigned event) const;
   const char* zero(State& state, unsigned thread, unsigned pair) const;
-  void renew(State& state, unsigned thread, unsigned pair) const;
+  bool renew(State& state, unsigned thread, unsigned pair) const;
+  unsigned owned(unsigned thread, unsigned pair) const;  // the thread's end of the pair
   bool ends_alone(const State& state, unsigned thread, unsigned endpoint) const;
 
   std::vector<PairSpec> specs_;

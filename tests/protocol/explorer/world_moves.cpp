@@ -33,7 +33,9 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
       if (state.memory.newest(events_[call.number]) >= call.count) moves.push_back({Move::Kind::await, call.number});
       break;
     case Call::Kind::zero:
-      moves.push_back({Move::Kind::zero, call.number});
+      // Where sides close, a block is reused once both have: that is all that is known of the other.
+      if (!specs_[call.number].may_close || peer_has_closed(state, owned(index, call.number)))
+        moves.push_back({Move::Kind::zero, call.number});
       break;
     case Call::Kind::renew:
       moves.push_back({Move::Kind::renew, call.number});

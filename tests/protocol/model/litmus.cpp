@@ -30,6 +30,13 @@ void LitmusThread::store(unsigned location, Order order, Value value) {
   });
 }
 
+void LitmusThread::overwrite(unsigned location, Order order, Value value) {
+  step([&] {
+    memory_.overwrite(thread_, location, order, value);
+    return Value{0};
+  });
+}
+
 Value LitmusThread::exchange(unsigned location, Order order, Value value) {
   return step([&] { return memory_.exchange(thread_, location, order, value); });
 }

@@ -20,6 +20,7 @@ class LitmusThread {
 
   Value load(unsigned location, Order order);
   void store(unsigned location, Order order, Value value);
+  void overwrite(unsigned location, Order order, Value value);  // unordered with the stores of others
   Value exchange(unsigned location, Order order, Value value);
   void fence(Order order = Order::seq_cst);
   Value read(unsigned cell);

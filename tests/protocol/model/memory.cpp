@@ -82,6 +82,11 @@ Message& Memory::push(unsigned location) {
 
 bool Memory::store(unsigned thread, unsigned location, Order order, Value value) {
   if (!knows_newest(thread, location)) return false;
+  overwrite(thread, location, order, value);
+  return true;
+}
+
+void Memory::overwrite(unsigned thread, unsigned location, Order order, Value value) {
   Message& message = push(location);
   const auto index = static_cast<std::uint8_t>(locations_[location].count - 1);
   current_[thread].time[location] = index;
@@ -90,7 +95,6 @@ bool Memory::store(unsigned thread, unsigned location, Order order, Value value)
   message.view.time[location] = index;
   if (shape_->mixed_fences) acquired_[thread].time[location] = index;
   if (order == Order::seq_cst) fenced_.time[location] = index;
-  return true;
 }
 
 Value Memory::exchange(unsigned thread, unsigned location, Order order, Value value) {

@@ -13,6 +13,7 @@
 // between them (reported as a fault).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -48,6 +49,15 @@ struct Message {
 struct Location {
   std::uint8_t count = 1;
   std::array<Message, max_messages> messages{};
+
+  // Only what there is: states are copied at every step, and most locations hold one message.
+  Location() = default;
+  Location(const Location& other) { *this = other; }
+  Location& operator=(const Location& other) {
+    count = other.count;
+    std::copy_n(other.messages.begin(), count, messages.begin());
+    return *this;
+  }
 };
 
 // What the memory need not tell apart, fixed before a search.
@@ -71,6 +81,8 @@ class Memory {
   unsigned choices(unsigned thread, unsigned location, Order order) const;
   Value load(unsigned thread, unsigned location, Order order, unsigned choice);  // choice 0 is the newest value
   bool store(unsigned thread, unsigned location, Order order, Value value);      // false: unordered with another store
+  // A store of one of several writers: it follows what has been stored before, and knows nothing of it.
+  void overwrite(unsigned thread, unsigned location, Order order, Value value);
   Value exchange(unsigned thread, unsigned location, Order order, Value value);
   void fence(unsigned thread, Order order = Order::seq_cst);     // seq_cst; or acquire, with mixed_fences
   bool read_cell(unsigned thread, unsigned cell, Value* value);  // false: data race
