@@ -4,13 +4,15 @@
 .NOTPARALLEL:
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-tools setup-gpu demo demo-multihost test test-multihost test-all gpu bench format tidy clean
+.PHONY: help setup setup-tools setup-gpu demo demo-multihost test test-multihost test-long test-all gpu bench format tidy clean
 
 comma := ,
 MPIS := mpich openmpi
 RELEASE := $(addprefix release-,$(MPIS))
 FLAG3 := $(addprefix flag3-,$(MPIS))
 SANITIZED := $(addprefix asan-,$(MPIS)) $(addprefix tsan-,$(MPIS))
+TREES := $(RELEASE) $(FLAG3) no-ofi-mpich $(SANITIZED)
+.PHONY: $(addprefix test-,$(TREES))
 
 # Open MPI's launcher refuses root, and more ranks than cores, without these.
 export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -18,6 +20,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@printf '  make %-14s %s\n' test-TREE 'every suite in one tree: $(TREES)'
 
 setup: ## install the Debian packages that are missing
 	@tools/setup
@@ -45,12 +48,21 @@ test-multihost: setup ## of these the jobs on several hosts, which are namespace
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
 	@tools/run_tests.py $(foreach tree,$(RELEASE),"$(tree)$(comma)-L multihost")
 
+# One tree of those that test-all goes through.
+$(addprefix test-,$(TREES)): test-%: setup
+	@tools/build $*
+	@tools/run_tests.py $*
+
+test-long: setup ## the long forms: every order of the explorer, every variant of the litmus programs, a million epochs
+	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
+	@tools/run_tests.py $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
+
 gpu: setup setup-gpu ## CUDA and HIP code: compiled, and run where that needs no GPU
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; [[ $${#suites[@]} == 0 ]] || tools/run_tests.py "$${suites[@]}"
 
-test-all: setup setup-gpu ## test, gpu, sanitizers, no eager messages, 3-bit flags, no libfabric, a million epochs
-	@for tree in $(RELEASE) $(FLAG3) no-ofi-mpich $(SANITIZED); do tools/build $$tree || exit 1; done
+test-all: setup setup-gpu ## test, gpu, every tree, no eager messages, and the long forms
+	@for tree in $(TREES); do tools/build $$tree || exit 1; done
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}" \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) no-ofi-mpich $(SANITIZED) \
