@@ -71,6 +71,13 @@ void enqueue(OneWay& pair, int epochs) {
   }
 }
 
+TEST(Asleep, WhatTheThreadDoesIsCounted) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer: only calls of the library, MPI and libfabric are counted";
+  if (!can_count_system_calls())
+    GTEST_SKIP() << "no syscall user dispatch here: only locks and allocations are counted";
+}
+
+// Checks what is counted here.
 void expect_asleep(const Activity& activity) {
   if (!can_count()) return;
   EXPECT_EQ(activity.allocations, 0u) << activity.text();

@@ -3,6 +3,7 @@
 // over 10,000 epochs of the peer transport. Outside of it stand the growth of the command store, which a first round
 // brings to its size, and the yielding of a wait that has spun for long enough.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ TEST(HotPath, CountersSeeWhatTheyCount) {
   EXPECT_EQ(parent, getppid());
   EXPECT_EQ(activity.allocations, 2u);
   EXPECT_EQ(activity.locks, 1u);
-  const std::uint64_t expected = can_count_system_calls() ? 1 : 0;
+  const std::uint64_t expected = can_count_system_calls() ? 1 : 0;  // SystemCallsAreCounted says so where it cannot
   EXPECT_EQ(activity.system_calls[SYS_getppid], expected) << activity.text();
 }
 
@@ -69,9 +70,20 @@ void run_counted(OneWay& pair, Lane& lane, int epochs, Activity& caller, Activit
   lane.finish();
 }
 
+TEST(HotPath, SystemCallsAreCounted) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  if (!can_count_system_calls())
+    GTEST_SKIP() << "no syscall user dispatch here: only locks and allocations are counted";
+  Activity activity;
+  begin_counting(activity);
+  sched_yield();
+  end_counting();
+  EXPECT_EQ(activity.system_calls[SYS_sched_yield], 1u) << activity.text();
+  EXPECT_EQ(activity.system_calls_beyond_waiting(), 0u) << activity.text();
+}
+
 TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
   if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
-  RecordProperty("system_calls_counted", can_count_system_calls() ? "yes" : "no");
   // Two commands of the library and two functions for each end and epoch.
   const int commands_an_epoch = partner() == rank() ? 8 : 4;
   for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::ready}) {
@@ -99,6 +111,7 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
       EXPECT_EQ(caller.allocations, 0u) << caller.text();
       EXPECT_LE(caller.locks, chunk_locks) << caller.text();
       EXPECT_LE(caller.system_calls_beyond_waiting(), wakes) << caller.text();
+      EXPECT_EQ(caller.system_calls_that_wait(), 0u) << caller.text();
       EXPECT_EQ(worker.allocations, 0u) << worker.text();
       EXPECT_LE(worker.locks, chunk_locks) << worker.text();
       EXPECT_LE(worker.system_calls_beyond_waiting(), wakes) << worker.text();

@@ -212,9 +212,13 @@ void end_counting() {
 std::uint64_t Activity::system_calls_beyond_waiting() const {
   std::uint64_t sum = 0;
   for (const std::uint32_t count : system_calls) sum += count;
-  for (const int waiting : {SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep}) {
-    sum -= system_calls[static_cast<std::size_t>(waiting)];
-  }
+  return sum - system_calls_that_wait();
+}
+
+std::uint64_t Activity::system_calls_that_wait() const {
+  std::uint64_t sum = 0;
+  for (const int waiting : {SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep})
+    sum += system_calls[static_cast<std::size_t>(waiting)];
   return sum;
 }
 

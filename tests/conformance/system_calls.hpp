@@ -16,6 +16,7 @@ struct Activity {
   std::array<std::uint32_t, 512> system_calls{};
   // Without those that a wait makes once it has spun for long enough: yielding and sleeping.
   std::uint64_t system_calls_beyond_waiting() const;
+  std::uint64_t system_calls_that_wait() const;
   std::string text() const;
 };
 
