@@ -104,7 +104,7 @@ PST_API int PST_Init(void);
  * where a thread of Penstock is inside MPI while MPI_Finalize begins. Afterwards there is no way back: requests are
  * MPI's alone, and PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem stays until the process ends; all but
  * that and what works before PST_Init returns an error. Blocks until what is enqueued has completed or failed, and
- * possibly until all ranks have called it. No other call of Penstock or MPI may run beside it. Errors:
+ * until all ranks have called it (PENSTOCK_TIMEOUT bounds that), as none may stop reading what others still send. No other call of Penstock or MPI may run beside it. Errors:
  * PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM in a function that runs on a stream. Source: Penstock. */
 PST_API int PST_Finalize(void);
 

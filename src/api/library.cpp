@@ -6,7 +6,6 @@
 #include "api/recorder.hpp"
 #include "core/describe.hpp"
 #include "core/library.hpp"
-#include "core/matcher.hpp"
 #include "core/queues.hpp"
 #include "group/mpi_communicator.hpp"
 #include "penstock/penstock.h"
@@ -45,8 +44,7 @@ int PST_Finalize(void) {
       if (each.stream.on_worker())
         throw Error(ErrorKind::stream, "PST_Finalize cannot be called by a function that runs on a stream");
     });
-    library.matcher().give_up_matches();
-    api::finalise_library();
+    api::finalise_library("PST_Finalize");
   });
 }
 

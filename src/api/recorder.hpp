@@ -29,7 +29,7 @@ int free_request(MPI_Request* request);
 // does nothing the second time. Throws base::Error.
 void initialise_library();
 // Does nothing without one.
-void finalise_library() noexcept;
+void finalise_library(const char* call) noexcept;  // `call`: who has begun it
 
 // "" when MPI_Send_init resolves to this library; else which file it resolves to and what to do. Cheap after the first
 // call.

@@ -68,7 +68,7 @@ std::string look_where_mpi_send_init_is() {
 // ---- Clean-up
 
 extern "C" int penstock_self_deleted(MPI_Comm, int, void*, void*) {
-  finalise_library();
+  finalise_library("MPI_Finalize");
   return MPI_SUCCESS;
 }
 
@@ -133,8 +133,8 @@ void initialise_library() {
   if (!why_not_recording().empty()) base::log::warn(why_not_recording());
 }
 
-void finalise_library() noexcept {
-  core::Library::finalise();
+void finalise_library(const char* call) noexcept {
+  core::Library::finalise(call);
   group::MpiLayout::free_unused();
 }
 
@@ -157,6 +157,6 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 // already, and a progress thread that is inside MPI just then would break it. The attribute is for programs whose
 // MPI_Finalize is not intercepted.
 int MPI_Finalize() {
-  penstock::api::finalise_library();
+  penstock::api::finalise_library("MPI_Finalize");
   return PMPI_Finalize();
 }

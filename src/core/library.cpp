@@ -91,11 +91,12 @@ void Library::begin() {
   world_->together([this] { matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_); });
 }
 
-void Library::finalise() noexcept {
+void Library::finalise(const char* call) noexcept {
   const std::unique_ptr<Library> library(get());
   if (!library) return;
   has_ended.store(true, std::memory_order_relaxed);
   library->matcher_->stop_driving();  // its thread looks at operations, which end below
+  library->matcher_->give_up_matches(call);
   library->matcher_->report_leftovers();
   if (const std::string pairs = library->matcher_->pairs().text(); !pairs.empty())
     base::log::info("halves of pairs by transport: " + pairs);
@@ -105,6 +106,7 @@ void Library::finalise() noexcept {
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
   library->trace_.reset();
+  library->matcher_->part();
   library->matcher_.reset();
   library->transports_.reset();
   library->mailbox_.reset();

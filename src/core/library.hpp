@@ -32,8 +32,9 @@ class Library {
   // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error, on all processes when one fails;
   // then nothing is left behind.
   static void initialise();
-  // Runs while MPI still works. Reports unmatched and unfinished requests, ends all threads of ours.
-  static void finalise() noexcept;
+  // Collective, while MPI still works; `call` is the function that has begun it. Reports unmatched and unfinished
+  // requests, ends all threads of ours.
+  static void finalise(const char* call) noexcept;
   static bool finalised() noexcept;  // there is no way back
 
   const base::Settings& settings() const noexcept { return settings_; }

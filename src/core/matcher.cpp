@@ -140,12 +140,13 @@ void Matcher::settle(MatchJob& job) {
 }
 
 // A call may return only when its last letters are MPI's, refusals too: its peers wait for them, and the program may
-// not call MPI again for long. Not for the letters of a job whose time is over: a peer that has stopped takes none.
+// not call MPI again for long. Not for the letters of a job whose time is over: a peer that has stopped takes none. At
+// the end part() sees to them.
 void Matcher::end_settled_jobs() {
   std::erase_if(settled_, [&](const std::shared_ptr<MatchJob>& job) {
     const auto rests = [&](int rank) { return gone(rank) || mailbox_.flushed(rank); };
     const bool late = job->error && job->deadline && std::chrono::steady_clock::now() >= *job->deadline;
-    if (!late && !std::all_of(job->written_to.begin(), job->written_to.end(), rests)) return false;
+    if (!late && !ending_ && !std::all_of(job->written_to.begin(), job->written_to.end(), rests)) return false;
     jobs_under_way.fetch_sub(1);
     if (job->on_finished) finished_.push_back([job] { job->on_finished(); });
     job->finished.store(true, std::memory_order_release);
@@ -268,23 +269,70 @@ void Matcher::finish(MatchJob& job) {
   if (job.error) throw *job.error;
 }
 
-void Matcher::give_up_matches() {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto jobs = jobs_;
-    for (const auto& job : jobs)
-      for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
-        const Error error(ErrorKind::not_matched, operation->label() + " is still unmatched at PST_Finalize");
-        base::log::error(error.text());
-        give_up(*operation, *job, error);
-      }
-  }
-  base::Backoff backoff(std::chrono::microseconds(20));
-  while (under_way()) {
+// ---- The end
+
+void Matcher::give_up_matches(const std::string& call) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      const auto jobs = jobs_;
+      for (const auto& job : jobs)
+        for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
+          const Error error(ErrorKind::not_matched, operation->label() + " is still unmatched at " + call);
+          base::log::error(error.text());
+          give_up(*operation, *job, error);
+        }
+    }
     drive();
-    backoff.pause();
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
   }
 }
+
+void Matcher::report_leftovers() {
+  const std::lock_guard lock(mutex_);
+  unexpected_.for_each([](const Envelope& envelope, const IncomingOffer& offer) {
+    base::log::error(
+        fmt::format("rank {} has handed a send of {} bytes with tag {} to match, and no receive for it was ever "
+                    "handed to match here",
+                    envelope.source, offer.message.bytes, envelope.tag));
+  });
+}
+
+bool Matcher::anybody_unreachable() const {
+  for (int rank = 0; rank < world_.size(); ++rank)
+    if (world_.dead(rank).load(std::memory_order_acquire)) return true;
+  return mailbox_.any_lost();
+}
+
+void Matcher::part() noexcept {
+  using std::chrono::steady_clock;
+  constexpr auto farewell = std::chrono::seconds(1);  // for those who can still be reached
+  const auto began = steady_clock::now();
+  std::optional<steady_clock::time_point> in_trouble_since;
+  const auto go_on = [&] {
+    drive();
+    const auto now = steady_clock::now();
+    if (settings_.timeout.count() > 0 && now - began > settings_.timeout) return false;
+    if (!in_trouble_since && anybody_unreachable()) in_trouble_since = now;
+    return !in_trouble_since || now - *in_trouble_since < farewell;
+  };
+  try {
+    base::Backoff backoff(std::chrono::microseconds(20));
+    for (; !mailbox_.all_flushed(); backoff.pause()) {
+      world_.watch(0);
+      if (!go_on()) return;
+    }
+    world_.part(go_on);
+    const std::lock_guard lock(mutex_);  // what MPI would otherwise find unreceived
+    while (mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); })) continue;
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+// ---- The thread of our own
 
 void Matcher::drive_from_own_thread() {
   const std::lock_guard lock(mutex_);
@@ -318,19 +366,6 @@ void Matcher::help() noexcept {
     }
     backoff.pause();
   }
-}
-
-void Matcher::report_leftovers() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& job : jobs_)
-    for (const Operation* operation : job->open)
-      base::log::error(operation->label() + " is still unmatched at MPI_Finalize");
-  unexpected_.for_each([](const Envelope& envelope, const IncomingOffer& offer) {
-    base::log::error(
-        fmt::format("rank {} has handed a send of {} bytes with tag {} to match, and no receive for it was ever "
-                    "handed to match here",
-                    envelope.source, offer.message.bytes, envelope.tag));
-  });
 }
 
 }  // namespace penstock::core

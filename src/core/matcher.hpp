@@ -53,11 +53,15 @@ class Matcher {
   // One round: reads letters, looks for dead peers and passed deadlines. Never blocks. What goes wrong fails the
   // operations that it concerns: all under way where MPI brings no letters any more.
   void drive();
-  // Fails all that is under way, so that whoever waits for it hears of it; drives until that is done. Blocks, for no
-  // peer.
-  void give_up_matches();
-  // Logs what has been left unmatched. At the end of the library.
+  // At the end of the library, which `call` (a name of an MPI or PST function) has begun: fails and logs all that is
+  // under way, so that whoever waits for it hears of it. Blocks for nobody.
+  void give_up_matches(const std::string& call) noexcept;
+  // Logs the sends of others that nobody here has received. At the end of the library.
   void report_leftovers();
+  // The end, collective and after give_up_matches(): returns when every process has brought all its letters to where
+  // they go, as nobody reads letters inside MPI_Finalize, and an MPI whose queues are full of them would not leave it.
+  // Ends early for PENSTOCK_TIMEOUT, and soon when a process has died or MPI carries no letters to one.
+  void part() noexcept;
   const PairCounts& pairs() const noexcept { return pairs_; }
 
   // From the first job that nobody will drive on, a thread of ours does (programs at MPI_THREAD_MULTIPLE whose calls do
@@ -139,6 +143,7 @@ class Matcher {
   std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
   void look_for_lost_causes();
   void look_for_dead_senders();
+  bool anybody_unreachable() const;
   void note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
                  const Refusals& theirs);
   void help() noexcept;
@@ -163,6 +168,7 @@ class Matcher {
   std::vector<std::shared_ptr<MatchJob>> jobs_;
   std::vector<std::shared_ptr<MatchJob>> settled_;  // every operation has its outcome, letters may be unsent
   std::vector<std::function<void()>> finished_;     // to call without the lock
+  bool ending_ = false;                             // nobody waits for letters to leave
   std::unordered_map<Id, Sending> sending_;
   std::unordered_map<Id, Answered> answered_;
   PostedReceives<Receiving> posted_;

@@ -15,7 +15,7 @@ class Mailbox {
   using Letter = std::vector<std::byte>;
 
   static std::unique_ptr<Mailbox> open();  // collective over MPI_COMM_WORLD
-  virtual ~Mailbox() = default;            // collective (frees the communicator); unsent letters are lost
+  virtual ~Mailbox() = default;  // collective (frees the communicator); unsent letters are lost: see Matcher::part()
 
   // Never blocks: the letter is kept until MPI has taken it. Letters between two processes (one of them to itself, too)
   // arrive in order.
@@ -28,9 +28,12 @@ class Mailbox {
   // True when MPI has taken every letter to `rank`: only then do they arrive although this process calls neither us nor
   // MPI again. True also when there is no more hope for them: see lost().
   virtual bool flushed(int rank) = 0;
+  // The same for every rank.
+  virtual bool all_flushed() = 0;
   // True once MPI has failed to carry a letter to or from `rank`: those behind it have no meaning without it, and are
   // dropped. Never cleared.
   virtual bool lost(int rank) = 0;
+  virtual bool any_lost() = 0;
 };
 
 }  // namespace penstock::group

@@ -41,8 +41,9 @@ class LostRanks {
     base::log::warn("no more letters to and from rank " + std::to_string(rank) + ": " + call +
                     " failed: " + mpi_error_text(code));
   }
+  bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   bool has(int rank) {
-    if (!any_.load(std::memory_order_acquire)) return false;
+    if (!any()) return false;
     const std::lock_guard lock(mutex_);
     return ranks_.count(rank) != 0;
   }
@@ -86,6 +87,14 @@ class Outbox {
     const std::lock_guard lock(mutex_);
     const auto found = destinations_.find(rank);
     return found == destinations_.end() || (found->second.waiting.empty() && found->second.in_mpi == 0);
+  }
+
+  bool empty() {
+    const std::lock_guard lock(mutex_);
+    const auto rests = [this](const InMpi& sent) { return lost_.has(sent.rank); };
+    const auto nothing_waits = [this](int rank) { return lost_.has(rank) || destinations_[rank].waiting.empty(); };
+    return std::all_of(in_mpi_.begin(), in_mpi_.end(), rests) &&
+           std::all_of(held_up_.begin(), held_up_.end(), nothing_waits);
   }
 
  private:
@@ -267,7 +276,9 @@ class MpiMailbox final : public Mailbox {
   }
 
   bool flushed(int rank) override { return lost_.has(rank) || outbox_.empty(rank); }
+  bool all_flushed() override { return outbox_.empty(); }
   bool lost(int rank) override { return lost_.has(rank); }
+  bool any_lost() override { return lost_.any(); }
 
  private:
   PrivateCommunicator comm_;  // first, so that it ends last

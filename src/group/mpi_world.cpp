@@ -89,8 +89,10 @@ class MpiWorld final : public World {
   void part(const std::function<bool()>& meanwhile) noexcept override {
     MPI_Request everybody = MPI_REQUEST_NULL;
     if (PMPI_Ibarrier(comm_.get(), &everybody) != MPI_SUCCESS) return;
-    for (int done = 0; !done && meanwhile(); std::this_thread::yield())
+    for (int done = 0; !done && meanwhile(); std::this_thread::yield()) {
+      watch(0);
       if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    }
   }
 
   const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }

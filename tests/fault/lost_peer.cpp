@@ -70,6 +70,27 @@ void dead_peer_in_match(const Job& job) {
   content_and_gone();
 }
 
+void dead_peer_at_end(const Job& job) {
+  // Rank 1 dies while the survivor's letters to it still fill MPI's queues, and the survivor ends Penstock.
+  signal(SIGUSR1, SIG_IGN);
+  constexpr int count = 2000;
+  int value = 0;
+  std::vector<MPI_Request> requests(count);
+  for (int i = 0; i < count; ++i)
+    require_success(MPI_Send_init(&value, 1, MPI_INT, job.peer, i, MPI_COMM_WORLD, &requests[i]), "MPI_Send_init");
+  meet();
+  if (job.rank == 1) {
+    raise(SIGSTOP);
+    for (;;) pause();
+  }
+  MPI_Request matching;
+  require_success(PST_Imatchall(count, requests.data(), &matching), "PST_Imatchall");
+  kill(job.pids[1], SIGKILL);
+  require_success(PST_Finalize(), "PST_Finalize");
+  require(MPI_Wait(&matching, MPI_STATUS_IGNORE) != MPI_SUCCESS, "the matches have failed");
+  content_and_gone();
+}
+
 void dead_sender_of_wildcard(const Job& job) {
   // Rank 1 offers two sends and dies; of one the receive is under way by then, of the other it is not. Both receives
   // take those of rank 2, which come later.

@@ -155,6 +155,10 @@ def dead_peer_in_match(options, jobs):
     run_simple(options, jobs, "dead_peer_in_match", ranks=(0,), survive=True)
 
 
+def dead_peer_at_end(options, jobs):
+    run_simple(options, jobs, "dead_peer_at_end", ranks=(0,), survive=True)
+
+
 def dead_sender_of_wildcard(options, jobs):
     run_simple(options, jobs, "dead_sender_of_wildcard", ranks=(0, 2), survive=True, size=3)
 
@@ -247,7 +251,7 @@ def idle(options, jobs):
 
 
 CASES = {case.__name__: case for case in (
-    dead_peer, dead_context, dead_peer_in_match, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    dead_peer, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, idle)}
 
 

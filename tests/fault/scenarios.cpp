@@ -7,6 +7,7 @@ namespace penstock::fault {
 std::map<std::string, Scenario> scenarios() {
   return {{"dead_peer", {dead_peer}},
           {"dead_peer_in_match", {dead_peer_in_match}},
+          {"dead_peer_at_end", {dead_peer_at_end}},
           {"dead_sender_of_wildcard", {dead_sender_of_wildcard, 3}},
           {"stopped_peer", {stopped_peer}},
           {"fatal_handler", {fatal_handler}},

@@ -87,6 +87,8 @@ class OfficeMailbox final : public group::Mailbox {
     return any;
   }
   bool flushed(int rank) override { return stuck.count(rank) == 0; }
+  bool all_flushed() override { return stuck.empty(); }
+  bool any_lost() override { return !lost_ranks.empty(); }
   bool lost(int rank) override { return lost_ranks.count(rank) != 0; }
 
   std::set<int> refused, stuck, lost_ranks;

@@ -258,6 +258,33 @@ TEST_F(MatcherTest, AThreadOfItsOwnDrivesAndOutlivesErrors) {
   }
 }
 
+TEST_F(MatcherTest, WhatIsUnderWayAtTheEndFailsAtOnceAlthoughItsLettersHaveNotLeft) {
+  const auto send = zero_.send(1), receive = zero_.receive(2);
+  zero_.mailbox.stuck = {1};
+  const auto job = zero_.begin({send.get(), receive.get()});
+  zero_.matcher->give_up_matches("PST_Finalize");
+  EXPECT_TRUE(job->finished);
+  EXPECT_EQ(kind(*job), ErrorKind::not_matched);
+  one_.matcher->drive();
+  const auto other = one_.receive(0);
+  const auto receiving = one_.begin({other.get()});
+  EXPECT_FALSE(other->matched()) << "the offer has been withdrawn";
+  one_.matcher->give_up_matches("PST_Finalize");
+}
+
+TEST_F(MatcherTest, TheEndWaitsForNoLettersToTheDeadOrTheLost) {
+  zero_.mailbox.stuck = {1};
+  zero_.world.kill(1);
+  zero_.matcher->part();
+  two_.mailbox.stuck = two_.mailbox.lost_ranks = {1};
+  two_.matcher->part();
+  base::Settings hasty;
+  hasty.timeout = milliseconds(1);
+  Clerk late(1, 3, office_, hasty);
+  late.mailbox.stuck = {0};
+  late.matcher->part();
+}
+
 TEST_F(MatcherTest, WhatIsNeverMatchedMayBeDeletedOnceTheThreadHasEnded) {
   ASSERT_FALSE(Matcher::under_way());
   zero_.matcher->drive_from_own_thread();

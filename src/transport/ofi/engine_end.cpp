@@ -51,6 +51,7 @@ void Engine::deliver() noexcept {
   const auto began = steady_clock::now();
   constexpr auto farewell = std::chrono::seconds(1);
   while (true) {
+    world_.watch(0);  // the monitor has ended
     pass(nullptr);
     const auto elapsed = steady_clock::now() - began;
     const bool owing = owes_messages() && (options_.timeout.count() == 0 || elapsed < options_.timeout);

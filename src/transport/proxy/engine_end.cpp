@@ -38,6 +38,7 @@ void Engine::deliver() noexcept {
   const auto began = std::chrono::steady_clock::now();
   const auto farewell = std::chrono::seconds(1);
   while (true) {
+    world_.watch(0);  // the monitor has ended
     pass(nullptr);
     const auto passed = std::chrono::steady_clock::now() - began;
     const bool owing = owes_messages() && (options_.timeout.count() == 0 || passed < options_.timeout);
@@ -54,6 +55,7 @@ void Engine::part() noexcept {
   MPI_Request everybody = MPI_REQUEST_NULL;
   if (PMPI_Ibarrier(notices_communicator_->get(), &everybody) != MPI_SUCCESS) return;
   for (int done = 0; !done && !anybody_dead(); std::this_thread::yield()) {
+    world_.watch(0);
     pass(nullptr);
     if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
     if (options_.timeout.count() > 0 && std::chrono::steady_clock::now() - began > options_.timeout) return;
