@@ -120,7 +120,9 @@ void Matcher::fail(Operation& operation, MatchJob& job, const Error& error) {
   settle(job);
 }
 
+// A half that has been connected is closed before the letter leaves: who reads that gives the memory to another pair.
 void Matcher::give_up(Operation& operation, MatchJob& job, const Error& error) {
+  operation.give_up_plan();
   withdraw(operation, error);
   fail(operation, job, error);
 }

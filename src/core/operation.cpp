@@ -64,9 +64,13 @@ void Operation::take_match(const MatchResult& result, std::unique_ptr<transport:
                                  : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
 }
 
-void Operation::match_failed() noexcept {
+void Operation::give_up_plan() noexcept {
   if (plan_) plan_->close();
   plan_.reset();
+}
+
+void Operation::match_failed() noexcept {
+  give_up_plan();
   match_state_.store(MatchState::unmatched, std::memory_order_release);
 }
 

@@ -42,6 +42,8 @@ class Operation {
   // From now on any thread may start or free the operation. So does match_failed(), which gives up the plan, if any.
   void publish_match() noexcept { match_state_.store(MatchState::matched, std::memory_order_release); }
   void match_failed() noexcept;
+  // The other half hears that there is no pair after all.
+  void give_up_plan() noexcept;
   const MatchResult& result() const noexcept { return result_; }
   const std::string& transport() const noexcept { return transport_; }
 

@@ -45,6 +45,8 @@ class Acceptance {
  public:
   virtual ~Acceptance() = default;
   virtual Blob blob() const = 0;
+  // The sender has connected, and may have begun: whatever can fail (memory, a thread) has been done by accept(). Where
+  // something fails all the same, the half has been closed towards the sender.
   virtual std::unique_ptr<Plan> confirm() = 0;
 };
 

@@ -77,6 +77,7 @@ class OfficeMailbox final : public group::Mailbox {
 
   void send(int rank, Letter letter) override {
     if (refused.count(rank) != 0) throw Error(ErrorKind::mpi, "no letters to this rank");
+    if (std::exchange(refuses_one, false)) throw Error(ErrorKind::mpi, "not this letter");
     office_.post(rank_, rank, std::move(letter));
   }
   bool poll(const std::function<void(int, std::span<const std::byte>)>& handle) override {
@@ -92,6 +93,7 @@ class OfficeMailbox final : public group::Mailbox {
   bool lost(int rank) override { return lost_ranks.count(rank) != 0; }
 
   std::set<int> refused, stuck, lost_ranks;
+  bool refuses_one = false;  // the next letter
   std::atomic<bool> broken{false};
 
  private:
@@ -103,6 +105,7 @@ class OfficeMailbox final : public group::Mailbox {
 struct Pigeons {
   bool connect = true;
   int closed = 0;                   // plans that were given up
+  std::function<void()> on_close{};
   std::function<void()> on_path{};  // called when a pair's log line is made
 };
 
@@ -113,7 +116,10 @@ class OfficePlan final : public transport::Plan {
   void start(device::Stream&, transport::Sink&) override {}
   void wait(device::Stream&, transport::Sink&) override {}
   void close(device::Stream&, void (*)(void*), void*) override {}
-  void close() override { ++pigeons_.closed; }
+  void close() override {
+    ++pigeons_.closed;
+    if (pigeons_.on_close) pigeons_.on_close();
+  }
   bool peer_closed(transport::Epoch) const noexcept override { return false; }
   void release(const Error&) noexcept override {}
   std::string describe() const override { return ""; }

@@ -140,6 +140,20 @@ TEST_F(MatcherTest, AConfirmationThatCannotBeSentGivesThePairUp) {
   EXPECT_EQ(office_.waiting(0), 0u);
 }
 
+TEST_F(MatcherTest, AHalfIsClosedBeforeTheLetterLeavesThatLetsItsMemoryGo) {
+  const auto send = one_.send(0);
+  const auto sending = one_.begin({send.get()});
+  const auto receive = zero_.receive(any_rank);
+  zero_.begin({receive.get()});
+  one_.mailbox.refuses_one = true;  // the confirmation; the withdrawal leaves
+  std::size_t letters = 1;
+  one_.pigeons.on_close = [&] { letters = office_.waiting(0); };
+  drive(one_, *sending);
+  EXPECT_EQ(one_.pigeons.closed, 1);
+  EXPECT_EQ(letters, 0u);
+  EXPECT_EQ(office_.waiting(0), 1u);
+}
+
 TEST_F(MatcherTest, WhereNoLettersComeAnyMoreAllMatchesFailAndLaterOnesMayNot) {
   const auto receive = zero_.receive(1), wildcard = zero_.receive(any_rank, 5);
   const auto first = zero_.begin({receive.get()});

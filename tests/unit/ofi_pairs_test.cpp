@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // What entries of the provider are used for, and that nothing waits for them.
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "unit/ofi_two.hpp"
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define PENSTOCK_TEST_REFUSES_THREADS 1
+namespace {
+std::atomic<bool> refuses_threads{false};
+}
+// In front of the system's.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                              void* argument) noexcept {
+  static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return refuses_threads ? EAGAIN : real(thread, attributes, run, argument);
+}
+#endif
 
 namespace penstock::transport::ofi {
 namespace {
@@ -27,6 +45,30 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
     EXPECT_LE(seen.most_in_use, 500u);
   }
 }
+
+#ifdef PENSTOCK_TEST_REFUSES_THREADS
+// Afterwards the sender may have begun, and would write into memory that is no longer the pair's.
+TEST_F(OfiPairs, AReceiverThatCannotStartItsThreadSaysSoBeforeItAnswers) {
+  introduce(only_ofi());
+  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  std::vector<std::byte> out(64, std::byte{5}), in(64);
+  const Message send = message(Direction::send, Mode::standard, out, out.size());
+  const Message receive = message(Direction::receive, Mode::standard, in, in.size());
+  const auto offer = end(0).transport.offer(send);
+  refuses_threads = true;
+  EXPECT_THROW(end(1).transport.accept(receive, send, offer->blob()), base::Error);
+  refuses_threads = false;
+  const auto acceptance = end(1).transport.accept(receive, send, offer->blob());
+  const auto sending = offer->connect(acceptance->blob());
+  const auto receiving = acceptance->confirm();
+  end(1).enqueue(*receiving, nullptr, nullptr, nullptr);
+  end(0).enqueue(*sending, nullptr, nullptr, nullptr);
+  for (int rank = 0; rank < 2; ++rank) end(rank).stream->synchronize({});
+  EXPECT_EQ(in, out);
+  sending->close();
+  receiving->close();
+}
+#endif
 
 TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
   base::Settings settings = only_ofi();

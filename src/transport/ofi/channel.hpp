@@ -125,6 +125,7 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   alignas(64) unsigned freed = 0;  // entries that have become free since the engine asked
   bool taken_over = false;         // the last epoch, or a part of it
   bool released = false;           // our half is closed
+  bool enrolled = false;           // the engine moves it
   std::size_t place = 0;           // among all channels
   std::size_t active_place = 0;
   bool active = false;

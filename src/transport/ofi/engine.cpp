@@ -78,17 +78,23 @@ std::shared_ptr<Channel> Engine::add(const Message& message, Mode send_mode, con
   // The calling thread may be one of ours.
   if (message.memory != MemoryKind::host) device::enter_gpu(message.gpu);
   const std::lock_guard turn(turn_);
-  return std::make_shared<Channel>(common_, message, send_mode, shape,
-                                   addresses_[static_cast<std::size_t>(message.peer)]);
+  // All the room that progress will need, so that it never allocates, and its thread: nothing may fail later, when the
+  // peer has begun.
+  const std::size_t room = channels_.size() + promised_ + 1;
+  reserve_for(active_, room);
+  reserve_for(leaving_, room);
+  reserve_for(channels_, room);
+  thread_.start();
+  auto channel =
+      std::make_shared<Channel>(common_, message, send_mode, shape, addresses_[static_cast<std::size_t>(message.peer)]);
+  ++promised_;
+  return channel;
 }
 
-void Engine::enroll(const std::shared_ptr<Channel>& channel) {
+void Engine::enroll(const std::shared_ptr<Channel>& channel) noexcept {
   const std::lock_guard turn(turn_);
-  // All the room that progress will need, so that it never allocates.
-  reserve_for(active_, channels_.size() + 1);
-  reserve_for(leaving_, channels_.size() + 1);
-  reserve_for(channels_, channels_.size() + 1);
-  thread_.start();
+  --promised_;
+  channel->enrolled = true;
   channel->place = channels_.size();
   channels_.push_back(channel);
   if (thread_.asleep()) thread_.wake();
@@ -96,6 +102,7 @@ void Engine::enroll(const std::shared_ptr<Channel>& channel) {
 
 void Engine::drop(std::shared_ptr<Channel>& channel) noexcept {
   const std::lock_guard turn(turn_);
+  if (!channel->enrolled) --promised_;
   channel.reset();
 }
 

@@ -47,8 +47,8 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   // ---- At match; throw base::Error
   Shape shape_for(const Message& send) const;
   std::shared_ptr<Channel> add(const Message& message, Mode send_mode, const Shape& shape);
-  void enroll(const std::shared_ptr<Channel>& channel);   // it is complete
-  void drop(std::shared_ptr<Channel>& channel) noexcept;  // its owner has no use for it any more
+  void enroll(const std::shared_ptr<Channel>& channel) noexcept;  // it is complete
+  void drop(std::shared_ptr<Channel>& channel) noexcept;          // its owner has no use for it any more
 
   // ---- Where starts are enqueued
   void arm(Channel& channel) noexcept;  // one more start will come
@@ -106,6 +106,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   RungList<Channel> rung_;
   DeferredQueue deferred_;
   std::vector<std::shared_ptr<Channel>> channels_;
+  std::size_t promised_ = 0;       // channels added and not enrolled yet
   std::vector<Channel*> active_;   // has room for all
   std::vector<Channel*> leaving_;  // released; has room for all
   std::size_t cursor_ = 0;         // where the next pass goes on

@@ -37,8 +37,10 @@ class OfiOffer final : public Offer {
   Blob blob() const override { return to_blob(channel_->offer()); }
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     channel_->connect(from_blob<AnswerRecord>(answer));
-    engine_.enroll(channel_);
-    return std::make_unique<OfiPlan>(engine_, std::exchange(channel_, nullptr));
+    const std::shared_ptr<Channel> channel = channel_;
+    auto plan = std::make_unique<OfiPlan>(engine_, std::move(channel_));
+    engine_.enroll(channel);
+    return plan;
   }
 
  private:
@@ -46,22 +48,21 @@ class OfiOffer final : public Offer {
   std::shared_ptr<Channel> channel_;
 };
 
+// Its plan is made before the sender has connected, so that nothing is left to fail.
 class OfiAcceptance final : public Acceptance {
  public:
-  OfiAcceptance(Engine& engine, std::shared_ptr<Channel> channel) noexcept
-      : engine_(engine), channel_(std::move(channel)) {}
-  ~OfiAcceptance() override {
-    if (channel_) engine_.drop(channel_);
-  }
-  Blob blob() const override { return to_blob(channel_->answer()); }
+  OfiAcceptance(Engine& engine, const std::shared_ptr<Channel>& channel)
+      : engine_(engine), channel_(channel), plan_(std::make_unique<OfiPlan>(engine, channel)) {}
+  Blob blob() const override { return to_blob(channel_.lock()->answer()); }
   std::unique_ptr<Plan> confirm() override {
-    engine_.enroll(channel_);
-    return std::make_unique<OfiPlan>(engine_, std::exchange(channel_, nullptr));
+    engine_.enroll(channel_.lock());
+    return std::move(plan_);
   }
 
  private:
   Engine& engine_;
-  std::shared_ptr<Channel> channel_;
+  std::weak_ptr<Channel> channel_;  // the plan's, who gives it back
+  std::unique_ptr<Plan> plan_;
 };
 
 }  // namespace

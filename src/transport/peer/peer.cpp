@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/error.hpp"
@@ -61,10 +62,10 @@ class Peer::SendHalf final : public Offer {
   OfferRecord record_;
 };
 
-// The receiver's half until the sender has confirmed.
+// The receiver's half until the sender has confirmed. Its plan is made by then, so that nothing is left to fail.
 class Peer::ReceiveHalf final : public Acceptance {
  public:
-  ReceiveHalf(Peer& owner, const Message& receive, const Message& send, const OfferRecord& offer) : mode_(send.mode) {
+  ReceiveHalf(Peer& owner, const Message& receive, const Message& send, const OfferRecord& offer) {
     const auto& neighbour = owner.neighbours_[static_cast<std::size_t>(send.peer)];
     const auto pull = owner.reach(send.peer, offer.buffer, neighbour.cross_memory);
     const BufferPlace ours = owner.place_of(receive, send.bytes);
@@ -74,40 +75,45 @@ class Peer::ReceiveHalf final : public Acceptance {
                                       .mode = send.mode,
                                       .pull = copy_kind(self, offer.buffer.in_arena != 0, neighbour.cross_memory),
                                       .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
-    path_ = decision.path;
+    const Path path = decision.path;
     const Geometry geometry{send.bytes, decision.line_bytes,
-                            path_ == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2), decision.parts};
-    const std::size_t ring_bytes = path_ == Path::rendezvous ? 0 : geometry.ring_bytes();
+                            path == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2), decision.parts};
+    const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
 
-    pair_ = owner.pair_with(send.peer);
-    pair_.holding = owner.hold(sizeof(ReceiverBlock) + ring_bytes, owner.memory_->pin(receive.buffer));
-    std::byte* block = pair_.holding.block();
-    pair_.port.sender = reinterpret_cast<SenderBlock*>(owner.map(send.peer, offer.block));
-    pair_.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
-    pair_.port.lines = block + sizeof(ReceiverBlock);
-    pair_.port.buffer = static_cast<std::byte*>(receive.buffer);
-    pair_.port.geometry = geometry;
-    pair_.port.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
-    if (path_ == Path::rendezvous && pull) pair_.port.other = *pull;
-    pair_.path = describe_path(path_, pair_.port);
+    Pair pair = owner.pair_with(send.peer);
+    pair.holding = owner.hold(sizeof(ReceiverBlock) + ring_bytes, owner.memory_->pin(receive.buffer));
+    std::byte* block = pair.holding.block();
+    pair.port.sender = reinterpret_cast<SenderBlock*>(owner.map(send.peer, offer.block));
+    pair.port.receiver = block_ = reinterpret_cast<ReceiverBlock*>(block);
+    pair.port.lines = block + sizeof(ReceiverBlock);
+    pair.port.buffer = static_cast<std::byte*>(receive.buffer);
+    pair.port.geometry = geometry;
+    pair.port.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
+    if (path == Path::rendezvous && pull) pair.port.other = *pull;
+    pair.path = describe_path(path, pair.port);
 
-    record_.path = static_cast<std::uint32_t>(path_);
+    record_.path = static_cast<std::uint32_t>(path);
     record_.line_bytes = geometry.line_bytes;
     record_.slots = geometry.slots;
     record_.parts = geometry.parts;
-    record_.checks_ready = pair_.port.checks_ready;
+    record_.checks_ready = pair.port.checks_ready;
     record_.buffer = ours;
-    record_.block = pair_.holding.place();
+    record_.block = pair.holding.place();
+    plan_ = make_plan(Direction::receive, path, send.mode, std::move(pair));
+  }
+  ~ReceiveHalf() override {
+    if (!plan_) return;
+    // Never confirmed: no sender will say that it is gone from our block.
+    std::atomic_ref(block_->closed).store(1, std::memory_order_release);
   }
 
   Blob blob() const override { return to_blob(record_); }
-  std::unique_ptr<Plan> confirm() override { return make_plan(Direction::receive, path_, mode_, std::move(pair_)); }
+  std::unique_ptr<Plan> confirm() override { return std::move(plan_); }
 
  private:
-  Mode mode_;
-  Path path_ = Path::ring;
-  Pair pair_;
+  ReceiverBlock* block_ = nullptr;
   AnswerRecord record_;
+  std::unique_ptr<Plan> plan_;
 };
 
 Peer::Peer(const base::Settings& settings, group::World& world) : settings_(settings), world_(world) {

@@ -48,10 +48,10 @@ class ProxyOffer final : public Offer {
 
 class ProxyAcceptance final : public Acceptance {
  public:
-  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel) noexcept
-      : engine_(engine), channel_(std::move(channel)) {}
+  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel, std::unique_ptr<Plan> plan) noexcept
+      : engine_(engine), channel_(std::move(channel)), plan_(std::move(plan)) {}
   ~ProxyAcceptance() override {
-    if (channel_) engine_.drop(*channel_);
+    if (plan_) engine_.drop(*channel_);
   }
   Blob blob() const override {
     PairName name;
@@ -60,11 +60,12 @@ class ProxyAcceptance final : public Acceptance {
     name.tag = channel_->tag;
     return to_blob(name);
   }
-  std::unique_ptr<Plan> confirm() override { return std::make_unique<ProxyPlan>(engine_, std::move(channel_)); }
+  std::unique_ptr<Plan> confirm() override { return std::move(plan_); }
 
  private:
   Engine& engine_;
   std::shared_ptr<Channel> channel_;
+  std::unique_ptr<Plan> plan_;  // made before the sender has connected, so that nothing is left to fail
 };
 
 }  // namespace
@@ -171,7 +172,14 @@ std::unique_ptr<Offer> Proxy::offer(const Message& send) {
 
 std::unique_ptr<Acceptance> Proxy::accept(const Message& receive, const Message& send, std::span<const std::byte>) {
   Engine& engine = state_->engine();
-  return std::make_unique<ProxyAcceptance>(engine, engine.add_receiver(receive, send.mode));
+  auto channel = engine.add_receiver(receive, send.mode);
+  try {
+    auto plan = std::make_unique<ProxyPlan>(engine, channel);
+    return std::make_unique<ProxyAcceptance>(engine, channel, std::move(plan));
+  } catch (...) {
+    engine.drop(*channel);
+    throw;
+  }
 }
 
 }  // namespace penstock::transport::proxy

@@ -242,6 +242,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     record_.always_at_gates = always;
     record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
+    owner.gpus_->watch();  // its thread may not start, which the sender must hear of by the answer
   }
 
   Blob blob() const override { return to_blob(record_); }

@@ -46,7 +46,14 @@ Pair with(Pair pair, const Shape& shape) noexcept {
 }  // namespace
 
 DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fixed_(std::move(pair)) {
-  fixed_.pair.id = enter(watch);
+  try {
+    fixed_.pair.id = enter(watch);
+  } catch (...) {
+    // The peer's kernels may store into this half already.
+    close_at(1);
+    fixed_.retired->add(std::move(fixed_.holding), fixed_.closed_by_peer);
+    throw;
+  }
   start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
   start_.work = work_of_start(start_);
   wait_ = with(fixed_.pair, shape_of_wait(fixed_.pair, most_blocks));
