@@ -231,7 +231,11 @@ PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
 PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
 /* The same without blocking: *matching is an MPI request that completes when all of them are matched. Complete it with
- * the MPI_Wait or MPI_Test family; it cannot be cancelled. Errors found at the call are returned by it, later ones by
+ * the MPI_Wait or MPI_Test family; it cannot be cancelled. Until then the match is driven by that family, MPI_Send,
+ * MPI_Ssend, MPI_Rsend, MPI_Recv, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv, and at
+ * MPI_THREAD_MULTIPLE by a thread of the library, whatever the program does. At other levels nobody drives it inside
+ * collectives and other calls of MPI. A peer that matches meanwhile comes through by itself where host memory of one host
+ * is concerned, except by a send to a receive with a wildcard or behind one; over the network by a receive only. Errors found at the call are returned by it, later ones by
  * the completing call. Does not block. Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);

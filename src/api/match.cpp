@@ -86,8 +86,9 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
   core::Library& library = core::Library::require();
   api::require_pointer(out, "matching");
   const auto operations = operations_to_match(count, requests);
-  if (!api::why_not_recording().empty() && library.world().thread_level() == group::ThreadLevel::multiple)
-    library.matcher().drive_from_own_thread();
+  // The program may be inside any call of MPI's next.
+  const bool helped = library.world().thread_level() == group::ThreadLevel::multiple;
+  if (helped) library.matcher().drive_from_own_thread();
   auto matching = std::make_unique<Matching>();
   MPI_Request request = MPI_REQUEST_NULL;
   if (PMPI_Grequest_start(query_matching, free_matching, cancel_matching, matching.get(), &request) != MPI_SUCCESS)
@@ -103,6 +104,7 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
     PMPI_Request_free(&request);
     throw;
   }
+  state->job->leaves = !helped;
   state->job->on_finished = [request] { PMPI_Grequest_complete(request); };
   *out = request;
   library.matcher().begin(state->job);

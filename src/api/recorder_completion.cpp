@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Wait and Test families. While a match is under way they drive it, as nobody else may; otherwise they are MPI's
 // own after two relaxed loads (is a match under way, is an MPI_Comm_idup).
-#include <sched.h>
-
 #include "api/errors.hpp"
+#include "api/recorder_driving.hpp"
 #include "api/recorder_idup.hpp"
 #include "core/library.hpp"
 #include "core/matching_requests.hpp"
 #include "group/mpi_handle.hpp"
 
+using penstock::api::drive;
 using penstock::api::IdupWatch;
-
-namespace {
-
-// The blocking call as a loop of tests, for as long as a match is under way. `test` returns MPI's code and sets its
-// argument when the call may return.
-template <class Test, class Wait>
-int wait_driving(Test&& test, Wait&& wait) {
-  while (penstock::core::match_under_way()) {
-    penstock::core::drive_matches();
-    bool done = false;
-    const int code = test(done);
-    if (code != MPI_SUCCESS || done) return code;
-    sched_yield();  // the peer whose letter we wait for may need this core
-  }
-  return wait();
-}
-
-void drive() {
-  if (penstock::core::match_under_way()) [[unlikely]]
-    penstock::core::drive_matches();
-}
-
-}  // namespace
+using penstock::api::wait_driving;
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   IdupWatch idup(1, request);

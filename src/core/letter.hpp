@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -13,6 +14,9 @@
 #include "base/error.hpp"
 
 namespace penstock::core {
+
+// Each letter begins with its kind and the number that it is about.
+enum class LetterKind : std::uint8_t { offer, answer, confirm, withdraw, withdrawn, invite, accept, revoke, revoked };
 
 class LetterWriter {
  public:

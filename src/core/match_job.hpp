@@ -19,6 +19,8 @@ struct MatchJob {
   std::vector<Operation*> to_post;      // until they are
   std::unordered_set<Operation*> open;  // operations without an outcome
   std::set<int> written_to;             // world ranks that letters of the job have gone to
+  // Nobody drives when the call returns: its halves leave with their peers all that these need.
+  bool leaves = false;
   std::optional<OperationError> error;  // the first one
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void()> on_finished;  // called once, without the lock, from whichever thread drove the last step

@@ -43,6 +43,7 @@ class PostedReceives {
   using Number = std::uint64_t;
 
   Number next_number() noexcept { return ++last_; }
+  Number last_number() const noexcept { return last_; }
 
   // `number` says how early the receive is; a receive that is put back keeps its number.
   void post(Number number, const Envelope& key, Item item) {
@@ -69,15 +70,41 @@ class PostedReceives {
     return entry;
   }
 
-  bool withdraw(const Envelope& key, const Item& item) {
+  // How many receives with this key wait before that number; nothing where one with a wildcard could take their
+  // message.
+  std::optional<std::size_t> waiting_before(Number number, const Envelope& key) const {
+    for (const Envelope& wider :
+         {Envelope{key.communicator, any_rank, key.tag}, Envelope{key.communicator, key.source, any_tag},
+          Envelope{key.communicator, any_rank, any_tag}})
+      if (const auto found = queues_.find(wider); found != queues_.end() && found->second.front().first < number)
+        return std::nullopt;
     const auto found = queues_.find(key);
-    if (found == queues_.end()) return false;
+    if (found == queues_.end()) return 0;
+    const auto& queue = found->second;
+    if (queue.back().first < number) return queue.size();
+    return static_cast<std::size_t>(
+        std::count_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first < number; }));
+  }
+
+  // Those with this key behind that number.
+  template <class Visit>
+  void for_each_behind(Number number, const Envelope& key, Visit&& visit) const {
+    const auto found = queues_.find(key);
+    if (found == queues_.end()) return;
+    for (const auto& [other, item] : found->second)
+      if (other > number) visit(item);
+  }
+
+  std::optional<Item> withdraw(const Envelope& key, const Item& item) {
+    const auto found = queues_.find(key);
+    if (found == queues_.end()) return std::nullopt;
     auto& queue = found->second;
     const auto place = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.second == item; });
-    if (place == queue.end()) return false;
+    if (place == queue.end()) return std::nullopt;
+    Item taken = std::move(place->second);
     queue.erase(place);
     if (queue.empty()) queues_.erase(found);
-    return true;
+    return taken;
   }
 
  private:

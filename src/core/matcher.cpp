@@ -75,15 +75,20 @@ std::shared_ptr<MatchJob> Matcher::prepare(std::vector<Operation*> operations) {
 void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
   {
     const std::lock_guard lock(mutex_);
+    read_letters();  // who has an offer, or an invitation, need not write one
     if (settings_.timeout.count() > 0) job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
     jobs_.push_back(job);
     jobs_under_way.fetch_add(1);
+    if (job->on_finished) ++unattended_;
     if (job->open.empty()) settle(*job);
     for (Operation* operation : std::exchange(job->to_post, {}))
       attempt(*operation, job, [&] { post(*operation, job); });
     helper_wakes_.notify_one();
   }
   drive();
+  if (!job->leaves) return;
+  const std::lock_guard lock(mutex_);
+  mailbox_.hand_over();
 }
 
 void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
@@ -150,6 +155,7 @@ void Matcher::end_settled_jobs() {
     const bool late = job->error && job->deadline && std::chrono::steady_clock::now() >= *job->deadline;
     if (!late && !ending_ && !std::all_of(job->written_to.begin(), job->written_to.end(), rests)) return false;
     jobs_under_way.fetch_sub(1);
+    if (job->on_finished) --unattended_;
     if (job->on_finished) finished_.push_back([job] { job->on_finished(); });
     job->finished.store(true, std::memory_order_release);
     return true;
@@ -158,15 +164,38 @@ void Matcher::end_settled_jobs() {
 
 // Takes an operation out of whatever stage its match is in.
 void Matcher::withdraw(Operation& operation, const Error& why) {
-  const auto sending = std::find_if(sending_.begin(), sending_.end(),
-                                    [&](const auto& each) { return each.second.operation == &operation; });
-  if (sending != sending_.end()) {
+  if (!operation.is_receive()) {
+    const auto id = sending_ids_.extract(&operation);
+    if (id.empty()) return;
+    const auto sending = sending_.find(id.mapped());
     send_withdrawal(sending->second, sending->first);
-    sending_.erase(sending);
+    sending->second.operation = nullptr;
+    if (gone(operation.recording().peer_world)) forget(sending);
     return;
   }
-  if (!operation.is_receive()) return;
-  if (posted_.withdraw(envelope_of(operation.recording()), Receiving{&operation, nullptr, 0})) return;
+  const Envelope key = envelope_of(operation.recording());
+  if (const auto posted = posted_.withdraw(key, Receiving{&operation, nullptr, 0, 0})) {
+    if (const auto inviting = inviting_.find(posted->invitation); inviting != inviting_.end()) {
+      inviting->second.receiving.operation = nullptr;
+      revoke(posted->invitation);
+    }
+    return revoke_behind(key, posted->number);
+  }
+  if (!kept_.empty()) {
+    const auto keeps = std::find_if(inviting_.begin(), inviting_.end(),
+                                    [&](const auto& each) { return each.second.receiving.operation == &operation; });
+    if (keeps != inviting_.end()) {
+      keeps->second.receiving.operation = nullptr;
+      return revoke(keeps->first);
+    }
+  }
+  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(),
+                                    [&](const auto& each) { return each.first.operation == &operation; });
+  if (waiting != to_answer_.end()) {
+    refuse(waiting->second, *waiting->first.job, why);
+    to_answer_.erase(waiting);
+    return;
+  }
   for (auto& [id, answered] : answered_) {
     if (answered.receiving.operation != &operation) continue;
     answered.receiving.operation = nullptr;
@@ -176,7 +205,7 @@ void Matcher::withdraw(Operation& operation, const Error& why) {
 
 // No letter goes to the process or comes from it any more.
 bool Matcher::gone(int rank) const {
-  return world_.dead(rank).load(std::memory_order_acquire) || mailbox_.lost(rank);
+  return world_.dead(rank).load(std::memory_order_acquire) || mailbox_.lost(rank) || unreadable_.count(rank) != 0;
 }
 
 // Jobs whose time is over, and requests whose peer has died.
@@ -201,6 +230,14 @@ void Matcher::look_for_dead_senders() {
     if (entry.second.receiving.operation) freed.push_back(std::move(entry.second.receiving));
     return true;
   });
+  for (auto inviting = inviting_.begin(); inviting != inviting_.end();) {
+    const auto each = inviting++;
+    if (gone(each->second.sender)) end_invitation(each);
+  }
+  for (auto sending = sending_.begin(); sending != sending_.end();) {
+    const auto each = sending++;
+    if (each->second.operation == nullptr && gone(each->second.lane.source)) forget(each);
+  }
   std::sort(freed.begin(), freed.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving));
 }
@@ -213,6 +250,8 @@ std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) 
     return Error(ErrorKind::mpi, operation.label() +
                                      " cannot be matched: MPI has failed to carry a letter to or from "
                                      "the peer; see the log");
+  if (const auto why = unreadable_.find(peer); why != unreadable_.end())
+    return Error(ErrorKind::internal, operation.label() + " cannot be matched: " + why->second);
   if (late)
     return Error(
         ErrorKind::timeout,
@@ -245,16 +284,24 @@ void Matcher::note_pair(const transport::Plan& plan, const std::string& transpor
 
 // ---- Driving
 
+// All that are here: an offer that has been withdrawn since is not answered by halves that count at once.
+void Matcher::read_letters() {
+  constexpr int most_polls = 16;  // more may arrive all the time
+  const auto handle = [this](int rank, std::span<const std::byte> letter) { read(rank, letter); };
+  try {
+    for (int polls = 1; mailbox_.poll(handle) && polls < most_polls && !to_answer_.empty(); ++polls) continue;
+    answer_those_that_leave();
+  } catch (const std::exception& failure) {
+    give_up_all(error_of(failure));
+  }
+}
+
 void Matcher::drive() {
   std::vector<std::function<void()>> finished;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;  // another thread is driving
-    try {
-      mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); });
-    } catch (const std::exception& failure) {
-      give_up_all(error_of(failure));
-    }
+    read_letters();
     look_for_lost_causes();
     end_settled_jobs();
     finished.swap(finished_);
@@ -353,7 +400,7 @@ void Matcher::stop_driving() noexcept {
 
 void Matcher::help() noexcept {
   base::Backoff backoff(std::chrono::microseconds(0));
-  const auto idle = [this] { return jobs_.empty() && settled_.empty(); };
+  const auto idle = [this] { return unattended_ == 0; };
   for (;;) {
     {
       std::unique_lock lock(mutex_);

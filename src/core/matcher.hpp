@@ -1,21 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching: the handshake that pairs a send with its receive, once.
 //
-//   sender    Offer    ->  receiver   what is sent, and what each transport that could carry it needs to know
-//   receiver  Answer   ->  sender     the transport it chose and that one's half; or a refusal (truncation, none fits)
-//   sender    Confirm  ->  receiver   connected; or why not, and the receiver tries the next transport
-//   sender    Withdraw ->  receiver   the send has been given up: the offer must not be taken any more, and a receive
-//   that
-//                                     has taken it is posted again
+//   sender    Offer      ->  receiver   what is sent, and what each transport that could carry it needs to know
+//   receiver  Answer     ->  sender     the transport it chose and that one's half; or a refusal (truncation, none
+//   fits) sender    Confirm    ->  receiver   connected; or why not, and the receiver tries the next transport sender
+//   Withdraw   ->  receiver   the send has been given up: its offer must not be taken any more, and a receive
+//                                       that has taken it is posted again
+//   receiver  Withdrawn  ->  sender     nobody here knows the offer any more: what it held is free
 //
 // Letters between two processes keep their order, so offers arrive as the sender handed its requests to match. The
 // receiver decides everything, as it alone can resolve wildcards. Nobody waits for a process that has ended: named
 // requests fail, a wildcard receive takes another offer.
+//
+// Who has handed a half to match and then calls MPI (PST_Imatch, MPI_Barrier) does not act where it may not have a
+// thread for that; its peer must come through all the same. So such a half *leaves* all that the peer needs:
+//
+//   A send's offer says that it leaves. A receive that names its sender then counts as matched when its answer has
+//   left, without Confirm, where the transport cannot fail to connect (Acceptance::needs_confirmation). The answers of
+//   one poll wait until all its letters have been read: a withdrawal may be among them. A sender that withdraws keeps
+//   what it has offered until Withdrawn comes: if an answer comes before, the receiver is matched, and the half is
+//   connected and closed at once, so that the receiver hears of it.
+//
+//   A receive without wildcards leaves an invitation (matcher_invitations.cpp):
+//   receiver  Invite     ->  sender     what each transport needs to complete both halves, and the receive's place: how
+//                                       many receives wait before it for sends of the same envelope
+//   sender    Accept     ->  receiver   its half is complete, and what the receiver's needs; or a truncation
+//   receiver  Revoke     ->  sender     the receive, or one before it, has been given up
+//   sender    Revoked    ->  receiver   the invitation will not be accepted
+//   Each invitation ends by one Accept or one Revoked, and only the sender decides. It finds the send that the
+//   invitation is for by counting: those on their way when the receiver wrote are its offers without an answer, and
+//   what it has accepted of which the receiver had not read. The receives that wait before this one take the first of
+//   them. If one is left it is the receive's, though it has been offered: the receiver has kept that offer for the
+//   receive, or will, and does not answer it. Otherwise a send to come is; where no transport has left enough for it,
+//   the invitation is declined, and the send offered. No receive is invited behind one with a wildcard that could take
+//   its message. Where a receive is given up, or posted again, all behind it are revoked, as their places change; what
+//   has been accepted meanwhile for a receive that is gone is connected and closed.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -38,6 +63,7 @@ namespace penstock::core {
 
 class LetterReader;
 class LetterWriter;
+enum class LetterKind : std::uint8_t;
 
 class Matcher {
  public:
@@ -64,8 +90,8 @@ class Matcher {
   void part() noexcept;
   const PairCounts& pairs() const noexcept { return pairs_; }
 
-  // From the first job that nobody will drive on, a thread of ours does (programs at MPI_THREAD_MULTIPLE whose calls do
-  // not come through the recorder). It sleeps while no match is under way. Throws base::Error(resources).
+  // From now on a thread of ours drives the jobs that have `on_finished` (at MPI_THREAD_MULTIPLE), whatever the program
+  // does. It sleeps while there are none. Throws base::Error(resources).
   void drive_from_own_thread();
   // Ends that thread: from now on operations may be deleted whose match has no outcome.
   void stop_driving() noexcept;
@@ -77,16 +103,22 @@ class Matcher {
 
   using Refusals = std::vector<std::pair<std::string, std::string>>;  // transport, and why it does not serve
 
-  struct Sending {  // a send between its offer and its outcome
-    Operation* operation;
+  using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
+  using Blobs = std::map<std::string, transport::Blob>;                     // the same
+
+  struct Sending {         // a send between its offer and its outcome
+    Operation* operation;  // null: withdrawn, until the receiver says that it knows
     std::shared_ptr<MatchJob> job;
-    std::map<std::string, std::unique_ptr<transport::Offer>> offers;  // by transport
+    Offers offers;
     Refusals refusals;
+    Envelope lane{};        // see lane_of()
+    bool answered = false;  // at least once
   };
   struct Receiving {  // a receive that has been posted
     Operation* operation = nullptr;
     std::shared_ptr<MatchJob> job;
     std::uint64_t number = 0;
+    Id invitation = 0;  // none: 0, or one that is not in `inviting_` any more
     bool operator==(const Receiving& other) const noexcept { return operation == other.operation; }
   };
   struct IncomingOffer {  // a send of a peer, as its letter describes it
@@ -94,8 +126,9 @@ class Matcher {
     Id id = 0;
     Envelope envelope;
     transport::Message message;  // without buffer
-    std::map<std::string, transport::Blob> blobs;
+    Blobs blobs;
     Refusals refusals;  // the sender's
+    bool leaves = false;
   };
   struct Answered {  // a receive whose answer is on its way
     Receiving receiving;
@@ -105,6 +138,25 @@ class Matcher {
     std::vector<std::string> tried;
     Refusals refusals;                     // the receiver's
     std::optional<base::Error> abandoned;  // why the receive has been given up; `receiving` has no operation then
+  };
+  struct Inviting {       // a receive that has left an invitation
+    Receiving receiving;  // without operation: it has been given up, or has taken an offer
+    int sender = -1;      // world rank
+    Offers offers;
+    Refusals refusals;
+    bool revoking = false;
+    std::optional<IncomingOffer> offer;  // of the send that will accept, if it has been offered
+  };
+  struct Invitation {  // at the sender
+    Id id = 0;
+    std::size_t due = 0;         // sends of its lane that come before the one it is for
+    transport::Message message;  // the receive, without buffer
+    Blobs blobs;
+    Refusals refusals;  // the receiver's
+  };
+  struct Accepted {              // to one rank
+    std::uint64_t known = 0;     // of how many the receiver knows
+    std::deque<Envelope> lanes;  // of those that it may not know of
   };
 
   void check(const Operation& operation) const;
@@ -117,18 +169,45 @@ class Matcher {
   void read_answer(LetterReader& letter);
   void read_confirm(LetterReader& letter);
   void read_withdrawal(int rank, LetterReader& letter);
+  void read_withdrawn(LetterReader& letter);
+  void read_invite(int rank, LetterReader& letter);
+  void read_accept(int rank, LetterReader& letter);
+  void read_revoke(int rank, LetterReader& letter);
+  void read_revoked(LetterReader& letter);
+  void cannot_read(int rank, LetterKind kind, Id id, const base::Error& error);
   void write(int rank, MatchJob& job, LetterWriter& letter);
   void send_withdrawal(const Sending& sending, Id id) noexcept;
+  void read_letters();
 
   void take_offer_or_wait(Receiving receiving);
   std::optional<IncomingOffer> take_unexpected(const Envelope& key);
   void pair(Receiving receiving, IncomingOffer offer);
+  void answer_those_that_leave();
   void answer(Answered answered);
   void send_answer(Answered& answered);
   void complete(Answered& answered);
   bool accept_next(Answered& answered);
   void refuse(const IncomingOffer& offer, MatchJob& job, const base::Error& error) noexcept;
   bool connect(Sending& sending, Id receiver_id, LetterReader& answer);
+  void close_unwanted(Sending& sending, LetterReader& answer) noexcept;
+  void note_answer(Id id, Sending& sending);
+  void drop_offer(int rank, Id id);
+  void forget(std::unordered_map<Id, Sending>::iterator sending);
+
+  void invite(Receiving& receiving, const Envelope& key);
+  bool may_invite(const Receiving& receiving, const Envelope& key) const;
+  void write_invitation(Id id, const Inviting& inviting, std::size_t before);
+  void revoke(Id id) noexcept;
+  void revoke_behind(const Envelope& key, std::uint64_t number) noexcept;
+  std::optional<Invitation> take_invitation(const Envelope& lane);
+  bool accept_invitation(Operation& operation, const std::shared_ptr<MatchJob>& job, const Invitation& invitation,
+                         Id offered);
+  void decline(int rank, Id invitation);
+  Inviting end_invitation(std::unordered_map<Id, Inviting>::iterator inviting);
+  std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send, const Invitation& invitation,
+                                                           std::string& transport, Refusals& refusals);
+  void accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
+                      std::span<const std::byte> blob);
 
   template <class Step>
   void attempt(Operation& operation, const std::shared_ptr<MatchJob>& job, Step&& step);
@@ -149,6 +228,10 @@ class Matcher {
   void help() noexcept;
 
   static Envelope envelope_of(const Recording& recording);
+  // Sends of one envelope to one process, named by its world rank.
+  static Envelope lane_of(const group::CommunicatorId& communicator, int rank, int tag) {
+    return {communicator, rank, tag};
+  }
   static std::string text_of(const Refusals& refusals);
   static void write_refusals(LetterWriter& letter, const Refusals& refusals);
   static Refusals read_refusals(LetterReader& letter);
@@ -170,9 +253,21 @@ class Matcher {
   std::vector<std::function<void()>> finished_;     // to call without the lock
   bool ending_ = false;                             // nobody waits for letters to leave
   std::unordered_map<Id, Sending> sending_;
+  std::unordered_map<const Operation*, Id> sending_ids_;  // those that have not been withdrawn
   std::unordered_map<Id, Answered> answered_;
   PostedReceives<Receiving> posted_;
   UnexpectedMessages<IncomingOffer> unexpected_;
+  std::deque<std::pair<Receiving, IncomingOffer>> to_answer_;  // by offers that leave
+  std::map<int, std::string> unreadable_;                      // ranks whose letters mean nothing any more, and why
+
+  // Receives and sends that leave
+  std::unordered_map<Id, Inviting> inviting_;
+  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash> invitations_;  // by lane; none is empty
+  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash> unanswered_;           // offers by lane; none is empty
+  std::unordered_map<Envelope, std::size_t, EnvelopeHash> kept_;  // receives that keep an offer, by key; none is 0
+  std::unordered_map<int, Accepted> accepted_;                    // by rank
+  std::unordered_map<int, std::uint64_t> accepts_read_;           // by rank
+  std::size_t unattended_ = 0;                                    // jobs that PST_Imatch has begun
 
   bool helper_stops_ = false;
   std::condition_variable helper_wakes_;  // with the lock

@@ -8,50 +8,15 @@
 #include "base/log.hpp"
 #include "core/letter.hpp"
 #include "core/matcher.hpp"
+#include "core/message_of.hpp"
 #include "core/operation.hpp"
-#include "device/gpu.hpp"
 
 namespace penstock::core {
 
 using base::Error;
 using base::ErrorKind;
-using transport::Direction;
 using transport::Message;
-using transport::Mode;
 using transport::Verdict;
-
-namespace {
-
-enum class LetterKind : std::uint8_t { offer, answer, confirm, withdraw };
-
-Mode mode_of(RequestKind kind) {
-  switch (kind) {
-    case RequestKind::synchronous_send:
-      return Mode::synchronous;
-    case RequestKind::ready_send:
-      return Mode::ready;
-    case RequestKind::buffered_send:
-      return Mode::buffered;
-    default:
-      return Mode::standard;
-  }
-}
-
-Message message_of(const Operation& operation, int peer_world) {
-  const Recording& recording = operation.recording();
-  Message message;
-  message.direction = operation.is_receive() ? Direction::receive : Direction::send;
-  message.mode = mode_of(recording.kind);
-  message.buffer = recording.buffer;
-  message.bytes = recording.bytes;
-  message.memory = device::memory_kind(recording.buffer);
-  if (message.memory != device::MemoryKind::host) message.gpu = device::gpu_of(recording.buffer);
-  message.layout = recording.layout;
-  message.peer = peer_world;
-  return message;
-}
-
-}  // namespace
 
 Envelope Matcher::envelope_of(const Recording& recording) {
   return {recording.communicator->id, recording.is_send() ? recording.communicator->rank : recording.peer,
@@ -78,22 +43,69 @@ Matcher::Refusals Matcher::read_refusals(LetterReader& letter) {
   return refusals;
 }
 
-// A letter that cannot be read is nobody's; what goes wrong for the operation that it is for, fails that one.
+// What goes wrong for the operation that a letter is for fails that one; whose letters cannot be told apart any more is
+// lost to matching.
 void Matcher::read(int rank, std::span<const std::byte> bytes) {
+  auto kind = LetterKind::offer;
+  std::optional<Id> id;
   try {
     LetterReader letter(bytes);
-    switch (letter.value<LetterKind>()) {
+    kind = letter.value<LetterKind>();
+    if (kind > LetterKind::revoked) throw Error(ErrorKind::internal, "a letter of an unknown kind");
+    LetterReader whole = letter;
+    id = letter.value<Id>();
+    switch (kind) {
       case LetterKind::offer:
-        return read_offer(rank, letter);
+        return read_offer(rank, whole);
       case LetterKind::answer:
-        return read_answer(letter);
+        return read_answer(whole);
       case LetterKind::confirm:
-        return read_confirm(letter);
+        return read_confirm(whole);
       case LetterKind::withdraw:
-        return read_withdrawal(rank, letter);
+        return read_withdrawal(rank, whole);
+      case LetterKind::withdrawn:
+        return read_withdrawn(whole);
+      case LetterKind::invite:
+        return read_invite(rank, whole);
+      case LetterKind::accept:
+        return read_accept(rank, whole);
+      case LetterKind::revoke:
+        return read_revoke(rank, whole);
+      case LetterKind::revoked:
+        return read_revoked(whole);
     }
   } catch (const std::exception& failure) {
-    base::log::error(fmt::format("a letter from rank {} is lost: {}", rank, error_of(failure).text()));
+    const Error error(error_of(failure).kind(),
+                      fmt::format("a letter from rank {} is lost: {}", rank, error_of(failure).text()));
+    base::log::error(error.text());
+    if (id)
+      cannot_read(rank, kind, *id, error);
+    else
+      unreadable_.emplace(rank, error.text());
+  }
+}
+
+// Ends what the letter is about, on both sides.
+void Matcher::cannot_read(int rank, LetterKind kind, Id id, const Error& error) {
+  try {
+    const auto give_up_receive = [&](const Receiving& receiving) {
+      const auto job = receiving.job;
+      if (receiving.operation) give_up(*receiving.operation, *job, error);
+    };
+    if (kind == LetterKind::offer) {
+      LetterWriter letter;
+      letter.value(LetterKind::answer).value(id).value(Id{0}).value(error.kind()).text(error.text());
+      mailbox_.send(rank, letter.take());
+    } else if (const auto sending = sending_.find(id); kind == LetterKind::answer && sending != sending_.end()) {
+      const auto job = sending->second.job;
+      if (sending->second.operation) give_up(*sending->second.operation, *job, error);
+    } else if (const auto answered = answered_.find(id); kind == LetterKind::confirm && answered != answered_.end()) {
+      give_up_receive(answered->second.receiving);
+    } else if (const auto inviting = inviting_.find(id); kind == LetterKind::accept && inviting != inviting_.end()) {
+      give_up_receive(inviting->second.receiving);
+    }
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
   }
 }
 
@@ -105,7 +117,12 @@ void Matcher::write(int rank, MatchJob& job, LetterWriter& letter) {
 void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = operation.recording();
   const Message message = message_of(operation, recording.peer_world);
-  Sending sending{&operation, job, {}, {}};
+  const Envelope lane = lane_of(recording.communicator->id, recording.peer_world, recording.tag);
+  if (const auto invitation = take_invitation(lane)) {
+    if (accept_invitation(operation, job, *invitation, 0)) return;
+    decline(recording.peer_world, invitation->id);
+  }
+  Sending sending{&operation, job, {}, {}, lane, false};
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
     try {
@@ -126,7 +143,10 @@ void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& j
   write_refusals(letter, sending.refusals);
   letter.value(static_cast<std::uint32_t>(sending.offers.size()));
   for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->blob());
+  letter.value(job->leaves);
+  sending_ids_.emplace(&operation, id);
   sending_.emplace(id, std::move(sending));
+  unanswered_[lane].push_back(id);
   write(recording.peer_world, *job, letter);
 }
 
@@ -139,10 +159,13 @@ void Matcher::post_receive(Operation& operation, const std::shared_ptr<MatchJob>
 // A receive whose offer has come to nothing is posted again as early as it was.
 void Matcher::take_offer_or_wait(Receiving receiving) {
   const Envelope key = envelope_of(receiving.operation->recording());
-  if (auto offer = take_unexpected(key))
-    pair(std::move(receiving), std::move(*offer));
-  else
-    posted_.post(receiving.number, key, receiving);
+  if (auto offer = take_unexpected(key)) return pair(std::move(receiving), std::move(*offer));
+  const bool again = receiving.number < posted_.last_number();
+  if (again)
+    revoke_behind(key, receiving.number);
+  else if (may_invite(receiving, key))
+    invite(receiving, key);
+  posted_.post(receiving.number, key, receiving);
 }
 
 std::optional<Matcher::IncomingOffer> Matcher::take_unexpected(const Envelope& key) {
@@ -159,7 +182,7 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
   offer.envelope.communicator = letter.value<group::CommunicatorId>();
   offer.envelope.source = letter.value<int>();
   offer.envelope.tag = letter.value<int>();
-  offer.message.mode = letter.value<Mode>();
+  offer.message.mode = letter.value<transport::Mode>();
   offer.message.bytes = letter.value<std::size_t>();
   offer.message.memory = letter.value<transport::MemoryKind>();
   offer.message.peer = rank;
@@ -169,6 +192,7 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
     const auto blob = letter.bytes();
     offer.blobs.emplace(std::move(name), transport::Blob(blob.begin(), blob.end()));
   }
+  offer.leaves = letter.value<bool>();
   if (auto posted = posted_.take(offer.envelope))
     pair(std::move(posted->second), std::move(offer));
   else
@@ -176,7 +200,26 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
 }
 
 void Matcher::pair(Receiving receiving, IncomingOffer offer) {
-  answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
+  if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
+    inviting->second.offer = std::move(offer);  // until its sender has decided
+    ++kept_[envelope_of(receiving.operation->recording())];
+    return;
+  }
+  if (offer.leaves && receiving.operation->recording().peer != any_rank)
+    to_answer_.emplace_back(std::move(receiving), std::move(offer));
+  else
+    answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
+}
+
+void Matcher::answer_those_that_leave() {
+  while (!to_answer_.empty()) {
+    auto [receiving, offer] = std::move(to_answer_.front());
+    to_answer_.pop_front();
+    if (gone(offer.sender))
+      take_offer_or_wait(std::move(receiving));
+    else
+      answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
+  }
 }
 
 void Matcher::answer(Answered answered) {
@@ -204,8 +247,14 @@ void Matcher::send_answer(Answered& answered) {
   const Id id = ++last_id_;
   LetterWriter letter;
   letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
-  letter.text(answered.transport).bytes(answered.acceptance->blob());
+  const bool counts_at_once =
+      offer.leaves && operation.recording().peer != any_rank && !answered.acceptance->needs_confirmation();
+  letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->blob());
   write_refusals(letter, answered.refusals);
+  if (counts_at_once) {
+    write(offer.sender, *answered.receiving.job, letter);
+    return complete(answered);
+  }
   const auto place = answered_.try_emplace(id).first;  // what may throw comes before the letter is sent
   try {
     write(offer.sender, *answered.receiving.job, letter);
@@ -255,7 +304,7 @@ void Matcher::refuse(const IncomingOffer& offer, MatchJob& job, const Error& err
 void Matcher::read_confirm(LetterReader& letter) {
   const auto found = answered_.find(letter.value<Id>());
   const auto connected = letter.value<bool>();
-  const std::string why = letter.text();
+  const std::string why = connected ? "" : letter.text();
   if (found == answered_.end()) return;  // the sender has died, or withdrawn
   Answered answered = std::move(found->second);
   answered_.erase(found);
@@ -296,8 +345,36 @@ void Matcher::send_withdrawal(const Sending& sending, Id id) noexcept {
 
 void Matcher::read_withdrawal(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
+  LetterWriter known;
+  known.value(LetterKind::withdrawn).value(id);
+  mailbox_.send(rank, known.take());
+  drop_offer(rank, id);
+}
+
+// A receive that has taken it is posted again.
+void Matcher::drop_offer(int rank, Id id) {
   const auto withdrawn = [&](const IncomingOffer& offer) { return offer.sender == rank && offer.id == id; };
   if (unexpected_.take_if(withdrawn)) return;
+  const auto waiting =
+      std::find_if(to_answer_.begin(), to_answer_.end(), [&](const auto& each) { return withdrawn(each.second); });
+  if (waiting != to_answer_.end()) {
+    Receiving receiving = std::move(waiting->first);
+    to_answer_.erase(waiting);
+    return take_offer_or_wait(std::move(receiving));
+  }
+  if (!kept_.empty()) {
+    const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
+      return each.second.offer && withdrawn(*each.second.offer);
+    });
+    if (keeps != inviting_.end()) {
+      Receiving receiving = keeps->second.receiving;
+      const Inviting ended = end_invitation(keeps);
+      // Its sender is about to decline: an ordinary receive until then.
+      if (receiving.operation == nullptr) return;
+      receiving.invitation = 0;
+      return take_offer_or_wait(std::move(receiving));
+    }
+  }
   const auto found =
       std::find_if(answered_.begin(), answered_.end(), [&](const auto& each) { return withdrawn(each.second.offer); });
   if (found == answered_.end()) return;
@@ -308,29 +385,63 @@ void Matcher::read_withdrawal(int rank, LetterReader& letter) {
 
 // ---- The sender's side
 
+void Matcher::note_answer(Id id, Sending& sending) {
+  if (std::exchange(sending.answered, true)) return;
+  const auto lane = unanswered_.find(sending.lane);
+  lane->second.erase(std::find(lane->second.begin(), lane->second.end(), id));
+  if (lane->second.empty()) unanswered_.erase(lane);
+}
+
+void Matcher::forget(std::unordered_map<Id, Sending>::iterator sending) {
+  note_answer(sending->first, sending->second);
+  if (sending->second.operation != nullptr) sending_ids_.erase(sending->second.operation);
+  sending_.erase(sending);
+}
+
+// The receiver gives up nothing for it any more, and has answered it, if at all, before.
+void Matcher::read_withdrawn(LetterReader& letter) {
+  if (const auto found = sending_.find(letter.value<Id>()); found != sending_.end()) forget(found);
+}
+
 void Matcher::read_answer(LetterReader& letter) {
-  const auto id = letter.value<Id>();
+  const auto found = sending_.find(letter.value<Id>());
+  if (found == sending_.end()) return;
   const auto receiver_id = letter.value<Id>();
   const auto kind = letter.value<ErrorKind>();
-  const auto found = sending_.find(id);
-  if (found == sending_.end()) return;  // withdrawn, of which the receiver hears
+  note_answer(found->first, found->second);
+  if (found->second.operation == nullptr) {  // withdrawn, of which the receiver hears
+    if (kind == ErrorKind::none) close_unwanted(found->second, letter);
+    return;
+  }
   Operation& operation = *found->second.operation;
   const auto job = found->second.job;
   if (kind != ErrorKind::none) {
     const std::string text = letter.text();
-    sending_.erase(found);
+    forget(found);
     fail(operation, *job, Error(kind, operation.label() + ", refused by the receiver: " + text));
     return;
   }
   attempt(operation, job, [&] {
     if (!connect(found->second, receiver_id, letter)) return;
-    sending_.erase(found);
+    forget(found);
     succeed(operation, *job);
   });
 }
 
+// A receiver that counts as matched by its answer alone must hear that there is nobody.
+void Matcher::close_unwanted(Sending& sending, LetterReader& answer) noexcept {
+  try {
+    if (answer.value<bool>()) return;  // it waits for a confirmation, and gets the withdrawal
+    const std::string transport = answer.text();
+    sending.offers.at(transport)->connect(answer.bytes())->close();
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
 // False when that could not be done: the receiver answers once more, by another transport or with a refusal.
 bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
+  const auto confirmed = answer.value<bool>();
   const std::string transport = answer.text();
   const auto blob = answer.bytes();
   const Refusals refusals = read_refusals(answer);
@@ -340,6 +451,7 @@ bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
     plan = sending.offers.at(transport)->connect(blob);
   } catch (const std::exception& failure) {
     sending.offers.erase(transport);
+    if (!confirmed) throw;  // and the receiver, which counts as matched, hears of it by its half
     why_not = error_of(failure).text();
   }
   const bool connected = plan != nullptr;
@@ -348,6 +460,7 @@ bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
     sending.operation->take_match({}, std::move(plan), transport);
     note_pair(path, transport, sending.refusals, refusals);
   }
+  if (!confirmed) return true;
   LetterWriter confirm;
   confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);
   write(sending.operation->recording().peer_world, *sending.job, confirm);

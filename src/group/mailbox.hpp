@@ -25,6 +25,8 @@ class Mailbox {
   // lock, one letter at a time, and may send.
   virtual bool poll(
       const std::function<void(int rank, std::span<const std::byte> letter)>& handle) = 0;  // true: something moved
+  // Gives MPI every letter that waits for its turn, so that it can bring them while the program is inside it.
+  virtual void hand_over() = 0;
   // True when MPI has taken every letter to `rank`: only then do they arrive although this process calls neither us nor
   // MPI again. True also when there is no more hope for them: see lost().
   virtual bool flushed(int rank) = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <set>
@@ -28,8 +29,30 @@ constexpr int tag = 1;
 // Sends to one rank that MPI holds at a time. Few, since each poll asks for all of them; the others wait here, in
 // order. Each rank has its own, so that one that has stopped taking letters does not hold up those to others.
 constexpr std::size_t sends_in_mpi = 16;
+// Letters that wait for the same rank travel together, up to this many bytes: so few that MPI takes them although the
+// other process, inside a call of MPI, asks for no letters.
+constexpr std::size_t bundle_bytes = 3072;
 // Letters taken in one poll, so that it ends although more and more arrive.
 constexpr int letters_per_poll = 1024;
+
+// A message of MPI is one letter or more: the length of each, then its bytes.
+void append(Letter& bundle, const Letter& letter) {
+  const std::uint64_t length = letter.size();
+  const auto* bytes = reinterpret_cast<const std::byte*>(&length);
+  bundle.insert(bundle.end(), bytes, bytes + sizeof length);
+  bundle.insert(bundle.end(), letter.begin(), letter.end());
+}
+
+void deliver(int rank, std::span<const std::byte> bundle, const Handler& handle) {
+  std::uint64_t length = 0;
+  while (bundle.size() >= sizeof length) {
+    std::memcpy(&length, bundle.data(), sizeof length);
+    bundle = bundle.subspan(sizeof length);
+    length = std::min<std::uint64_t>(length, bundle.size());
+    handle(rank, bundle.first(length));
+    bundle = bundle.subspan(length);
+  }
+}
 
 // Ranks that a letter has failed to reach or to come from. Asked often and hardly ever with any in it.
 class LostRanks {
@@ -67,7 +90,7 @@ class Outbox {
   }
 
   void add(int rank, Letter letter) {
-    if (letter.size() > INT_MAX)
+    if (letter.size() > INT_MAX - sizeof(std::uint64_t))
       throw base::Error(base::ErrorKind::resources, "a letter between processes exceeds 2 GiB");
     const std::lock_guard lock(mutex_);
     if (lost_.has(rank)) return;
@@ -76,6 +99,16 @@ class Outbox {
     destination.waiting.push_back(std::move(letter));
     if (!held_up) held_up_.push_back(rank);
     advance();
+  }
+
+  void hand_over_all() {
+    const std::lock_guard lock(mutex_);
+    for (const int rank : held_up_) {
+      Destination& destination = destinations_[rank];
+      if (lost_.has(rank)) destination.waiting.clear();
+      while (!destination.waiting.empty()) hand_over(rank, destination);
+    }
+    held_up_.clear();
   }
 
   bool move_along() {
@@ -122,12 +155,19 @@ class Outbox {
     return moved;
   }
 
-  // The first waiting letter. What may throw comes before the letter leaves its place, as MPI reads it from then on.
+  // The first waiting letters. What may throw comes before they leave their place, as MPI reads them from then on.
   void hand_over(int rank, Destination& destination) {
+    auto& waiting = destination.waiting;
+    Letter bundle;
+    std::size_t letters = 0, bytes = 0;
+    const auto size = [&] { return sizeof(std::uint64_t) + waiting[letters].size(); };
+    for (; letters < waiting.size() && (letters == 0 || bytes + size() <= bundle_bytes); ++letters) bytes += size();
+    bundle.reserve(bytes);
+    for (std::size_t i = 0; i < letters; ++i) append(bundle, waiting[i]);
     InMpi& sent = in_mpi_.emplace_back();
     sent.rank = rank;
-    sent.letter = std::move(destination.waiting.front());
-    destination.waiting.pop_front();
+    sent.letter = std::move(bundle);
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(letters));
     ++destination.in_mpi;
     const int code =
         PMPI_Isend(sent.letter.data(), static_cast<int>(sent.letter.size()), MPI_BYTE, rank, tag, comm_, &sent.request);
@@ -233,7 +273,7 @@ class Inbox {
       const Incoming arrived = std::move(*letter);
       letter = incoming_.erase(letter);
       delivered = true;
-      if (!lost_.has(arrived.rank)) handle(arrived.rank, arrived.bytes);
+      if (!lost_.has(arrived.rank)) deliver(arrived.rank, arrived.bytes, handle);
     }
     return delivered;
   }
@@ -275,6 +315,7 @@ class MpiMailbox final : public Mailbox {
     return sent || received;
   }
 
+  void hand_over() override { outbox_.hand_over_all(); }
   bool flushed(int rank) override { return lost_.has(rank) || outbox_.empty(rank); }
   bool all_flushed() override { return outbox_.empty(); }
   bool lost(int rank) override { return lost_.has(rank); }

@@ -6,6 +6,11 @@
 //   match, sender    offer(message)                 -> what travels with the handshake's offer
 //   match, receiver  accept(message, offer)         -> its half, and what travels back
 //   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
+//
+// Where the process that hands its half to match will not act for long, the other one completes the match alone:
+//   a sender's offer is accepted, and the receiver needs no confirmation
+//   a receiver leaves an invitation -> what its sender needs; accept_invitation() -> the sender's half, complete, and
+//                                      what travels back; connect() -> the receiver's
 #pragma once
 
 #include <cstdint>
@@ -31,13 +36,14 @@ struct Verdict {
   base::ErrorKind kind = base::ErrorKind::transport;  // of a refusal: what a match that fails by it returns
 };
 
-// The sender's half between offer and connect. Destroying it instead of connecting frees what it holds.
+// The sender's half between offer and connect, or the receiver's that has left an invitation. Destroying it instead of
+// connecting frees what it holds.
 class Offer {
  public:
   virtual ~Offer() = default;
   virtual Blob blob() const = 0;
   virtual std::unique_ptr<Plan> connect(
-      std::span<const std::byte> answer) = 0;  // throws Error: the next transport is tried
+      std::span<const std::byte> answer) = 0;  // throws Error, and has closed the half towards the peer then
 };
 
 // The receiver's half between accept and the sender's confirmation. Destroying it frees what it holds.
@@ -45,6 +51,8 @@ class Acceptance {
  public:
   virtual ~Acceptance() = default;
   virtual Blob blob() const = 0;
+  // False: nothing can be refused in the sender's connect(), so that this half may be used before that.
+  virtual bool needs_confirmation() const { return true; }
   // The sender has connected, and may have begun: whatever can fail (memory, a thread) has been done by accept(). Where
   // something fails all the same, the half has been closed towards the sender.
   virtual std::unique_ptr<Plan> confirm() = 0;
@@ -77,6 +85,15 @@ class Transport {
   // transport is tried.
   virtual std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                              std::span<const std::byte> offer) = 0;
+  // Of a receive whose sender is known, before its send is: see above. Null: the transport cannot do without the
+  // receiver's acting. Throws Error.
+  virtual std::unique_ptr<Offer> invite(const Message&) { return nullptr; }
+  // `receive` is the receiver's message (no buffer, no layout; its bytes are what the buffer holds, no fewer than the
+  // send's). Throws Error: the handshake above is gone through.
+  virtual std::unique_ptr<Acceptance> accept_invitation(const Message& /*send*/, const Message& /*receive*/,
+                                                        std::span<const std::byte> /*invitation*/) {
+    throw base::Error(base::ErrorKind::internal, name() + " leaves no invitations");
+  }
 };
 
 }  // namespace penstock::transport

@@ -34,13 +34,16 @@ class RankListener : public ::testing::EmptyTestEventListener {
   }
 };
 
-// PENSTOCK_TEST_THREAD_LEVEL=serialized, or what the transports that may be used need.
+// PENSTOCK_TEST_THREAD_LEVEL=single, funneled, serialized or multiple, or what the transports that may be used need.
 int thread_level() {
   const auto contains = [](const char* variable, const char* text) {
     const char* value = std::getenv(variable);
     return value != nullptr && std::string(value).find(text) != std::string::npos;
   };
+  if (contains("PENSTOCK_TEST_THREAD_LEVEL", "single")) return MPI_THREAD_SINGLE;
+  if (contains("PENSTOCK_TEST_THREAD_LEVEL", "funneled")) return MPI_THREAD_FUNNELED;
   if (contains("PENSTOCK_TEST_THREAD_LEVEL", "serialized")) return MPI_THREAD_SERIALIZED;
+  if (contains("PENSTOCK_TEST_THREAD_LEVEL", "multiple")) return MPI_THREAD_MULTIPLE;
   return contains("PENSTOCK_TRANSPORT", "proxy") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 }
 

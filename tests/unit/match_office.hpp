@@ -83,16 +83,19 @@ class OfficeMailbox final : public group::Mailbox {
   bool poll(const std::function<void(int, std::span<const std::byte>)>& handle) override {
     if (broken.load()) throw Error(ErrorKind::mpi, "MPI_Improbe failed");
     std::pair<int, Letter> letter;
+    if (deaf) return false;
     bool any = false;
     for (; office_.take(rank_, letter); any = true) handle(letter.first, letter.second);
     return any;
   }
   bool flushed(int rank) override { return stuck.count(rank) == 0; }
   bool all_flushed() override { return stuck.empty(); }
+  void hand_over() override {}
   bool any_lost() override { return !lost_ranks.empty(); }
   bool lost(int rank) override { return lost_ranks.count(rank) != 0; }
 
   std::set<int> refused, stuck, lost_ranks;
+  bool deaf = false;         // finds no letters
   bool refuses_one = false;  // the next letter
   std::atomic<bool> broken{false};
 
@@ -104,7 +107,9 @@ class OfficeMailbox final : public group::Mailbox {
 // What the tests ask of a process's transport, and what they learn from it.
 struct Pigeons {
   bool connect = true;
-  int closed = 0;                   // plans that were given up
+  bool confirms = false;  // an acceptance needs no confirmation unless this is set
+  bool invites = true;
+  int closed = 0;  // plans that were given up
   std::function<void()> on_close{};
   std::function<void()> on_path{};  // called when a pair's log line is made
 };
@@ -149,6 +154,7 @@ class OfficeAcceptance final : public transport::Acceptance {
  public:
   explicit OfficeAcceptance(Pigeons& pigeons) : pigeons_(pigeons) {}
   transport::Blob blob() const override { return {}; }
+  bool needs_confirmation() const override { return pigeons_.confirms; }
   std::unique_ptr<transport::Plan> confirm() override { return std::make_unique<OfficePlan>(pigeons_); }
 
  private:
@@ -170,6 +176,15 @@ class OfficeTransport final : public transport::Transport {
                                                 std::span<const std::byte>) override {
     return std::make_unique<OfficeAcceptance>(pigeons_);
   }
+  std::unique_ptr<transport::Offer> invite(const transport::Message&) override {
+    if (!pigeons_.invites) return nullptr;
+    return std::make_unique<OfficeOffer>(pigeons_);
+  }
+  std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message&, const transport::Message&,
+                                                           std::span<const std::byte>) override {
+    if (!pigeons_.connect) throw Error(ErrorKind::transport, "the pigeons are ill");
+    return std::make_unique<OfficeAcceptance>(pigeons_);
+  }
 
  private:
   Pigeons& pigeons_;
@@ -188,11 +203,30 @@ class Clerk {
     matcher.emplace(settings, world, mailbox, transports);
   }
 
-  std::unique_ptr<Operation> send(int peer, int tag = 0) { return operation(RequestKind::send, peer, tag); }
-  std::unique_ptr<Operation> receive(int peer, int tag = 0) { return operation(RequestKind::receive, peer, tag); }
+  std::unique_ptr<Operation> send(int peer, int tag = 0, std::size_t bytes = 8) {
+    return operation(RequestKind::send, peer, tag, bytes);
+  }
+  std::unique_ptr<Operation> receive(int peer, int tag = 0, std::size_t bytes = 8) {
+    return operation(RequestKind::receive, peer, tag, bytes);
+  }
 
   std::shared_ptr<MatchJob> begin(std::vector<Operation*> operations) {
     auto job = matcher->prepare(std::move(operations));
+    matcher->begin(job);
+    return job;
+  }
+
+  // As PST_Imatch does where no thread drives.
+  std::shared_ptr<MatchJob> leave(std::vector<Operation*> operations) {
+    auto job = matcher->prepare(std::move(operations));
+    job->leaves = true;
+    matcher->begin(job);
+    return job;
+  }
+  // As PST_Imatch does where one does.
+  std::shared_ptr<MatchJob> begin_unattended(std::vector<Operation*> operations) {
+    auto job = matcher->prepare(std::move(operations));
+    job->on_finished = [] {};
     matcher->begin(job);
     return job;
   }
@@ -210,10 +244,10 @@ class Clerk {
     all.push_back({std::make_unique<OfficeTransport>(pigeons), true});
     return all;
   }
-  std::unique_ptr<Operation> operation(RequestKind kind, int peer, int tag) {
+  std::unique_ptr<Operation> operation(RequestKind kind, int peer, int tag, std::size_t bytes) {
     Recording recording;
     recording.kind = kind;
-    recording.bytes = 8;
+    recording.bytes = bytes;
     recording.communicator = communicator_;
     recording.peer = recording.peer_world = peer;
     recording.tag = tag;

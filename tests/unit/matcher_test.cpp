@@ -258,18 +258,65 @@ TEST_F(MatcherTest, AThreadOfItsOwnDrivesAndOutlivesErrors) {
     while (!job.finished) std::this_thread::yield();
   };
   zero_.mailbox.broken = true;
-  const auto failing = zero_.begin({receive.get()});
+  const auto failing = zero_.begin_unattended({receive.get()});
   awaited(*failing);
   EXPECT_EQ(kind(*failing), ErrorKind::mpi);
   zero_.mailbox.broken = false;
   for (int round = 0; round < 20; ++round) {  // it sleeps in between
     const auto in = zero_.receive(1), out = one_.send(0);
-    const auto receiving = zero_.begin({in.get()});
-    const auto sending = one_.begin({out.get()});
+    const auto receiving = zero_.begin_unattended({in.get()});
+    const auto sending = one_.begin_unattended({out.get()});
     awaited(*receiving);
     awaited(*sending);
     EXPECT_TRUE(in->matched() && out->matched());
   }
+}
+
+TEST_F(MatcherTest, ALetterThatCannotBeReadFailsWhatItIsAbout) {
+  // An offer, an answer and an acceptance end early; then one comes of which nothing can be told.
+  const auto cut = [&](int to, std::size_t keep) {
+    std::pair<int, Office::Letter> letter;
+    ASSERT_TRUE(office_.take(to, letter));
+    letter.second.resize(std::min(keep, letter.second.size()));
+    office_.post(letter.first, to, letter.second);
+  };
+  constexpr std::size_t header = sizeof(std::uint8_t) + sizeof(std::uint64_t);
+  const auto unread = one_.send(0, 1), unanswered = one_.send(0, 2), invited = one_.send(0, 3);
+  const auto sending = one_.begin({unread.get()});
+  cut(0, header + 2);
+  drive_both(one_, *sending, zero_);
+  EXPECT_EQ(kind(*sending), ErrorKind::internal);
+
+  const auto answering = zero_.receive(1, 2);
+  const auto receiving = zero_.begin({answering.get()});
+  const auto waiting = one_.begin({unanswered.get()});
+  zero_.matcher->drive();
+  cut(1, header + 2);
+  drive(one_, *waiting);
+  EXPECT_EQ(kind(*waiting), ErrorKind::internal);
+  EXPECT_FALSE(receiving->finished) << "it takes another send";
+  const auto again = one_.begin({unanswered.get()});
+  drive_both(zero_, *receiving, one_);
+  drive_both(one_, *again, zero_);
+  EXPECT_TRUE(answering->matched() && unanswered->matched());
+
+  const auto inviting = zero_.receive(1, 3), named = zero_.receive(1, 4), open = zero_.receive(any_rank, 4);
+  const auto left = zero_.leave({inviting.get()});
+  one_.begin({invited.get()});
+  cut(0, header + 6);
+  drive(zero_, *left);
+  EXPECT_EQ(kind(*left), ErrorKind::internal);
+
+  const auto lost = zero_.begin({named.get()});
+  const auto other = zero_.begin({open.get()});
+  office_.post(1, 0, Office::Letter(3));
+  drive(zero_, *lost);
+  EXPECT_EQ(kind(*lost), ErrorKind::internal);
+  EXPECT_FALSE(other->finished);
+  const auto rescue = two_.send(0, 4);
+  two_.begin({rescue.get()});
+  drive_both(zero_, *other, two_);
+  EXPECT_EQ(open->result().source, 2);
 }
 
 TEST_F(MatcherTest, WhatIsUnderWayAtTheEndFailsAtOnceAlthoughItsLettersHaveNotLeft) {

@@ -38,9 +38,13 @@ class OfiOffer final : public Offer {
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     channel_->connect(from_blob<AnswerRecord>(answer));
     const std::shared_ptr<Channel> channel = channel_;
-    auto plan = std::make_unique<OfiPlan>(engine_, std::move(channel_));
     engine_.enroll(channel);
-    return plan;
+    try {
+      return std::make_unique<OfiPlan>(engine_, std::move(channel_));
+    } catch (...) {
+      engine_.release(*channel, 1);
+      throw;
+    }
   }
 
  private:
@@ -54,6 +58,7 @@ class OfiAcceptance final : public Acceptance {
   OfiAcceptance(Engine& engine, const std::shared_ptr<Channel>& channel)
       : engine_(engine), channel_(channel), plan_(std::make_unique<OfiPlan>(engine, channel)) {}
   Blob blob() const override { return to_blob(channel_.lock()->answer()); }
+  bool needs_confirmation() const override { return false; }
   std::unique_ptr<Plan> confirm() override {
     engine_.enroll(channel_.lock());
     return std::move(plan_);

@@ -11,7 +11,7 @@
 
 namespace penstock::transport::peer {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e73746f0002;
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0003;
 
 struct Announcement {
   std::uint64_t version = handshake_version;
@@ -54,6 +54,28 @@ struct AnswerRecord {
   std::uint32_t padding = 0;
   BufferPlace buffer;
   Place block;
+};
+
+// A receiver that comes first and will not act, to its sender; and that one's whole decision.
+struct InviteRecord {
+  std::uint64_t version = handshake_version;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t reads_across = 0;  // the receiver can read the sender's memory by cross-memory copy
+  BufferPlace buffer;
+  Place block;
+};
+
+struct InvitedRecord {
+  std::uint64_t version = handshake_version;
+  std::uint64_t bytes = 0;  // of the message
+  std::uint32_t path = 0;
+  std::uint32_t mode = 0;
+  std::uint32_t line_bytes = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t parts = 1;
+  std::uint32_t checks_ready = 0;
+  BufferPlace buffer;
+  Place block;  // SenderBlock, then the ring
 };
 
 }  // namespace penstock::transport::peer

@@ -39,7 +39,8 @@ class Peer::SendHalf final : public Offer {
     std::byte* block = owner_.map(send_.peer, theirs.block);
     const auto path = static_cast<Path>(theirs.path);
     Pair pair = owner_.pair_with(send_.peer);
-    pair.port.sender = reinterpret_cast<SenderBlock*>(holding_.block());
+    pair.holding = std::move(holding_);
+    pair.port.sender = reinterpret_cast<SenderBlock*>(pair.holding.block());
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
     pair.port.lines = block + sizeof(ReceiverBlock);
     pair.port.buffer = static_cast<std::byte*>(send_.buffer);
@@ -50,9 +51,7 @@ class Peer::SendHalf final : public Offer {
       if (!target) throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
       pair.port.other = *target;
     }
-    pair.path = describe_path(path, pair.port);
-    pair.holding = std::move(holding_);
-    return make_plan(Direction::send, path, send_.mode, std::move(pair));
+    return owner_.make_plan_or_close(Direction::send, path, send_.mode, std::move(pair));
   }
 
  private:
@@ -108,6 +107,7 @@ class Peer::ReceiveHalf final : public Acceptance {
   }
 
   Blob blob() const override { return to_blob(record_); }
+  bool needs_confirmation() const override { return false; }
   std::unique_ptr<Plan> confirm() override { return std::move(plan_); }
 
  private:

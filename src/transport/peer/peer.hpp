@@ -16,6 +16,7 @@
 #include "transport/peer/memory.hpp"
 #include "transport/peer/neighbour.hpp"
 #include "transport/peer/pair_plan.hpp"
+#include "transport/peer/plans.hpp"
 #include "transport/transport.hpp"
 
 namespace penstock::transport::peer {
@@ -35,6 +36,9 @@ class Peer final : public Transport {
   std::unique_ptr<Offer> offer(const Message& send) override;
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                      std::span<const std::byte> offer) override;
+  std::unique_ptr<Offer> invite(const Message& receive) override;
+  std::unique_ptr<Acceptance> accept_invitation(const Message& send, const Message& receive,
+                                                std::span<const std::byte> invitation) override;
 
   // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
   Verdict reaches(int rank) const;  // the shared memory of that process
@@ -51,10 +55,13 @@ class Peer final : public Transport {
  private:
   class SendHalf;
   class ReceiveHalf;
+  class InvitingHalf;
+  class InvitedHalf;
 
   BufferPlace place_of(const Message& message, std::size_t bytes) const;
   std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
   Pair pair_with(int rank) const;
+  std::unique_ptr<Plan> make_plan_or_close(Direction direction, Path path, Mode mode, Pair&& pair);
 
   const base::Settings& settings_;
   group::World& world_;

@@ -61,7 +61,7 @@ std::uint32_t line_bytes_for(std::size_t message_bytes) noexcept {
   return message_bytes <= largest_in_large_lines ? large_line : page_line;
 }
 
-std::unique_ptr<Plan> make_plan(Direction direction, Path path, Mode mode, Pair pair) {
+std::unique_ptr<Plan> make_plan(Direction direction, Path path, Mode mode, Pair&& pair) {
   switch (mode) {
     case Mode::standard:
       return make<Mode::standard>(direction, path, std::move(pair));

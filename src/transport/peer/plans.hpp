@@ -18,6 +18,7 @@ enum class Path : std::uint32_t {
 // Lines of this size for a message of so many bytes; one of those that make_plan knows.
 std::uint32_t line_bytes_for(std::size_t message_bytes) noexcept;
 
-std::unique_ptr<Plan> make_plan(Direction direction, Path path, Mode mode, Pair pair);
+// Where it throws, the pair is as it was.
+std::unique_ptr<Plan> make_plan(Direction direction, Path path, Mode mode, Pair&& pair);
 
 }  // namespace penstock::transport::peer

@@ -38,6 +38,7 @@ class RelayedAcceptance final : public Acceptance {
   RelayedAcceptance(std::unique_ptr<RelayedPlan> plan, std::unique_ptr<Acceptance> host)
       : plan_(std::move(plan)), host_(std::move(host)) {}
   Blob blob() const override { return host_->blob(); }
+  bool needs_confirmation() const override { return host_->needs_confirmation(); }
   std::unique_ptr<Plan> confirm() override {
     plan_->serve_by(host_->confirm());
     return std::move(plan_);
@@ -74,6 +75,14 @@ class Relayed final : public Transport {
   std::unique_ptr<Offer> offer(const Message& send) override;
   std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                      std::span<const std::byte> offer) override;
+  std::unique_ptr<Offer> invite(const Message& receive) override {
+    return concerns_us(receive) ? nullptr : host_->invite(receive);
+  }
+  std::unique_ptr<Acceptance> accept_invitation(const Message& send, const Message& receive,
+                                                std::span<const std::byte> invitation) override {
+    if (concerns_us(send)) throw base::Error(base::ErrorKind::transport, "a stream of a " PENSTOCK_GPU " may be used");
+    return host_->accept_invitation(send, receive, invitation);
+  }
 
  private:
   std::unique_ptr<RelayedPlan> make_plan(const Message& message, std::size_t bytes, Access access,

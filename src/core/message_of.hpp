@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What transports are told of an operation that is handed to match.
+#pragma once
+
+#include "core/operation.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::core {
+
+transport::Message message_of(const Operation& operation, int peer_world);
+
+}  // namespace penstock::core

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Halves whose process does not act after it has handed them to match: their peers come through all the same, in MPI's
+// order, whatever crosses on the way, and whoever gives up or dies.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "core/matcher.hpp"
+#include "unit/match_office.hpp"
+
+namespace penstock::core::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class LeavingTest : public ::testing::Test {
+ protected:
+  static void drive(Clerk& clerk, const MatchJob& job) {
+    while (!job.finished) {
+      clerk.matcher->drive();
+      std::this_thread::yield();
+    }
+  }
+  static void drive_both(Clerk& one, const MatchJob& job, Clerk& other) {
+    while (!job.finished) {
+      one.matcher->drive();
+      other.matcher->drive();
+      std::this_thread::yield();
+    }
+  }
+  static ErrorKind kind(const MatchJob& job) { return job.error ? job.error->kind() : ErrorKind::none; }
+  static base::Settings hasty() {
+    base::Settings settings;
+    settings.timeout = milliseconds(1);
+    return settings;
+  }
+  int closed() const { return zero_.pigeons.closed + one_.pigeons.closed; }
+
+  Office office_;
+  Clerk zero_{0, 3, office_}, one_{1, 3, office_}, two_{2, 3, office_};
+};
+
+TEST_F(LeavingTest, ASendIsMatchedWithAReceiverThatDoesNotAct) {
+  const auto receive = zero_.receive(1, 0, 100), send = one_.send(0);
+  const auto left = zero_.leave({receive.get()});
+  const auto sending = one_.begin({send.get()});
+  drive(one_, *sending);
+  EXPECT_TRUE(send->matched());
+  EXPECT_FALSE(receive->matched());
+  drive(zero_, *left);
+  EXPECT_TRUE(receive->matched());
+  EXPECT_EQ(receive->result().bytes, 8u);
+  EXPECT_EQ(receive->result().source, 1);
+  EXPECT_EQ(closed(), 0);
+}
+
+TEST_F(LeavingTest, AReceiveIsMatchedWithASenderThatDoesNotAct) {
+  const auto receive = zero_.receive(1), send = one_.send(0);
+  const auto left = one_.leave({send.get()});
+  const auto receiving = zero_.begin({receive.get()});
+  drive(zero_, *receiving);
+  EXPECT_TRUE(receive->matched());
+  EXPECT_FALSE(send->matched());
+  drive(one_, *left);
+  EXPECT_TRUE(send->matched());
+  EXPECT_EQ(closed(), 0);
+}
+
+TEST_F(LeavingTest, WildcardsAndTransportsThatMustAskWaitForTheOtherSide) {
+  const auto any_source = zero_.receive(any_rank, 1), any_tag_receive = zero_.receive(1, any_tag);
+  const auto left = zero_.leave({any_source.get(), any_tag_receive.get()});
+  const auto first = one_.send(0, 1), second = one_.send(0, 2);
+  const auto sending = one_.begin({first.get(), second.get()});
+  for (int round = 0; round < 10; ++round) one_.matcher->drive();
+  EXPECT_FALSE(sending->finished);
+  drive_both(one_, *sending, zero_);
+  drive(zero_, *left);
+  zero_.pigeons.confirms = true;
+  zero_.pigeons.invites = false;
+  const auto receive = zero_.receive(1, 3), send = one_.send(0, 3);
+  const auto leaving = one_.leave({send.get()});
+  const auto receiving = zero_.begin({receive.get()});
+  for (int round = 0; round < 10; ++round) zero_.matcher->drive();
+  EXPECT_FALSE(receiving->finished);
+  drive_both(zero_, *receiving, one_);
+  drive(one_, *leaving);
+}
+
+TEST_F(LeavingTest, WhatIsTooLongFailsBothWithoutTheReceiversActing) {
+  const auto receive = zero_.receive(1, 0, 7), send = one_.send(0);
+  const auto left = zero_.leave({receive.get()});
+  const auto sending = one_.begin({send.get()});
+  drive(one_, *sending);
+  EXPECT_EQ(kind(*sending), ErrorKind::truncate);
+  drive(zero_, *left);
+  EXPECT_EQ(kind(*left), ErrorKind::truncate);
+}
+
+// A message takes the earliest receive that fits it, a receive the earliest message: with one sender that does not
+// depend on what crosses on the way. The size of a message tells which one it is.
+TEST_F(LeavingTest, TheOrderIsMpisWhateverCrossesOnTheWay) {
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto pick = [&](unsigned below) { return static_cast<int>(random() % below); };
+    const int wildcards = pick(3);
+    std::vector<std::unique_ptr<Operation>> sends, receives;
+    for (int i = 1 + pick(8); i > 0; --i) sends.push_back(one_.send(0, pick(2), 10 + sends.size()));
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      const bool open = wildcards > 0 && pick(4) == 0;
+      receives.push_back(zero_.receive(open && pick(2) ? any_rank : 1, open && pick(2) ? any_tag : pick(2), 1000));
+    }
+    std::vector<Operation*> expected(receives.size());  // the send of each receive
+    for (const auto& send : sends)
+      for (std::size_t i = 0; i < receives.size(); ++i) {
+        const int tag = receives[i]->recording().tag;
+        if (expected[i] != nullptr || (tag != any_tag && tag != send->recording().tag)) continue;
+        expected[i] = send.get();
+        break;
+      }
+    std::vector<std::shared_ptr<MatchJob>> jobs;
+    std::size_t sent = 0, received = 0;
+    while (sent < sends.size() || received < receives.size()) {
+      const auto begin = [&](Clerk& clerk, Operation* operation) {
+        jobs.push_back(pick(3) != 0 ? clerk.leave({operation}) : clerk.begin({operation}));
+      };
+      // begin() drives: so letters cross only where the other side has not been driven since.
+      switch (pick(4)) {
+        case 0:
+          if (sent < sends.size()) begin(one_, sends[sent++].get());
+          break;
+        case 1:
+          if (received < receives.size()) begin(zero_, receives[received++].get());
+          break;
+        case 2:
+          zero_.mailbox.deaf = pick(2) != 0;
+          one_.mailbox.deaf = pick(2) != 0;
+          break;
+        default:
+          (pick(2) != 0 ? zero_ : one_).matcher->drive();
+      }
+    }
+    zero_.mailbox.deaf = one_.mailbox.deaf = false;
+    for (int round = 0; round < 20; ++round) {
+      zero_.matcher->drive();
+      one_.matcher->drive();
+    }
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      ASSERT_EQ(receives[i]->matched(), expected[i] != nullptr) << "receive " << i;
+      if (expected[i] == nullptr) continue;
+      ASSERT_TRUE(expected[i]->matched());
+      ASSERT_EQ(receives[i]->result().bytes, expected[i]->recording().bytes) << "receive " << i;
+    }
+    // The rest gives up before the next seed.
+    zero_.matcher->give_up_matches("the next seed");
+    one_.matcher->give_up_matches("the next seed");
+    for (int round = 0; round < 20; ++round) {
+      zero_.matcher->drive();
+      one_.matcher->drive();
+    }
+    ASSERT_EQ(office_.waiting(0) + office_.waiting(1), 0u);
+  }
+  EXPECT_EQ(closed(), 0);
+}
+
+TEST_F(LeavingTest, AReceiveThatIsGivenUpTakesItsInvitationBack) {
+  Clerk zero(0, 3, office_, hasty());
+  const auto receive = zero.receive(1), send = one_.send(0);
+  const auto left = zero.leave({receive.get()});
+  drive(zero, *left);
+  EXPECT_EQ(kind(*left), ErrorKind::timeout);
+  const auto sending = one_.begin({send.get()});  // reads the invitation only now
+  for (int round = 0; round < 10; ++round) one_.matcher->drive();
+  EXPECT_FALSE(sending->finished);
+  const auto later = zero_.receive(1);
+  const auto receiving = zero_.begin({later.get()});
+  drive_both(zero_, *receiving, one_);
+  drive(one_, *sending);
+}
+
+TEST_F(LeavingTest, AnAcceptanceThatCrossesTheEndOfItsReceiveIsClosed) {
+  Clerk zero(0, 3, office_, hasty());
+  const auto receive = zero.receive(1), behind = zero.receive(1), send = one_.send(0), other = one_.send(0);
+  const auto left = zero.leave({receive.get()});
+  one_.matcher->drive();
+  const auto sending = one_.begin({send.get()});
+  EXPECT_TRUE(send->matched());
+  zero.mailbox.deaf = true;
+  drive(zero, *left);
+  EXPECT_EQ(kind(*left), ErrorKind::timeout);
+  zero.mailbox.deaf = false;
+  for (int round = 0; round < 5; ++round) {
+    zero.matcher->drive();
+    one_.matcher->drive();
+  }
+  EXPECT_EQ(zero.pigeons.closed, 1);
+  EXPECT_EQ(receive->match_state(), MatchState::unmatched);
+  zero.settings.timeout = milliseconds(0);
+  const auto receiving = zero.leave({behind.get()});
+  const auto next = one_.begin({other.get()});
+  drive_both(one_, *next, zero);
+  drive(zero, *receiving);
+  EXPECT_TRUE(behind->matched());
+}
+
+TEST_F(LeavingTest, TheReceivesBehindOneThatIsGivenUpMoveUp) {
+  Clerk zero(0, 3, office_, hasty());
+  const auto first = zero.receive(1), second = zero.receive(1, 0, 1000), third = zero.receive(1, 0, 1000);
+  const auto gives_up = zero.leave({first.get()});
+  zero.settings.timeout = milliseconds(0);
+  const auto left = zero.leave({second.get(), third.get()});
+  drive(zero, *gives_up);
+  for (int round = 0; round < 5; ++round) {
+    one_.matcher->drive();
+    zero.matcher->drive();
+  }
+  const auto one = one_.send(0, 0, 11), two = one_.send(0, 0, 12);
+  const auto sending = one_.begin({one.get(), two.get()});
+  drive_both(one_, *sending, zero);
+  drive_both(zero, *left, one_);
+  EXPECT_EQ(second->result().bytes, 11u);
+  EXPECT_EQ(third->result().bytes, 12u);
+}
+
+TEST_F(LeavingTest, ASenderThatGivesUpClosesWhatHasBeenAcceptedMeanwhile) {
+  Clerk one(1, 3, office_, hasty());
+  const auto send = one.send(0), receive = zero_.receive(1);
+  const auto left = one.leave({send.get()});
+  const auto receiving = zero_.begin({receive.get()});
+  EXPECT_TRUE(receive->matched());
+  one.mailbox.deaf = true;
+  drive(one, *left);
+  EXPECT_EQ(kind(*left), ErrorKind::timeout);
+  one.mailbox.deaf = false;
+  for (int round = 0; round < 5; ++round) {
+    zero_.matcher->drive();
+    one.matcher->drive();
+  }
+  EXPECT_EQ(one.pigeons.closed, 1) << "so that the receiver hears of it";
+}
+
+TEST_F(LeavingTest, AnOfferThatHasBeenWithdrawnIsNotTaken) {
+  Clerk one(1, 3, office_, hasty());
+  const auto send = one.send(0), receive = zero_.receive(1, 0, 1000), other = one.send(0, 0, 9);
+  const auto left = one.leave({send.get()});
+  drive(one, *left);
+  one.settings.timeout = milliseconds(0);
+  const auto again = one.begin({other.get()});
+  const auto receiving = zero_.begin({receive.get()});
+  drive_both(zero_, *receiving, one);
+  drive_both(one, *again, zero_);
+  EXPECT_EQ(receive->result().bytes, 9u);
+  EXPECT_EQ(one.pigeons.closed, 0);
+}
+
+TEST_F(LeavingTest, TheDeadInviteNobodyAndWhatTheyAcceptedIsForgotten) {
+  const auto invitation = zero_.receive(1), receive = zero_.receive(1, 2);
+  zero_.leave({invitation.get()});
+  const auto left = zero_.leave({receive.get()});
+  one_.matcher->drive();
+  one_.world.kill(0);
+  const auto send = one_.send(0);
+  const auto sending = one_.begin({send.get()});
+  drive(one_, *sending);
+  EXPECT_EQ(kind(*sending), ErrorKind::peer_dead);
+  zero_.world.kill(1);
+  drive(zero_, *left);
+  EXPECT_EQ(kind(*left), ErrorKind::peer_dead);
+}
+
+}  // namespace
+}  // namespace penstock::core::test
