@@ -332,6 +332,7 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
           base::log::error(error.text());
           give_up(*operation, *job, error);
         }
+      silent_ = true;
     }
     drive();
   } catch (const std::exception& failure) {

@@ -142,6 +142,7 @@ class Matcher {
   struct Inviting {       // a receive that has left an invitation
     Receiving receiving;  // without operation: it has been given up, or has taken an offer
     int sender = -1;      // world rank
+    Envelope key{};
     Offers offers;
     Refusals refusals;
     bool revoking = false;
@@ -178,6 +179,10 @@ class Matcher {
   void write(int rank, MatchJob& job, LetterWriter& letter);
   void send_withdrawal(const Sending& sending, Id id) noexcept;
   void read_letters();
+  // Nothing after give_up_matches(): who has parted reads no answers.
+  void send(int rank, group::Mailbox::Letter letter) {
+    if (!silent_) mailbox_.send(rank, std::move(letter));
+  }
 
   void take_offer_or_wait(Receiving receiving);
   std::optional<IncomingOffer> take_unexpected(const Envelope& key);
@@ -251,6 +256,7 @@ class Matcher {
   std::vector<std::shared_ptr<MatchJob>> jobs_;
   std::vector<std::shared_ptr<MatchJob>> settled_;  // every operation has its outcome, letters may be unsent
   std::vector<std::function<void()>> finished_;     // to call without the lock
+  bool silent_ = false;                             // what is to be said has been said
   bool ending_ = false;                             // nobody waits for letters to leave
   std::unordered_map<Id, Sending> sending_;
   std::unordered_map<const Operation*, Id> sending_ids_;  // those that have not been withdrawn

@@ -95,7 +95,7 @@ void Matcher::cannot_read(int rank, LetterKind kind, Id id, const Error& error) 
     if (kind == LetterKind::offer) {
       LetterWriter letter;
       letter.value(LetterKind::answer).value(id).value(Id{0}).value(error.kind()).text(error.text());
-      mailbox_.send(rank, letter.take());
+      send(rank, letter.take());
     } else if (const auto sending = sending_.find(id); kind == LetterKind::answer && sending != sending_.end()) {
       const auto job = sending->second.job;
       if (sending->second.operation) give_up(*sending->second.operation, *job, error);
@@ -111,7 +111,7 @@ void Matcher::cannot_read(int rank, LetterKind kind, Id id, const Error& error) 
 
 void Matcher::write(int rank, MatchJob& job, LetterWriter& letter) {
   job.written_to.insert(rank);
-  mailbox_.send(rank, letter.take());
+  send(rank, letter.take());
 }
 
 void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& job) {
@@ -347,7 +347,7 @@ void Matcher::read_withdrawal(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
   LetterWriter known;
   known.value(LetterKind::withdrawn).value(id);
-  mailbox_.send(rank, known.take());
+  send(rank, known.take());
   drop_offer(rank, id);
 }
 

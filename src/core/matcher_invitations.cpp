@@ -42,6 +42,7 @@ void Matcher::invite(Receiving& receiving, const Envelope& key) {
   const Message message = message_of(operation, sender);
   Inviting inviting;
   inviting.sender = sender;
+  inviting.key = key;
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
     try {
@@ -94,8 +95,8 @@ void Matcher::revoke(Id id) noexcept {
   if (found == inviting_.end() || std::exchange(found->second.revoking, true)) return;
   try {
     LetterWriter letter;
-    letter.value(LetterKind::revoke).value(id);
-    if (!gone(found->second.sender)) mailbox_.send(found->second.sender, letter.take());
+    letter.value(LetterKind::revoke).value(id).value(found->second.key.communicator).value(found->second.key.tag);
+    if (!gone(found->second.sender)) send(found->second.sender, letter.take());
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }
@@ -136,7 +137,7 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
   if (sent.id != 0) {  // it had been offered
     LetterWriter known;
     known.value(LetterKind::withdrawn).value(sent.id);
-    mailbox_.send(rank, known.take());
+    send(rank, known.take());
     if (!inviting.offer) drop_offer(rank, sent.id);
   }
   Operation* const operation = inviting.receiving.operation;
@@ -209,18 +210,18 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
 void Matcher::decline(int rank, Id invitation) {
   LetterWriter letter;
   letter.value(LetterKind::revoked).value(invitation);
-  mailbox_.send(rank, letter.take());
+  send(rank, letter.take());
 }
 
 // Of one that is not known here any more the receiver hears by what it has been answered.
 void Matcher::read_revoke(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
-  for (auto lane = invitations_.begin(); lane != invitations_.end(); ++lane) {
-    if (lane->first.source != rank) continue;
-    if (std::erase_if(lane->second, [&](const Invitation& each) { return each.id == id; }) == 0) continue;
-    if (lane->second.empty()) invitations_.erase(lane);
-    return decline(rank, id);
-  }
+  const auto communicator = letter.value<group::CommunicatorId>();
+  const auto lane = invitations_.find(lane_of(communicator, rank, letter.value<int>()));
+  if (lane == invitations_.end()) return;
+  if (std::erase_if(lane->second, [&](const Invitation& each) { return each.id == id; }) == 0) return;
+  if (lane->second.empty()) invitations_.erase(lane);
+  decline(rank, id);
 }
 
 // What the next send of the lane is invited to. It counts, whether or not it accepts.
