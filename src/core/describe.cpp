@@ -47,7 +47,13 @@ nlohmann::ordered_json describe_transport(const Transports::Entry& entry, const 
 #if PENSTOCK_OFI
 nlohmann::ordered_json describe_providers(const base::Settings& settings) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const transport::ofi::ProviderVerdict& one : transport::ofi::list_providers(settings))
+  std::vector<transport::ofi::ProviderVerdict> verdicts;
+  try {
+    verdicts = transport::ofi::list_providers(settings);
+  } catch (const base::Error& error) {
+    return nlohmann::ordered_json::array({{{"name", "libfabric"}, {"usable", false}, {"why", error.text()}}});
+  }
+  for (const transport::ofi::ProviderVerdict& one : verdicts)
     json.push_back({{"name", one.provider},
                     {"fabric", one.fabric},
                     {"domain", one.domain},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which provider of libfabric is taken, over which interface, and what is said about the others.
+#include "transport/ofi/libfabric.hpp"
 #include "transport/ofi/provider.hpp"
 
 #include <gtest/gtest.h>

@@ -315,9 +315,9 @@ void Engine::take_failure() noexcept {
   Operation& operation = Operation::of(entry.op_context);
   Channel& channel = *operation.channel;
   try {
-    channel.failed(operation,
-                   Error(ErrorKind::transport, fmt::format("the network ({}) reports for rank {}: {}",
-                                                           fabric_.provider(), channel.peer, fi_strerror(entry.err))));
+    channel.failed(operation, Error(ErrorKind::transport,
+                                    fmt::format("the network ({}) reports for rank {}: {}", fabric_.provider(),
+                                                channel.peer, libfabric().strerror(entry.err))));
   } catch (const std::exception&) {
     channel.failed(operation, Error(ErrorKind::transport, "the network reports a failure"));
   }

@@ -28,7 +28,7 @@ bool unreachable(ssize_t code) noexcept {
 
 Fabric::Fabric(FabricInfo info) : info_(std::move(info)), provider_(info_->fabric_attr->prov_name) {
   fid_fabric* fabric = nullptr;
-  check("fi_fabric", fi_fabric(info_->fabric_attr, &fabric, nullptr));
+  check("fi_fabric", libfabric().fabric(info_->fabric_attr, &fabric, nullptr));
   fabric_.reset(fabric);
 
   fid_domain* domain = nullptr;
@@ -97,12 +97,12 @@ std::uint64_t Fabric::counter_limit() const {
 
 Error Fabric::error(const char* call, ssize_t code) const {
   const bool scarce = code == -FI_ENOMEM || code == -FI_ENOSPC || code == -FI_EMFILE || code == -FI_EAGAIN;
-  return Error(
-      scarce ? ErrorKind::resources : ErrorKind::transport,
-      fmt::format("ofi: {} of the provider {} failed: {}{}", call, provider_, fi_strerror(static_cast<int>(-code)),
-                  unreachable(code) ? "; the peer's address cannot be reached from here: see its route, and "
-                                      "PENSTOCK_OFI_INTERFACE for another network"
-                                    : ""));
+  return Error(scarce ? ErrorKind::resources : ErrorKind::transport,
+               fmt::format("ofi: {} of the provider {} failed: {}{}", call, provider_,
+                           libfabric().strerror(static_cast<int>(-code)),
+                           unreachable(code) ? "; the peer's address cannot be reached from here: see its route, and "
+                                               "PENSTOCK_OFI_INTERFACE for another network"
+                                             : ""));
 }
 
 Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals, std::optional<int> gpu) {

@@ -32,7 +32,7 @@ FabricInfo with_gpu_memory(const fi_info& chosen) {
   const FabricInfo list = ask(hints.get());
   for (fi_info* one = list.get(); one != nullptr; one = one->next)
     if (takes_gpu_memory(*one) && same_interface(*one, chosen) && trial(*one).empty())
-      return FabricInfo(fi_dupinfo(one));
+      return FabricInfo(libfabric().dupinfo(one));
   return nullptr;
 }
 
@@ -45,7 +45,7 @@ std::string forbid_gpu_calls([[maybe_unused]] fid_ep& endpoint) {
   return fmt::format(
       "the provider may call CUDA to move it, which could wait for the stream that waits for the data "
       "(FI_OPT_CUDA_API_PERMITTED: {}); PENSTOCK_OFI_HMEM=1 allows it on streams made with cudaStreamNonBlocking",
-      fi_strerror(-code));
+      libfabric().strerror(-code));
 }
 
 }  // namespace penstock::transport::ofi

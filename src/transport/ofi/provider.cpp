@@ -11,13 +11,13 @@
 #include <rdma/fi_trigger.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "transport/ofi/fid.hpp"
+#include "transport/ofi/libfabric.hpp"
 
 namespace penstock::transport::ofi {
 
@@ -160,23 +160,13 @@ fi_info* choose_interface(const Candidates& candidates, hwloc_topology* topology
 }
 
 std::string failure(const char* call, int code) {
-  return fmt::format("{}: {}", call, fi_strerror(-code));
+  return fmt::format("{}: {}", call, libfabric().strerror(-code));
 }
 
 }  // namespace
 
-void prepare_environment() {
-  setenv("FI_SOCKETS_PE_WAITTIME", "0", 0);  // otherwise it sleeps for milliseconds between two looks
-  // Who sends to a host for the first time stands still until that answers, and everything else with it: 15 s unless
-  // told otherwise. What is not connected by then is connected when the host answers.
-  setenv("FI_SOCKETS_CONN_TIMEOUT", "100", 0);  // ms
-  // Otherwise a library that some builds load takes SIGSEGV.
-  setenv("HFI_NO_BACKTRACE", "1", 0);
-  setenv("IPATH_NO_BACKTRACE", "1", 0);
-}
-
 FabricInfo make_hints() {
-  FabricInfo hints(fi_allocinfo());
+  FabricInfo hints(libfabric().dupinfo(nullptr));
   if (!hints) throw Error(ErrorKind::resources, "ofi: out of memory");
   hints->caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_TRIGGER | FI_RMA_EVENT;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -190,9 +180,8 @@ FabricInfo make_hints() {
 }
 
 FabricInfo ask(const fi_info* hints) {
-  prepare_environment();
   fi_info* list = nullptr;
-  return fi_getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &list) == 0 ? FabricInfo(list) : nullptr;
+  return libfabric().getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &list) == 0 ? FabricInfo(list) : nullptr;
 }
 
 std::string address_of(const fi_info& info) {
@@ -260,7 +249,7 @@ std::string refusal_of_deferred_work(fid_domain* domain) {
 
 std::string trial(fi_info& info) {
   fid_fabric* fabric = nullptr;
-  if (const int code = fi_fabric(info.fabric_attr, &fabric, nullptr); code != 0)
+  if (const int code = libfabric().fabric(info.fabric_attr, &fabric, nullptr); code != 0)
     return failure("cannot be opened: fi_fabric", code);
   const Fid<fid_fabric> fabric_owner(fabric);
   fid_domain* domain = nullptr;
@@ -280,7 +269,7 @@ FabricInfo choose_provider(const base::Settings& settings, const Surroundings& a
   while (!candidates.empty()) {
     fi_info* const chosen = choose_interface(candidates, topology.get(), around);
     const std::string refusal = trial(*chosen);
-    if (refusal.empty()) return FabricInfo(fi_dupinfo(chosen));
+    if (refusal.empty()) return FabricInfo(libfabric().dupinfo(chosen));
     refusals.add(*chosen, refusal);
     std::erase(candidates, chosen);
   }

@@ -12,20 +12,17 @@
 
 #include "base/settings.hpp"
 #include "group/locality.hpp"
+#include "transport/ofi/libfabric.hpp"
 #include "transport/ofi/surroundings.hpp"
 
 namespace penstock::transport::ofi {
 
 struct FreeInfo {
-  void operator()(fi_info* info) const noexcept { fi_freeinfo(info); }
+  void operator()(fi_info* info) const noexcept { libfabric().freeinfo(info); }
 };
 using FabricInfo = std::unique_ptr<fi_info, FreeInfo>;
 
-// What providers read when they are loaded, which is at the first call of libfabric in the process: comes before it.
-// What the user has set stays.
-void prepare_environment();
-
-// What every provider is asked for. Throws base::Error(resources).
+// What every provider is asked for. Throws base::Error(resources), and libfabric()'s where that is not there.
 FabricInfo make_hints();
 
 // The list of what libfabric offers; null if it offers nothing. Without hints: all there is.
