@@ -2,7 +2,9 @@
 #include "core/describe.hpp"
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "base/error.hpp"
 #include "core/library.hpp"
 #include "core/matcher.hpp"
 #include "core/transports.hpp"

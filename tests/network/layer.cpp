@@ -95,6 +95,7 @@ ssize_t write_message(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t
 
 ssize_t add_message(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) {
   count();
+  if (!take_one(faults().additions)) return -FI_EAGAIN;
   return below(endpoint->atomic).writemsg(endpoint, message, flags);
 }
 

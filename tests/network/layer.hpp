@@ -22,6 +22,7 @@ struct Faults {
   Supply regions{plenty};
   Supply counters{plenty};
   Supply entries{plenty};               // of deferred work, used up for good
+  Supply additions{plenty};             // that are issued at once: no room in the provider's queue
   std::atomic<bool> wrong_keys{false};  // messages are written to a region that the target does not have
 };
 Faults& faults();

@@ -4,39 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "transport/ofi/channel.hpp"
-#include "transport/ofi/provider.hpp"
+#include "unit/ofi_halves.hpp"
 
 namespace penstock::transport::ofi {
 namespace {
-
-struct Process {
-  Fabric fabric{choose_provider({}, {})};
-  WordPool words{fabric};
-  OperationPool operations{16};
-  WordPool::Place constants = words.take();
-  fi_addr_t self = fabric.insert(fabric.name());
-  Common common{.fabric = fabric,
-                .words = words,
-                .operations = operations,
-                .one = {&constants.words->done, sizeof(std::uint64_t), constants.region->descriptor()},
-                .self = self,
-                .counter_limit = 1u << 30,
-                .signals = false};
-
-  Process() { constants.words->done = 1; }
-  // What a pass of the engine does with the completion queue; half is what it would move.
-  void look(Channel& half) {
-    fi_cq_entry entry;
-    while (fi_cq_read(fabric.completions(), &entry, 1) == 1) {
-      ASSERT_NE(entry.op_context, nullptr);
-      half.ended(Operation::of(entry.op_context));
-    }
-  }
-};
 
 constexpr unsigned slots = 2;
 
@@ -54,8 +27,8 @@ class OfiBuffers : public ::testing::Test {
     Shape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
-    sender_ = half(*sending_, Direction::send, out_, shape, *receiving_);
-    receiver_ = half(*receiving_, Direction::receive, in_, shape, *sending_);
+    sender_ = make_half(*sending_, Direction::send, out_, Mode::buffered, shape, *receiving_);
+    receiver_ = make_half(*receiving_, Direction::receive, in_, Mode::buffered, shape, *sending_);
     sender_->connect(receiver_->answer());
     receiver_->connect(sender_->offer());
   }
@@ -64,22 +37,11 @@ class OfiBuffers : public ::testing::Test {
       if (process) process->fabric.close_endpoint();
   }
 
-  static std::unique_ptr<Channel> half(Process& process, Direction direction, std::vector<std::byte>& buffer,
-                                       const Shape& shape, Process& peer) {
-    Message message;
-    message.direction = direction;
-    message.mode = Mode::buffered;
-    message.buffer = buffer.data();
-    message.bytes = bytes;
-    return std::make_unique<Channel>(process.common, message, Mode::buffered, shape,
-                                     process.fabric.insert(peer.fabric.name()));
-  }
-
   // The receiver's provider makes progress; its half does not, so that no credit leaves.
   void look() {
-    sending_->look(*sender_);
+    sending_->look();
     sender_->advance();
-    receiving_->look(*receiver_);
+    receiving_->look();
   }
   void send(Epoch epoch) {
     sender_->fill(epoch);

@@ -44,10 +44,11 @@ Channel::Channel(Common& common, const Message& message, Mode send_mode, const S
 }
 
 Channel::~Channel() {
-  // Regions before the counters that they are bound to; words may be used again from now on.
+  // Regions before the counters that they are bound to.
   landing_.close();
   cts_.close();
-  common_.words.give(words_);
+  // Words that a peer may still write serve nobody else: they are lost, which happens after failures alone.
+  if (!reachable_ || over()) common_.words.give(words_);
 }
 
 void Channel::allocate(const Message& message) {
@@ -68,7 +69,7 @@ void Channel::allocate(const Message& message) {
   }
   if (sends()) {
     hand_ = std::make_unique<Operation[]>(shape.parts);
-    for (unsigned part = 0; part < shape.parts; ++part) hand_[part].channel = this;
+    for (unsigned part = 0; part < shape.parts; ++part) hand_[part].belong_to(*this, Operation::Role::data);
     if (rendezvous()) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
     if ((fabric.has(FI_MR_LOCAL) || gpu) && shape.bytes > 0)
       source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes)
@@ -80,8 +81,13 @@ void Channel::allocate(const Message& message) {
   } else {
     landing_ = Region(fabric, &words.nothing, 1, data_.get());
   }
-  for (Operation* operation : {&cts_operation_, &credit_operation_, &question_, &notice_operation_})
-    operation->channel = this;
+  using enum Operation::Role;
+  cts_operation_.belong_to(*this, cts);
+  question_.belong_to(*this, question);
+  notice_operation_.belong_to(*this, notice);
+  if (sends() || !staging_) return;
+  credit_operations_ = std::make_unique<Operation[]>(shape.slots);
+  for (unsigned i = 0; i < shape.slots; ++i) credit_operations_[i].belong_to(*this, credit);
 }
 
 OfferRecord Channel::offer() const {
@@ -106,11 +112,13 @@ AnswerRecord Channel::answer() const {
 void Channel::connect(const OfferRecord& sender) noexcept {
   peer_words_ = sender.words;
   peer_cts_ = sender.cts;
+  reachable_ = true;  // by what answer() says
 }
 
 void Channel::connect(const AnswerRecord& receiver) noexcept {
   peer_words_ = receiver.words;
   peer_landing_ = receiver.landing;
+  reachable_ = true;
 }
 
 // ---- On the worker
@@ -183,7 +191,7 @@ bool Channel::advance() noexcept {
     poke();
   }
   if (given_up_ ? forget_posted() : free_entries()) moved = true;
-  if (!given_up_ && give_credits()) moved = true;
+  if (give_credits()) moved = true;
   if (send_notice()) moved = true;
   return moved;
 }
@@ -275,12 +283,13 @@ bool Channel::issue_parts() noexcept {
 }
 
 bool Channel::send_cts() noexcept {
-  if (!cts_owed_) return false;
+  if (!cts_owed_ || cts_operation_.under_way) return false;
   cts_operation_.make_addition(common_.fabric.endpoint(), common_.one,
                                {peer_address_, peer_cts_.address, peer_cts_.key});
-  const ssize_t code = cts_operation_.issue(false, true);
+  const ssize_t code = cts_operation_.issue(true, true);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_atomicmsg", code));
+  cts_operation_.under_way = code == 0;
   cts_owed_ = false;
   return true;
 }
@@ -305,28 +314,37 @@ void Channel::poke() noexcept {
   }
 }
 
+// Also after a failure: what has been taken before may be what a wait of the sender stands for.
 bool Channel::give_credits() noexcept {
-  const Epoch epoch = load(words().taken);
+  const Epoch taken = load(words().taken);
   bool moved = false;
-  for (; credited_ < epoch; ++credited_) {
-    credit_operation_.make_addition(common_.fabric.endpoint(), common_.one, remote_word(offsetof(Words, consumed)));
-    const ssize_t code = credit_operation_.issue(false, true);
+  while (credits_.owed(taken)) {
+    Operation& operation = credit_operations_[credits_.given % shape.slots];
+    if (operation.under_way) break;
+    operation.make_addition(common_.fabric.endpoint(), common_.one, remote_word(offsetof(Words, consumed)));
+    const ssize_t code = operation.issue(true, true);
     if (code == -FI_EAGAIN) break;
-    if (code != 0) fail(common_.fabric.error("fi_atomicmsg", code));
     moved = true;
+    if (code != 0) {
+      credits_.refused = true;
+      fail(common_.fabric.error("fi_atomicmsg", code));
+      break;
+    }
+    operation.under_way = true;
+    ++credits_.given;
   }
   return moved;
 }
 
 bool Channel::ask_what_is_taken() noexcept {
-  if (asking_) return false;  // an earlier one, whose answer may be older than what the program knows
+  if (question_.under_way) return false;  // an earlier one, whose answer may be older than what the program knows
   const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
   question_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
   const ssize_t code = question_.issue(true, false);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_readmsg", code));
-  asking_ = code == 0;
-  return true;
+  question_.under_way = code == 0;
+  return code == 0;
 }
 
 bool Channel::restless() const noexcept {
@@ -334,29 +352,24 @@ bool Channel::restless() const noexcept {
   if (given_up_) return !forgotten_;
   if (first_posted_ != nullptr) return true;
   return carrying_ != 0 || rung_ < started.load(std::memory_order_acquire) || !complete(rung_) ||
-         credited_ < load(words().taken);
+         credits_.owed(load(words().taken));
 }
 
 // ---- What the completion queue reports
 
 void Channel::ended(Operation& operation) noexcept {
-  if (&operation == &notice_operation_)
-    telling_ = false;
-  else if (&operation == &question_)
-    asking_ = false;
-  else
-    ++placed_;
+  operation.under_way = false;
+  if (operation.role == Operation::Role::data) ++placed_;
 }
 
 void Channel::failed(Operation& operation, Error error) noexcept {
-  if (&operation == &notice_operation_) {  // to a process that is gone
-    telling_ = false;
-    return;
-  }
-  if (&operation == &question_)
-    asking_ = false;
-  else
-    ++lost_;
+  using enum Operation::Role;
+  operation.under_way = false;
+  if (operation.role == notice) return;  // to a process that is gone
+  // Counted as given, and may never come: then the peer's words serve nobody else.
+  if (operation.role == credit) credits_.refused = true;
+  const bool counted = operation.role == data || operation.role == signal || operation.role == cts;
+  if (counted && &operation != &cts_operation_) ++lost_;
   fail(std::move(error));
 }
 

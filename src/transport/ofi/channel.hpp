@@ -13,7 +13,8 @@
 //
 // An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
 // engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
-// a time is under way, so that nothing rests on the network's order.
+// a time is under way, so that no message rests on the network's order; and how the halves part does not either
+// (protocol/parting.hpp).
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "protocol/parting.hpp"
 #include "transport/message.hpp"
 #include "transport/ofi/deferred_queue.hpp"
 #include "transport/ofi/deferred_work.hpp"
@@ -100,7 +102,7 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   bool advance() noexcept;            // true: something has moved
   // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards. false: not now.
   bool ask_what_is_taken() noexcept;
-  bool brought() const noexcept { return !asking_; }
+  bool brought() const noexcept { return !question_.under_way; }
   bool arrived(Epoch epoch) const noexcept;   // its message, whether or not it has been started
   bool restless() const noexcept;             // there is something to look after
   void ended(Operation& operation) noexcept;  // reported by the completion queue
@@ -109,7 +111,8 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   void tell(Epoch closed, base::ErrorKind reason) noexcept;
   void give_up() noexcept;  // nothing that has not begun ever will
   bool owes_notice() const noexcept { return notice_owed_; }
-  bool over() const noexcept;  // both halves are gone, and the provider has nothing of ours
+  // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way to our words.
+  bool over() const noexcept;
 
   const Direction direction;
   const Mode mode;
@@ -177,6 +180,7 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   bool give_credits() noexcept;
   bool send_notice() noexcept;
   void poke() noexcept;
+  bool anything_under_way() const noexcept;
   bool quiet() const noexcept;
 
   Common& common_;
@@ -216,14 +220,13 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   bool cts_owed_ = false;
   Operation cts_operation_;
 
-  Epoch credited_ = 0;
-  Operation credit_operation_;
-  bool asking_ = false;  // the provider has it
+  protocol::Credits credits_;
+  std::unique_ptr<Operation[]> credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
   Operation question_;
-  std::uint64_t notice_ = 0;
+  std::uint64_t notice_[2] = {};  // as it stands in Words
   bool notice_owed_ = false;
-  bool telling_ = false;  // the provider has it
   Operation notice_operation_;
+  bool reachable_ = false;  // the peer knows our words
   bool given_up_ = false;
   bool forgotten_ = false;  // given up, and the provider has nothing of ours any more
   Epoch begun_ = 0;         // given up: the last epoch whose operations had begun

@@ -12,20 +12,21 @@ namespace penstock::transport::ofi {
 using base::ErrorKind;
 
 void Channel::tell(Epoch closed, ErrorKind reason) noexcept {
-  if (notice_ != 0) return;
-  notice_ = closing_word(closed, static_cast<int>(reason));
+  if (notice_[0] != 0) return;
+  notice_[0] = closing_word(closed, static_cast<int>(reason));
   notice_owed_ = true;
 }
 
+// The last that goes to the peer's words, which are the peer's own from then on.
 bool Channel::send_notice() noexcept {
-  if (!notice_owed_) return false;
-  notice_operation_.make_write(common_.fabric.endpoint(), {&notice_, sizeof(notice_), nullptr},
+  if (!notice_owed_ || !protocol::may_part(credits_, load(words().taken), question_.under_way)) return false;
+  notice_[1] = protocol::parting_word(credits_);
+  notice_operation_.make_write(common_.fabric.endpoint(), {notice_, sizeof notice_, nullptr},
                                remote_word(offsetof(Words, closed)));
   const ssize_t code = notice_operation_.issue(true, true);
   if (code == -FI_EAGAIN) return false;
   notice_owed_ = false;
-  // Its end is waited for: all that has been sent to the peer before has ended then, too.
-  telling_ = code == 0;
+  notice_operation_.under_way = code == 0;
   return true;
 }
 
@@ -77,8 +78,18 @@ bool Channel::forget_posted() noexcept {
   return true;
 }
 
+// What is reported names its operation, which must be there until then.
+bool Channel::anything_under_way() const noexcept {
+  if (notice_operation_.under_way || question_.under_way || cts_operation_.under_way) return true;
+  for (unsigned i = 0; credit_operations_ && i < shape.slots; ++i)
+    if (credit_operations_[i].under_way) return true;
+  return false;
+}
+
 bool Channel::over() const noexcept {
-  return released && !restless() && !telling_ && !asking_ && closed_epoch(load(words_.words->closed)) != 0;
+  const Words& ours = words();
+  return released && !restless() && !anything_under_way() &&
+         protocol::words_are_free(load(ours.closed), load(ours.parting), load(ours.consumed));
 }
 
 }  // namespace penstock::transport::ofi

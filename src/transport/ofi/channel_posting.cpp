@@ -11,7 +11,7 @@ namespace penstock::transport::ofi {
 
 unsigned Channel::entries() const noexcept {
   const Epoch epoch = posted_ + 1;
-  if (given_up_ || notice_ != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
+  if (given_up_ || notice_[0] != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
       epoch > armed_.load(std::memory_order_acquire))
     return 0;
   // An epoch that is posted in part stays the last one until its doorbell.
@@ -104,8 +104,9 @@ bool Channel::has_ended(const Operation& operation) const noexcept {
       return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
     case Operation::Role::cts:
       return read(cts_ends_) >= operation.number;
+    default:  // is not posted ahead
+      return false;
   }
-  return false;
 }
 
 bool Channel::free_entries() noexcept {

@@ -47,12 +47,19 @@ class Operation {
   // is copied before this returns if `copied` (small operations only).
   ssize_t issue(bool reported, bool copied) noexcept;
 
+  enum class Role : std::uint8_t { data, signal, cts, credit, question, notice };
+  void belong_to(Channel& owner, Role its_role) noexcept {
+    channel = &owner;
+    role = its_role;
+  }
+
   // Of what the completion queue reports.
   static Operation& of(void* context) noexcept { return *static_cast<Work*>(context)->operation; }
 
   Channel* channel = nullptr;  // whose it is
   protocol::Epoch epoch = 0;   // it is for
-  enum class Role : std::uint8_t { data, signal, cts } role = Role::data;
+  Role role = Role::data;
+  bool under_way = false;     // issued, and its end has not been reported; not of data
   std::uint64_t number = 0;   // of its role, as the counter of its end counts; not of data
   Operation* next = nullptr;  // in a list of its owner's
 

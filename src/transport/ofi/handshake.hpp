@@ -9,7 +9,7 @@
 
 namespace penstock::transport::ofi {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e7374660002;
+inline constexpr std::uint64_t handshake_version = 0x70656e7374660003;
 
 struct Announcement {
   std::uint64_t version = handshake_version;

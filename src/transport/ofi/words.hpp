@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "protocol/epoch.hpp"
@@ -14,13 +15,14 @@ struct alignas(64) Words {
   std::uint64_t done = 0;      // epochs complete here: a send's writes are placed, a receive's message has arrived
   std::uint64_t consumed = 0;  // sender: epochs that the receiver has taken out of its slots
   std::uint64_t cts = 0;       // sender: receives started
-  std::uint64_t closed = 0;    // see closing_word()
+  std::uint64_t closed = 0;    // the peer's notice, both words of it: see closing_word()
+  std::uint64_t parting = 0;   // and protocol::parting_word()
   std::uint64_t nothing = 0;   // where messages of no bytes leave from and arrive
   std::uint64_t taken = 0;     // receiver: epochs taken out of its slots; a sender may read it
   std::uint64_t seen = 0;      // sender: what its last reading of `taken` has brought
-  std::uint64_t padding = 0;
 };
 static_assert(sizeof(Words) == 64);
+static_assert(offsetof(Words, parting) == offsetof(Words, closed) + sizeof(std::uint64_t));
 
 // Acquire orders the payload before its use, and the provider's last look at a buffer before it is written again.
 inline std::uint64_t load(const std::uint64_t& word) noexcept {

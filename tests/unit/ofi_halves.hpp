@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Halves of pairs over the provider of this machine, moved by hand, so that a test says what happens between two steps.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "transport/ofi/channel.hpp"
+#include "transport/ofi/provider.hpp"
+
+namespace penstock::transport::ofi {
+
+struct Process {
+  Fabric fabric{choose_provider({}, {})};
+  WordPool words{fabric};
+  OperationPool operations{16};
+  WordPool::Place constants = words.take();
+  fi_addr_t self = fabric.insert(fabric.name());
+  Common common{.fabric = fabric,
+                .words = words,
+                .operations = operations,
+                .one = {&constants.words->done, sizeof(std::uint64_t), constants.region->descriptor()},
+                .self = self,
+                .counter_limit = 1u << 30,
+                .signals = false};
+
+  Process() { constants.words->done = 1; }
+  // What a pass of the engine does with the completion queue.
+  void look() {
+    fi_cq_entry entry;
+    while (fi_cq_read(fabric.completions(), &entry, 1) == 1) {
+      ASSERT_NE(entry.op_context, nullptr);
+      Operation& operation = Operation::of(entry.op_context);
+      operation.channel->ended(operation);
+    }
+  }
+};
+
+// A half whose messages go from, or to, `buffer`. It is not connected yet.
+inline std::unique_ptr<Channel> make_half(Process& process, Direction direction, std::vector<std::byte>& buffer,
+                                          Mode mode, const Shape& shape, Process& peer) {
+  Message message;
+  message.direction = direction;
+  message.mode = mode;
+  message.buffer = buffer.data();
+  message.bytes = buffer.size();
+  return std::make_unique<Channel>(process.common, message, mode, shape, process.fabric.insert(peer.fabric.name()));
+}
+
+}  // namespace penstock::transport::ofi

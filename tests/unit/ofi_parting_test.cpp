@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of a half serve another pair only when nothing can reach them any more, whatever the order in which the
+// provider takes and the network delivers what the peer has last sent: credits and "I am gone".
+#include <gtest/gtest.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "unit/ofi_halves.hpp"
+
+namespace penstock::transport::ofi {
+namespace {
+
+// Stands before an endpoint's additions: lets the provider have no room for them, or the network keep them for a while.
+class Additions {
+ public:
+  explicit Additions(fid_ep& endpoint) : endpoint_(endpoint), own_(endpoint.atomic), table_(*endpoint.atomic) {
+    table_.writemsg = add;
+    endpoint.atomic = &table_;
+    only = this;
+  }
+  ~Additions() {
+    endpoint_.atomic = own_;
+    only = nullptr;
+  }
+
+  bool refused = false;
+  bool held = false;
+
+  std::size_t on_their_way() const { return held_.size(); }
+  void deliver() {
+    held = false;
+    for (Held& one : held_) {
+      one.message.msg_iov = &one.operand;
+      one.message.rma_iov = &one.target;
+      one.operand.addr = &one.value;
+      EXPECT_EQ(own_->writemsg(&endpoint_, &one.message, one.flags), 0);
+    }
+    held_.clear();
+  }
+
+ private:
+  struct Held {
+    fi_msg_atomic message;
+    std::uint64_t flags;
+    fi_ioc operand;
+    fi_rma_ioc target;
+    std::uint64_t value;
+  };
+
+  static ssize_t add(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) {
+    if (only->refused) return -FI_EAGAIN;
+    if (!only->held) return only->own_->writemsg(endpoint, message, flags);
+    EXPECT_NE(flags & FI_INJECT, 0u) << "what is not copied cannot be kept";
+    Held& one = only->held_.emplace_back(Held{*message, flags, *message->msg_iov, *message->rma_iov, 0});
+    std::memcpy(&one.value, message->msg_iov->addr, sizeof one.value);
+    return 0;
+  }
+
+  static inline Additions* only = nullptr;
+  fid_ep& endpoint_;
+  fi_ops_atomic* const own_;
+  fi_ops_atomic table_;
+  std::deque<Held> held_;
+};
+
+constexpr unsigned slots = 2;
+// Far more than the provider needs to deliver what it has taken.
+constexpr int passes = 2000;
+
+class OfiParting : public ::testing::Test {
+ protected:
+  struct Pair {
+    std::unique_ptr<Channel> sender, receiver;
+  };
+
+  void SetUp() override {
+    try {
+      sending_ = std::make_unique<Process>();
+      receiving_ = std::make_unique<Process>();
+    } catch (const base::Error& error) {
+      GTEST_SKIP() << error.text();
+    }
+    credits_ = std::make_unique<Additions>(*receiving_->fabric.endpoint());
+  }
+  void TearDown() override {
+    credits_.reset();
+    for (Pair* pair : {&first_, &second_}) *pair = {};
+    for (const auto& process : {sending_.get(), receiving_.get()})
+      if (process) process->fabric.close_endpoint();
+  }
+
+  Pair match() {
+    Shape shape;
+    shape.bytes = shape.part_bytes = bytes;
+    shape.slots = slots;
+    Pair pair{make_half(*sending_, Direction::send, out_, Mode::standard, shape, *receiving_),
+              make_half(*receiving_, Direction::receive, in_, Mode::standard, shape, *sending_)};
+    pair.sender->connect(pair.receiver->answer());
+    pair.receiver->connect(pair.sender->offer());
+    return pair;
+  }
+
+  void look() {
+    sending_->look();
+    receiving_->look();
+    for (Pair* pair : {&first_, &second_})
+      for (Channel* half : {pair->sender.get(), pair->receiver.get()})
+        if (half != nullptr) half->advance();
+  }
+  void look_long() {
+    for (int i = 0; i < passes; ++i) look();
+  }
+
+  void send(Pair& pair, Epoch epoch) {
+    pair.sender->trigger(epoch);
+    while (!pair.sender->complete(epoch) || !pair.receiver->arrived(epoch)) look();
+  }
+  void close(Channel& half, Epoch served) {
+    half.tell(served + 1, base::ErrorKind::peer_freed);
+    half.released = true;
+  }
+  void send_take_and_close_both() {
+    send(first_, 1);
+    first_.receiver->take_out(1);
+    close(*first_.receiver, 1);
+    close(*first_.sender, 1);
+  }
+  // As the engine does.
+  bool reuse_words_of_first_sender() {
+    if (!first_.sender->over()) return false;
+    first_.sender.reset();
+    second_ = match();
+    return true;
+  }
+
+  static constexpr std::size_t bytes = 100;
+  std::vector<std::byte> out_ = std::vector<std::byte>(bytes), in_ = std::vector<std::byte>(bytes);
+  std::unique_ptr<Process> sending_, receiving_;
+  std::unique_ptr<Additions> credits_;
+  Pair first_, second_;
+};
+
+TEST_F(OfiParting, ACreditThatTheProviderHasNoRoomForReachesNoOtherPair) {
+  first_ = match();
+  credits_->refused = true;
+  send_take_and_close_both();
+  look_long();
+  const bool early = reuse_words_of_first_sender();
+  credits_->refused = false;
+  look_long();
+  if (early) {
+    EXPECT_FALSE(second_.sender->room(slots + 1)) << "the credit of another pair";
+  }
+  EXPECT_TRUE(early || first_.sender->over()) << "the half never ends";
+  EXPECT_TRUE(first_.receiver->over());
+}
+
+TEST_F(OfiParting, ACreditThatANoticeOvertakesReachesNoOtherPair) {
+  first_ = match();
+  credits_->held = true;
+  send_take_and_close_both();
+  look_long();
+  EXPECT_EQ(credits_->on_their_way(), 1u);
+  EXPECT_NE(closed_epoch(load(first_.sender->words().closed)), 0u) << "the notice is to have come";
+  const bool early = reuse_words_of_first_sender();
+  credits_->deliver();
+  look_long();
+  if (early) {
+    EXPECT_FALSE(second_.sender->room(slots + 1)) << "the credit of another pair";
+  }
+  EXPECT_TRUE(early || first_.sender->over()) << "the half never ends";
+}
+
+// Its peer may have been told where they are, and say that it is gone.
+TEST_F(OfiParting, WordsOfAReceiveThatWasNeverConfirmedServeNoOtherPair) {
+  first_ = match();
+  first_.receiver.reset();  // the match was withdrawn
+  second_ = match();
+  close(*first_.sender, 0);
+  look_long();
+  EXPECT_FALSE(second_.receiver->closed_before(1)) << "the notice of another pair";
+}
+
+// What has been taken is told though the receive that comes next has failed: the sender's wait of the epoch before may
+// stand for it.
+TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
+  first_ = match();
+  credits_->refused = true;
+  send(first_, 1);
+  first_.receiver->take_out(1);
+  look();
+  first_.receiver->tell(2, base::ErrorKind::timeout);
+  first_.receiver->give_up();
+  look_long();
+  credits_->refused = false;
+  look_long();
+  EXPECT_TRUE(first_.sender->room(slots + 1));
+  EXPECT_TRUE(first_.sender->closed_before(2));
+}
+
+}  // namespace
+}  // namespace penstock::transport::ofi
