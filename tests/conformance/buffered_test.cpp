@@ -2,6 +2,10 @@
 // G5: a matched buffered send completes locally, out of SLOTS buffers of the library; when all are taken the next start
 // is an error of the queue, and nothing that was taken is lost.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
 
 #include "conformance/one_way.hpp"
 
@@ -117,6 +121,34 @@ TEST(Buffered, G5_ExhaustedBuffersAreAnErrorOfTheQueue) {
     }
     meet();
   });
+}
+
+// Of this process, in bytes.
+std::size_t resident() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0, here = 0;
+  file >> all >> here;
+  return here * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Messages of gigabytes would take seconds inside the match otherwise, and memory that no start may ever use.
+TEST(Buffered, AMatchTouchesNoneOfItsBuffers) {
+  if (size() != 2) GTEST_SKIP() << "one pair is enough";
+  constexpr std::size_t bytes = std::size_t{256} << 20;
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank() == 0)
+    MPI_Bsend_init(buffer.get(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+  else
+    MPI_Recv_init(buffer.get(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+  const std::size_t before = resident();
+  ASSERT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  // Shared memory is reserved by touching it, so that there is no lack of it later.
+  if (transport_of(request).rfind("peer", 0) != 0) {
+    EXPECT_LT(resident(), before + bytes / 2);
+  }
+  meet();
+  MPI_Request_free(&request);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void Channel::allocate(const Message& message) {
   const std::optional<int> gpu = message.memory == MemoryKind::host ? std::nullopt : std::optional(message.gpu);
   if (buffered() || (!sends() && shape.protocol == Protocol::ring)) {
     if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
-    staging_ = std::make_unique<std::byte[]>(ring_bytes);
+    staging_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
   }
   if (sends()) {
     hand_ = std::make_unique<Operation[]>(shape.parts);

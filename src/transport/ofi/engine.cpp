@@ -264,15 +264,20 @@ bool Engine::move(Channel& channel) noexcept {
 void Engine::list(Channel& channel) noexcept {
   const bool restless = channel.restless();
   if (restless == channel.active) return;
-  channel.active = restless;
   if (restless) {
+    channel.active = true;
     channel.active_place = active_.size();
     active_.push_back(&channel);
   } else {
-    active_.back()->active_place = channel.active_place;
-    active_[channel.active_place] = active_.back();
-    active_.pop_back();
+    unlist(channel);
   }
+}
+
+void Engine::unlist(Channel& channel) noexcept {
+  if (!std::exchange(channel.active, false)) return;
+  active_.back()->active_place = channel.active_place;
+  active_[channel.active_place] = active_.back();
+  active_.pop_back();
 }
 
 bool Engine::move_some(const Channel* moved_already) noexcept {
@@ -347,6 +352,7 @@ void Engine::reap_one() noexcept {
 
 void Engine::forget(Channel& channel) noexcept {
   deferred_.leave(channel);
+  unlist(channel);  // what the network writes may have made it idle since it was last moved
   const std::size_t place = channel.place;
   channels_.back()->place = place;
   std::swap(channels_[place], channels_.back());

@@ -85,6 +85,7 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   bool take_completions() noexcept;
   void take_failure() noexcept;
   void list(Channel& channel) noexcept;
+  void unlist(Channel& channel) noexcept;
   void reap_one() noexcept;
   void forget(Channel& channel) noexcept;
   void wake_if_asleep() noexcept;

@@ -30,7 +30,7 @@ Channel::Channel(const Message& message, Mode send_mode, const PairName& name, u
       throw Error(ErrorKind::unsupported, "proxy: MPI cannot pack a buffered send of more than 2 GiB");
     for (Operation& operation : operations) {
       operation.channel = this;
-      if (buffered()) operation.buffer = std::make_unique<std::byte[]>(bytes);
+      if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
       make_request(operation, buffered() ? operation.buffer.get() : buffer, communicator);
     }
   } catch (...) {
