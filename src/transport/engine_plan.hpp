@@ -3,15 +3,25 @@
 // and rings; progress, and whoever is behind it, writes the words that the wait looks at.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "transport/host_plan.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::transport {
+
+// Of a buffered send's next message.
+enum class Buffer : std::uint8_t {
+  free,
+  full,    // the receiver has not taken what it holds
+  unknown  // the answer is on its way
+};
 
 template <class Engine, class Channel>
 class EnginePlan : public HostPlan {
@@ -35,6 +45,31 @@ class EnginePlan : public HostPlan {
       return base::Error(base::ErrorKind::peer_dead,
                          "the process of rank " + std::to_string(channel_->peer) + " has ended");
     return channel_->broken(epoch);
+  }
+
+  // A buffered send finds no buffer free: waits for the receiver's own word on what it has taken, and then for the end
+  // of that, or says why the start fails. A network that is cut brings no word and tells nobody that it is cut: then
+  // this stands as a wait would, until PENSTOCK_TIMEOUT.
+  std::optional<base::Error> find_buffer(Epoch epoch) {
+    const auto began = std::chrono::steady_clock::now();
+    base::Backoff backoff(std::chrono::microseconds(0));
+    bool asked = false;
+    while (true) {
+      const Buffer buffer = engine_.find_buffer(*channel_, epoch, asked);
+      if (buffer == Buffer::free) return std::nullopt;
+      if (auto error = broken(epoch)) return error;
+      if (buffer == Buffer::full)
+        return base::Error(base::ErrorKind::buffer, "all " + std::to_string(channel_->buffers()) +
+                                                        " library buffers hold messages that rank " +
+                                                        std::to_string(channel_->peer) +
+                                                        " has not received: raise PENSTOCK_SLOTS or receive sooner");
+      const auto limit = engine_.timeout();
+      if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit)
+        return base::Error(
+            base::ErrorKind::timeout,
+            "rank " + std::to_string(channel_->peer) + " could not be asked whether it has taken the messages before");
+      backoff.pause();
+    }
   }
 
   Engine& engine_;

@@ -11,22 +11,22 @@ namespace {
 
 TEST(ProxyTags, CountForEachSourceAlone) {
   Tags tags(2, 10);
-  EXPECT_EQ(tags.take(0), 0);
   EXPECT_EQ(tags.take(0), 1);
-  EXPECT_EQ(tags.take(1), 0);
+  EXPECT_EQ(tags.take(0), 2);
+  EXPECT_EQ(tags.take(1), 1);
 }
 
 TEST(ProxyTags, AreUsedAgainWhenGivenBack) {
   Tags tags(1, 10);
-  EXPECT_EQ(tags.take(0), 0);
   EXPECT_EQ(tags.take(0), 1);
-  tags.give_back(0, 0);
-  EXPECT_EQ(tags.take(0), 0);
   EXPECT_EQ(tags.take(0), 2);
+  tags.give_back(0, 1);
+  EXPECT_EQ(tags.take(0), 1);
+  EXPECT_EQ(tags.take(0), 3);
 }
 
 TEST(ProxyTags, ExhaustionIsAnErrorThatSaysWhatToDo) {
-  Tags tags(2, 2);
+  Tags tags(2, 3);
   for (int i = 0; i < 3; ++i) tags.take(1);
   try {
     tags.take(1);

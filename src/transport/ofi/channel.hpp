@@ -89,6 +89,7 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   bool buffer_free(Epoch epoch) const noexcept {
     return room(epoch) && (epoch <= shape.slots || complete(epoch - shape.slots));
   }
+  unsigned buffers() const noexcept { return shape.slots; }
   bool closed_before(Epoch epoch) const noexcept {
     return protocol::closed_before(closed_epoch(load(words_.words->closed)), epoch);
   }

@@ -182,28 +182,14 @@ void Engine::look_hard(Channel& channel) noexcept {
   wake_if_needed();
 }
 
-std::optional<Error> Engine::find_buffer(Channel& channel, Epoch epoch) {
-  const auto began = std::chrono::steady_clock::now();
-  bool asked = false;
-  while (true) {
-    {
-      const std::lock_guard turn(turn_);
-      if (!asked) asked = channel.ask_what_is_taken();
-      pass(&channel);
-      wake_if_needed();
-      if (channel.buffer_free(epoch)) return std::nullopt;
-      // What has been taken has been delivered, so that the buffer here will be free when the network has told.
-      if (asked && channel.brought() && !channel.room(epoch)) break;
-    }
-    if (channel.broken(epoch) || dead(channel.peer)) break;
-    if (options_.timeout.count() > 0 && std::chrono::steady_clock::now() - began > options_.timeout)
-      return Error(ErrorKind::timeout,
-                   fmt::format("rank {} could not be asked whether it has taken the messages before", channel.peer));
-    std::this_thread::yield();
-  }
-  return Error(ErrorKind::buffer, fmt::format("all {} library buffers hold messages that rank {} has not received: "
-                                              "raise PENSTOCK_SLOTS or receive sooner",
-                                              channel.shape.slots, channel.peer));
+Buffer Engine::find_buffer(Channel& channel, Epoch epoch, bool& asked) noexcept {
+  const std::lock_guard turn(turn_);
+  if (!asked) asked = channel.ask_what_is_taken();
+  pass(&channel);
+  wake_if_needed();
+  if (channel.buffer_free(epoch)) return Buffer::free;
+  // What has been taken has been delivered, so that the buffer here will be free when the network has told.
+  return asked && channel.brought() && !channel.room(epoch) ? Buffer::full : Buffer::unknown;
 }
 
 bool Engine::arrived(Channel& channel, Epoch epoch) noexcept {

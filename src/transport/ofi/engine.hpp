@@ -14,6 +14,7 @@
 
 #include "base/settings.hpp"
 #include "group/world.hpp"
+#include "transport/engine_plan.hpp"
 #include "transport/ofi/channel.hpp"
 #include "transport/ofi/deferred_queue.hpp"
 #include "transport/ofi/fabric.hpp"
@@ -59,14 +60,15 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   void look(Channel& channel) noexcept;       // a pass, if the turn is free
   void leave() noexcept;                      // after a wait: from now on the thread looks
   void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
-  // Before a buffered send is refused: waits for the receiver's memory to tell whether the epoch's buffer is free,
-  // which takes the network alone and no act of any program. Otherwise why it is not, if the pair is not broken.
-  std::optional<base::Error> find_buffer(Channel& channel, Epoch epoch);
+  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory, at first; later
+  // calls find its answer, which takes the network alone and no act of any program.
+  Buffer find_buffer(Channel& channel, Epoch epoch, bool& asked) noexcept;
   bool arrived(Channel& channel, Epoch epoch) noexcept;   // a message that has not been asked for is here
   void release(Channel& channel, Epoch closed) noexcept;  // this half is gone: tells the peer
   void spoil(Channel& channel, Epoch closed, base::ErrorKind reason) noexcept;  // the same, and gives it up
 
   bool check_ready() const noexcept { return options_.check_ready; }
+  std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
   bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
   Statistics statistics() const noexcept;
 

@@ -25,10 +25,7 @@ const char* name_of(Protocol protocol) {
 
 std::optional<Error> OfiPlan::take_buffer(Epoch epoch) {
   if (!channel_->buffer_free(epoch))
-    if (auto error = engine_.find_buffer(*channel_, epoch)) {
-      auto why = broken(epoch);
-      return why ? why : error;
-    }
+    if (auto error = find_buffer(epoch)) return error;
   channel_->fill(epoch);
   return std::nullopt;
 }

@@ -25,6 +25,7 @@ Channel::Channel(const Message& message, Mode send_mode, const PairName& name, u
       bytes(message.bytes),
       elements(message),
       operations(buffered() ? slots : 1) {
+  farewell.channel = query.channel = this;
   try {
     if (buffered() && !elements.contiguous() && bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       throw Error(ErrorKind::unsupported, "proxy: MPI cannot pack a buffered send of more than 2 GiB");

@@ -33,6 +33,14 @@ struct Operation {
   std::atomic<bool> taken{false};       // buffered sends: holds a message that has not been received
 };
 
+// A notice on its way out, which stays in its place until MPI has taken it.
+struct Outgoing {
+  Notice notice;
+  MPI_Request request = MPI_REQUEST_NULL;
+  Channel* channel = nullptr;  // whose it is, if anybody's
+  bool under_way = false;
+};
+
 class Channel : public Rung<Channel> {
  public:
   // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
@@ -42,6 +50,8 @@ class Channel : public Rung<Channel> {
   HalfKey key() const noexcept { return {peer, pair, direction}; }
   bool sends() const noexcept { return direction == Direction::send; }
   bool buffered() const noexcept { return sends() && mode == Mode::buffered; }
+  std::size_t buffers() const noexcept { return operations.size(); }
+  bool may_be_asked() const noexcept { return !sends() && mode == Mode::buffered; }
   Operation& operation(Epoch epoch) noexcept { return operations[epoch % operations.size()]; }
 
   // ---- The worker's side
@@ -84,11 +94,12 @@ class Channel : public Rung<Channel> {
   Epoch issued = 0;
   bool released = false;       // our half is closed
   bool spoiled = false;        // nothing is issued any more
-  bool told = false;           // our notice is on its way
-  bool telling = false;        // MPI has not taken it yet
+  bool told = false;           // our notice is on its way, or has come
   std::uint64_t messages = 0;  // of the peer's notice
-  Notice notice;
-  MPI_Request notice_request = MPI_REQUEST_NULL;
+  Outgoing farewell;
+  Outgoing query;       // a question of this half, or an answer to the peer's
+  bool asking = false;  // the answer has not come
+  Epoch taken = 0;      // what it said last
 
  private:
   void make_request(Operation& operation, void* from, MPI_Comm communicator);

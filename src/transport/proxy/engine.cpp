@@ -25,10 +25,9 @@ constexpr int probes = 8;
 Engine::Engine(const Options& options, group::World& world)
     : options_(options),
       world_(world),
-      messages_communicator_(std::make_unique<group::PrivateCommunicator>()),
-      notices_communicator_(std::make_unique<group::PrivateCommunicator>()),
+      communicator_(std::make_unique<group::PrivateCommunicator>()),
       tags_(world.size(), options.last_tag),
-      notices_(notices_communicator_->get()),
+      notices_(communicator_->get()),
       thread_("penstock-proxy", *this, options.spin) {}
 
 // ---- At match
@@ -62,6 +61,8 @@ void Engine::enroll(const std::shared_ptr<Channel>& channel) {
     channels_.emplace(channel->key(), channel);
     if (channel->memory != MemoryKind::host) gpu_ = device::gpu_of(channel->buffer);
     operations_ = operations;
+    if (channel->may_be_asked()) ++listeners_;
+    if (must_listen() && thread_.asleep()) thread_.wake();
   } catch (...) {
     channel->free_requests();
     throw;
@@ -71,7 +72,12 @@ void Engine::enroll(const std::shared_ptr<Channel>& channel) {
 void Engine::drop(Channel& channel) noexcept {
   const std::lock_guard turn(turn_);
   channel.free_requests();
+  forget(channel);
+}
+
+void Engine::forget(Channel& channel) noexcept {
   operations_ -= channel.operations.size();
+  if (channel.may_be_asked()) --listeners_;
   channels_.erase(channel.key());
 }
 
@@ -96,6 +102,20 @@ void Engine::look(Channel& channel) noexcept {
 void Engine::look_hard(Channel& channel) noexcept {
   const std::lock_guard turn(turn_);
   for (int i = 0; i < hard_passes; ++i) pass(&channel);
+}
+
+Buffer Engine::find_buffer(Channel& channel, Epoch epoch, bool& asked) noexcept {
+  const std::lock_guard turn(turn_);
+  pass(&channel);
+  if (!channel.operation(epoch).taken.load(std::memory_order_relaxed)) return Buffer::free;
+  // An answer to an earlier question may be older than what the program knows.
+  if (!asked && !channel.asking && !channel.query.under_way) {
+    ask(channel);
+    asked = true;
+  }
+  // What has been taken has been delivered, of which MPI only has to tell.
+  const bool full = asked && !channel.asking && channel.taken + channel.operations.size() < epoch;
+  return full ? Buffer::full : Buffer::unknown;
 }
 
 bool Engine::arrived(const Channel& channel, Epoch) noexcept {
@@ -191,7 +211,8 @@ bool Engine::test(Operation& operation) noexcept {
     operation.taken.store(false, std::memory_order_release);
   } else {
     // A sender that has given up may have overwritten what MPI fetched from it afterwards. Its notice left before that,
-    // so it is looked for before the message counts.
+    // over the same communicator, so it is looked for before the message counts. MPI keeps the order in which they are
+    // matched; in which they end it does not say, so that docs/semantics.md makes an exception of this.
     if (!channel.sends() && !channel.released) take_notices();
     channel.completed.store(operation.epoch, std::memory_order_release);
   }
@@ -217,31 +238,65 @@ bool Engine::test_some(const Channel* tested) noexcept {
 
 bool Engine::take_notices() noexcept {
   bool moved = false;
-  if (!notices_.all_sent()) notices_.flush([this](Channel& channel) { reap(channel); });
-  while (const auto arrived = notices_.take()) {
+  const auto reap_owner = [this](Outgoing& sent) {
+    if (sent.channel != nullptr) reap(*sent.channel);
+  };
+  if (!notices_.all_sent()) notices_.flush(reap_owner);
+  while (!stray_.under_way) {
+    const auto arrived = notices_.take();
+    if (!arrived) break;
     moved = true;
-    const auto& [sender, notice] = *arrived;
-    const auto found = channels_.find({sender, notice.pair, notice.addressee});
-    if (found == channels_.end()) continue;
-    Channel& channel = *found->second;
-    channel.peer_closed(notice);
-    // What the peer will never receive need not be waited for any longer.
-    if (channel.released) give_up(channel, notice.closed);
-    reap(channel);
+    read(arrived->first, arrived->second);
   }
   return moved;
+}
+
+void Engine::read(int sender, const Notice& notice) noexcept {
+  const auto found = channels_.find({sender, notice.pair, notice.addressee});
+  Channel* const channel = found != channels_.end() ? found->second.get() : nullptr;
+  if (notice.kind == Notice::Kind::question) return answer(sender, notice.pair, channel);
+  if (channel == nullptr) return;
+  if (notice.kind == Notice::Kind::answer) {
+    channel->taken = notice.messages;
+    channel->asking = false;
+  } else {
+    channel->peer_closed(notice);
+    // What the peer will never receive need not be waited for any longer.
+    if (channel->released) give_up(*channel, notice.closed);
+  }
+  reap(*channel);
+}
+
+void Engine::ask(Channel& channel) noexcept {
+  channel.asking = true;
+  channel.query.notice = {.pair = channel.pair, .addressee = Direction::receive, .kind = Notice::Kind::question};
+  notices_.send(channel.query, channel.peer);
+}
+
+// Who asks again has had the answer before, which MPI has therefore taken.
+void Engine::answer(int sender, std::uint64_t pair, Channel* channel) noexcept {
+  Outgoing& outgoing = channel != nullptr ? channel->query : stray_;
+  while (outgoing.under_way)
+    notices_.flush([&](Outgoing& sent) {
+      if (sent.channel != nullptr && sent.channel != channel) reap(*sent.channel);
+    });
+  outgoing.notice = {.pair = pair,
+                     .messages = channel != nullptr ? channel->completed.load(std::memory_order_relaxed) : 0,
+                     .addressee = Direction::send,
+                     .kind = Notice::Kind::answer};
+  notices_.send(outgoing, sender);
 }
 
 void Engine::tell(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
   if (channel.told) return;
   channel.told = true;
   if (dead(channel.peer)) return;
-  channel.notice = {.pair = channel.pair,
-                    .closed = closed,
-                    .messages = channel.issued,
-                    .addressee = channel.sends() ? Direction::receive : Direction::send,
-                    .reason = static_cast<std::uint8_t>(reason)};
-  notices_.send(channel);
+  channel.farewell.notice = {.pair = channel.pair,
+                             .closed = closed,
+                             .messages = channel.issued,
+                             .addressee = channel.sends() ? Direction::receive : Direction::send,
+                             .reason = static_cast<std::uint8_t>(reason)};
+  notices_.send(channel.farewell, channel.peer);
 }
 
 // Cancels what is under way from epoch `first` on (0: nothing). What MPI cannot cancel it keeps until it is done,
@@ -263,13 +318,14 @@ void Engine::give_up(Channel& channel, Epoch first) noexcept {
 
 // Both halves are gone and MPI holds nothing: forget the channel.
 void Engine::reap(Channel& channel) noexcept {
-  if (!channel.released || channel.telling || channel.closed.load(std::memory_order_relaxed) == 0) return;
+  if (!channel.released || channel.farewell.under_way || channel.query.under_way ||
+      channel.closed.load(std::memory_order_relaxed) == 0)
+    return;
   if (channel.any_active()) return;
   channel.free_requests();
   const bool all_received = channel.messages == channel.completed.load(std::memory_order_relaxed);
   if (!channel.sends() && all_received) tags_.give_back(channel.peer, channel.tag);
-  operations_ -= channel.operations.size();
-  channels_.erase(channel.key());
+  forget(channel);
 }
 
 // ---- The progress thread
@@ -279,11 +335,13 @@ ProgressThread::Outcome Engine::advance() noexcept {
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn) return waiting;
   if (pass(nullptr)) return moved;
-  return active_.empty() && notices_.all_sent() ? idle : waiting;
+  if (!active_.empty() || !notices_.all_sent()) return waiting;
+  return must_listen() ? listening : idle;
 }
 
-bool Engine::nothing_to_do(bool /*listening*/) noexcept {
+bool Engine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard turn(turn_);
+  if (must_listen() && !listening) return false;
   return active_.empty() && notices_.all_sent() && rung_.empty();
 }
 

@@ -16,6 +16,7 @@
 
 #include "group/private_communicator.hpp"
 #include "group/world.hpp"
+#include "transport/engine_plan.hpp"
 #include "transport/progress_thread.hpp"
 #include "transport/proxy/channel.hpp"
 #include "transport/proxy/notices.hpp"
@@ -53,8 +54,13 @@ class Engine final : private ProgressThread::Work {
   void spoil(Channel& channel, Epoch closed,
              base::ErrorKind reason) noexcept;  // tells the peer, gives up what is under way
 
-  MPI_Comm communicator() const noexcept { return messages_communicator_->get(); }
+  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver what it has taken, at first;
+  // later calls find its answer, which takes the network and the progress of both processes and no act of any program.
+  Buffer find_buffer(Channel& channel, Epoch epoch, bool& asked) noexcept;
+
+  MPI_Comm communicator() const noexcept { return communicator_->get(); }
   bool check_ready() const noexcept { return options_.check_ready; }
+  std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
   bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
 
  private:
@@ -72,8 +78,13 @@ class Engine final : private ProgressThread::Work {
   void activate(Operation& operation) noexcept;
   void deactivate(Operation& operation) noexcept;
   void give_up(Channel& channel, Epoch first) noexcept;
+  void read(int sender, const Notice& notice) noexcept;
+  void ask(Channel& channel) noexcept;
+  void answer(int sender, std::uint64_t pair, Channel* channel) noexcept;
+  bool must_listen() const noexcept { return listeners_ > 0; }
   void tell(Channel& channel, Epoch closed, base::ErrorKind reason) noexcept;
   void reap(Channel& channel) noexcept;
+  void forget(Channel& channel) noexcept;
 
   void deliver() noexcept;
   void part() noexcept;
@@ -82,8 +93,7 @@ class Engine final : private ProgressThread::Work {
 
   const Options options_;
   group::World& world_;
-  std::unique_ptr<group::PrivateCommunicator> messages_communicator_;
-  std::unique_ptr<group::PrivateCommunicator> notices_communicator_;
+  std::unique_ptr<group::PrivateCommunicator> communicator_;
 
   RungList<Channel> rung_;
   std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
@@ -95,6 +105,8 @@ class Engine final : private ProgressThread::Work {
   std::size_t cursor_ = 0;      // where the next pass goes on testing
   int gpu_ = -1;                // whose memory MPI has been given, if any
   Notices notices_;
+  Outgoing stray_;             // an answer about a pair that is not known here
+  std::size_t listeners_ = 0;  // receivers that may be asked what they have taken
   ProgressThread thread_;
 };
 

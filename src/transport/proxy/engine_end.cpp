@@ -27,8 +27,7 @@ Engine::~Engine() {
   // Freeing a communicator is collective: with a process dead it might never return, and MPI_Finalize comes next
   // anyway.
   if (anybody_dead()) {
-    static_cast<void>(messages_communicator_.release());
-    static_cast<void>(notices_communicator_.release());
+    static_cast<void>(communicator_.release());
   }
 }
 
@@ -53,7 +52,7 @@ void Engine::part() noexcept {
   if (world_.given_up()) return;  // not everybody has an engine
   const auto began = std::chrono::steady_clock::now();
   MPI_Request everybody = MPI_REQUEST_NULL;
-  if (PMPI_Ibarrier(notices_communicator_->get(), &everybody) != MPI_SUCCESS) return;
+  if (PMPI_Ibarrier(communicator_->get(), &everybody) != MPI_SUCCESS) return;
   for (int done = 0; !done && !anybody_dead(); std::this_thread::yield()) {
     world_.watch(0);
     pass(nullptr);

@@ -25,14 +25,21 @@ struct HalfKeyHash {
   }
 };
 
-// "My half is gone": sent once by each half, read by the progress of the other process.
+// What the progress of one process tells that of another about a pair.
 struct Notice {
+  enum class Kind : std::uint8_t {
+    closed,    // "my half is gone": sent once by each half
+    question,  // of a buffered send: what the receiver has taken
+    answer
+  };
+
   std::uint64_t pair = 0;
   std::uint64_t closed = 0;               // first epoch that is not served any more
-  std::uint64_t messages = 0;             // of a sender: how many it has given to MPI
+  std::uint64_t messages = 0;             // closed, of a sender: how many it has given to MPI; answer: how many it took
   Direction addressee = Direction::send;  // which half of the receiving process is meant
-  std::uint8_t reason = 0;                // base::ErrorKind: peer_freed, or what has failed
-  std::uint8_t unused[6] = {};
+  std::uint8_t reason = 0;                // closed: base::ErrorKind: peer_freed, or what has failed
+  Kind kind = Kind::closed;
+  std::uint8_t unused[5] = {};
 };
 static_assert(sizeof(Notice) == 32);
 

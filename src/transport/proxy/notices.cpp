@@ -5,12 +5,6 @@
 
 namespace penstock::transport::proxy {
 
-namespace {
-
-constexpr int tag = 0;
-
-}  // namespace
-
 void Notices::listen() {
   if (listening_) return;
   check_mpi(PMPI_Recv_init(&incoming_, sizeof(incoming_), MPI_BYTE, MPI_ANY_SOURCE, tag, communicator_, &receive_),
@@ -19,19 +13,19 @@ void Notices::listen() {
   listening_ = true;
 }
 
-void Notices::send(Channel& channel) noexcept {
+void Notices::send(Outgoing& outgoing, int peer) noexcept {
   // A notice that cannot be sent is to a process that is gone.
-  if (PMPI_Isend(&channel.notice, sizeof(Notice), MPI_BYTE, channel.peer, tag, communicator_,
-                 &channel.notice_request) != MPI_SUCCESS)
+  if (PMPI_Isend(&outgoing.notice, sizeof(Notice), MPI_BYTE, peer, tag, communicator_, &outgoing.request) !=
+      MPI_SUCCESS)
     return;
-  channel.telling = true;
-  unsent_.push_back(&channel);
+  outgoing.under_way = true;
+  unsent_.push_back(&outgoing);
 }
 
-bool Notices::sent(Channel& channel) noexcept {
+bool Notices::sent(Outgoing& outgoing) noexcept {
   int taken = 0;
-  if (PMPI_Test(&channel.notice_request, &taken, MPI_STATUS_IGNORE) == MPI_SUCCESS && !taken) return false;
-  channel.telling = false;
+  if (PMPI_Test(&outgoing.request, &taken, MPI_STATUS_IGNORE) == MPI_SUCCESS && !taken) return false;
+  outgoing.under_way = false;
   return true;
 }
 

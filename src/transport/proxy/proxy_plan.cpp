@@ -6,15 +6,10 @@
 namespace penstock::transport::proxy {
 
 using base::Error;
-using base::ErrorKind;
 
 std::optional<Error> ProxyPlan::take_buffer(Epoch epoch) {
-  const Operation& slot = channel_->operation(epoch);
-  if (slot.taken.load(std::memory_order_acquire)) engine_.look_hard(*channel_);
-  if (slot.taken.load(std::memory_order_acquire))
-    return Error(ErrorKind::buffer, fmt::format("all {} library buffers hold messages that rank {} has not received: "
-                                                "raise PENSTOCK_SLOTS or receive sooner",
-                                                channel_->operations.size(), channel_->peer));
+  if (channel_->operation(epoch).taken.load(std::memory_order_acquire))
+    if (auto error = find_buffer(epoch)) return error;
   return channel_->fill(epoch, engine_.communicator());
 }
 

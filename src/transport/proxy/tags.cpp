@@ -18,7 +18,7 @@ int Tags::take(int source) {
     throw base::Error(base::ErrorKind::resources,
                       fmt::format("proxy: all {} tags of the MPI library are taken by matched receives from rank {}: "
                                   "free requests that are no longer needed on both ends",
-                                  static_cast<long>(last_) + 1, source));
+                                  last_ - first + 1, source));
   return tags.next++;
 }
 

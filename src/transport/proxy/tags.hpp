@@ -11,12 +11,14 @@ class Tags {
  public:
   Tags(int sources, int last) : last_(last), sources_(static_cast<std::size_t>(sources)) {}
 
+  static constexpr int first = 1;  // the one before is that of notices
+
   int take(int source);  // throws Error(resources) when all are in use
   void give_back(int source, int tag) { sources_[static_cast<std::size_t>(source)].free.push_back(tag); }
 
  private:
   struct Source {
-    int next = 0;
+    int next = first;
     std::vector<int> free;
   };
   int last_;
