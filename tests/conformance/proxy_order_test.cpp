@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -79,6 +80,25 @@ bool is_synchronous_send(MPI_Request request) {
   return synchronous_sends.contains(request);
 }
 
+// What MPI has not said to be done. A request in there that is freed is MPI's for as long as it likes.
+std::mutex active_mutex;
+std::map<MPI_Request, int> active;  // and how often MPI_Test does not tell of its end yet
+std::atomic<int> freed_while_active{0};
+std::atomic<int> looks_in_vain_after_cancel{0};
+
+bool tells_nothing_yet(MPI_Request request) {
+  const std::lock_guard lock(active_mutex);
+  const auto found = active.find(request);
+  return found != active.end() && found->second > 0 && found->second-- > 0;
+}
+void set_active(MPI_Request request, bool yes) {
+  const std::lock_guard lock(active_mutex);
+  if (yes)
+    active[request] = 0;
+  else
+    active.erase(request);
+}
+
 constexpr int tag = 9;
 
 TEST(ProxyOrder, G3_AReleasedSendIsNoMessageHoweverLateOtherCommunicatorsAre) {
@@ -137,6 +157,28 @@ TEST(ProxyOrder, G5_WhatTheReceiverHasTakenRefusesNoBufferedSendHoweverLateMpiTe
   pair.expect_good(static_cast<std::uint64_t>(rounds) * (slots() + 1));
 }
 
+// How many calls it takes until MPI tells that what has been cancelled is done is its own affair.
+TEST(ProxyOrder, WhatIsGivenUpIsFreedWhenMpiIsDoneWithItHoweverLateItTells) {
+  Receiver receiver(1000, Memory::ordinary, 1);
+  Sender sender(1000, Memory::ordinary, 1);
+  if (rank() == 0)
+    sender.init(Kind::standard, 1, tag);
+  else
+    receiver.init(0, tag);
+  match_all({rank() == 0 ? &sender.request() : &receiver.request()});
+  if (rank() == 1) {
+    BrokenLane lane;
+    freed_while_active = 0;
+    looks_in_vain_after_cancel = 100;
+    EXPECT_PST(PST_Enqueue_start(lane.queue(), &receiver.request()));
+    EXPECT_PST(PST_Enqueue_wait(lane.queue(), &receiver.request()));
+    EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_TIMEOUT);
+    EXPECT_EQ(freed_while_active, 0);
+    looks_in_vain_after_cancel = 0;
+  }
+  meet();
+}
+
 }  // namespace
 }  // namespace penstock::test
 
@@ -166,6 +208,33 @@ extern "C" int PMPI_Isend(const void* data, int count, MPI_Datatype type, int pe
   return lateness.keep(data, count, type, peer, tag, comm, request);
 }
 
+extern "C" int PMPI_Start(MPI_Request* request) {
+  using namespace penstock::test;
+  static const auto own = next("PMPI_Start", &PMPI_Start);
+  set_active(*request, true);
+  return own(request);
+}
+
+extern "C" int PMPI_Cancel(MPI_Request* request) {
+  using namespace penstock::test;
+  static const auto own = next("PMPI_Cancel", &PMPI_Cancel);
+  {
+    const std::lock_guard lock(active_mutex);
+    if (const auto found = active.find(*request); found != active.end()) found->second = looks_in_vain_after_cancel;
+  }
+  return own(request);
+}
+
+extern "C" int PMPI_Request_free(MPI_Request* request) {
+  using namespace penstock::test;
+  static const auto own = next("PMPI_Request_free", &PMPI_Request_free);
+  {
+    const std::lock_guard lock(active_mutex);
+    if (active.erase(*request) > 0) ++freed_while_active;
+  }
+  return own(request);
+}
+
 extern "C" int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   using namespace penstock::test;
   static const auto own = next("PMPI_Test", &PMPI_Test);
@@ -174,5 +243,12 @@ extern "C" int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     *flag = 0;
     return MPI_SUCCESS;
   }
-  return own(request, flag, status);
+  if (tells_nothing_yet(*request)) {
+    *flag = 0;
+    return MPI_SUCCESS;
+  }
+  const MPI_Request tested = *request;
+  const int code = own(request, flag, status);
+  if (*flag != 0) set_active(tested, false);
+  return code;
 }

@@ -111,7 +111,8 @@ class Channel : public Rung<Channel>, public DeferredQueue::Half {
   void fail(base::Error error) noexcept;  // the first one counts
   void tell(Epoch closed, base::ErrorKind reason) noexcept;
   void give_up() noexcept;  // nothing that has not begun ever will
-  bool owes_notice() const noexcept { return notice_owed_; }
+  // The network has not said that it has been delivered.
+  bool owes_notice() const noexcept { return notice_owed_ || notice_operation_.under_way; }
   // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way to our words.
   bool over() const noexcept;
 

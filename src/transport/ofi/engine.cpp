@@ -22,7 +22,10 @@ namespace {
 // Channels looked at in one pass: enough to get through many soon, few enough that one more pass is cheap.
 constexpr std::size_t window = 32;
 constexpr std::size_t completions_at_once = 16;
-// Passes before bad news is believed.
+// Passes before bad news is believed. No provider tells whether anything of a peer that is gone is still on its way; so
+// this proves nothing, and nothing rests on it: it finds the better of two right answers, a message that has come
+// before its sender died, or the peer's own word instead of the network's. The check of ready sends (PENSTOCK_CHECK)
+// finds what it can by them, and no more is promised.
 constexpr int hard_passes = 64;
 
 }  // namespace

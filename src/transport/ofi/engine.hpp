@@ -94,6 +94,8 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   bool has_work() const noexcept;  // under the lock
   void wake_if_needed() noexcept;
   void deliver() noexcept;
+  bool part() noexcept;
+  void say_farewell() noexcept;
   bool owes_messages() const noexcept;
   bool anybody_dead() const noexcept;
 

@@ -29,13 +29,7 @@ Engine::~Engine() {
     list(*channel);
   }
   deliver();
-  const auto began = steady_clock::now();
-  if (!world_.given_up())
-    world_.part([&] {
-      pass(nullptr);
-      if (options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout) return false;
-      return !anybody_dead();
-    });
+  if (!part()) say_farewell();
   const auto seen = deferred_.statistics();
   base::log::info(
       fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at most {} entries of {} at once; "
@@ -49,16 +43,38 @@ Engine::~Engine() {
 // them.
 void Engine::deliver() noexcept {
   const auto began = steady_clock::now();
-  constexpr auto farewell = std::chrono::seconds(1);
   while (true) {
     world_.watch(0);  // the monitor has ended
     pass(nullptr);
-    const auto elapsed = steady_clock::now() - began;
-    const bool owing = owes_messages() && (options_.timeout.count() == 0 || elapsed < options_.timeout);
-    const bool talking =
-        std::any_of(active_.begin(), active_.end(), [](const Channel* channel) { return channel->owes_notice(); });
-    if (!owing && (!talking || elapsed > farewell)) return;
+    const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
+    if (late || !owes_messages()) return;
     std::this_thread::yield();
+  }
+}
+
+// Nobody stops making progress while others may wait for a message or a notice. When all have come here nobody does any
+// more: true. Ends early when a process has died, or has not come within PENSTOCK_TIMEOUT.
+bool Engine::part() noexcept {
+  bool all = !world_.given_up();
+  const auto began = steady_clock::now();
+  if (all)
+    world_.part([&] {
+      pass(nullptr);
+      const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
+      if (late || anybody_dead()) all = false;
+      return all;
+    });
+  return all;
+}
+
+// There is no point at which all who are left have heard of our end, and the provider, which may have no room for a
+// process that is cut off, does not tell that it never will. So this has a limit, of its own.
+void Engine::say_farewell() noexcept {
+  constexpr auto farewell = std::chrono::seconds(1);
+  const auto waited_for = [this](const auto& channel) { return channel->owes_notice() && !dead(channel->peer); };
+  for (const auto began = steady_clock::now(); steady_clock::now() - began < farewell; std::this_thread::yield()) {
+    if (std::none_of(channels_.begin(), channels_.end(), waited_for)) return;
+    pass(nullptr);
   }
 }
 

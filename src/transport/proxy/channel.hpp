@@ -26,9 +26,10 @@ class Channel;
 struct Operation {
   MPI_Request request = MPI_REQUEST_NULL;
   Channel* channel = nullptr;
-  Epoch epoch = 0;        // of the start under way
-  std::size_t place = 0;  // in the list of active operations
-  bool active = false;
+  Epoch epoch = 0;                      // of the start under way
+  std::size_t place = 0;                // in the list of active operations
+  bool active = false;                  // MPI has it
+  bool given_up = false;                // active, and of no use any more
   std::unique_ptr<std::byte[]> buffer;  // buffered sends: the library's copy
   std::atomic<bool> taken{false};       // buffered sends: holds a message that has not been received
 };

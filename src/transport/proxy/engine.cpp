@@ -16,8 +16,11 @@ namespace {
 
 // Active operations tested in one pass: enough to get through many soon, few enough that one more pass is cheap.
 constexpr std::size_t window = 32;
-// Passes before bad news is believed, and looks for a message that should not be there yet.
+// Passes before bad news is believed. MPI does not tell whether anything of a peer that is gone is still on its way; so
+// this proves nothing, and nothing rests on it: it finds the better of two right answers, a message that has come
+// before its sender died, or the peer's own word instead of MPI's.
 constexpr int hard_passes = 64;
+// Looks for a message that should not be there yet: PENSTOCK_CHECK finds what it can, and no more is promised.
 constexpr int probes = 8;
 
 }  // namespace
@@ -191,6 +194,7 @@ void Engine::activate(Operation& operation) noexcept {
 
 void Engine::deactivate(Operation& operation) noexcept {
   operation.active = false;
+  if (std::exchange(operation.given_up, false)) --given_up_;
   active_.back()->place = operation.place;
   active_[operation.place] = active_.back();
   active_.pop_back();
@@ -203,8 +207,11 @@ bool Engine::test(Operation& operation) noexcept {
   const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && !ended) return false;
   Channel& channel = *operation.channel;
+  const bool given_up = operation.given_up;
   deactivate(operation);
-  if (code != MPI_SUCCESS) {
+  if (given_up) {
+    // Neither a message nor an error: both ends know.
+  } else if (code != MPI_SUCCESS) {
     channel.spoiled = true;
     channel.fail(mpi_error(channel.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
   } else if (channel.buffered()) {
@@ -299,18 +306,26 @@ void Engine::tell(Channel& channel, Epoch closed, ErrorKind reason) noexcept {
   notices_.send(channel.farewell, channel.peer);
 }
 
-// Cancels what is under way from epoch `first` on (0: nothing). What MPI cannot cancel it keeps until it is done,
-// without us.
+// Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a receive that
+// nothing has come for ends at once, and what MPI cannot cancel it keeps until it has moved it. Until then the half is
+// there.
 void Engine::give_up(Channel& channel, Epoch first) noexcept {
   if (first == 0) return;
   for (Operation& operation : channel.operations) {
-    if (!operation.active || operation.epoch < first) continue;
+    if (!operation.active || operation.given_up || operation.epoch < first) continue;
+    operation.given_up = true;
+    ++given_up_;
     PMPI_Cancel(&operation.request);
     int ended = 0;
-    for (int i = 0; i < probes && !ended; ++i)
-      if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+    if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS || ended) deactivate(operation);
+  }
+}
+
+// At the end of the library: MPI keeps what it is not done with, without us.
+void Engine::leave_to_mpi(Channel& channel) noexcept {
+  for (Operation& operation : channel.operations) {
+    if (!operation.active) continue;
     deactivate(operation);
-    if (ended) continue;
     PMPI_Request_free(&operation.request);
     static_cast<void>(operation.buffer.release());  // MPI may still read it
   }
@@ -330,19 +345,28 @@ void Engine::reap(Channel& channel) noexcept {
 
 // ---- The progress thread
 
+// What has been given up may last for ever: it is looked at now and then.
+bool Engine::has_work() const noexcept {
+  return active_.size() > given_up_ || !notices_.all_sent();
+}
+
+bool Engine::must_listen() const noexcept {
+  return listeners_ > 0 || given_up_ > 0;
+}
+
 ProgressThread::Outcome Engine::advance() noexcept {
   using enum ProgressThread::Outcome;
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn) return waiting;
   if (pass(nullptr)) return moved;
-  if (!active_.empty() || !notices_.all_sent()) return waiting;
+  if (has_work()) return waiting;
   return must_listen() ? listening : idle;
 }
 
 bool Engine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard turn(turn_);
   if (must_listen() && !listening) return false;
-  return active_.empty() && notices_.all_sent() && rung_.empty();
+  return !has_work() && rung_.empty();
 }
 
 }  // namespace penstock::transport::proxy

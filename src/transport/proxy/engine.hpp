@@ -78,16 +78,19 @@ class Engine final : private ProgressThread::Work {
   void activate(Operation& operation) noexcept;
   void deactivate(Operation& operation) noexcept;
   void give_up(Channel& channel, Epoch first) noexcept;
+  void leave_to_mpi(Channel& channel) noexcept;
   void read(int sender, const Notice& notice) noexcept;
   void ask(Channel& channel) noexcept;
   void answer(int sender, std::uint64_t pair, Channel* channel) noexcept;
-  bool must_listen() const noexcept { return listeners_ > 0; }
+  bool has_work() const noexcept;
+  bool must_listen() const noexcept;
   void tell(Channel& channel, Epoch closed, base::ErrorKind reason) noexcept;
   void reap(Channel& channel) noexcept;
   void forget(Channel& channel) noexcept;
 
   void deliver() noexcept;
-  void part() noexcept;
+  bool part() noexcept;
+  void say_farewell() noexcept;
   bool owes_messages() const noexcept;
   bool anybody_dead() const noexcept;
 
@@ -101,6 +104,7 @@ class Engine final : private ProgressThread::Work {
   std::uint64_t next_pair_ = 1;
   std::unordered_map<HalfKey, std::shared_ptr<Channel>, HalfKeyHash> channels_;
   std::vector<Operation*> active_;
+  std::size_t given_up_ = 0;    // of these
   std::size_t operations_ = 0;  // of all channels: what active_ may come to hold
   std::size_t cursor_ = 0;      // where the next pass goes on testing
   int gpu_ = -1;                // whose memory MPI has been given, if any

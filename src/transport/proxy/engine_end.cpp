@@ -10,6 +10,7 @@
 namespace penstock::transport::proxy {
 
 using base::ErrorKind;
+using std::chrono::steady_clock;
 
 Engine::~Engine() {
   thread_.stop();
@@ -18,9 +19,10 @@ Engine::~Engine() {
   for (auto& [key, channel] : channels_)
     tell(*channel, channel->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);
   deliver();
-  part();
+  if (!part()) say_farewell();
   for (auto& [key, channel] : channels_) {
     give_up(*channel, 1);
+    leave_to_mpi(*channel);
     channel->free_requests();
   }
   notices_.stop();
@@ -34,37 +36,48 @@ Engine::~Engine() {
 // As MPI_Finalize does for MPI_Bsend, buffered messages are delivered before the end, to all who can still receive
 // them.
 void Engine::deliver() noexcept {
-  const auto began = std::chrono::steady_clock::now();
-  const auto farewell = std::chrono::seconds(1);
+  const auto began = steady_clock::now();
   while (true) {
     world_.watch(0);  // the monitor has ended
     pass(nullptr);
-    const auto passed = std::chrono::steady_clock::now() - began;
-    const bool owing = owes_messages() && (options_.timeout.count() == 0 || passed < options_.timeout);
-    if (!owing && (notices_.all_sent() || passed > farewell)) return;
+    const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
+    if (late || !owes_messages()) return;
     std::this_thread::yield();
   }
 }
 
-// Nobody stops making progress while others still send: a process that is done would leave them waiting inside MPI.
-// Ends early when a process has died, or has not come within PENSTOCK_TIMEOUT.
-void Engine::part() noexcept {
-  if (world_.given_up()) return;  // not everybody has an engine
-  const auto began = std::chrono::steady_clock::now();
+// Nobody stops making progress while others still send, or wait for a notice: a process that is done would leave them
+// waiting inside MPI. When all have come here nobody does any more: true. Ends early when a process has died, or has
+// not come within PENSTOCK_TIMEOUT.
+bool Engine::part() noexcept {
+  if (world_.given_up()) return false;  // not everybody has an engine
+  const auto began = steady_clock::now();
   MPI_Request everybody = MPI_REQUEST_NULL;
-  if (PMPI_Ibarrier(communicator_->get(), &everybody) != MPI_SUCCESS) return;
-  for (int done = 0; !done && !anybody_dead(); std::this_thread::yield()) {
+  if (PMPI_Ibarrier(communicator_->get(), &everybody) != MPI_SUCCESS) return false;
+  for (int done = 0; !done; std::this_thread::yield()) {
     world_.watch(0);
+    if (anybody_dead()) return false;
     pass(nullptr);
-    if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-    if (options_.timeout.count() > 0 && std::chrono::steady_clock::now() - began > options_.timeout) return;
+    if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout) return false;
   }
+  return true;
+}
+
+// There is no point at which all who are left have heard of our end, and MPI, which may take no notice for a process
+// that is gone or cut off, does not tell that it never will. So this has a limit, of its own.
+void Engine::say_farewell() noexcept {
+  constexpr auto farewell = std::chrono::seconds(1);
+  for (const auto began = steady_clock::now(); !notices_.all_sent() && steady_clock::now() - began < farewell;
+       std::this_thread::yield())
+    pass(nullptr);
 }
 
 bool Engine::owes_messages() const noexcept {
   return std::any_of(active_.begin(), active_.end(), [this](const Operation* operation) {
     const Channel& channel = *operation->channel;
-    return channel.buffered() && !channel.closed_before(operation->epoch) && !dead(channel.peer);
+    return channel.buffered() && !operation->given_up && !channel.closed_before(operation->epoch) &&
+           !dead(channel.peer);
   });
 }
 
