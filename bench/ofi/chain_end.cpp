@@ -18,7 +18,7 @@ namespace {
 
 void check(const char* call, ssize_t code) {
   if (code >= 0) return;
-  throw std::runtime_error(fmt::format("{}: {}", call, fi_strerror(static_cast<int>(-code))));
+  throw std::runtime_error(fmt::format("{}: {}", call, libfabric().strerror(static_cast<int>(-code))));
 }
 
 template <class Object>
@@ -64,7 +64,7 @@ bool may_be_taken(const fi_info& info, bool one_host) {
 }
 
 FabricInfo make_hints(bool manual) {
-  FabricInfo hints(fi_allocinfo());
+  FabricInfo hints(libfabric().dupinfo(nullptr));
   if (!hints) throw std::bad_alloc();
   hints->caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_TRIGGER | FI_RMA_EVENT;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -83,14 +83,15 @@ FabricInfo find_fabric(bool manual, bool one_host) {
   setenv("HFI_NO_BACKTRACE", "1", 0);
   setenv("IPATH_NO_BACKTRACE", "1", 0);
   fi_info* list = nullptr;
-  if (fi_getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, make_hints(manual).get(), &list) != 0) return nullptr;
+  if (!libfabric().complete()) return nullptr;
+  if (libfabric().getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, make_hints(manual).get(), &list) != 0) return nullptr;
   const FabricInfo owner(list);
   const fi_info* best = nullptr;
   for (const fi_info* one = list; one != nullptr; one = one->next) {
     if (!may_be_taken(*one, one_host)) continue;
     if (best == nullptr || (address_of(*one).loopback && !address_of(*best).loopback)) best = one;
   }
-  return FabricInfo(best != nullptr ? fi_dupinfo(best) : nullptr);
+  return FabricInfo(best != nullptr ? libfabric().dupinfo(best) : nullptr);
 }
 
 ChainEnd::ChainEnd(FabricInfo info, std::size_t bytes, int peer)
@@ -115,7 +116,7 @@ ChainEnd::~ChainEnd() {
 }
 
 void ChainEnd::open() {
-  check("fi_fabric", fi_fabric(info_->fabric_attr, &fabric_, nullptr));
+  check("fi_fabric", libfabric().fabric(info_->fabric_attr, &fabric_, nullptr));
   check("fi_domain", fi_domain(fabric_, info_.get(), &domain_, nullptr));
   fi_av_attr table{};
   table.type = FI_AV_TABLE;

@@ -15,10 +15,12 @@
 #include <memory>
 #include <vector>
 
+#include "libfabric.hpp"
+
 namespace penstock::bench {
 
 struct FreeFabricInfo {
-  void operator()(fi_info* info) const noexcept { fi_freeinfo(info); }
+  void operator()(fi_info* info) const noexcept { libfabric().freeinfo(info); }
 };
 using FabricInfo = std::unique_ptr<fi_info, FreeFabricInfo>;
 
