@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "base/thread_own.hpp"
 #include "core/library.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
@@ -29,7 +30,9 @@ static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
 // What MPI_Error_string gives. Under 256 characters: a longer text overruns MPICH's internal buffers.
 constexpr std::array<const char*, kinds> texts{
     "Penstock: no error",
-    "Penstock: not initialised: call PST_Init after MPI_Init, and nothing after PST_Finalize or MPI_Finalize",
+    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or MPI_Finalize; without "
+    "PST_Init, "
+    "name libpenstock before the MPI library when linking, or preload it",
     "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; PST_Last_error tells which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
@@ -59,8 +62,6 @@ constexpr std::array<const char*, kinds> texts{
 std::array<std::atomic<int>, kinds> codes{};  // 0 (MPI_SUCCESS): not made yet
 
 std::atomic<bool> fatal_handler{true};  // as MPI begins
-
-thread_local std::string last_text;
 
 bool mpi_is_up() noexcept {
   int initialised = 0;
@@ -97,11 +98,18 @@ bool may_call_handler(Threads threads) noexcept {
   return level == MPI_THREAD_MULTIPLE || main_thread;
 }
 
-void keep_text(const Error& error) noexcept {
+struct LastText {
+  std::string text;
+};
+
+// `make` gives the text. An old one must not stand for an error that there was no memory to describe.
+template <class Make>
+void keep_text(Make&& make) noexcept {
   try {
-    last_text = error.text();
-  } catch (const std::bad_alloc&) {
-    last_text.clear();
+    auto& last = base::thread_own<LastText>();
+    last.text.clear();
+    last.text = make();
+  } catch (const std::exception&) {
   }
 }
 
@@ -141,20 +149,20 @@ void look_at_error_handler() noexcept {
   if (handler != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&handler);
 }
 
-const std::string& last_error() noexcept {
-  return last_text;
-}
-
-void note_mpi_error(int code) noexcept {
+const char* last_error() noexcept {
   try {
-    last_text = group::mpi_error_text(code);
+    return base::thread_own<LastText>().text.c_str();
   } catch (const std::bad_alloc&) {
-    last_text.clear();
+    return "";
   }
 }
 
+void note_mpi_error(int code) noexcept {
+  keep_text([code] { return group::mpi_error_text(code); });
+}
+
 int report_error(const Error& error, const group::Communicator* communicator, Threads threads) noexcept {
-  keep_text(error);
+  keep_text([&error] { return error.text(); });
   const bool initialised = core::Library::get() != nullptr;
   if (!initialised && !mpi_is_up()) {
     std::fprintf(stderr, "penstock: %s\n", error.text().c_str());
@@ -200,6 +208,6 @@ int PST_Last_error(char* text, int size) {
     return api::guard_any_thread([&] {
       throw base::Error(base::ErrorKind::argument, "PST_Last_error needs a buffer of at least one character");
     });
-  std::snprintf(text, static_cast<std::size_t>(size), "%s", api::last_error().c_str());
+  std::snprintf(text, static_cast<std::size_t>(size), "%s", api::last_error());
   return MPI_SUCCESS;
 }

@@ -53,7 +53,7 @@ base::ErrorKind error_kind(int code) noexcept;
 bool errors_are_fatal() noexcept;
 void look_at_error_handler() noexcept;  // calls MPI
 // The text of this thread's last error.
-const std::string& last_error() noexcept;
+const char* last_error() noexcept;  // until its next one
 // Makes MPI's text for an error code that is handed on that of last_error().
 void note_mpi_error(int code) noexcept;
 

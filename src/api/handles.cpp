@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/errors.hpp"
+#include "base/thread_own.hpp"
 #include "core/matching_requests.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
@@ -39,7 +40,7 @@ core::Operation& operation_of(MPI_Request request) {
 std::span<core::Operation* const> operations_of(int count, const MPI_Request* requests) {
   if (count < 0) throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
   if (count > 0) require_pointer(requests, "the array of requests");
-  thread_local std::vector<core::Operation*> operations;
+  auto& operations = base::thread_own<std::vector<core::Operation*>>();
   operations.clear();
   for (int i = 0; i < count; ++i) operations.push_back(&operation_of(requests[i]));
   return operations;

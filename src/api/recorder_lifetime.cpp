@@ -139,8 +139,9 @@ void finalise_library(const char* call) noexcept {
 }
 
 const std::string& why_not_recording() {
-  static const std::string why = look_where_mpi_send_init_is();
-  return why;
+  // Never destroyed: exit handlers may still ask.
+  static const auto* const why = new std::string(look_where_mpi_send_init_is());
+  return *why;
 }
 
 }  // namespace penstock::api

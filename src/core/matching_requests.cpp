@@ -4,8 +4,8 @@
 namespace penstock::core {
 
 MatchingRequests& MatchingRequests::get() {
-  static MatchingRequests requests;
-  return requests;
+  static auto* const requests = new MatchingRequests;  // never destroyed: exit handlers may still ask
+  return *requests;
 }
 
 void MatchingRequests::add(std::uintptr_t handle) {
