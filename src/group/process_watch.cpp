@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group/process_watch.hpp"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -37,6 +39,24 @@ int open_process(std::int64_t pid) {
 #endif
 }
 
+// Nobody wakes us when the event has been closed under a sleep.
+constexpr int longest_sleep = 1000;  // milliseconds
+
+// Whether a descriptor of ours is still what it was made as: "eventfd", "pidfd". Where the system does not show it, the
+// number alone counts.
+bool still_is(int descriptor, std::string_view kind) noexcept {
+  if (descriptor < 0 || fcntl(descriptor, F_GETFD) < 0) return false;
+  char path[40] = "";
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  char target[64] = "";
+  const ssize_t length = readlink(path, target, sizeof target);
+  return length < 0 || std::string_view(target, static_cast<std::size_t>(length)).find(kind) != std::string_view::npos;
+}
+
+int make_event() noexcept {
+  return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
 }  // namespace
 
 bool ProcessPlace::is_here() const {
@@ -58,15 +78,17 @@ ProcessMark::ProcessMark() {
 }
 
 ProcessMark::~ProcessMark() {
-  if (place_.mark >= 0) close(static_cast<int>(place_.mark));
+  if (place_.mark >= 0 && still_is(static_cast<int>(place_.mark), name_of_mark(place_.nonce)))
+    close(static_cast<int>(place_.mark));
 }
 
 ProcessWatch::ProcessWatch(const std::vector<ProcessPlace>& places, int own)
     : dead_(std::make_unique<std::atomic<bool>[]>(places.size())) {
-  const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int event = make_event();
   if (event < 0)
     throw base::Error(base::ErrorKind::resources, std::string("cannot create an eventfd (") + std::strerror(errno) +
                                                       "): raise the limit of open files");
+  event_.store(event);
   descriptors_.push_back({event, POLLIN, 0});
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     if (static_cast<int>(rank) == own || !places[rank].is_here()) continue;
@@ -77,7 +99,8 @@ ProcessWatch::ProcessWatch(const std::vector<ProcessPlace>& places, int own)
 }
 
 ProcessWatch::~ProcessWatch() {
-  for (const pollfd& entry : descriptors_) close(entry.fd);
+  while (descriptors_.size() > 1) take_out(descriptors_.size() - 1);
+  if (still_is(event_, "eventfd")) close(event_);
 }
 
 void ProcessWatch::add(int rank, const ProcessPlace& place) {
@@ -103,32 +126,53 @@ void ProcessWatch::add(int rank, const ProcessPlace& place) {
 }
 
 void ProcessWatch::watch(int milliseconds) noexcept {
-  if (poll(descriptors_.data(), descriptors_.size(), milliseconds) <= 0) return;
+  const int limit = milliseconds < 0 ? longest_sleep : std::min(milliseconds, longest_sleep);
+  if (poll(descriptors_.data(), descriptors_.size(), limit) <= 0) return;
   if (descriptors_[0].revents != 0) {
     std::uint64_t wakes = 0;
-    [[maybe_unused]] const auto read_bytes = read(descriptors_[0].fd, &wakes, sizeof wakes);
+    if (!still_is(descriptors_[0].fd, "eventfd") || read(descriptors_[0].fd, &wakes, sizeof wakes) < 0) mend_event();
   }
   mark_ended();
 }
 
-// A descriptor stays readable once its process has ended, so it is taken out.
+// Without a new one each sleep lasts as long as it may: poll() passes over a negative descriptor.
+void ProcessWatch::mend_event() noexcept {
+  const int event = make_event();
+  event_.store(event);
+  descriptors_[0].fd = event;
+  base::log::warn("the program has closed a descriptor of Penstock's, by which a thread of ours is woken");
+}
+
+// A descriptor stays readable once its process has ended, so it is taken out. So is one that is ours no more, whose
+// process is not dead for that.
 void ProcessWatch::mark_ended() noexcept {
   if (poll(descriptors_.data(), descriptors_.size(), 0) <= 0) return;
   for (std::size_t i = descriptors_.size(); i-- > 1;) {
     if (descriptors_[i].revents == 0) continue;
-    dead_[static_cast<std::size_t>(ranks_[i - 1])].store(true, std::memory_order_release);
-    close(descriptors_[i].fd);
-    descriptors_[i] = descriptors_.back();
-    descriptors_.pop_back();
-    ranks_[i - 1] = ranks_.back();
-    ranks_.pop_back();
+    if (still_is(descriptors_[i].fd, "pidfd"))
+      dead_[static_cast<std::size_t>(ranks_[i - 1])].store(true, std::memory_order_release);
+    else
+      base::log::warn(
+          "the program has closed a descriptor of Penstock's: the end of another process is not noticed at "
+          "once any more");
+    take_out(i);
   }
 }
 
+void ProcessWatch::take_out(std::size_t descriptor) noexcept {
+  if (still_is(descriptors_[descriptor].fd, "pidfd")) close(descriptors_[descriptor].fd);
+  descriptors_[descriptor] = descriptors_.back();
+  descriptors_.pop_back();
+  ranks_[descriptor - 1] = ranks_.back();
+  ranks_.pop_back();
+}
+
 void ProcessWatch::wake() noexcept {
+  const int event = event_.load();
   const std::uint64_t one = 1;
+  if (!still_is(event, "eventfd")) return;  // the sleep ends by itself
   // Fails only when the counter is full, and then the event is readable anyway.
-  [[maybe_unused]] const auto written = write(descriptors_[0].fd, &one, sizeof one);
+  [[maybe_unused]] const auto written = write(event, &one, sizeof one);
 }
 
 }  // namespace penstock::group

@@ -39,6 +39,8 @@ class ProcessMark {
   ProcessPlace place_;
 };
 
+// A program may close descriptors that it does not own, and then have others under their numbers: each is asked what it
+// stands for before it is used. Who is watched by one that is gone is not seen to end any more.
 class ProcessWatch {
  public:
   // One place for each rank; `own` is ours, which is not watched. Those are watched that are seen to be alive.
@@ -49,15 +51,20 @@ class ProcessWatch {
 
   const std::atomic<bool>& dead(int rank) const noexcept { return dead_[static_cast<std::size_t>(rank)]; }
   int found() const noexcept { return found_; }  // others that live where we can see them
+  // Returns when a process has ended, when it is woken, after so many milliseconds (negative: no limit of the
+  // caller's), and now and then without a reason.
   void watch(int milliseconds) noexcept;
   void wake() noexcept;
 
  private:
   void add(int rank, const ProcessPlace& place);
   void mark_ended() noexcept;
+  void mend_event() noexcept;
+  void take_out(std::size_t descriptor) noexcept;
 
   std::unique_ptr<std::atomic<bool>[]> dead_;
-  std::vector<pollfd> descriptors_;  // the first is the event of wake(); the others are of ranks_[i - 1]
+  std::atomic<int> event_{-1};       // of wake()
+  std::vector<pollfd> descriptors_;  // the first is the event; the others are of ranks_[i - 1]
   std::vector<int> ranks_;
   int found_ = 0;
 };
