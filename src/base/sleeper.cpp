@@ -5,6 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace penstock::base {
 namespace {
 
@@ -23,8 +26,13 @@ bool Sleeper::has_asymmetric_fence() noexcept {
   return has;
 }
 
-void Sleeper::fence_everywhere() noexcept {
-  membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+bool Sleeper::fence_everywhere() noexcept {
+  return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+}
+
+void Sleeper::nap() noexcept {
+  asleep_.exchange(0, std::memory_order_acq_rel);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace penstock::base

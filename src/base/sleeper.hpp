@@ -13,7 +13,8 @@ namespace penstock::base {
 // process with a full fence: then the caller's store was before the interrupt, and the last look for work sees it, or
 // the caller's question comes after the interrupt, and sees that the thread sleeps. Where the system has no such call,
 // both sides change the word by read-modify-writes: whose change comes second sees what the other stored before its
-// own.
+// own. Where it has the call and the call fails (for want of memory, or by a filter that came later), the thread cannot
+// know that it would be woken, and naps for a moment instead.
 class Sleeper {
  public:
   explicit Sleeper(bool asymmetric = has_asymmetric_fence()) noexcept : asymmetric_(asymmetric) {}
@@ -28,7 +29,8 @@ class Sleeper {
   template <class HasWork>
   void sleep_unless(HasWork has_work) noexcept {
     asleep_.exchange(1, std::memory_order_acq_rel);
-    if (asymmetric_) fence_everywhere();
+    if (asymmetric_ && !fence_everywhere()) [[unlikely]]
+      return nap();
     if (!has_work()) asleep_.wait(1, std::memory_order_acquire);
     asleep_.exchange(0, std::memory_order_acq_rel);
   }
@@ -45,7 +47,8 @@ class Sleeper {
   void wake_up() noexcept {
     if (asleep_.exchange(0, std::memory_order_acq_rel) != 0) asleep_.notify_one();
   }
-  static void fence_everywhere() noexcept;
+  static bool fence_everywhere() noexcept;  // false: there was none
+  void nap() noexcept;
 
   std::atomic<std::uint32_t> asleep_{0};
   const bool asymmetric_;

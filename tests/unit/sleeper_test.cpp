@@ -3,7 +3,13 @@
 #include "base/sleeper.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <random>
 #include <string>
 #include <thread>
@@ -11,6 +17,18 @@
 
 namespace penstock::base {
 namespace {
+
+// From now on the system has no memory for the calling thread's fences. False: system calls cannot be filtered here.
+bool refuse_fences() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{sizeof program / sizeof *program, program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
 
 class SleeperTest : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(AsymmetricFence, SleeperTest, ::testing::Bool());
@@ -48,6 +66,20 @@ TEST_P(SleeperTest, LosesNoWakeUp) {
   for (auto& caller : callers) caller.join();
   thread.join();
   EXPECT_EQ(taken.load(), producers * rounds);
+}
+
+// A thread that could not have its fence may have missed the work, and its caller that it sleeps: it must not rest
+// until it is woken. Here nobody wakes it.
+TEST(Sleeper, DoesNotRestOnAFenceThatHasFailed) {
+  if (!Sleeper::has_asymmetric_fence()) GTEST_SKIP() << "this system has no asymmetric fence";
+  bool refused = false;
+  std::thread thread([&] {
+    refused = refuse_fences();
+    Sleeper sleeper(true);
+    if (refused) sleeper.sleep_unless([] { return false; });
+  });
+  thread.join();
+  if (!refused) GTEST_SKIP() << "system calls cannot be filtered here";
 }
 
 }  // namespace
