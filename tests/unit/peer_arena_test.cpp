@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "transport/peer/arena_file.hpp"
@@ -87,6 +90,36 @@ TEST(PeerArena, ShortageIsAnErrorAndChangesNothing) {
   }
   EXPECT_EQ(arena->file_bytes(), before);
   std::memset(arena->allocate(4096, 64), 1, 4096);
+}
+
+TEST(PeerArena, AsksForWhatCanBeGivenBackBeforeItGivesUp) {
+  const auto arena = Arena::create();
+  arena->unlink();
+  constexpr std::size_t bytes = 200 * 1024;  // most of the first chunk
+  std::byte* kept = arena->allocate(bytes, 64);
+  const std::size_t before = arena->file_bytes();
+  int asked = 0;
+  arena->when_short([&] {
+    ++asked;
+    if (kept != nullptr) arena->free(std::exchange(kept, nullptr));
+  });
+  const auto allow = [&](rlim_t most) {
+    rlimit limit{};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = most;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  };
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  allow(before);
+  EXPECT_NE(arena->allocate(bytes, 64), nullptr);
+  EXPECT_EQ(asked, 1);
+  EXPECT_THROW(arena->allocate(bytes, 64), base::Error);
+  EXPECT_EQ(asked, 2);
+  allow(old.rlim_cur);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(arena->file_bytes(), before);
 }
 
 TEST(PeerArena, WrongFileIsRefused) {

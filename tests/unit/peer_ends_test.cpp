@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +249,52 @@ TEST(PeerEnds, ShortSharedMemoryIsAnErrorAtMatch) {
   (*ends)[1].stream->synchronize({});
   EXPECT_EQ(to, 4u);
   (*ends)[0].stream->synchronize({});
+}
+
+// A dead peer will not say that it has closed, and stores nothing any more.
+TEST(PeerEnds, BlocksOfPairsWithTheDeadAreUsedAgain) {
+  const auto ends = introduce(settings_of(1 << 20));
+  End& a = (*ends)[0];
+  std::uint64_t from = 1, to = 0;
+  std::vector<Matched> pairs;
+  for (int i = 0; i < 20; ++i) pairs.push_back(match(a, (*ends)[1], &from, 8, &to, 8));
+  for (Matched& pair : pairs) {
+    pair.send->close();
+    pair.send.reset();
+  }
+  Retired& retired = a.transport->retired();
+  retired.sweep_all();
+  EXPECT_EQ(retired.size(), 20u) << "the peer may still store";
+  a.world.kill(1);
+  retired.sweep_all();
+  EXPECT_EQ(retired.size(), 0u);
+}
+
+// Memory of the program's that pairs have kept is given back when it is short, not only by later matches.
+TEST(PeerEnds, FreedMemoryIsThereAgainWhenItIsShort) {
+  const auto ends = introduce(settings_of(1 << 20));
+  End& a = (*ends)[0];
+  constexpr std::size_t bytes = 150 * 1024;  // two of them are more than there is at first
+  void* const memory = a.transport->memory().allocate(bytes);
+  ASSERT_TRUE(a.transport->memory().contains(memory, bytes));
+  std::vector<std::byte> to(bytes);
+  Matched pair = match(a, (*ends)[1], memory, bytes, to.data(), bytes);
+  pair.send->close();
+  pair.receive->close();
+  pair.send.reset();
+  pair.receive.reset();
+  EXPECT_TRUE(a.transport->memory().free(memory));
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  rlimit none = old;
+  none.rlim_cur = 4096;
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &none);
+  void* const again = a.transport->memory().allocate(bytes);
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(again, memory);
+  EXPECT_TRUE(a.transport->memory().contains(again, bytes)) << "it is ordinary memory";
 }
 
 TEST(PeerSettings, MoreSlotsThanFlagsAreRefused) {

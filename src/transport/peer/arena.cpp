@@ -107,6 +107,16 @@ void Arena::grow(std::size_t bytes, std::size_t alignment) {
 }
 
 std::byte* Arena::allocate(std::size_t bytes, std::size_t alignment) {
+  try {
+    return try_to_allocate(bytes, alignment);
+  } catch (const base::Error&) {
+    if (!reclaim_) throw;
+  }
+  reclaim_();
+  return try_to_allocate(bytes, alignment);
+}
+
+std::byte* Arena::try_to_allocate(std::size_t bytes, std::size_t alignment) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t size = round_up(std::max<std::size_t>(bytes, 1), 64);
   auto offset = size >= bytes ? ranges_.take(size, alignment) : std::nullopt;

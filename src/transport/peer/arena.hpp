@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "transport/ranges.hpp"
 
@@ -40,6 +42,9 @@ class Arena {
   const ArenaIdentity& identity() const noexcept { return identity_; }
   void unlink() noexcept;
 
+  // Called, without a lock of ours, when memory is short: gives back what it can. Before the first allocation.
+  void when_short(std::function<void()> reclaim) { reclaim_ = std::move(reclaim); }
+
   // Bytes of any content. Throws Error(resources) when the shared memory cannot be had: it is reserved here, never
   // while it is used. Any thread.
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
@@ -57,6 +62,7 @@ class Arena {
   };
 
   Arena(int descriptor, const ArenaIdentity& identity) : descriptor_(descriptor), identity_(identity) {}
+  std::byte* try_to_allocate(std::size_t bytes, std::size_t alignment);
   void grow(std::size_t bytes, std::size_t alignment);
   bool add_chunk(std::uint64_t bytes);
   const Chunk* chunk_of(const void* address) const;
@@ -65,6 +71,7 @@ class Arena {
 
   int descriptor_;
   ArenaIdentity identity_;
+  std::function<void()> reclaim_;
   mutable std::mutex mutex_;
   std::uint64_t file_bytes_ = 0;
   bool has_holes_ = false;  // pages were given back: ranges have to be reserved again

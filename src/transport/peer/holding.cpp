@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "transport/peer/control.hpp"
 
@@ -29,20 +30,32 @@ void Holding::reset() noexcept {
   user_memory_.reset();
 }
 
-void Retired::add(Holding holding, const std::uint64_t* last_by_peer) {
+void Retired::add(Holding holding, const std::uint64_t* last_by_peer, const std::atomic<bool>* peer_dead) {
   const std::lock_guard lock(mutex_);
-  entries_.push_back({std::move(holding), last_by_peer});
+  entries_.push_back({std::move(holding), last_by_peer, peer_dead});
+}
+
+// Acquire: all the peer stored into the block comes before we zero it.
+bool Retired::Entry::over() const noexcept {
+  if (peer_dead != nullptr && peer_dead->load(std::memory_order_acquire)) return true;
+  return std::atomic_ref(*const_cast<std::uint64_t*>(last_by_peer)).load(std::memory_order_acquire) != 0;
+}
+
+void Retired::sweep_some(std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t looks = std::min(entries_.size(), most); looks > 0; --looks) {
+    Entry entry = std::move(entries_.front());
+    entries_.pop_front();
+    if (!entry.over()) entries_.push_back(std::move(entry));
+  }
 }
 
 void Retired::sweep() {
-  const std::lock_guard lock(mutex_);
-  for (std::size_t looks = std::min<std::size_t>(entries_.size(), 4); looks > 0; --looks) {
-    Entry entry = std::move(entries_.front());
-    entries_.pop_front();
-    // Acquire: all the peer stored into the block comes before we zero it.
-    auto* last = const_cast<std::uint64_t*>(entry.last_by_peer);
-    if (std::atomic_ref(*last).load(std::memory_order_acquire) == 0) entries_.push_back(std::move(entry));
-  }
+  sweep_some(4);
+}
+
+void Retired::sweep_all() {
+  sweep_some(std::numeric_limits<std::size_t>::max());
 }
 
 std::size_t Retired::size() const {

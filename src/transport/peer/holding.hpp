@@ -39,15 +39,21 @@ class Holding {
 // Blocks whose own half is gone and whose peer's may not be.
 class Retired {
  public:
-  void add(Holding holding, const std::uint64_t* last_by_peer);  // not 0: nothing is stored after it
+  // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a dead peer stores nothing
+  // any more either, and will not say so.
+  void add(Holding holding, const std::uint64_t* last_by_peer, const std::atomic<bool>* peer_dead = nullptr);
   void sweep();  // looks at a few of them, so that a match costs the same however many there are
+  void sweep_all();
   std::size_t size() const;
 
  private:
   struct Entry {
     Holding holding;
     const std::uint64_t* last_by_peer;
+    const std::atomic<bool>* peer_dead;
+    bool over() const noexcept;
   };
+  void sweep_some(std::size_t most);
 
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;

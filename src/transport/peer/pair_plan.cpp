@@ -21,7 +21,7 @@ PairPlan::PairPlan(Pair pair, const std::uint64_t& closed_by_peer)
       path_(std::move(pair.path)) {}
 
 PairPlan::~PairPlan() {
-  retired_.add(std::move(holding_), &closed_by_peer_);
+  retired_.add(std::move(holding_), &closed_by_peer_, &peer_dead_);
 }
 
 std::string PairPlan::describe() const {

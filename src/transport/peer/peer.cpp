@@ -132,6 +132,7 @@ Blob Peer::announce() {
   remove_leftover_files();
   try {
     arena_ = Arena::create();
+    arena_->when_short([this] { retired_.sweep_all(); });
     announcement.usable = 1;
     announcement.arena = arena_->identity();
   } catch (const Error& error) {
