@@ -42,6 +42,7 @@ void Matcher::check(const Operation& operation) const {
         ErrorKind::unsupported,
         fmt::format(" cannot be matched: {} makes a partitioned request, and only persistent sends and receives match",
                     recording.call));
+  if (!recording.refusal.empty()) refuse(ErrorKind::argument, " cannot be matched: " + recording.refusal);
   if (operation.match_state() != MatchState::unmatched)
     refuse(ErrorKind::already_matched, operation.matched() ? " is matched already" : " is being matched already");
   if (recording.peer == null_rank) return;

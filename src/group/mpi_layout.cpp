@@ -28,7 +28,9 @@ Unused& unused() {
 MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatype), count_(count) {
   free_unused();
   const DatatypeShape shape = shape_of(datatype);
-  bytes_ = static_cast<std::size_t>(shape.size) * static_cast<std::size_t>(count);
+  MPI_Count bytes = 0;
+  too_large_ = __builtin_mul_overflow(shape.size, count, &bytes);
+  if (!too_large_) bytes_ = static_cast<std::size_t>(bytes);
   contiguous_ =
       bytes_ == 0 || (shape.solid && shape.true_lower_bound == 0 && (count == 1 || shape.extent == shape.size));
   if (shape.predefined) return;

@@ -23,7 +23,8 @@ class MpiLayout final : public Layout {
   bool contiguous() const noexcept override { return contiguous_; }
   MPI_Datatype datatype() const noexcept { return datatype_; }
   MPI_Count count() const noexcept { return count_; }
-  std::size_t bytes() const noexcept { return bytes_; }  // count times the datatype's size
+  std::size_t bytes() const noexcept { return bytes_; }   // count times the datatype's size
+  bool too_large() const noexcept { return too_large_; }  // for bytes(), which is 0 then, and for MPI's own counts
 
   // Frees the duplicates whose layouts are gone. Called from calls of the program that may call MPI anyway.
   static void free_unused() noexcept;
@@ -32,6 +33,7 @@ class MpiLayout final : public Layout {
   MPI_Datatype datatype_;
   MPI_Count count_;
   std::size_t bytes_ = 0;
+  bool too_large_ = false;
   bool duplicated_ = false;
   bool contiguous_ = false;
 };

@@ -243,5 +243,25 @@ TEST(Recorder, CollectiveAndPartitionedRequestsCannotMatch) {
 }
 #endif
 
+// 2^30 times 16 GiB, one element upon the other, so that no memory is beyond the program's.
+TEST(Recorder, AMessageBeyondAllCountsIsRefusedAtMatch) {
+  MPI_Datatype large = MPI_DATATYPE_NULL;
+  MPI_Datatype huge = MPI_DATATYPE_NULL;
+  MPI_Datatype flat = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1 << 30, MPI_BYTE, &large);
+  MPI_Type_contiguous(16, large, &huge);
+  MPI_Type_create_resized(huge, 0, 0, &flat);
+  MPI_Type_commit(&flat);
+  std::byte byte{};
+  for (const int count : {(1 << 30) + 1, 1 << 30, 1 << 29}) {
+    MPI_Request send = MPI_REQUEST_NULL;
+    ASSERT_EQ(MPI_Send_init(&byte, count, flat, rank(), 0, MPI_COMM_WORLD, &send), MPI_SUCCESS);
+    EXPECT_PST_KIND(PST_Match(&send, MPI_STATUS_IGNORE), PST_ERROR_ARGUMENT);
+    EXPECT_NE(last_error().find("2^63"), std::string::npos) << last_error();
+    EXPECT_EQ(MPI_Request_free(&send), MPI_SUCCESS);
+  }
+  for (MPI_Datatype* each : {&large, &huge, &flat}) MPI_Type_free(each);
+}
+
 }  // namespace
 }  // namespace penstock::test
