@@ -3,6 +3,7 @@
 // enqueues.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -197,6 +198,35 @@ TEST(CudaGraph, G8_AWaitBelongsToTheCaptureOfItsStart) {
   if (pair.receives()) expect_refused(pair.receive_lane(), pair.receiver().request());
   pair.finish_send();
   pair.finish_receive();
+}
+
+// More requests over host memory than the library has pinned memory for at first. One part is matched before there is a
+// CUDA queue, the other while there is one; all are started for the first time inside the capture.
+TEST(CudaGraph, G8_ManyHostRequestsAreFirstStartedInACapture) {
+  constexpr int count = 1200;
+  std::vector<int> from(count), to(count, -1);
+  std::vector<MPI_Request> requests(2 * count);
+  for (int i = 0; i < count; ++i) {
+    from[i] = 7 * i;
+    EXPECT_PST(MPI_Send_init(&from[i], 1, MPI_INT, rank(), i, MPI_COMM_WORLD, &requests[2 * i]));
+    EXPECT_PST(MPI_Recv_init(&to[i], 1, MPI_INT, rank(), i, MPI_COMM_WORLD, &requests[2 * i + 1]));
+  }
+  ASSERT_PST(PST_Matchall(count, requests.data(), MPI_STATUSES_IGNORE));
+  {
+    Lane lane;
+    ASSERT_PST(PST_Matchall(count, requests.data() + count, MPI_STATUSES_IGNORE));
+    Graph graph(lane.stream(), [&] {
+      EXPECT_PST(PST_Enqueue_startall(lane.queue(), 2 * count, requests.data()));
+      EXPECT_PST(PST_Enqueue_waitall(lane.queue(), 2 * count, requests.data()));
+    });
+    for (int launch = 0; launch < 3; ++launch) {
+      graph.launch();
+      lane.finish();
+      EXPECT_EQ(to, from);
+      std::fill(to.begin(), to.end(), -1);
+    }
+  }
+  for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
 }
 
 TEST(CudaGraph, G8_AStartBelongsToTheCaptureOfItsWait) {

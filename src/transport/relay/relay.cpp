@@ -24,17 +24,21 @@ steady_clock::duration between_looks(steady_clock::duration quiet) {
 
 }  // namespace
 
+void Relay::begin_in_turn() {
+  if (thread_.joinable()) return;
+  stopping_.store(false, std::memory_order_relaxed);
+  thread_ = base::start_thread("penstock-relay", [this] { run(); });
+}
+
+void Relay::begin() {
+  const std::lock_guard turn(turn_);
+  begin_in_turn();
+}
+
 void Relay::add(Lane& lane) {
   const std::lock_guard turn(turn_);
+  begin_in_turn();
   lanes_.push_back(&lane);
-  if (thread_.joinable()) return;
-  try {
-    stopping_.store(false, std::memory_order_relaxed);
-    thread_ = base::start_thread("penstock-relay", [this] { run(); });
-  } catch (...) {
-    lanes_.pop_back();
-    throw;
-  }
 }
 
 void Relay::stop() noexcept {

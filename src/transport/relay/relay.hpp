@@ -24,7 +24,9 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  void add(Lane& lane);  // throws base::Error(resources)
+  // Makes the thread, unless it is there: so that no enqueue call has to. Throws base::Error(resources).
+  void begin();
+  void add(Lane& lane);  // begins as well
   // Enqueue calls: the stream will start the lane's next epoch, or, `replayed`, each launch of a graph will start one.
   void expect(Lane& lane, bool replayed) noexcept;
   // The lane's queue has failed: its pair serves no more, of which the peer knows when this returns. Any thread.
@@ -34,10 +36,11 @@ class Relay {
   void close(Lane& lane, Ended ended, void* argument) noexcept;
   // The same at once, for a lane that no stream uses.
   void close(Lane& lane) noexcept;
-  // Ends the thread, when all lanes that are closing have been closed. A later add() starts it again.
+  // Ends the thread, when all lanes that are closing have been closed. A later begin() or add() starts it again.
   void stop() noexcept;
 
  private:
+  void begin_in_turn();
   void run() noexcept;
   Activity round() noexcept;
   bool rest(bool listening, std::chrono::steady_clock::duration quiet) noexcept;

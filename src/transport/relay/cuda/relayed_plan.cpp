@@ -53,6 +53,7 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const Message& message, std
 
 // MPI or the peer may still be at the message of a pair that has failed.
 RelayedPlan::~RelayedPlan() {
+  equipment_.host_halves->remove(*this);
   leave_watch();
   if (lane_ && lane_->given_up() && staging_) equipment_.gpus->keep(std::move(staging_));
 }
@@ -60,16 +61,21 @@ RelayedPlan::~RelayedPlan() {
 void RelayedPlan::serve_by(std::unique_ptr<Plan> plan) {
   host_.reset(static_cast<HostPlan*>(plan.release()));  // what all host transports make
   try {
-    if (access_ != Access::host) prepare_lane();
+    if (access_ == Access::host) return equipment_.host_halves->add(*this);
+    take_words();
+    prepare_lane();
   } catch (...) {
     host_->close();
     throw;
   }
 }
 
-void RelayedPlan::prepare_lane() {
+void RelayedPlan::take_words() {
   words_ = equipment_.gpus->pinned().take();
   post_.words = static_cast<Words*>(words_.get());
+}
+
+void RelayedPlan::prepare_lane() {
   auto lane = std::make_unique<Lane>(*host_, *post_.words);
   post_.id = enter(equipment_.gpus->watch());
   equipment_.relay->add(*lane);  // last: from now on the plan must be closed
@@ -103,7 +109,8 @@ void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
                                                     label(), device_, on_device.device()));
   if (!approach_.against_blocking_streams.empty() && on_device.waits_for_legacy_stream())
     throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
-  // Host memory shows only now on which kind of stream it is used. Asked for once, before anything is enqueued.
+  // Host memory shows only now on which kind of stream it is used. Asked for once, before anything is enqueued; the
+  // driver is not.
   if (!lane_) const_cast<RelayedPlan*>(this)->prepare_lane();
 }
 

@@ -11,6 +11,7 @@
 #include "transport/cuda/kernel_plan.hpp"
 #include "transport/host_plan.hpp"
 #include "transport/relay/access.hpp"
+#include "transport/relay/cuda/host_halves.hpp"
 #include "transport/relay/cuda/post.hpp"
 #include "transport/relay/relay.hpp"
 
@@ -28,6 +29,7 @@ struct Approach {
 struct Equipment {
   std::shared_ptr<Gpus> gpus;
   std::shared_ptr<Relay> relay;
+  std::shared_ptr<HostHalves> host_halves;
 };
 
 class RelayedPlan final : public transport::cuda::KernelPlan {
@@ -39,6 +41,7 @@ class RelayedPlan final : public transport::cuda::KernelPlan {
   std::byte* staging() const noexcept { return staging_.get(); }
   // The matched plan. Throws Error, then it has been closed.
   void serve_by(std::unique_ptr<Plan> plan);
+  void take_words();  // what a CUDA stream and the relay share. Throws Error(resources)
 
   void check_stream(const device::Stream& stream) const override;
   void start(device::Stream& stream, Sink& sink) override;

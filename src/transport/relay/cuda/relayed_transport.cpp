@@ -101,6 +101,8 @@ class Relayed final : public Transport {
 void Relayed::prepare(device::Stream& stream) {
   host_->prepare(stream);
   if (stream.kind() != device::StreamKind::cuda) return;
+  equipment_.relay->begin();
+  equipment_.host_halves->equip();
   auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
   Board& board = equipment_.gpus->board_on(cuda_stream);
   if (board.gathering(Form::relay) != nullptr) return;
@@ -147,7 +149,8 @@ std::unique_ptr<Acceptance> Relayed::accept(const Message& receive, const Messag
 
 std::unique_ptr<Transport> relayed(std::unique_ptr<Transport> host, std::shared_ptr<Gpus> gpus,
                                    std::shared_ptr<Relay> relay) {
-  return std::make_unique<Relayed>(std::move(host), Equipment{std::move(gpus), std::move(relay)});
+  return std::make_unique<Relayed>(std::move(host),
+                                   Equipment{std::move(gpus), std::move(relay), std::make_shared<HostHalves>()});
 }
 
 }  // namespace penstock::transport::relay::cuda
