@@ -64,7 +64,7 @@ typedef enum {
   PST_ERROR_ALREADY_STARTED = 8, /* started before, and no wait enqueued since */
   PST_ERROR_NOT_STARTED = 9,     /* waited for without having been started */
   PST_ERROR_WRONG_QUEUE = 10,    /* waited for on another queue than it was started on */
-  PST_ERROR_IN_USE = 11,         /* freed while started and not waited for */
+  PST_ERROR_IN_USE = 11,         /* freed, or waited for by MPI, while started and not waited for on its queue */
   PST_ERROR_COMMUNICATOR = 12,   /* identity unknown (PST_Comm_attach cures it), or peers outside MPI_COMM_WORLD */
   PST_ERROR_TRUNCATE = 13,       /* the receive is shorter than the matched send; its MPI code is MPI_ERR_TRUNCATE */
   PST_ERROR_BUFFER = 14,         /* a matched buffered send found all its library buffers in use */
@@ -104,8 +104,10 @@ PST_API int PST_Init(void);
  * where a thread of Penstock is inside MPI while MPI_Finalize begins. Afterwards there is no way back: requests are
  * MPI's alone, and PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem stays until the process ends; all but
  * that and what works before PST_Init returns an error. Blocks until what is enqueued has completed or failed, and
- * until all ranks have called it (PENSTOCK_TIMEOUT bounds that), as none may stop reading what others still send. No other call of Penstock or MPI may run beside it. Errors:
- * PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM in a function that runs on a stream. Source: Penstock. */
+ * until all ranks have called it (PENSTOCK_TIMEOUT bounds that), as none may stop reading what others still send. No
+ * other call of Penstock or MPI may run beside it. Errors: PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM
+ * in a function that runs on a stream and while the stream of a queue is being captured; then nothing has ended.
+ * Source: Penstock. */
 PST_API int PST_Finalize(void);
 
 /* Whether Penstock is ready: 1 after PST_Init and before PST_Finalize and MPI_Finalize, else 0. Works at any time. Does
@@ -141,9 +143,12 @@ typedef struct PST_Stream_s* PST_Stream;
 PST_API int PST_Stream_create(PST_Stream* stream);
 
 /* Enqueues function(argument). Stream order: runs after everything enqueued before it, before everything enqueued
- * after. The function may enqueue (on any stream) but must not wait for a stream, a queue or a message; it may wait for
- * a thread of the program. Does not block. Any thread, also several at once. Errors: PST_ERROR_ARGUMENT,
- * PST_ERROR_STREAM. Source: Penstock. */
+ * after. The function may enqueue (on any stream) but must not wait for a stream, a queue, a match or a message, and so
+ * must make no blocking or collective call of MPI; it may wait for a thread of the program. It runs on the stream's
+ * worker, for MPI a thread of its own, with signals blocked. It must return: an exception that leaves it, pthread_exit
+ * and cancellation end the process. OpenMP regions in it have a team of their own; affinity that it sets stays the
+ * worker's. Does not block. Any thread, also several at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM,
+ * PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument);
 
 /* Blocks until everything enqueued on the stream before the call has ended. Errors: PST_ERROR_STREAM.
@@ -179,15 +184,16 @@ typedef enum PST_ANY_INT { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP
 PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 
 /* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when it returns an error
- * of communication. Blocks. Errors: those of PST_Queue_wait. Source: ST III-B. */
+ * of communication. After any other error (its stream is being captured, it is called by a function that runs on the
+ * stream) the queue and its handle are as before. Blocks. Errors: those of PST_Queue_wait. Source: ST III-B. */
 PST_API int PST_Queue_free(PST_Queue* queue);
 
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait is enqueued for it),
  * and until everything enqueued on its stream before the call has ended. Returns the queue's error if communication has
  * failed on it: such an error is sticky, and every later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE,
- * PST_ERROR_STREAM (called by a function that runs on the queue's stream), PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED,
- * PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed), PST_ERROR_MPI.
- * Source: ST III-D. */
+ * PST_ERROR_STREAM (called by a function that runs on the queue's stream; the stream is being captured),
+ * PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY,
+ * PST_ERROR_TRANSPORT (a copy has failed), PST_ERROR_MPI. Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that was started on the
@@ -259,14 +265,16 @@ PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
  * wrote; a receive's buffer may be written as soon as the stream gets here. A start never makes the stream wait. Does
  * not block. A count of 0 does nothing; in arrays all requests are enqueued or, after an error, none. Errors:
  * PST_ERROR_ARGUMENT, PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED,
- * PST_ERROR_PEER_FREED (the peer's half is seen to be gone), and the queue's own error after a failure of
- * communication. Source: ST III-D. */
+ * PST_ERROR_PEER_FREED (the peer's half is seen to be gone), PST_ERROR_STREAM (the request comes from a stream behind
+ * which it cannot be ordered), PST_ERROR_RESOURCES, and the queue's own error after a failure of communication. Source:
+ * ST III-D. */
 PST_API int PST_Enqueue_start(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]);
 
 /* Enqueues a wait for requests started on this queue. Stream order: later work of the stream runs when the requests are
  * complete: receive buffers hold their messages, send buffers may be written. The stream waits, the caller does not
- * block. The request may be started again, on any queue, once the wait is enqueued. Errors: as above,
+ * block. The request may be started again, on any queue, once the wait is enqueued. Until then MPI's own Wait and Test
+ * families refuse it, with PST_ERROR_IN_USE. Errors: as above,
  * PST_ERROR_NOT_STARTED, PST_ERROR_WRONG_QUEUE. Source: ST III-D. */
 PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]);

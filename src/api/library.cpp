@@ -44,6 +44,7 @@ int PST_Finalize(void) {
       if (each.stream.on_worker())
         throw Error(ErrorKind::stream, "PST_Finalize cannot be called by a function that runs on a stream");
     });
+    library.queues().for_each([](core::Queue& each) { each.refuse_in_capture(); });
     api::finalise_library("PST_Finalize");
   });
 }

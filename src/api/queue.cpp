@@ -71,9 +71,9 @@ int PST_Queue_free(PST_Queue* queue) {
     api::require_pointer(queue, "queue");
     core::Queue& found = api::queue_of(library, *queue);
     found.refuse_on_worker("PST_Queue_free");
-    const auto handle = reinterpret_cast<std::uintptr_t>(*queue);
+    const auto failure = library.queues().free_queue(reinterpret_cast<std::uintptr_t>(*queue), library.meanwhile());
     *queue = PST_QUEUE_NULL;
-    library.queues().free_queue(handle, library.meanwhile());
+    if (failure) throw Error(*failure);
   });
 }
 

@@ -74,19 +74,25 @@ void Operation::match_failed() noexcept {
   match_state_.store(MatchState::unmatched, std::memory_order_release);
 }
 
-void Operation::enqueue_start(const std::shared_ptr<device::Stream>& stream, transport::Sink& sink) {
-  if (!plan_) return;
-  if (last_stream_ != stream.get()) {
-    // Without this order the private words of two epochs would be touched by two streams at once (L13).
-    if (const auto last = last_stream_owner_.lock(); last && starts_ > 0) {
-      last->record(handoff_, starts_);
-      stream->await(handoff_, starts_);
-    }
-    last_stream_ = stream.get();
-    last_stream_owner_ = stream;
+// Without this order the private words of two epochs would be touched by two streams at once (L13). Between a stream
+// outside captures and one inside there is none: a graph's launch is ordered against other uses of the same requests by
+// the program, as for any buffer that the graph uses.
+void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
+  if (starts_ > 0) {
+    if (started_in == capture) plan_->hand_over(last_stream_owner_.lock().get(), *stream);
+    has_moved_ = true;
   }
-  plan_->start(*stream, sink);
-  ++starts_;
+  last_stream_ = stream.get();
+  last_stream_owner_ = stream;
+}
+
+void Operation::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
+  if (plan_) {
+    plan_->start(stream, sink);
+    ++starts_;
+    if (capture == 0) ++direct_starts_;
+  }
+  started_in = capture;
 }
 
 void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {

@@ -40,7 +40,12 @@ class Operation {
   // that serves the pair. Nobody else sees it before publish_match().
   void take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan, const std::string& transport);
   // From now on any thread may start or free the operation. So does match_failed(), which gives up the plan, if any.
-  void publish_match() noexcept { match_state_.store(MatchState::matched, std::memory_order_release); }
+  void publish_match() noexcept {
+    any_matched_.store(true, std::memory_order_relaxed);
+    match_state_.store(MatchState::matched, std::memory_order_release);
+  }
+  // Whether this process has ever matched one: until then MPI's calls need not look at their requests.
+  static bool any_matched() noexcept { return any_matched_.load(std::memory_order_relaxed); }
   void match_failed() noexcept;
   // The other half hears that there is no pair after all.
   void give_up_plan() noexcept;
@@ -51,10 +56,21 @@ class Operation {
   void check_stream(const device::Stream& stream) const {
     if (plan_ && last_stream_ != &stream) plan_->check_stream(stream);
   }
-  // Enqueues on a stream, ordered after this operation's work on the stream it was last used on.
-  void enqueue_start(const std::shared_ptr<device::Stream>& stream, transport::Sink& sink);
+  // Before a start, on a stream that is in `capture`: orders it behind this operation's last wait where that is on
+  // another stream. Throws Error(stream), Error(resources); then it is as if it had not been called.
+  void follow(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
+    if (plan_ && last_stream_ != stream.get()) [[unlikely]]
+      change_stream(stream, capture);
+  }
+  void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
-  bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(starts_ + 1); }
+  // After the flush that ends the enqueue call of a wait.
+  void wait_flushed(device::Stream& stream) noexcept {
+    if (has_moved_) [[unlikely]]
+      plan_->wait_flushed(stream);
+  }
+  // What was captured may have run any number of times: only starts outside captures are known to have been made.
+  bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(direct_starts_ + 1); }
 
   // What traces say of it, and the epoch of its last start. Nothing is done for MPI_PROC_NULL.
   const base::trace::Message* traced() const noexcept { return plan_ ? &plan_->traced() : nullptr; }
@@ -73,7 +89,10 @@ class Operation {
   static void retire(Operation* operation) noexcept;
 
  private:
+  static inline std::atomic<bool> any_matched_{false};
+
   std::string label_of(const MatchResult* result) const;
+  void change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture);
 
   Recording recording_;
   std::atomic<MatchState> match_state_{MatchState::unmatched};
@@ -82,11 +101,12 @@ class Operation {
   std::unique_ptr<transport::Plan> plan_;
 
   std::uint64_t starts_ = 0;
-  device::Stream* last_stream_ = nullptr;            // compared only: it may have been freed
+  std::uint64_t direct_starts_ = 0;  // those outside graph captures
+  // Compared only: it may have been freed. No other stream can have its address before the owner below is renewed: all
+  // are made by std::make_shared, whose memory holds the count too, and stays while there is a weak owner.
+  device::Stream* last_stream_ = nullptr;
   std::weak_ptr<device::Stream> last_stream_owner_;  // renewed when the stream changes
-  // Orders the next epoch's start on another stream after this one's wait. Shared with the streams' commands by
-  // address, so it lives with the operation, which is retired in the order of the last stream.
-  device::Marker handoff_;
+  bool has_moved_ = false;                           // it has been started on more than one stream
 };
 
 }  // namespace penstock::core

@@ -67,84 +67,84 @@ void Queue::check_wait(const Operation& operation, std::uint64_t capture) const 
         " was not started in the same graph capture as its wait: have both inside it, or both outside");
 }
 
-// Joining the list is part of the check, so that a request that occurs twice in one array is found; a failure takes
-// the earlier ones out again, and nothing has been enqueued.
+// Joining the list is part of the check, so that a request that occurs twice in one array is found. After an error
+// those that have not been enqueued leave it again.
 void Queue::start(std::size_t count, Operation* const* operations) {
   raise();
+  const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
+  std::size_t enqueued = 0;
   try {
     for (; checked < count; ++checked) {
       check_start(*operations[checked]);
       add(*operations[checked]);
     }
+    for (std::size_t i = 0; i < count; ++i) operations[i]->follow(stream_, capture);
+    enqueue(Kind::start_call, count, operations, enqueued,
+            [this, capture](Operation& operation) { operation.enqueue_start(*stream_, capture, *this); });
   } catch (...) {
-    while (checked-- > 0) remove(*operations[checked]);
+    while (checked-- > enqueued) remove(*operations[checked]);
     throw;
   }
-  const std::uint64_t capture = stream_->capture();
-  if (trace_) [[unlikely]]
-    return trace_starts(count, operations, capture);
-  for (std::size_t i = 0; i < count; ++i) {
-    operations[i]->started_in = capture;
-    operations[i]->enqueue_start(stream_, *this);
-  }
-  stream_->flush();
 }
 
 void Queue::wait(std::size_t count, Operation* const* operations) {
   raise();
   const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
+  std::size_t enqueued = 0;
   try {
     for (; checked < count; ++checked) {
       check_wait(*operations[checked], capture);
       remove(*operations[checked]);
     }
+    enqueue(Kind::wait_call, count, operations, enqueued,
+            [this](Operation& operation) { operation.enqueue_wait(*stream_, *this); });
   } catch (...) {
-    while (checked-- > 0) add(*operations[checked]);
+    while (checked-- > enqueued) add(*operations[checked]);
     throw;
   }
-  if (trace_) [[unlikely]]
-    return trace_waits(count, operations);
-  for (std::size_t i = 0; i < count; ++i) operations[i]->enqueue_wait(*stream_, *this);
-  stream_->flush();
+  for (std::size_t i = 0; i < count; ++i) operations[i]->wait_flushed(*stream_);
 }
 
-// The spans of a call's requests, one after the other. What the stream does at the end of the call is part of the last.
+// All or nothing: room comes first, and only another thread that enqueues on the same stream while memory is exhausted
+// can take it. Then what has been enqueued cannot be taken back, and the queue has failed. A trace has the spans of a
+// call's requests one after the other; what the stream does at the end of the call is part of the last.
 template <class Enqueue>
-void Queue::trace_calls(Kind call, std::size_t count, Operation* const* operations, Enqueue&& enqueue) {
-  for (std::size_t i = 0; i < count; ++i) {
-    Operation& operation = *operations[i];
-    const auto begin = Clock::now();
-    enqueue(operation);
-    if (i + 1 == count) stream_->flush();
-    if (const auto* message = operation.traced())
-      trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
+void Queue::enqueue(Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+                    Enqueue&& enqueue_one) {
+  if (count > 1) stream_->make_room(count);
+  settled_ = false;
+  try {
+    for (; enqueued < count; ++enqueued) {
+      Operation& operation = *operations[enqueued];
+      const auto begin = trace_ ? Clock::now() : Clock::time_point{};
+      enqueue_one(operation);
+      if (enqueued + 1 == count) stream_->flush();
+      if (const auto* message = trace_ ? operation.traced() : nullptr)
+        trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
+    }
+  } catch (const Error& error) {
+    if (enqueued > 0) fail(error);
+    throw;
   }
 }
 
-void Queue::trace_starts(std::size_t count, Operation* const* operations, std::uint64_t capture) {
-  trace_calls(Kind::start_call, count, operations, [this, capture](Operation& operation) {
-    operation.started_in = capture;
-    operation.enqueue_start(stream_, *this);
-  });
-}
-
-void Queue::trace_waits(std::size_t count, Operation* const* operations) {
-  trace_calls(Kind::wait_call, count, operations,
-              [this](Operation& operation) { operation.enqueue_wait(*stream_, *this); });
-}
-
+// An error leaves what has no wait yet as it was.
 void Queue::enqueue_outstanding() {
+  Operation* const first = first_;
+  if (first) settled_ = false;
   while (first_) {
-    Operation* const operation = first_;
+    Operation* operation = first_;
+    const auto begin = trace_ ? Clock::now() : Clock::time_point{};
+    operation->enqueue_wait(*stream_, *this);
     remove(*operation);
-    if (trace_) [[unlikely]]
-      trace_waits(1, &operation);
-    else
-      operation->enqueue_wait(*stream_, *this);
+    if (!first_) stream_->flush();
+    if (const auto* message = trace_ ? operation->traced() : nullptr)
+      trace_->calls.record({Kind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
-  stream_->flush();
+  // They have left the list one after the other, and still know who came next.
+  for (Operation* operation = first; operation; operation = operation->next) operation->wait_flushed(*stream_);
 }
 
 void Queue::wait_outstanding() {
@@ -152,18 +152,31 @@ void Queue::wait_outstanding() {
   enqueue_outstanding();
 }
 
+// A stream that has failed, as a GPU's does with its device, is a failure of all communication on it.
 void Queue::complete(const std::function<void()>& meanwhile) {
-  if (stream_->capture() != 0)
-    throw Error(ErrorKind::stream,
-                "the queue's stream is being captured: wait for the queue after the capture has ended");
+  refuse_in_capture();
   enqueue_outstanding();
-  stream_->synchronize(meanwhile);
+  try {
+    stream_->synchronize(meanwhile);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::resources) fail(error);
+    throw;
+  }
   raise();
+  settled_ = true;
+}
+
+void Queue::refuse_in_capture() const {
+  if (stream_->capture() == 0) return;
+  throw Error(ErrorKind::stream,
+              "the queue's stream is being captured: wait for the queue, or free it, after the capture has ended");
 }
 
 bool Queue::test() {
   raise();
-  return !first_ && stream_->idle();
+  if (first_ || !stream_->idle()) return false;
+  settled_ = true;
+  return true;
 }
 
 void Queue::refuse_on_worker(const char* call) const {
@@ -176,17 +189,26 @@ void Queue::refuse_on_worker(const char* call) const {
 void Queue::raise() const {
   if (!failed()) return;
   const std::lock_guard lock(error_mutex_);
-  throw Error(*error_);
+  if (error_) throw Error(*error_);
+  throw Error(ErrorKind::resources, "the queue has failed, and there was no memory to keep why");
 }
 
 void Queue::fail(const Error& error) noexcept {
   {
     const std::lock_guard lock(error_mutex_);
-    if (error_) return;
-    error_ = error;
+    if (failed()) return;
+    try {
+      error_ = error;
+    } catch (const std::exception&) {
+      // No memory for the text: raise() has another one.
+    }
     failed_.store(true, std::memory_order_release);
   }
-  base::log::error("queue " + std::to_string(number_) + ": " + error.text());
+  try {
+    base::log::error("queue " + std::to_string(number_) + ": " + error.text());
+  } catch (const std::exception&) {
+    base::log::error("a queue has failed, and there is no memory to say why");
+  }
   // A program that only synchronises its stream would go on computing with what never came.
   if (when_failed_) when_failed_(error);
 }

@@ -44,7 +44,11 @@ class Queue final : public transport::Sink {
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky error.
   void complete(const std::function<void()>& meanwhile);
   bool test();
+  // What calls have enqueued here has been seen to have ended. The stream may have other work: the program's own, and
+  // the ends of requests that have been freed.
+  bool settled() const noexcept { return settled_; }
   void refuse_on_worker(const char* call) const;      // throws when the stream would wait for itself
+  void refuse_in_capture() const;                     // throws when what is enqueued cannot run yet
   void give_up_stream() noexcept { lease_.reset(); }  // the last call of the program's on this queue
   void raise() const;                                 // throws the sticky error, if there is one
 
@@ -61,17 +65,17 @@ class Queue final : public transport::Sink {
   void add(Operation& operation) noexcept;
   void remove(Operation& operation) noexcept;
   void enqueue_outstanding();
-  // The same enqueueing beside a clock.
-  void trace_starts(std::size_t count, Operation* const* operations, std::uint64_t capture);
-  void trace_waits(std::size_t count, Operation* const* operations);
+  // The work of an enqueue call for operations that have been checked, and its flush; `enqueued` counts along.
   template <class Enqueue>
-  void trace_calls(base::trace::Kind call, std::size_t count, Operation* const* operations, Enqueue&& enqueue);
+  void enqueue(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+               Enqueue&& enqueue_one);
 
   std::shared_ptr<device::Stream> stream_;
   std::shared_ptr<void> lease_;
   std::uint64_t number_;
   std::function<void(const base::Error&)> when_failed_;
   base::trace::QueueTrace* trace_;
+  bool settled_ = true;
   // Started, no wait enqueued, in the order of the starts: a list through the operations, so that it never allocates.
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;

@@ -59,18 +59,20 @@ std::uintptr_t Queues::add(std::shared_ptr<device::Stream> stream, std::shared_p
   return handle;
 }
 
-void Queues::free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile) {
+std::optional<Error> Queues::free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile) {
   Queue* queue = queues_.find(handle);
   if (!queue) throw Error(ErrorKind::queue, "the queue is null or has been freed");
-  // The monitor may hold the queue a little longer; the stream is free at once.
-  const auto remove = [&] { queues_.remove(handle)->give_up_stream(); };
+  queue->refuse_in_capture();
+  std::optional<Error> failure;
   try {
     queue->complete(meanwhile);
-  } catch (...) {
-    remove();
-    throw;
+  } catch (const Error& error) {
+    if (!queue->failed()) throw;
+    failure = error;
   }
-  remove();
+  // The monitor may hold the queue a little longer; the stream is free at once.
+  queues_.remove(handle)->give_up_stream();
+  return failure;
 }
 
 }  // namespace penstock::core

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/handle_table.hpp"
 #include "core/queue.hpp"
@@ -39,8 +40,9 @@ class Queues {
   // Over a stream that the program made by other means; the transports have prepared it.
   std::uintptr_t create_queue(std::shared_ptr<device::Stream> stream,
                               std::function<void(const base::Error&)> when_failed);  // throws Error(resources)
-  void free_queue(std::uintptr_t handle,
-                  const std::function<void()>& meanwhile);  // throws the queue's error when all is freed
+  // The queue's own error, if communication has failed on it. Throws Error for everything else, and then the queue is
+  // as it was.
+  std::optional<base::Error> free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile);
 
   void for_each(const std::function<void(Queue&)>& visit) { queues_.for_each(visit); }
 

@@ -2,20 +2,13 @@
 // The verbs that every kind of stream offers to the layers below, and nothing of their vendors.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
 namespace penstock::device {
 
 enum class StreamKind : std::uint8_t { host, cuda };  // cuda: a GPU's, with HIP too
-
-// A point in a stream's order that other streams can wait for. Numbers only grow; each user counts its own.
-struct Marker {
-  std::atomic<std::uint64_t> reached{0};  // host streams
-  void* event = nullptr;                  // GPU streams: what the last record left, for the await right after it
-  std::uint64_t capture = 0;              // and the capture in which it was
-};
 
 class Stream {
  public:
@@ -25,13 +18,12 @@ class Stream {
 
   StreamKind kind() const noexcept { return kind_; }
 
-  // Stream order: `marker.reached` becomes at least `number` when everything enqueued before has ended. Does not block.
-  virtual void record(Marker& marker, std::uint64_t number) = 0;
-  // Stream order: what is enqueued afterwards runs only when `marker` has reached `number`. Does not block the caller.
-  virtual void await(Marker& marker, std::uint64_t number) = 0;
   // Blocks the caller until everything enqueued before the call has ended. Not while the stream is being captured.
   // While it waits it calls `meanwhile` (if any) every 100 us or so from the calling thread.
   virtual void synchronize(const std::function<void()>& meanwhile) = 0;
+  // The beginning of an enqueue call for several requests: throws Error(resources) where the stream has no memory for
+  // that many more pieces of work, so that not a part of them is enqueued.
+  virtual void make_room(std::size_t /*pieces*/) {}
   // The end of an enqueue call: work of several requests that was gathered goes to the stream now.
   virtual void flush() noexcept {}
   // The queue over this stream goes: nobody is told about failures of its work any more.

@@ -76,7 +76,7 @@ class EnginePlan : public HostPlan {
   std::shared_ptr<Channel> channel_;
 
  private:
-  std::optional<base::Error> run_start() noexcept final {
+  std::optional<base::Error> run_start() final {
     const Epoch epoch = done_ + 1;
     auto error = refused(epoch);
     if (!error && channel_->buffered()) error = take_buffer(epoch);
@@ -102,7 +102,7 @@ class EnginePlan : public HostPlan {
     return true;
   }
 
-  std::optional<base::Error> hopeless() noexcept final {
+  std::optional<base::Error> hopeless() final {
     const Epoch epoch = done_ + 1;
     auto error = broken(epoch);
     if (!error) return std::nullopt;

@@ -46,6 +46,18 @@ void HostPlan::start(device::Stream& stream, Sink& sink) {
 
 void HostPlan::wait(device::Stream& stream, Sink& sink) {
   host_stream(stream).push({sink.track() ? &traced_wait_step : &wait_step, this, &sink, 0});
+  ++waits_enqueued_;
+}
+
+// Acquire: the wait's worker is done with the plan's private words, which the next stream's will use.
+void HostPlan::hand_over(device::Stream*, device::Stream& next) {
+  if (waits_ended_.load(std::memory_order_acquire) == waits_enqueued_) return;
+  host_stream(next).await(waits_ended_, waits_enqueued_);
+}
+
+// One worker at a time: the next one begins when it has seen this.
+void HostPlan::pass_on() noexcept {
+  waits_ended_.store(waits_ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
@@ -84,7 +96,10 @@ bool HostPlan::start_step(Command& command) noexcept {
 }
 
 bool HostPlan::wait_step(Command& command) noexcept {
-  return static_cast<HostPlan*>(command.object)->look_now(*static_cast<Sink*>(command.context));
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  if (!plan.look_now(*static_cast<Sink*>(command.context))) return false;
+  plan.pass_on();
+  return true;
 }
 
 bool HostPlan::traced_start_step(Command& command) noexcept {
@@ -106,7 +121,33 @@ bool HostPlan::traced_wait_step(Command& command) noexcept {
   sink.track()->record({Kind::wait, plan.traced(), trace.epoch, *trace.first_look, end});
   sink.track()->record({Kind::transfer, plan.traced(), trace.epoch, trace.triggered, end});
   trace.first_look.reset();
+  plan.pass_on();
   return true;
+}
+
+namespace {
+
+// So short that it lies in the string itself.
+Error without_text() noexcept {
+  return Error(ErrorKind::resources, "out of memory");
+}
+
+}  // namespace
+
+std::optional<Error> HostPlan::start_or_say_why() noexcept {
+  try {
+    return run_start();
+  } catch (const std::exception&) {
+    return without_text();
+  }
+}
+
+std::optional<Error> HostPlan::say_why_hopeless() noexcept {
+  try {
+    return hopeless();
+  } catch (const std::exception&) {
+    return without_text();
+  }
 }
 
 void HostPlan::start_now(Sink& sink) noexcept {
@@ -114,7 +155,7 @@ void HostPlan::start_now(Sink& sink) noexcept {
   if (sink.failed()) {
     abandon();
   } else if (!spoiled_) {
-    if (const auto error = run_start()) give_up(sink, *error);
+    if (const auto error = start_or_say_why()) give_up(sink, *error);
   } else if (failure_) {
     sink.fail(*failure_);
   } else {
@@ -138,7 +179,7 @@ bool HostPlan::wait_again(Sink& sink) noexcept {
     return end_wait(sink);
   }
   if (looks_ % looks_between_questions == 0) {
-    if (const auto reason = hopeless()) {
+    if (const auto reason = say_why_hopeless()) {
       // What the wait is for may have come just before its sender went.
       if (!run_wait()) give_up(sink, *reason);
       return end_wait(sink);

@@ -19,6 +19,7 @@ class HostPlan : public Plan {
   void check_stream(const device::Stream& stream) const final;
   void start(device::Stream& stream, Sink& sink) final;
   void wait(device::Stream& stream, Sink& sink) final;
+  void hand_over(device::Stream* last, device::Stream& next) final;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) final;
   void close() final { run_close(); }
   void release(const base::Error& error) noexcept final;
@@ -31,12 +32,13 @@ class HostPlan : public Plan {
   void abandon() noexcept;  // this half serves no more, and tells the peer if it can be told
 
  protected:
-  // All run on one thread at a time, and must not block or throw.
-  virtual std::optional<base::Error> run_start() noexcept = 0;
+  // All run on one thread at a time, and must not block. Those that give an error may throw for want of memory for its
+  // text, the others must not throw.
+  virtual std::optional<base::Error> run_start() = 0;
   virtual bool run_wait() noexcept = 0;  // one look; true: ended
   // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep looking. The look is
   // repeated once before the answer is believed, since the evidence may have come in between.
-  virtual std::optional<base::Error> hopeless() noexcept = 0;
+  virtual std::optional<base::Error> hopeless() = 0;
   virtual void run_close() noexcept = 0;  // tells the peer that this half is gone
   // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called once.
   virtual void spoil() noexcept = 0;
@@ -47,10 +49,17 @@ class HostPlan : public Plan {
   static bool close_step(device::host::Command& command) noexcept;
   static bool traced_start_step(device::host::Command& command) noexcept;
   static bool traced_wait_step(device::host::Command& command) noexcept;
+  std::optional<base::Error> start_or_say_why() noexcept;
+  std::optional<base::Error> say_why_hopeless() noexcept;
   bool wait_again(Sink& sink) noexcept;
   bool waits_long() noexcept;
   bool end_wait(Sink& sink) noexcept;
+  void pass_on() noexcept;
   void give_up(Sink& sink, const base::Error& error) noexcept;
+
+  Epoch waits_enqueued_ = 0;  // the own of enqueue calls
+  // The last thing that a wait on a stream writes: who has seen it may use all of the plan.
+  std::atomic<Epoch> waits_ended_{0};
 
   // The own of the thread that works.
   std::uint32_t looks_ = 0;                              // in vain, in the present wait

@@ -117,6 +117,49 @@ TEST(StreamOrder, G2_StartOfAReceiveNeverHoldsTheStream) {
                 });
 }
 
+// The stream that a request leaves is held behind the request's own wait: what else it holds is nothing to the next
+// start. `known`: the host has seen the wait end. Otherwise the request has changed streams before, and has not been
+// waited for by the host since; on host streams it need not have.
+void leave_a_held_stream(std::size_t bytes, bool known) {
+  Sender sender(bytes, Memory::ordinary, 3);
+  Receiver receiver(bytes, Memory::ordinary, 3);
+  sender.init(Kind::standard, rank(), 0);
+  receiver.init(rank(), 0);
+  match_all({&sender.request(), &receiver.request()});
+  Lane first, second;
+  const auto exchange = [&](Lane& lane) {
+    lane.start(receiver.request());
+    lane.start(sender.request());
+    lane.wait(receiver.request());
+    lane.wait(sender.request());
+  };
+  first.launch(Sender::fill, &sender);
+  first.launch(Receiver::clear, &receiver);
+  exchange(first);
+  if (!known && queue_type != PST_QUEUE_HOST) {
+    exchange(second);
+    exchange(first);
+  }
+  if (known) first.finish();
+  Gate gate;
+  first.launch(Gate::pass, &gate);
+  exchange(second);
+  second.launch(Receiver::check, &receiver);
+  second.finish();  // stays here for ever if the start waits for the gate
+  gate.release();
+  first.finish();
+  receiver.expect_good(1);
+}
+
+TEST(StreamOrder, G2_AStartOnAnotherStreamWaitsForItsOwnLastWaitAlone) {
+  for (const std::size_t bytes : {std::size_t{8}, eager_max() + 1}) {
+    for (const bool known : {true, false}) {
+      SCOPED_TRACE(std::to_string(bytes) + (known ? " bytes, the wait has ended" : " bytes"));
+      leave_a_held_stream(bytes, known);
+    }
+  }
+}
+
 TEST(StreamOrder, G3_MessageHoldsWhatTheStreamWroteBefore) {
   // The slow function stands before the one that writes the message, so a start that ran early would send old bytes.
   for_each_pair(protocol_sizes(), both, [](const auto& options) {

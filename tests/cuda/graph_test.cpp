@@ -200,6 +200,29 @@ TEST(CudaGraph, G8_AWaitBelongsToTheCaptureOfItsStart) {
   pair.finish_receive();
 }
 
+TEST(CudaGraph, G7_WhatACaptureForbidsChangesNothing) {
+  OneWay pair({.bytes = 8});
+  const auto expect_refused = [](Lane& lane, MPI_Request& request) {
+    cudaGraph_t graph = nullptr;
+    EXPECT_PST(PST_Enqueue_start(lane.queue(), &request));
+    ASSERT_CUDA(cudaStreamBeginCapture(lane.stream(), cudaStreamCaptureModeGlobal));
+    PST_Queue queue = lane.queue();
+    EXPECT_PST_KIND(PST_Queue_free(&queue), PST_ERROR_STREAM);
+    EXPECT_EQ(queue, lane.queue());
+    EXPECT_PST_KIND(PST_Finalize(), PST_ERROR_STREAM);
+    int ready = 0;
+    EXPECT_PST(PST_Initialized(&ready));
+    EXPECT_EQ(ready, 1);
+    ASSERT_CUDA(cudaStreamEndCapture(lane.stream(), &graph));
+    ASSERT_CUDA(cudaGraphDestroy(graph));
+    EXPECT_PST(PST_Enqueue_wait(lane.queue(), &request));
+  };
+  if (pair.sends()) expect_refused(pair.send_lane(), pair.sender().request());
+  if (pair.receives()) expect_refused(pair.receive_lane(), pair.receiver().request());
+  pair.finish_send();
+  pair.finish_receive();
+}
+
 // More requests over host memory than the library has pinned memory for at first. One part is matched before there is a
 // CUDA queue, the other while there is one; all are started for the first time inside the capture.
 TEST(CudaGraph, G8_ManyHostRequestsAreFirstStartedInACapture) {

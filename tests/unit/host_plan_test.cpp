@@ -239,11 +239,50 @@ TEST_F(HostPlanTest, CloseTellsThePeerAndThenItsCaller) {
   EXPECT_EQ(plan.waits, 1u);
 }
 
+// The next stream waits for the wait's end, and for nothing that stands behind it.
+TEST_F(HostPlanTest, AnotherStreamFollowsTheWaitAlone) {
+  Stream other{microseconds{0}};
+  std::atomic<bool> open{false};
+  const auto pass = [](void* gate) { static_cast<std::atomic<bool>*>(gate)->wait(false); };
+  const auto count = [](void* counter) { ++*static_cast<std::atomic<int>*>(counter); };
+  std::atomic<int> passed{0};
+  start_and_wait();
+  stream.launch(pass, &open);
+  plan.hand_over(&stream, other);
+  other.launch(count, &passed);
+  EXPECT_FALSE(other.idle());
+  EXPECT_EQ(passed, 0);
+  plan.arrived = 1;
+  other.synchronize({});
+  EXPECT_EQ(passed, 1);
+  EXPECT_FALSE(stream.idle()) << "behind the wait it is held";
+  // A wait that has ended is waited for by nobody.
+  plan.hand_over(nullptr, other);
+  EXPECT_TRUE(other.idle());
+  open = true;
+  open.notify_all();
+  stream.synchronize({});
+}
+
+TEST_F(HostPlanTest, StreamsInTurnShareNoWordOfThePlan) {
+  Stream second{microseconds{0}}, third{microseconds{20}};
+  Stream* const streams[] = {&stream, &second, &third};
+  constexpr std::uint64_t epochs = 3000;
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    Stream& on = *streams[epoch % 3];
+    if (epoch > 0) plan.hand_over(streams[(epoch + 2) % 3], on);
+    plan.start(on, sink);
+    plan.wait(on, sink);
+    plan.arrived.fetch_add(1, std::memory_order_release);
+  }
+  for (Stream* each : streams) each->synchronize({});
+  EXPECT_EQ(plan.starts, epochs);
+  EXPECT_EQ(plan.waits, epochs);
+}
+
 class ForeignStream final : public device::Stream {
  public:
   ForeignStream() : device::Stream(device::StreamKind::cuda) {}
-  void record(device::Marker&, std::uint64_t) override {}
-  void await(device::Marker&, std::uint64_t) override {}
   void synchronize(const std::function<void()>&) override {}
   bool idle() const override { return true; }
   bool on_worker() const noexcept override { return false; }

@@ -120,6 +120,7 @@ class OfficePlan final : public transport::Plan {
   void check_stream(const device::Stream&) const override {}
   void start(device::Stream&, transport::Sink&) override {}
   void wait(device::Stream&, transport::Sink&) override {}
+  void hand_over(device::Stream*, device::Stream&) override {}
   void close(device::Stream&, void (*)(void*), void*) override {}
   void close() override {
     ++pigeons_.closed;

@@ -70,30 +70,8 @@ std::shared_ptr<device::Stream> open_stream(const void* handle) {
 
 Stream::Stream(cudaStream_t handle) : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
   const DeviceGuard guard(device_);
-  check(cudaEventCreateWithFlags(&point_, cudaEventDisableTiming), "cudaEventCreate");
+  check(cudaFree(nullptr), "making the device's context");
   context_ = current_context();
-}
-
-Stream::~Stream() {
-  attachment_.reset();
-  const DeviceGuard guard(device_);
-  cudaEventDestroy(point_);
-}
-
-// The marker carries the event to whichever stream awaits it, right afterwards.
-void Stream::record(Marker& marker, std::uint64_t) {
-  const DeviceGuard guard(device_);
-  marker.event = nullptr;
-  marker.capture = capture();
-  if (cudaEventRecord(point_, handle_) == cudaSuccess) marker.event = point_;
-}
-
-// Between a captured stream and one outside its capture CUDA allows no order: a graph's launch is ordered against other
-// uses of the same requests by the program, as for any buffer that the graph uses.
-void Stream::await(Marker& marker, std::uint64_t) {
-  if (marker.event == nullptr || marker.capture != capture()) return;
-  const DeviceGuard guard(device_);
-  cudaStreamWaitEvent(handle_, static_cast<cudaEvent_t>(marker.event), 0);
 }
 
 bool Stream::waits_for_legacy_stream() const noexcept {
@@ -170,6 +148,7 @@ void Stream::synchronize(const std::function<void()>& meanwhile) {
   }
   if (attachment_) attachment_->synchronized(code);
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
+  synchronizations_.fetch_add(1, std::memory_order_release);
 }
 
 bool Stream::idle() const {

@@ -2,6 +2,7 @@
 // A CUDA stream of the program's: legacy default, per-thread default, blocking or not, captured or not.
 #pragma once
 
+#include <atomic>
 #include <gpu_runtime.hpp>
 #include <memory>
 
@@ -21,17 +22,17 @@ class Attachment {
 class Stream final : public device::Stream {
  public:
   explicit Stream(cudaStream_t handle);  // throws Error(stream)
-  ~Stream() override;
 
   cudaStream_t handle() const noexcept { return handle_; }
   int device() const noexcept { return device_; }
   void* context() const noexcept { return context_; }  // of the device
-  bool waits_for_legacy_stream() const noexcept;       // and it for this one
+  // How often it has been synchronised through its queue, which is never enqueued on meanwhile: what was enqueued
+  // before the number rose has ended.
+  std::uint64_t synchronizations() const noexcept { return synchronizations_.load(std::memory_order_acquire); }
+  bool waits_for_legacy_stream() const noexcept;  // and it for this one
   void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
   Attachment* attachment() const noexcept { return attachment_.get(); }
 
-  void record(Marker& marker, std::uint64_t number) override;
-  void await(Marker& marker, std::uint64_t number) override;
   void flush() noexcept override;
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
@@ -50,7 +51,7 @@ class Stream final : public device::Stream {
   int device_ = 0;
   void* context_ = nullptr;
   mutable std::uint64_t last_capture_ = 0;
-  cudaEvent_t point_ = nullptr;  // made here, so that no enqueue makes one
+  std::atomic<std::uint64_t> synchronizations_{0};
   std::unique_ptr<Attachment> attachment_;
 };
 

@@ -52,6 +52,14 @@ class CommandStore {
     to.word.store(pack(command.step, chunk->lap), std::memory_order_release);
   }
 
+  // Throws Error(resources) unless that many commands can be pushed without asking for memory. That holds until another
+  // thread pushes.
+  void make_room(std::size_t commands) {
+    const Chunk* const tail = tail_.load(std::memory_order_acquire);
+    if (tail->count.load(std::memory_order_relaxed) + commands > slots) [[unlikely]]
+      make_room_slowly(commands);
+  }
+
   // How many commands have been pushed. Any thread; takes the lock.
   std::uint64_t pushed() const;
 
@@ -101,6 +109,8 @@ class CommandStore {
     return reinterpret_cast<Step>(static_cast<std::uintptr_t>(word & ~(std::uint64_t{1} << lap_bit)));
   }
   Place reserve_slowly();
+  void make_room_slowly(std::size_t commands);
+  static Chunk* new_chunk();
   Chunk* unused_chunk();
   bool next_chunk() noexcept;
 

@@ -12,18 +12,10 @@ bool run_function(Command& command) noexcept {
   return true;
 }
 
-// Streams that share a marker may pass it in any order; it only grows.
-bool reach(Command& command) noexcept {
-  auto& reached = static_cast<Marker*>(command.object)->reached;
-  auto seen = reached.load(std::memory_order_relaxed);
-  while (seen < command.value &&
-         !reached.compare_exchange_weak(seen, command.value, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-  return true;
-}
-
+// Acquire: what was done before the word was raised is seen by what stands behind this.
 bool has_reached(Command& command) noexcept {
-  return static_cast<Marker*>(command.object)->reached.load(std::memory_order_acquire) >= command.value;
+  const auto& word = *static_cast<const std::atomic<std::uint64_t>*>(command.object);
+  return word.load(std::memory_order_acquire) >= command.value;
 }
 
 }  // namespace
@@ -41,12 +33,12 @@ void Stream::launch(void (*function)(void*), void* argument) {
   push({&run_function, reinterpret_cast<void*>(function), argument, 0});
 }
 
-void Stream::record(Marker& marker, std::uint64_t number) {
-  push({&reach, &marker, nullptr, number});
+void Stream::await(const std::atomic<std::uint64_t>& word, std::uint64_t number) {
+  push({&has_reached, const_cast<std::atomic<std::uint64_t>*>(&word), nullptr, number});
 }
 
-void Stream::await(Marker& marker, std::uint64_t number) {
-  push({&has_reached, &marker, nullptr, number});
+void Stream::make_room(std::size_t pieces) {
+  worker_->make_room(pieces);
 }
 
 void Stream::synchronize(const std::function<void()>& meanwhile) {

@@ -3,7 +3,10 @@
 // of streams would deadlock when the streams wait for each other.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 
@@ -25,8 +28,11 @@ class Stream final : public device::Stream {
   void push(const Command& command);
   void launch(void (*function)(void*), void* argument);
 
-  void record(Marker& marker, std::uint64_t number) override;
-  void await(Marker& marker, std::uint64_t number) override;
+  // Stream order: what is enqueued afterwards runs only when `word`, which only grows, has reached `number`. Does not
+  // block the caller.
+  void await(const std::atomic<std::uint64_t>& word, std::uint64_t number);
+
+  void make_room(std::size_t pieces) override;
   void synchronize(const std::function<void()>& meanwhile) override;
   bool idle() const override;
   bool on_worker() const noexcept override;  // the calling thread is this stream's worker

@@ -22,10 +22,25 @@ void KernelPlan::leave_watch() noexcept {
 }
 
 Board& KernelPlan::board_on(device::Stream& stream, Sink& sink) noexcept {
-  auto& board = static_cast<Board&>(*static_cast<device::cuda::Stream&>(stream).attachment());
+  auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
+  wait_end_.enqueued(cuda_stream);
+  auto& board = static_cast<Board&>(*cuda_stream.attachment());
   board_.store(&board, std::memory_order_relaxed);
   board.report_to(sink);
   return board;
+}
+
+void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
+  if (last == nullptr) return;
+  try {
+    wait_end_.order(static_cast<device::cuda::Stream&>(*last), static_cast<device::cuda::Stream&>(next));
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", label(), error.text()));
+  }
+}
+
+void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
+  wait_end_.record(static_cast<device::cuda::Stream&>(stream));
 }
 
 void KernelPlan::release(const Error& error) noexcept {

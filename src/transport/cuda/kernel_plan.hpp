@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "device/cuda/stream.hpp"
+#include "transport/cuda/wait_end.hpp"
 #include "transport/cuda/words.hpp"
 #include "transport/plan.hpp"
 
@@ -19,6 +20,8 @@ class Watch;
 class KernelPlan : public Plan {
  public:
   void release(const base::Error& error) noexcept override;
+  void hand_over(device::Stream* last, device::Stream& next) override;
+  void wait_flushed(device::Stream& stream) noexcept override;
 
   // For boards, under the watch's lock.
   void waits_for(Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
@@ -44,7 +47,7 @@ class KernelPlan : public Plan {
   std::uint32_t enter(Watch& watch);  // the id in reports
   void leave_watch() noexcept;
 
-  // For an enqueue call: the stream's board, which reports to the sink from now on.
+  // For an enqueue call, before its work: the stream's board, which reports to the sink from now on.
   Board& board_on(device::Stream& stream, Sink& sink) noexcept;
   Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
@@ -52,6 +55,7 @@ class KernelPlan : public Plan {
   Watch* watch_ = nullptr;
   std::atomic<Board*> board_{nullptr};  // the queue that it was last used on
   std::atomic<Epoch> epoch_{0};         // that a wait reported
+  WaitEnd wait_end_;                    // the own of enqueue calls
 };
 
 }  // namespace penstock::transport::cuda

@@ -70,7 +70,7 @@ class EndPlan : public PairPlan {
   explicit EndPlan(Pair pair) : EndPlan(pair.port, std::move(pair)) {}
 
   Epoch next() const noexcept { return state_.done + 1; }  // the epoch of the next start, or of the present wait
-  std::optional<base::Error> hopeless() noexcept override { return why_hopeless(next()); }
+  std::optional<base::Error> hopeless() override { return why_hopeless(next()); }
   // Nothing may be stored into the peer's block afterwards: it may be reused once both have closed.
   void run_close() noexcept final {
     if (!std::exchange(closed_, true)) protocol::closing::close<side>(port_, next());

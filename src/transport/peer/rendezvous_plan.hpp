@@ -17,7 +17,7 @@ class RendezvousPlan : public EndPlan<side, HostPort<cache_line>> {
  protected:
   using EndPlan<side, HostPort<cache_line>>::EndPlan;
 
-  std::optional<base::Error> hopeless() noexcept override {
+  std::optional<base::Error> hopeless() override {
     if (const int error = this->port_.copy_error(); error != 0) return this->copy_failed(error);
     return this->why_hopeless(this->next());
   }
@@ -30,7 +30,7 @@ class RendezvousSend final : public RendezvousPlan<Side::sender, mode> {
   explicit RendezvousSend(Pair pair) : RendezvousPlan<Side::sender, mode>(std::move(pair)) {}
 
  private:
-  std::optional<base::Error> run_start() noexcept override {
+  std::optional<base::Error> run_start() override {
     this->begin(this->next());
     const StartOutcome outcome = protocol::rendezvous::start_send<mode>(this->port_, this->state_);
     if (const int error = this->port_.copy_error(); error != 0) return this->copy_failed(error);
@@ -48,7 +48,7 @@ class RendezvousReceive final : public RendezvousPlan<Side::receiver, mode> {
   explicit RendezvousReceive(Pair pair) : RendezvousPlan<Side::receiver, mode>(std::move(pair)) {}
 
  private:
-  std::optional<base::Error> run_start() noexcept override {
+  std::optional<base::Error> run_start() override {
     this->begin(this->next());
     protocol::rendezvous::start_receive<mode>(this->port_, this->state_);
     return std::nullopt;
@@ -56,7 +56,7 @@ class RendezvousReceive final : public RendezvousPlan<Side::receiver, mode> {
   bool run_wait() noexcept override {
     return protocol::rendezvous::wait_receive<mode>(this->port_, this->state_) == Progress::ended;
   }
-  std::optional<base::Error> hopeless() noexcept override {
+  std::optional<base::Error> hopeless() override {
     if (this->state_.promise_broken)
       return base::Error(base::ErrorKind::ready, "a later ready send was started before its receive");
     return RendezvousPlan<Side::receiver, mode>::hopeless();

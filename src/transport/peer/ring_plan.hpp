@@ -18,7 +18,7 @@ class RingSend final : public EndPlan<Side::sender, HostPort<line_bytes>> {
   explicit RingSend(Pair pair) : EndPlan<Side::sender, HostPort<line_bytes>>(std::move(pair)) {}
 
  private:
-  std::optional<base::Error> run_start() noexcept override {
+  std::optional<base::Error> run_start() override {
     this->begin(this->next());
     return this->why_not_started(protocol::ring::start_send<mode>(this->port_, this->state_), this->next());
   }
@@ -36,7 +36,7 @@ class RingReceive final : public EndPlan<Side::receiver, HostPort<line_bytes>> {
   explicit RingReceive(Pair pair) : EndPlan<Side::receiver, HostPort<line_bytes>>(std::move(pair)) {}
 
  private:
-  std::optional<base::Error> run_start() noexcept override {
+  std::optional<base::Error> run_start() override {
     this->begin(this->next());
     protocol::ring::start_receive<mode>(this->port_, this->state_);
     return std::nullopt;

@@ -131,6 +131,15 @@ void RelayedPlan::wait(device::Stream& stream, Sink& sink) {
   posts_on(board_on(stream, sink)).wait(post_);
 }
 
+void RelayedPlan::hand_over(device::Stream* last, device::Stream& next) {
+  if (next.kind() == StreamKind::host) return host_->hand_over(last, next);
+  KernelPlan::hand_over(last, next);
+}
+
+void RelayedPlan::wait_flushed(device::Stream& stream) noexcept {
+  if (stream.kind() == StreamKind::cuda) KernelPlan::wait_flushed(stream);
+}
+
 void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
   if (stream.kind() == StreamKind::host) return host_->close(stream, ended, argument);
   ended_ = ended;

@@ -46,6 +46,8 @@ class RelayedPlan final : public transport::cuda::KernelPlan {
   void check_stream(const device::Stream& stream) const override;
   void start(device::Stream& stream, Sink& sink) override;
   void wait(device::Stream& stream, Sink& sink) override;
+  void hand_over(device::Stream* last, device::Stream& next) override;
+  void wait_flushed(device::Stream& stream) noexcept override;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
   void close() override;
   bool peer_closed(Epoch epoch) const noexcept override { return host_->peer_closed(epoch); }

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a queue does when a call fails: an error of use changes nothing, all requests of an array are enqueued or none,
+// and only an error of communication frees the queue that is being freed.
+#include "core/queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/operation.hpp"
+#include "core/queues.hpp"
+
+namespace penstock::core {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+
+// A stream that runs nothing, in which calls can be made to fail.
+class TestStream final : public device::Stream {
+ public:
+  TestStream() : device::Stream(device::StreamKind::cuda) {}
+  void make_room(std::size_t pieces) override {
+    if (pieces > room) throw Error(ErrorKind::resources, "no room");
+  }
+  std::uint64_t capture() const override { return in_capture; }
+  void synchronize(const std::function<void()>&) override {
+    if (synchronize_error) throw Error(*synchronize_error);
+  }
+  bool idle() const override { return true; }
+  bool on_worker() const noexcept override { return false; }
+
+  std::uint64_t in_capture = 0;
+  std::size_t room = 1000;
+  std::optional<Error> synchronize_error;
+};
+
+// What has been asked of the plan, which the operation owns.
+struct Calls {
+  int starts = 0;
+  int waits = 0;
+  int hand_overs = 0;
+  int flushed = 0;
+  device::Stream* last = nullptr;
+  bool out_of_memory = false;
+  bool cannot_change = false;
+  transport::Epoch closed = 0;  // the first epoch that the peer does not serve; 0: it serves all
+};
+
+class TestPlan final : public transport::Plan {
+ public:
+  explicit TestPlan(Calls& calls) : calls_(calls) {}
+  void check_stream(const device::Stream&) const override {}
+  void start(device::Stream&, transport::Sink&) override {
+    if (calls_.out_of_memory) throw Error(ErrorKind::resources, "no memory");
+    ++calls_.starts;
+  }
+  void wait(device::Stream&, transport::Sink&) override {
+    if (calls_.out_of_memory) throw Error(ErrorKind::resources, "no memory");
+    ++calls_.waits;
+  }
+  void hand_over(device::Stream* last, device::Stream&) override {
+    if (calls_.cannot_change) throw Error(ErrorKind::stream, "cannot change");
+    ++calls_.hand_overs;
+    calls_.last = last;
+  }
+  void wait_flushed(device::Stream&) noexcept override { ++calls_.flushed; }
+  void close(device::Stream&, void (*)(void*), void*) override {}
+  void close() override {}
+  bool peer_closed(transport::Epoch epoch) const noexcept override {
+    return calls_.closed != 0 && epoch >= calls_.closed;
+  }
+  void release(const Error&) noexcept override {}
+  std::string describe() const override { return ""; }
+  std::string path() const override { return "test"; }
+
+ private:
+  Calls& calls_;
+};
+
+class QueueTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (std::size_t i = 0; i < count; ++i) {
+      operations.push_back(std::make_unique<Operation>(Recording{.kind = RequestKind::receive}));
+      operations[i]->take_match({}, std::make_unique<TestPlan>(calls[i]), "test");
+      operations[i]->publish_match();
+      all.push_back(operations[i].get());
+    }
+    handle = queues.create_queue(stream, {});
+    queue = queues.queues().find(handle);
+  }
+  template <class Call>
+  void expect_error(ErrorKind kind, Call&& call) {
+    try {
+      call();
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.text();
+    }
+  }
+  int starts() const {
+    int sum = 0;
+    for (const Calls& each : calls) sum += each.starts;
+    return sum;
+  }
+  int waits() const {
+    int sum = 0;
+    for (const Calls& each : calls) sum += each.waits;
+    return sum;
+  }
+
+  static constexpr std::size_t count = 3;
+  std::array<Calls, count> calls{};
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<Operation*> all;
+  Queues queues;
+  std::shared_ptr<TestStream> stream = std::make_shared<TestStream>();
+  std::uintptr_t handle = 0;
+  Queue* queue = nullptr;
+};
+
+TEST_F(QueueTest, FreeInACaptureChangesNothing) {
+  queue->start(count, all.data());
+  stream->in_capture = 7;
+  expect_error(ErrorKind::stream, [&] { queues.free_queue(handle, {}); });
+  ASSERT_EQ(queues.queues().find(handle), queue);
+  stream->in_capture = 0;
+  queue->wait(count, all.data());
+  EXPECT_EQ(waits(), 3);
+  EXPECT_FALSE(queues.free_queue(handle, {}).has_value());
+  EXPECT_EQ(queues.queues().find(handle), nullptr);
+}
+
+TEST_F(QueueTest, FreeInACaptureChangesNothingAfterAFailureEither) {
+  queue->fail(Error(ErrorKind::timeout, "too late"));
+  stream->in_capture = 7;
+  expect_error(ErrorKind::stream, [&] { queues.free_queue(handle, {}); });
+  EXPECT_EQ(queues.queues().find(handle), queue);
+  stream->in_capture = 0;
+  const auto failure = queues.free_queue(handle, {});
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->kind(), ErrorKind::timeout);
+  EXPECT_EQ(queues.queues().find(handle), nullptr);
+}
+
+TEST_F(QueueTest, FreeWithoutMemoryChangesNothing) {
+  queue->start(count, all.data());
+  calls[1].out_of_memory = true;
+  expect_error(ErrorKind::resources, [&] { queues.free_queue(handle, {}); });
+  ASSERT_EQ(queues.queues().find(handle), queue);
+  calls[1].out_of_memory = false;
+  EXPECT_EQ(operations[1]->started_on, queue);
+  EXPECT_EQ(operations[2]->started_on, queue);
+  stream->synchronize_error = Error(ErrorKind::resources, "no memory");
+  expect_error(ErrorKind::resources, [&] { queues.free_queue(handle, {}); });
+  ASSERT_EQ(queues.queues().find(handle), queue);
+  stream->synchronize_error.reset();
+  EXPECT_FALSE(queues.free_queue(handle, {}).has_value());
+  EXPECT_EQ(waits(), 3);
+}
+
+TEST_F(QueueTest, AStreamThatHasFailedFailsItsQueueWhichIsFreed) {
+  stream->synchronize_error = Error(ErrorKind::unsupported, "an illegal address");
+  const auto failure = queues.free_queue(handle, {});
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->text(), "an illegal address");
+  EXPECT_EQ(queues.queues().find(handle), nullptr);
+}
+
+TEST_F(QueueTest, G7_AnArrayWithoutRoomIsNotEnqueued) {
+  stream->room = 2;
+  expect_error(ErrorKind::resources, [&] { queue->start(count, all.data()); });
+  EXPECT_EQ(starts(), 0);
+  for (Operation* each : all) EXPECT_EQ(each->started_on, nullptr);
+  stream->room = 3;
+  queue->start(count, all.data());
+  stream->room = 2;
+  expect_error(ErrorKind::resources, [&] { queue->wait(count, all.data()); });
+  EXPECT_EQ(waits(), 0);
+  for (Operation* each : all) EXPECT_EQ(each->started_on, queue);
+  EXPECT_FALSE(queue->failed());
+  stream->room = 3;
+  queue->wait(count, all.data());
+  EXPECT_EQ(waits(), 3);
+}
+
+TEST_F(QueueTest, G7_ASingleRequestWithoutMemoryIsNotEnqueued) {
+  calls[0].out_of_memory = true;
+  expect_error(ErrorKind::resources, [&] { queue->start(1, all.data()); });
+  EXPECT_EQ(operations[0]->started_on, nullptr);
+  EXPECT_EQ(operations[0]->starts(), 0u);
+  calls[0].out_of_memory = false;
+  queue->start(1, all.data());
+  calls[0].out_of_memory = true;
+  expect_error(ErrorKind::resources, [&] { queue->wait(1, all.data()); });
+  EXPECT_EQ(operations[0]->started_on, queue);
+  EXPECT_FALSE(queue->failed());
+}
+
+// The room was there, and another thread has taken it.
+TEST_F(QueueTest, AnArrayThatIsEnqueuedInPartFailsTheQueue) {
+  calls[1].out_of_memory = true;
+  expect_error(ErrorKind::resources, [&] { queue->start(count, all.data()); });
+  EXPECT_EQ(starts(), 1);
+  EXPECT_EQ(operations[0]->started_on, queue);
+  EXPECT_EQ(operations[1]->started_on, nullptr);
+  EXPECT_EQ(operations[2]->started_on, nullptr);
+  EXPECT_TRUE(queue->failed());
+  expect_error(ErrorKind::resources, [&] { queue->start(1, &all[2]); });
+}
+
+// The captured starts have not run: the peer still serves what it closed behind.
+TEST_F(QueueTest, CapturedStartsDoNotCountAsMade) {
+  stream->in_capture = 7;
+  for (int i = 0; i < 5; ++i) {
+    queue->start(1, all.data());
+    queue->wait(1, all.data());
+  }
+  stream->in_capture = 0;
+  calls[0].closed = 4;
+  for (int i = 0; i < 3; ++i) {
+    queue->start(1, all.data());
+    queue->wait(1, all.data());
+  }
+  expect_error(ErrorKind::peer_freed, [&] { queue->start(1, all.data()); });
+  EXPECT_EQ(calls[0].starts, 8);
+}
+
+class ChangedStream : public QueueTest {
+ protected:
+  void epoch(Queue& on) {
+    on.start(1, all.data());
+    on.wait(1, all.data());
+  }
+  std::shared_ptr<TestStream> second = std::make_shared<TestStream>();
+  std::uintptr_t second_handle = queues.create_queue(second, {});
+  Queue* other = queues.queues().find(second_handle);
+};
+
+TEST_F(ChangedStream, IsOrderedOnceAtEachChange) {
+  epoch(*queue);
+  epoch(*queue);
+  EXPECT_EQ(calls[0].hand_overs, 0);
+  EXPECT_EQ(calls[0].flushed, 0) << "costs nothing without a change";
+  epoch(*other);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+  EXPECT_EQ(calls[0].last, stream.get());
+  EXPECT_EQ(calls[0].flushed, 1);
+  epoch(*other);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+  epoch(*queue);
+  EXPECT_EQ(calls[0].hand_overs, 2);
+  EXPECT_EQ(calls[0].last, second.get());
+  other->start(1, all.data());
+  queue->wait_outstanding();
+  other->wait_outstanding();
+  EXPECT_EQ(calls[0].flushed, 4);
+}
+
+TEST_F(ChangedStream, AnErrorStartsNothing) {
+  queue->start(count, all.data());
+  queue->wait(count, all.data());
+  calls[1].cannot_change = true;
+  expect_error(ErrorKind::stream, [&] { other->start(count, all.data()); });
+  EXPECT_EQ(starts(), 3);
+  for (Operation* each : all) EXPECT_EQ(each->started_on, nullptr);
+  queue->start(count, all.data());  // back on the old stream
+  EXPECT_EQ(starts(), 6);
+}
+
+// A graph's launch is ordered by the program; but two streams of one capture are ordered here.
+TEST_F(ChangedStream, IsNotOrderedBetweenACaptureAndWhatIsOutside) {
+  stream->in_capture = 7;
+  epoch(*queue);
+  epoch(*other);
+  EXPECT_EQ(calls[0].hand_overs, 0);
+  second->in_capture = 8;
+  epoch(*other);
+  stream->in_capture = 8;
+  epoch(*queue);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+}
+
+TEST_F(ChangedStream, AStreamThatHasBeenFreedIsNull) {
+  epoch(*queue);
+  queues.free_queue(handle, {});
+  stream.reset();
+  epoch(*other);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+  EXPECT_EQ(calls[0].last, nullptr);
+}
+
+}  // namespace
+}  // namespace penstock::core
