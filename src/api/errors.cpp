@@ -30,9 +30,8 @@ static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
 // What MPI_Error_string gives. Under 256 characters: a longer text overruns MPICH's internal buffers.
 constexpr std::array<const char*, kinds> texts{
     "Penstock: no error",
-    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or MPI_Finalize; without "
-    "PST_Init, "
-    "name libpenstock before the MPI library when linking, or preload it",
+    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or MPI_Finalize; "
+    "without PST_Init, name libpenstock before the MPI library when linking, or preload it",
     "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; PST_Last_error tells which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",

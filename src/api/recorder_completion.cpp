@@ -1,18 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Wait and Test families. While a match is under way they drive it, as nobody else may; otherwise they are MPI's
-// own after two relaxed loads (is a match under way, is an MPI_Comm_idup).
+// own after three relaxed loads (has anything been matched, is a match under way, is an MPI_Comm_idup).
+#include <string>
+
 #include "api/errors.hpp"
 #include "api/recorder_driving.hpp"
 #include "api/recorder_idup.hpp"
 #include "core/library.hpp"
 #include "core/matching_requests.hpp"
+#include "core/operation.hpp"
+#include "core/operation_error.hpp"
+#include "core/queue.hpp"
+#include "core/registry.hpp"
 #include "group/mpi_handle.hpp"
 
 using penstock::api::drive;
 using penstock::api::IdupWatch;
 using penstock::api::wait_driving;
 
+namespace {
+
+// MPI knows nothing of a start on a queue: for it the request is inactive, and complete at once, with its buffer not
+// yet filled or still being sent.
+[[noreturn]] void refuse(const penstock::core::Operation& operation) {
+  throw penstock::core::OperationError(
+      operation, penstock::base::ErrorKind::in_use,
+      " has been started on queue " + std::to_string(operation.started_on->number()) +
+          ", which MPI knows nothing of: enqueue PST_Enqueue_wait for it, or call PST_Queue_wait, in place of MPI_Wait "
+          "and its kind");
+}
+
+int refuse_started_slowly(int count, const MPI_Request* requests) {
+  if (requests == nullptr) return MPI_SUCCESS;
+  return penstock::api::guard([&] {
+    for (int i = 0; i < count; ++i) {
+      if (requests[i] == MPI_REQUEST_NULL) continue;
+      const auto* operation = penstock::core::Registry::get().find(penstock::group::handle_bits(requests[i]));
+      if (operation != nullptr && operation->started_on != nullptr) refuse(*operation);
+    }
+  });
+}
+
+// The code to return, without a call of MPI's; MPI_SUCCESS to go on.
+int refuse_started(int count, const MPI_Request* requests) {
+  if (!penstock::core::Operation::any_matched()) return MPI_SUCCESS;
+  return refuse_started_slowly(count, requests);
+}
+
+}  // namespace
+
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (const int code = refuse_started(1, request); code != MPI_SUCCESS) return code;
   IdupWatch idup(1, request);
   return idup.after(wait_driving(
       [&](bool& done) {
@@ -25,6 +63,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
   return idup.after(wait_driving(
       [&](bool& done) {
@@ -37,6 +76,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
   return idup.after(wait_driving(
       [&](bool& done) {
@@ -49,6 +89,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 }
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  if (const int code = refuse_started(incount, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(incount, requests);
   return idup.after(wait_driving(
       [&](bool& done) {
@@ -60,30 +101,35 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (const int code = refuse_started(1, request); code != MPI_SUCCESS) return code;
   IdupWatch idup(1, request);
   drive();
   return idup.after(PMPI_Test(request, flag, status));
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
   drive();
   return idup.after(PMPI_Testall(count, requests, flag, statuses));
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
   drive();
   return idup.after(PMPI_Testany(count, requests, index, flag, status));
 }
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+  if (const int code = refuse_started(incount, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(incount, requests);
   drive();
   return idup.after(PMPI_Testsome(incount, requests, outcount, indices, statuses));
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  if (const int code = refuse_started(1, &request); code != MPI_SUCCESS) return code;
   IdupWatch idup(1, &request);
   drive();
   const int code = PMPI_Request_get_status(request, flag, status);

@@ -37,7 +37,7 @@ base::Settings read_settings(const group::World& world) {
 void drain(Queues& queues) {
   queues.for_each([](Queue& queue) {
     try {
-      if (queue.test()) return;
+      if (queue.settled() || queue.test()) return;
       base::log::warn("queue " + std::to_string(queue.number()) +
                       " has unfinished work, and the library ends: waiting for it");
       queue.complete({});
@@ -63,9 +63,13 @@ bool Library::finalised() noexcept {
 Library& Library::require() {
   Library* library = get();
   if (!library)
-    throw Error(ErrorKind::not_initialized,
-                "Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
-                "PST_Finalize or MPI_Finalize");
+    throw Error(
+        ErrorKind::not_initialized,
+        std::string("Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
+                    "PST_Finalize or MPI_Finalize") +
+            (finalised() ? ""
+                         : ". If MPI_Init alone was to initialise it, MPI_Init does not resolve to libpenstock: "
+                           "name libpenstock before the MPI library when linking, or preload it"));
   return *library;
 }
 

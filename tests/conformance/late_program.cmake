@@ -5,7 +5,7 @@ target_link_libraries(late_program PRIVATE penstock_flags penstock)
 penstock_sanitized_program(late_program)
 penstock_launcher_environment(launcher_environment)
 penstock_sanitizer_environment(sanitizer_environment)
-foreach(what errors communicates)
+foreach(what errors communicates quiet)
   foreach(ranks 1 2)
     set(test late_program.${what}.${ranks})
     add_test(NAME ${test} COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}

@@ -134,6 +134,31 @@ TEST_F(Misuse, G7_WaitAfterQueueWaitHasCompletedIt) {
   ++epochs;
 }
 
+// MPI takes the request for an inactive one, which is complete.
+TEST_F(Misuse, G7_MpiWaitsForARequestThatAQueueHasStarted) {
+  receiver.enqueue_start(lane);
+  std::array<MPI_Request, 2> both{sender.request(), receiver.request()};
+  MPI_Request* const started = &both[1];
+  std::array<MPI_Status, 2> statuses;
+  std::array<int, 2> indices;
+  int flag = 0;
+  int index = 0;
+  EXPECT_PST_KIND(MPI_Wait(started, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_NE(last_error().find("PST_Queue_wait"), std::string::npos) << last_error();
+  EXPECT_PST_KIND(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Waitany(2, both.data(), &index, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Waitsome(2, both.data(), &index, indices.data(), statuses.data()), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Test(started, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Testall(2, both.data(), &flag, MPI_STATUSES_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Testany(2, both.data(), &index, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Testsome(2, both.data(), &index, indices.data(), statuses.data()), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Request_get_status(*started, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_EQ(*started, receiver.request());
+  complete_epoch();
+  // With its wait enqueued it is MPI's again, inactive.
+  EXPECT_PST(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE));
+}
+
 TEST_F(Misuse, G7_MatchingTwice) {
   EXPECT_PST_KIND(PST_Match(&receiver.request(), MPI_STATUS_IGNORE), PST_ERROR_ALREADY_MATCHED);
   MPI_Request fresh = MPI_REQUEST_NULL;
