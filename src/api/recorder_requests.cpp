@@ -59,8 +59,7 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
 // MPI may have returned a handle that we knew from an earlier request. When the new one cannot be recorded, the old
 // entry must not stand for it.
 void forget(MPI_Request request) {
-  if (core::Operation* stale = core::Registry::get().remove(group::handle_bits(request)))
-    core::Operation::retire(stale);
+  core::Registry::get().discard(group::handle_bits(request));
 }
 
 template <class Function, class Buffer, class Count>

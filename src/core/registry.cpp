@@ -98,9 +98,12 @@ void put(Table& table, Handle handle, Operation* operation) {
 
 }  // namespace
 
-void Registry::record(Handle handle, Recording recording) {
-  // Freed behind our back, as MPI has returned its handle again. What a queue or a match still refers to is left alone.
+void Registry::discard(Handle handle) {
   if (Operation* stale = remove(handle); stale && !stale->in_use()) Operation::retire(stale);
+}
+
+void Registry::record(Handle handle, Recording recording) {
+  discard(handle);
   auto operation = std::make_unique<Operation>(std::move(recording));
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->table.load(std::memory_order_relaxed);

@@ -23,6 +23,9 @@ class Registry {
   void record(Handle handle, Recording recording);
   // The operation behind a handle, or null. Any thread, no lock.
   Operation* find(Handle handle) const noexcept;
+  // Takes the entry of a request out that was freed behind our back, as MPI has given its handle to a new one. What a
+  // queue or a match still refers to is left alone.
+  void discard(Handle handle);
   // Takes the entry out and gives it to the caller: null if there was none.
   Operation* remove(Handle handle);
   // Takes all out.

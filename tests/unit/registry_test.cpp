@@ -110,5 +110,45 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   EXPECT_EQ(registry.find(mine), nullptr);
 }
 
+class CountingPlan final : public transport::Plan {
+ public:
+  explicit CountingPlan(int& closed) : closed_(closed) {}
+  void check_stream(const device::Stream&) const override {}
+  void start(device::Stream&, transport::Sink&) override {}
+  void wait(device::Stream&, transport::Sink&) override {}
+  void hand_over(device::Stream*, device::Stream&) override {}
+  void close(device::Stream&, void (*)(void*), void*) override {}
+  void close() override { ++closed_; }
+  bool peer_closed(transport::Epoch) const noexcept override { return false; }
+  void release(const base::Error&) noexcept override {}
+  std::string describe() const override { return ""; }
+  std::string path() const override { return ""; }
+
+ private:
+  int& closed_;
+};
+
+// MPI has given the handle to another request; a match, or a queue, still refers to the old one.
+TEST(Registry, WhatIsInUseOutlivesItsHandle) {
+  Registry& registry = Registry::get();
+  constexpr Handle handle = 0x7777000;
+  int closed = 0;
+  registry.record(handle, tagged(1));
+  Operation* const operation = registry.find(handle);
+  operation->take_match({}, std::make_unique<CountingPlan>(closed), "test");
+  operation->match_begins();
+  registry.discard(handle);
+  EXPECT_EQ(registry.find(handle), nullptr);
+  EXPECT_EQ(closed, 0);
+  operation->publish_match();
+  Operation::retire(operation);
+  EXPECT_EQ(closed, 1);
+
+  registry.record(handle, tagged(2));
+  registry.find(handle)->take_match({}, std::make_unique<CountingPlan>(closed), "test");
+  registry.discard(handle);
+  EXPECT_EQ(closed, 2) << "nothing refers to it";
+}
+
 }  // namespace
 }  // namespace penstock::core
