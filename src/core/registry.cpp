@@ -99,6 +99,7 @@ void put(Table& table, Handle handle, Operation* operation) {
 }  // namespace
 
 void Registry::discard(Handle handle) {
+  if (!find(handle)) return;  // mostly, and without a lock
   if (Operation* stale = remove(handle); stale && !stale->in_use()) Operation::retire(stale);
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group/datatype_shape.hpp"
 
+#include <array>
+#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "group/mpi_check.hpp"
+#include "group/mpi_handle.hpp"
 
 namespace penstock::group {
 
@@ -76,8 +80,12 @@ std::vector<Block> blocks_of(int combiner, const Contents& contents, MPI_Count e
     add(0, 1, types[0]);
     return blocks;
   }
+  // One block, however many elements there are.
+  if (combiner == MPI_COMBINER_CONTIGUOUS || (combiner == MPI_COMBINER_VECTOR && n[1] == n[2])) {
+    add(0, MPI_Count{n[0]} * (combiner == MPI_COMBINER_VECTOR ? n[1] : 1), types[0]);
+    return blocks;
+  }
   const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
-  if (combiner == MPI_COMBINER_CONTIGUOUS) add(0, n[0], types[0]);
   for (std::size_t i = 0; i < count; ++i) {
     switch (combiner) {
       case MPI_COMBINER_VECTOR:
@@ -125,9 +133,29 @@ bool in_one_run(const std::vector<Block>& blocks) {
   return !first;
 }
 
-}  // namespace
+// Predefined datatypes are asked for with every request, do not change, and cannot be freed: their shapes are kept, the
+// first that comes to a place for good. Other handles may stand for another datatype tomorrow.
+struct KnownShape {
+  MPI_Datatype datatype;
+  DatatypeShape shape;
+};
 
-DatatypeShape shape_of(MPI_Datatype datatype) {
+std::atomic<const KnownShape*>& place_of(MPI_Datatype datatype) {
+  constexpr std::size_t places = 64;
+  static std::array<std::atomic<const KnownShape*>, places> known{};
+  return known[static_cast<std::size_t>((handle_bits(datatype) * 0x9e3779b97f4a7c15u) >> 58)];
+}
+
+void keep(MPI_Datatype datatype, const DatatypeShape& shape) {
+  auto kept = std::make_unique<const KnownShape>(KnownShape{datatype, shape});
+  const KnownShape* none = nullptr;
+  // Release: the entry, before it is found.
+  if (place_of(datatype).compare_exchange_strong(none, kept.get(), std::memory_order_release,
+                                                 std::memory_order_relaxed))
+    kept.release();
+}
+
+DatatypeShape ask_for_shape(MPI_Datatype datatype) {
   DatatypeShape shape;
   MPI_Count lower_bound = 0, true_extent = 0;
   check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
@@ -144,6 +172,16 @@ DatatypeShape shape_of(MPI_Datatype datatype) {
   MPI_Count element_extent = 0;
   check_mpi(PMPI_Type_get_extent_x(contents.datatypes[0], &lower_bound, &element_extent), "MPI_Type_get_extent_x");
   shape.solid = in_one_run(blocks_of(envelope.combiner, contents, element_extent));
+  return shape;
+}
+
+}  // namespace
+
+DatatypeShape shape_of(MPI_Datatype datatype) {
+  const KnownShape* const known = place_of(datatype).load(std::memory_order_acquire);
+  if (known != nullptr && known->datatype == datatype) return known->shape;
+  const DatatypeShape shape = ask_for_shape(datatype);
+  if (shape.predefined) keep(datatype, shape);
   return shape;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group/mpi_layout.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 struct Unused {
   std::mutex mutex;
   std::vector<MPI_Datatype> datatypes;
+  std::atomic<bool> any{false};  // a hint: what it misses is freed by a later call
 };
 
 Unused& unused() {
@@ -42,12 +44,15 @@ MpiLayout::~MpiLayout() {
   if (!duplicated_) return;
   const std::lock_guard lock(unused().mutex);
   unused().datatypes.push_back(datatype_);
+  unused().any.store(true, std::memory_order_relaxed);
 }
 
 void MpiLayout::free_unused() noexcept {
+  if (!unused().any.load(std::memory_order_relaxed)) return;
   std::vector<MPI_Datatype> datatypes;
   {
     const std::lock_guard lock(unused().mutex);
+    unused().any.store(false, std::memory_order_relaxed);
     datatypes.swap(unused().datatypes);
   }
   if (datatypes.empty()) return;
