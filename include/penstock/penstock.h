@@ -217,8 +217,8 @@ PST_API int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, in
 PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                           MPI_Request* request);
 /* Frees a recorded request, matched or not. Does not wait for the peer; work enqueued on a stream for it still
- * completes. Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_ARGUMENT. Source: ST III-D.
- */
+ * completes. Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_STREAM while the stream that it
+ * was used on last is being captured, PST_ERROR_ARGUMENT. Source: ST III-D. */
 PST_API int PST_Request_free(MPI_Request* request);
 
 /* ---- Matching --------------------------------------------------------------------------------------------------- */

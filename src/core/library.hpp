@@ -78,7 +78,7 @@ bool match_under_way() noexcept;
 // Moves every match under way as far as it goes. Never blocks. Calls MPI.
 void drive_matches() noexcept;
 // Takes a request out of the registry and gives up its half of the pair. Throws Error(in_use) if it is started and not
-// waited for.
+// waited for, Error(stream) while its stream is being captured.
 void free_request(std::uintptr_t handle);
 
 }  // namespace penstock::core

@@ -79,6 +79,12 @@ class Operation {
   // A queue or a match call refers to it.
   bool in_use() const noexcept { return started_on != nullptr || match_state() == MatchState::under_way; }
 
+  // What was enqueued for it last may not have run, and nothing can be enqueued behind it now.
+  bool in_captured_stream() const {
+    const auto stream = plan_ ? last_stream_owner_.lock() : nullptr;
+    return stream && stream->capture() != 0;
+  }
+
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
   Queue* started_on = nullptr;
   std::uint64_t started_in = 0;  // the graph capture in which it was started, 0 for none

@@ -216,6 +216,12 @@ TEST(CudaGraph, G7_WhatACaptureForbidsChangesNothing) {
     ASSERT_CUDA(cudaStreamEndCapture(lane.stream(), &graph));
     ASSERT_CUDA(cudaGraphDestroy(graph));
     EXPECT_PST(PST_Enqueue_wait(lane.queue(), &request));
+    // Nor is a request freed whose last work may still run.
+    ASSERT_CUDA(cudaStreamBeginCapture(lane.stream(), cudaStreamCaptureModeGlobal));
+    MPI_Request copy = request;
+    EXPECT_PST_KIND(MPI_Request_free(&copy), PST_ERROR_STREAM);
+    ASSERT_CUDA(cudaStreamEndCapture(lane.stream(), &graph));
+    ASSERT_CUDA(cudaGraphDestroy(graph));
   };
   if (pair.sends()) expect_refused(pair.send_lane(), pair.sender().request());
   if (pair.receives()) expect_refused(pair.receive_lane(), pair.receiver().request());

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/library.hpp"
 #include "core/operation.hpp"
 #include "core/queues.hpp"
+#include "core/registry.hpp"
 
 namespace penstock::core {
 namespace {
@@ -69,7 +71,7 @@ class TestPlan final : public transport::Plan {
     calls_.last = last;
   }
   void wait_flushed(device::Stream&) noexcept override { ++calls_.flushed; }
-  void close(device::Stream&, void (*)(void*), void*) override {}
+  void close(device::Stream&, void (*ended)(void*), void* argument) override { ended(argument); }
   void close() override {}
   bool peer_closed(transport::Epoch epoch) const noexcept override {
     return calls_.closed != 0 && epoch >= calls_.closed;
@@ -212,6 +214,23 @@ TEST_F(QueueTest, AnArrayThatIsEnqueuedInPartFailsTheQueue) {
   EXPECT_EQ(operations[2]->started_on, nullptr);
   EXPECT_TRUE(queue->failed());
   expect_error(ErrorKind::resources, [&] { queue->start(1, &all[2]); });
+}
+
+// Its half would be closed out of order, beside what still runs.
+TEST_F(QueueTest, FreeOfARequestInACaptureChangesNothing) {
+  constexpr Handle handle_of_request = 0x6666000;
+  Registry::get().record(handle_of_request, Recording{.kind = RequestKind::receive});
+  Operation* operation = Registry::get().find(handle_of_request);
+  operation->take_match({}, std::make_unique<TestPlan>(calls[0]), "test");
+  operation->publish_match();
+  queue->start(1, &operation);
+  queue->wait(1, &operation);
+  stream->in_capture = 7;
+  expect_error(ErrorKind::stream, [&] { free_request(handle_of_request); });
+  ASSERT_EQ(Registry::get().find(handle_of_request), operation);
+  stream->in_capture = 0;
+  free_request(handle_of_request);
+  EXPECT_EQ(Registry::get().find(handle_of_request), nullptr);
 }
 
 // The captured starts have not run: the peer still serves what it closed behind.
