@@ -25,6 +25,10 @@
  *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line. Between
  *      MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind PST_ERROR_NOT_INITIALIZED, as 2
  *      says; on a thread that may not call MPI, MPI_ERR_OTHER.
+ *   8. Penstock belongs to the process that has called MPI_Init. In a child of fork() every function that needs it
+ *      ready returns an error of the kind PST_ERROR_FORKED, prints nothing and calls no error handler, and
+ *      PST_Initialized says 0. The child may exec, or end in any way (exit, _exit, quick_exit). It sees the parent's
+ *      memory as after any fork(), with one exception: see PST_Alloc_mem. system() and posix_spawn() are as ever.
  * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections III-V of
  * "CPU-free two-sided MPI GPU communication"), "MPI" the MPI standard, "Penstock" this project's docs/semantics.md.
  */
@@ -78,7 +82,8 @@ typedef enum {
   PST_ERROR_READY = 22,          /* a ready send was started before its receive (seen with PENSTOCK_CHECK=1) */
   PST_ERROR_SETTING = 23,        /* an environment variable holds a value that is not one of the valid ones */
   PST_ERROR_MPI = 24,            /* the MPI library reported an error */
-  PST_ERROR_INTERNAL = 25        /* a defect of Penstock: please report it with the text */
+  PST_ERROR_INTERNAL = 25,       /* a defect of Penstock: please report it with the text */
+  PST_ERROR_FORKED = 26          /* called in a child of fork(): convention 8 */
 } PST_Error;
 
 /* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI; MPI_SUCCESS gives
@@ -288,10 +293,11 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 /* Allocates `size` bytes (64-byte aligned, page aligned from a page on) and writes their address to the pointer at
  * `baseptr`. Messages between such buffers of processes on one host are copied once, without the help of the kernel.
  * The info key mpi_memory_alloc_kinds is honoured ("system" and "mpi" are served); neither its absence nor
- * MPI_INFO_NULL is an error. Where shared memory is short, ordinary memory is given and the log says so. Does not
- * block. Any thread with MPI_INFO_NULL; with an info object it calls MPI and follows its thread level. Errors:
- * PST_ERROR_ARGUMENT (negative size, null pointer), PST_ERROR_UNSUPPORTED (no kind of the info key is served),
- * PST_ERROR_RESOURCES. Source: MPI (MPI_Alloc_mem), Penstock. */
+ * MPI_INFO_NULL is an error. Where shared memory is short, ordinary memory is given and the log says so. A child of
+ * fork() shares the memory with its parent: what either writes there, the other sees. Does not block. Any thread with
+ * MPI_INFO_NULL; with an info object it calls MPI and follows its thread level. Errors: PST_ERROR_ARGUMENT (negative
+ * size, null pointer), PST_ERROR_UNSUPPORTED (no kind of the info key is served), PST_ERROR_RESOURCES. Source: MPI
+ * (MPI_Alloc_mem), Penstock. */
 PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 
 /* Frees memory of PST_Alloc_mem. Requests over it must have been freed before. A null pointer does nothing. Does not

@@ -8,8 +8,9 @@
 //      it, so that a function takes views and is given either. A view must not outlive its owner.
 //   2. A call that fails throws penstock::Error. The MPI error handler runs first, on threads that may call MPI, and
 //      MPI's default one ends the job: call penstock::return_errors() once where exceptions are wanted.
-//   3. Destructors never throw and do nothing after MPI_Finalize, when the library has already released everything.
-//      Those that block say so. free() does the same and reports errors.
+//   3. Destructors never throw and do nothing after MPI_Finalize, when the library has already released everything, nor
+//      in a child of fork(), where everything is the parent's. Those that block say so. free() does the same and
+//      reports errors.
 //   4. "Blocks" and "stream order" mean what penstock.h says, as do the rules for threads.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/forked.hpp"
 #include "base/log.hpp"
 #include "base/thread_own.hpp"
 #include "core/library.hpp"
@@ -21,8 +22,9 @@ using base::ErrorKind;
 
 namespace {
 
-constexpr int kinds = PST_ERROR_INTERNAL + 1;
+constexpr int kinds = PST_ERROR_FORKED + 1;
 static_assert(static_cast<int>(ErrorKind::internal) == PST_ERROR_INTERNAL);
+static_assert(static_cast<int>(ErrorKind::forked) == PST_ERROR_FORKED);
 static_assert(static_cast<int>(ErrorKind::truncate) == PST_ERROR_TRUNCATE);
 static_assert(static_cast<int>(ErrorKind::peer_dead) == PST_ERROR_PEER_DEAD);
 static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
@@ -56,6 +58,7 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: an environment variable has an invalid value: PST_Last_error lists the valid ones",
     "Penstock: the MPI library reported an error: PST_Last_error has its text",
     "Penstock: internal error: please report it with the text of PST_Last_error",
+    "Penstock: called in a child of fork(): only the process that called MPI_Init may use Penstock",
 };
 
 std::array<std::atomic<int>, kinds> codes{};  // 0 (MPI_SUCCESS): not made yet
@@ -162,6 +165,7 @@ void note_mpi_error(int code) noexcept {
 
 int report_error(const Error& error, const group::Communicator* communicator, Threads threads) noexcept {
   keep_text([&error] { return error.text(); });
+  if (base::forked()) return error_code(error.kind());  // an error handler could end the job of the parent
   const bool initialised = core::Library::get() != nullptr;
   if (!initialised && !mpi_is_up()) {
     std::fprintf(stderr, "penstock: %s\n", error.text().c_str());

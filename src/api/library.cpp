@@ -29,6 +29,7 @@ void require_mpi(const std::string& call) {
 
 int PST_Init(void) {
   return api::guard([] {
+    core::Library::refuse_in_child();
     require_mpi("PST_Init");
     api::initialise_library();
     api::look_at_error_handler();
@@ -37,6 +38,7 @@ int PST_Init(void) {
 
 int PST_Finalize(void) {
   return api::guard([] {
+    core::Library::refuse_in_child();
     require_mpi("PST_Finalize");
     if (core::Library::finalised()) return;
     core::Library& library = core::Library::require();

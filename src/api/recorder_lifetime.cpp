@@ -11,6 +11,7 @@
 
 #include "api/errors.hpp"
 #include "api/recorder.hpp"
+#include "base/forked.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "core/library.hpp"
@@ -134,6 +135,7 @@ void initialise_library() {
 }
 
 void finalise_library(const char* call) noexcept {
+  if (base::forked()) return;
   core::Library::finalise(call);
   group::MpiLayout::free_unused();
 }

@@ -6,6 +6,7 @@
 #include "api/errors.hpp"
 #include "api/recorder.hpp"
 #include "api/recording_guard.hpp"
+#include "base/forked.hpp"
 #include "core/library.hpp"
 #include "core/operation.hpp"
 #include "core/registry.hpp"
@@ -59,6 +60,7 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
 // MPI may have returned a handle that we knew from an earlier request. When the new one cannot be recorded, the old
 // entry must not stand for it.
 void forget(MPI_Request request) {
+  if (base::forked()) return;
   core::Registry::get().discard(group::handle_bits(request));
 }
 
@@ -101,6 +103,7 @@ int init_receive(const char* call, void* buffer, int count, MPI_Datatype datatyp
 }
 
 int free_request(MPI_Request* request) {
+  if (base::forked()) return PMPI_Request_free(request);  // the half of the pair is the parent's
   if (request != nullptr && *request != MPI_REQUEST_NULL) core::free_request(group::handle_bits(*request));
   group::MpiLayout::free_unused();
   return PMPI_Request_free(request);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 
+#include "base/forked.hpp"
 #include "base/log.hpp"
 #include "core/library.hpp"
 #include "core/recording.hpp"
@@ -15,11 +16,12 @@
 namespace penstock::api {
 
 // Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not run to its end.
-// Outside MPI_Init ... MPI_Finalize (MPI sessions alone) and after PST_Finalize nothing is recorded, silently.
+// Outside MPI_Init ... MPI_Finalize (MPI sessions alone), after PST_Finalize and in a child of fork() nothing is
+// recorded, silently.
 template <class Body>
 bool recording(const char* call, const char* consequence, Body&& body) noexcept {
   try {
-    if (!group::world_usable() || core::Library::finalised()) return false;
+    if (base::forked() || !group::world_usable() || core::Library::finalised()) return false;
     body();
     return true;
   } catch (const std::exception& error) {

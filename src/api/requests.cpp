@@ -72,6 +72,7 @@ int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int t
 
 int PST_Request_free(MPI_Request* request) {
   return with_mpi([&] {
+    core::Library::refuse_in_child();
     if (!ended_before_mpi()) core::Library::require();
     api::require_pointer(request, "request");
     return api::free_request(request);

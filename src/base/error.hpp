@@ -34,7 +34,8 @@ enum class ErrorKind : int {
   ready = 22,
   setting = 23,
   mpi = 24,
-  internal = 25
+  internal = 25,
+  forked = 26
 };
 
 // What a call failed with: the kind, and the whole text for the log and PST_Last_error. Thrown on cold paths only;

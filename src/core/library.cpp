@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/forked.hpp"
 #include "base/log.hpp"
 #include "base/trace_file.hpp"
 #include "core/matcher.hpp"
@@ -24,6 +25,13 @@ namespace {
 
 std::atomic<Library*> current{nullptr};
 std::atomic<bool> has_ended{false};
+std::atomic<Library*> of_parent{nullptr};  // in a child of fork()
+
+// Nobody finds the library in a child. It is not destroyed either: what it holds is the parent's.
+void leave_to_parent() noexcept {
+  if (Library* library = current.exchange(nullptr, std::memory_order_relaxed))
+    of_parent.store(library, std::memory_order_relaxed);
+}
 
 base::Settings read_settings(const group::World& world) {
   const base::Settings settings = base::Settings::from_environment();
@@ -60,21 +68,29 @@ bool Library::finalised() noexcept {
   return has_ended.load(std::memory_order_relaxed);
 }
 
+void Library::refuse_in_child() {
+  if (base::forked())
+    throw Error(ErrorKind::forked,
+                "this process is a child of fork(): only the process that called MPI_Init may use Penstock; a child "
+                "may exec or end");
+}
+
 Library& Library::require() {
   Library* library = get();
-  if (!library)
-    throw Error(
-        ErrorKind::not_initialized,
-        std::string("Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
-                    "PST_Finalize or MPI_Finalize") +
-            (finalised() ? ""
-                         : ". If MPI_Init alone was to initialise it, MPI_Init does not resolve to libpenstock: "
-                           "name libpenstock before the MPI library when linking, or preload it"));
-  return *library;
+  if (library) return *library;
+  refuse_in_child();
+  throw Error(
+      ErrorKind::not_initialized,
+      std::string("Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
+                  "PST_Finalize or MPI_Finalize") +
+          (finalised() ? ""
+                       : ". If MPI_Init alone was to initialise it, MPI_Init does not resolve to libpenstock: "
+                         "name libpenstock before the MPI library when linking, or preload it"));
 }
 
 void Library::initialise() {
   if (get()) return;
+  base::mark_forks(leave_to_parent);
   std::unique_ptr<Library> library(new Library);
   library->world_ = group::World::join();
   library->begin();

@@ -26,8 +26,9 @@ class Transports;
 
 class Library {
  public:
-  static Library* get() noexcept;  // null before initialise() and after finalise()
-  static Library& require();       // throws Error(not_initialized)
+  static Library* get() noexcept;  // null before initialise(), after finalise() and in a child of fork()
+  static Library& require();       // throws Error(not_initialized), Error(forked)
+  static void refuse_in_child();   // throws Error(forked) in a child of fork()
 
   // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error, on all processes when one fails;
   // then nothing is left behind.

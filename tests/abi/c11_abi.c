@@ -44,6 +44,7 @@ SAME(PST_ERROR_READY, 22);
 SAME(PST_ERROR_SETTING, 23);
 SAME(PST_ERROR_MPI, 24);
 SAME(PST_ERROR_INTERNAL, 25);
+SAME(PST_ERROR_FORKED, 26);
 
 SAME(sizeof(PST_Queue), sizeof(void*));
 SAME(sizeof(PST_Stream), sizeof(void*));

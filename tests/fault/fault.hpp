@@ -63,6 +63,7 @@ struct Duplex {
 
 void dead_peer(const Job& job);
 void dead_context(const Job& job);
+void dead_parent(const Job& job);
 void dead_peer_in_match(const Job& job);
 void dead_peer_at_end(const Job& job);
 void dead_sender_of_wildcard(const Job& job);

@@ -44,9 +44,7 @@ void expect_broken(Lane& lane, PST_Error kind, MPI_Request& request, std::atomic
   require_success(PST_Stream_free(&lane.stream), "PST_Stream_free");
 }
 
-}  // namespace
-
-void dead_peer(const Job& job) {
+void lose_peer(const Job& job, void (*end)(const Job& job)) {
   // On one lane the survivor waits for a receive, on the other for a synchronous send.
   Duplex small(job, 100), large(job, 300000, true);
   small.match();
@@ -55,7 +53,7 @@ void dead_peer(const Job& job) {
   small.run_epochs(receiving, 3);
   large.run_epochs(sending, 3);
   meet();
-  if (job.rank == 1) die();
+  if (job.rank == 1) end(job);
   std::atomic<bool> passed[2] = {false, false};
   try_both(receiving, small.receive);
   require_success(PST_Stream_launch(receiving.stream, raise_flag, &passed[0]), "PST_Stream_launch");
@@ -68,6 +66,22 @@ void dead_peer(const Job& job) {
   try_both(other, small.send);
   PST_Queue_wait(other.queue);  // a small standard send may have completed
   content_and_gone();
+}
+
+}  // namespace
+
+void dead_peer(const Job& job) {
+  lose_peer(job, [](const Job&) { die(); });
+}
+
+void dead_parent(const Job& job) {
+  // A child with all that it has inherited, but for what the launcher reads, lives as long as the survivor.
+  lose_peer(job, [](const Job& of) {
+    if (fork() != 0) die();
+    for (const int descriptor : {0, 1, 2}) close(descriptor);
+    while (kill(of.pids[0], 0) == 0) usleep(1000);
+    _exit(0);
+  });
 }
 
 void dead_peer_in_match(const Job& job) {

@@ -133,8 +133,8 @@ def run_simple(options, jobs, scenario, ranks=(0, 1), settings=None, survive=Fal
     return job
 
 
-def dead_peer(options, jobs):
-    job = Job(options, "dead_peer", survive=True)
+def dead_peer(options, jobs, scenario="dead_peer"):
+    job = Job(options, scenario, survive=True)
     jobs.append(job)
     job.finish()
     if "skipped: " in job.text():
@@ -149,6 +149,10 @@ def dead_context(options, jobs):
     if "skipped: " in job.text():
         raise Skip(re.search(r"skipped: (.*)", job.text()).group(1))
     expect_content(job, 0, 1)
+
+
+def dead_parent(options, jobs):
+    dead_peer(options, jobs, "dead_parent")
 
 
 def dead_peer_in_match(options, jobs):
@@ -251,7 +255,7 @@ def idle(options, jobs):
 
 
 CASES = {case.__name__: case for case in (
-    dead_peer, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    dead_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, idle)}
 
 

@@ -6,6 +6,7 @@ namespace penstock::fault {
 
 std::map<std::string, Scenario> scenarios() {
   return {{"dead_peer", {dead_peer}},
+          {"dead_parent", {dead_parent}},
           {"dead_peer_in_match", {dead_peer_in_match}},
           {"dead_peer_at_end", {dead_peer_at_end}},
           {"dead_sender_of_wildcard", {dead_sender_of_wildcard, 3}},
