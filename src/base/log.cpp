@@ -3,16 +3,18 @@
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <atomic>
-#include <exception>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 #include <mutex>
 
-#include "base/error.hpp"
-#include "base/file_name.hpp"
+#include "base/forked.hpp"
+#include "base/output_file.hpp"
 
 namespace penstock::base::log {
 namespace {
@@ -30,6 +32,28 @@ Destination& destination() {
   static auto* const it = new Destination;
   return *it;
 }
+
+// Once the file takes no more, what would stand there goes to standard error.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(const std::string& pattern) : file_("PENSTOCK_LOG_FILE", pattern, OutputFile::Mode::append) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (!broken_ && !file_.write({line.data(), line.size()})) {
+      broken_ = true;
+      fmt::print(stderr, "penstock: PENSTOCK_LOG_FILE: {} takes no more ({}): the log goes to standard error\n",
+                 file_.path(), std::strerror(errno));
+    }
+    if (broken_) std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+  void flush_() override {}
+
+  OutputFile file_;
+  bool broken_ = false;
+};
 
 // Called with the destination's lock held.
 void set_pattern(Destination& to) {
@@ -66,6 +90,7 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 }
 
 void put(LogLevel level, std::string_view text) noexcept {
+  if (forked()) return;  // the file is the parent's, and one of its threads may have held our lock
   try {
     logger()->log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
   } catch (...) {
@@ -80,14 +105,7 @@ void configure(LogLevel level, const std::string& file) {
   if (file.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   } else {
-    const std::string path = expand_file_name(file);
-    try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-    } catch (const std::exception& failure) {
-      throw Error(ErrorKind::setting, fmt::format("PENSTOCK_LOG_FILE='{}' is not valid: give a file that can be "
-                                                  "written ({})",
-                                                  file, failure.what()));
-    }
+    sink = std::make_shared<FileSink>(file);
   }
   auto& to = destination();
   const std::lock_guard lock(to.mutex);

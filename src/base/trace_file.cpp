@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/trace_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 
-#include "base/error.hpp"
-#include "base/file_name.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
 
@@ -28,43 +22,13 @@ namespace {
 constexpr std::size_t events_a_track = std::size_t{1} << 16;  // until they are written: 4 MiB
 constexpr std::size_t text_at_once = std::size_t{1} << 20;
 
-[[noreturn]] void refuse(const std::string& pattern, const std::string& why) {
-  throw Error(ErrorKind::setting, fmt::format("PENSTOCK_TRACE='{}' is not valid: {}", pattern, why));
-}
-
-[[noreturn]] void refuse_file(const std::string& pattern, int error) {
-  refuse(pattern, fmt::format("give a file that can be written ({})", std::strerror(error)));
-}
-
-bool is_regular(int descriptor) {
-  struct stat status {};
-  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-// A regular file is locked for as long as it is open: two processes with one name would write over each other.
-std::FILE* open_file(const std::string& pattern, const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) refuse_file(pattern, errno);
-  std::unique_ptr<std::FILE, CloseFile> file(fdopen(descriptor, "w"));
-  if (!file) {
-    const int error = errno;
-    close(descriptor);
-    refuse_file(pattern, error);
-  }
-  if (!is_regular(descriptor)) return file.release();
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    refuse(pattern, "another process is writing that file: have %p, the process number, in its name");
-  if (ftruncate(descriptor, 0) != 0) refuse_file(pattern, errno);
-  return file.release();
-}
-
 }  // namespace
 
 TraceFile::TraceFile(const std::string& pattern, int rank)
-    : path_(expand_file_name(pattern)), file_(open_file(pattern, path_)), lines_(rank) {
+    : file_("PENSTOCK_TRACE", pattern, OutputFile::Mode::replace), lines_(rank) {
   lines_.add_process();
-  write_lines();
-  if (std::fflush(file_.get()) != 0) refuse_file(pattern, errno);
+  if (!file_.write(lines_.text())) file_.refuse_by_errno();
+  lines_.clear();
   thread_ = start_thread("penstock-trace", [this] { run(); });
 }
 
@@ -76,13 +40,12 @@ TraceFile::~TraceFile() {
     write_queues(true);
     lines_.add_end();
     write_lines();
-    if (!broken_ && std::fflush(file_.get()) != 0) say_broken();
   } catch (const std::exception& failure) {
-    log::error(fmt::format("PENSTOCK_TRACE: {} ends too early: {}", path_, failure.what()));
+    log::error(fmt::format("PENSTOCK_TRACE: {} ends too early: {}", file_.path(), failure.what()));
   }
   if (dropped_ > 0)
     log::warn(fmt::format("PENSTOCK_TRACE: {} events came faster than they could be written to {}, and were dropped",
-                          dropped_, path_));
+                          dropped_, file_.path()));
 }
 
 QueueTrace& TraceFile::add_queue(std::uint64_t number) {
@@ -147,16 +110,11 @@ void TraceFile::end_queue(QueueTrace& queue) {
 }
 
 void TraceFile::write_lines() {
-  const std::string& text = lines_.text();
-  if (!broken_ && std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) {
+  if (!broken_ && !file_.write(lines_.text())) {
     broken_ = true;
-    say_broken();
+    log::error(fmt::format("PENSTOCK_TRACE: {} lacks events: {}", file_.path(), std::strerror(errno)));
   }
   lines_.clear();
-}
-
-void TraceFile::say_broken() {
-  log::error(fmt::format("PENSTOCK_TRACE: {} lacks events: {}", path_, std::strerror(errno)));
 }
 
 }  // namespace penstock::base

@@ -5,22 +5,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/output_file.hpp"
 #include "base/sleeper.hpp"
 #include "base/trace.hpp"
 #include "base/trace_lines.hpp"
 
 namespace penstock::base {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
 
 class TraceFile {
  public:
@@ -43,10 +39,8 @@ class TraceFile {
   void write_events(trace::QueueTrace& queue);
   void end_queue(trace::QueueTrace& queue);
   void write_lines();
-  void say_broken();
 
-  const std::string path_;
-  std::unique_ptr<std::FILE, CloseFile> file_;
+  OutputFile file_;
   // The writer's own.
   TraceLines lines_;
   std::uint64_t dropped_ = 0;

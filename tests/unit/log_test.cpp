@@ -2,6 +2,7 @@
 #include "base/log.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -31,6 +32,16 @@ class LogTest : public ::testing::Test {
     std::ostringstream all;
     all << std::ifstream(file).rdbuf();
     return all.str();
+  }
+  static void expect_refused(const std::string& file, const std::string& why) {
+    try {
+      log::configure(LogLevel::warn, file);
+      FAIL() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::setting);
+      EXPECT_NE(error.text().find("PENSTOCK_LOG_FILE"), std::string::npos) << error.text();
+      EXPECT_NE(error.text().find(why), std::string::npos) << error.text();
+    }
   }
   std::filesystem::path folder_;
 };
@@ -73,13 +84,41 @@ TEST_F(LogTest, LinesSayTheRankAndKeepBraces) {
 
 TEST_F(LogTest, AFileThatCannotBeOpenedIsRefused) {
   std::ofstream(folder_ / "plain") << "no folder";
-  try {
-    log::configure(LogLevel::warn, folder_ / "plain" / "log");
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::setting);
-    EXPECT_NE(error.text().find("PENSTOCK_LOG_FILE"), std::string::npos);
-  }
+  expect_refused(folder_ / "plain" / "log", "can be written");
+}
+
+TEST_F(LogTest, AFifoThatNobodyReadsIsRefused) {
+  ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  expect_refused(folder_ / "fifo", "nobody reads");
+}
+
+TEST_F(LogTest, FoldersAreNotMade) {
+  expect_refused(folder_ / "none" / "log", "No such file");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));
+}
+
+TEST_F(LogTest, AFileOfTheKernelIsRefused) {
+  expect_refused("/proc/version", getuid() == 0 ? "ordinary file" : "can be written");
+}
+
+TEST_F(LogTest, WhatAFullDiskDoesNotTakeGoesToStandardError) {
+  log::configure(LogLevel::warn, "/dev/full");
+  ::testing::internal::CaptureStderr();
+  log::warn("one");
+  log::warn("two");
+  const std::string written = ::testing::internal::GetCapturedStderr();
+  const auto cause = written.find("PENSTOCK_LOG_FILE: /dev/full takes no more (No space left on device)");
+  EXPECT_NE(cause, std::string::npos) << written;
+  EXPECT_EQ(written.find("takes no more", cause + 60), std::string::npos) << written;
+  for (const char* line : {"[warning] one\n", "[warning] two\n"})
+    EXPECT_NE(written.find(line), std::string::npos) << written;
+}
+
+TEST_F(LogTest, AFileIsWrittenByItsOwnerAlone) {
+  const mode_t before = umask(0);
+  log::configure(LogLevel::warn, folder_ / "log");
+  umask(before);
+  EXPECT_EQ(std::filesystem::status(folder_ / "log").permissions(), std::filesystem::perms(0644));
 }
 
 }  // namespace

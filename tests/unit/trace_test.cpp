@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is recorded is written, or counted as dropped; and nothing of another process is overwritten.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -149,6 +153,57 @@ TEST_F(TraceFileTest, FilesThatCannotBeHadAreRefused) {
   expect_refused(folder_, "can be written");
   const TraceFile first(folder_ / "trace", 0);
   expect_refused(folder_ / "trace", "%p");
+}
+
+TEST_F(TraceFileTest, AFifoThatNobodyReadsIsRefused) {
+  ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  expect_refused(folder_ / "fifo", "nobody reads");
+}
+
+// The second process is told of the cause, too, and not of the first.
+TEST_F(TraceFileTest, AFileOfTheKernelIsRefused) {
+  const int other = open("/proc/version", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(other, 0);
+  flock(other, LOCK_EX | LOCK_NB);
+  expect_refused("/proc/version", getuid() == 0 ? "ordinary file" : "can be written");
+  close(other);
+}
+
+TEST_F(TraceFileTest, AFileBehindASymbolicLinkStays) {
+  std::ofstream(folder_ / "precious") << "text";
+  std::filesystem::create_symlink("precious", folder_ / "link");
+  expect_refused(folder_ / "link", "symbolic link");
+  std::ifstream file(folder_ / "precious");
+  std::string text;
+  EXPECT_TRUE(std::getline(file, text) && text == "text") << text;
+}
+
+TEST_F(TraceFileTest, AFileIsWrittenByItsOwnerAlone) {
+  const mode_t before = umask(0);
+  { const TraceFile trace(folder_ / "trace", 0); }
+  umask(before);
+  EXPECT_EQ(std::filesystem::status(folder_ / "trace").permissions(), std::filesystem::perms(0644));
+}
+
+// What a process has recorded is written by it alone, also when a child of it exits meanwhile.
+TEST_F(TraceFileTest, AChildThatExitsWritesNothing) {
+  {
+    TraceFile file(folder_ / "trace", 0);
+    QueueTrace& queue = file.add_queue(1);
+    for (std::uint64_t epoch = 1; epoch <= 10; ++epoch) queue.stream.record(event(epoch));
+    queue.close();
+    while (file.open_queues() > 0) std::this_thread::yield();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) std::exit(0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  std::uint64_t seen = 0;
+  for (const json& each : read("trace"))
+    if (each["ph"] == "X") EXPECT_EQ(each["args"]["epoch"], ++seen);
+  EXPECT_EQ(seen, 10u);
 }
 
 }  // namespace

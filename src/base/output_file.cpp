@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/file_name.hpp"
+
+namespace penstock::base {
+namespace {
+
+mode_t type_of(int descriptor) noexcept {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+// Some of the kernel's files can be opened and locked, and take nothing.
+bool is_of_kernel(int descriptor) noexcept {
+  struct statfs system {};
+  return fstatfs(descriptor, &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC);
+}
+
+}  // namespace
+
+// O_NONBLOCK: to open a FIFO would otherwise wait for somebody who reads it.
+OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mode)
+    : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)) {
+  const int flags = mode == Mode::append ? O_APPEND : O_NOFOLLOW;
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
+  if (descriptor_ < 0 && errno == ENXIO) refuse("nobody reads that FIFO");
+  if (descriptor_ < 0 && errno == ELOOP) refuse("a symbolic link is not followed: name the file itself");
+  if (descriptor_ < 0) refuse_by_errno();
+  try {
+    require_writable_kind();
+    if (mode == Mode::replace && type_of(descriptor_) == S_IFREG) lock();
+  } catch (...) {
+    close(descriptor_);
+    throw;
+  }
+}
+
+OutputFile::~OutputFile() {
+  close(descriptor_);
+}
+
+void OutputFile::require_writable_kind() const {
+  const mode_t type = type_of(descriptor_);
+  const bool known = type == S_IFREG || type == S_IFCHR || type == S_IFIFO;
+  if (!known || is_of_kernel(descriptor_)) refuse("give an ordinary file, a terminal or a pipe");
+  if (fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK) != 0) refuse_by_errno();
+}
+
+// For as long as it is open: two processes with one name would write over each other.
+void OutputFile::lock() const {
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    refuse("another process is writing that file: have %p, the process number, in its name");
+  if (ftruncate(descriptor_, 0) != 0) refuse_by_errno();
+}
+
+bool OutputFile::write(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+void OutputFile::refuse(const std::string& why) const {
+  throw Error(ErrorKind::setting, fmt::format("{}='{}' is not valid: {}", setting_, pattern_, why));
+}
+
+void OutputFile::refuse_by_errno() const {
+  refuse(fmt::format("give a file that can be written ({})", std::strerror(errno)));
+}
+
+}  // namespace penstock::base
