@@ -38,13 +38,14 @@ def transfer(rank, number, begin, end, **args):
     return [{"ph": "b", "ts": begin, "args": args} | what, {"ph": "e", "ts": end} | what]
 
 
-def trace(rank, epochs=3):
+def trace(rank, epochs=3, tag=7, begin=1000.0):
     """Rank 0 sends to rank 1, an epoch each 10 us."""
     half, peer = ("send", 1) if rank == 0 else ("receive", 0)
-    events = [{"ph": "M", "pid": rank, "tid": 2, "name": "thread_name", "args": {"name": "queue 1: calls"}}]
+    events = [{"ph": "M", "pid": rank, "tid": 2, "name": "thread_name", "args": {"name": "queue 1: calls"}},
+              {"ph": "M", "pid": rank, "tid": 3, "name": "thread_name", "args": {"name": "queue 1: stream", "stream": 4}}]
     for epoch in range(1, epochs + 1):
-        at = 1000.0 + 10 * epoch
-        about = {"half": half, "peer": peer, "tag": 7, "bytes": 4096, "epoch": epoch}
+        at = begin + 10 * epoch
+        about = {"half": half, "peer": peer, "tag": tag, "bytes": 4096, "epoch": epoch}
         events += [span(rank, 2, "call", f"start {half}", at - 1, 0.2, **about), span(rank, 2, "call", f"wait {half}", at - 0.7, 0.2, **about),
                    span(rank, 3, "trigger", "trigger", at, 0.5, **about), span(rank, 3, "wait", "wait", at + 0.6, 2.0, **about)]
         events += transfer(rank, epoch, at, at + 2.6, **about)

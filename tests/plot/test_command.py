@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: of the package, and of the `penstock` command before it, where there is one."""
+import json
 import os
 import subprocess
 
@@ -31,10 +32,16 @@ def test_curves_are_drawn(lines, picture):
     (["scaling", "LINES"], "penstock life"),
     (["timeline", "LINES"], "no file of PENSTOCK_TRACE"),
     (["life", "LINES"], "life.json"),
+    (["timeline", "BYTES"], "bytes is no text"),
+    (["curves", "BYTES"], "bytes is no text"),
+    (["curves", "SHAPE"], "something else"),
 ])
-def test_what_is_wrong_is_said_in_one_line(words, text, lines):
+def test_what_is_wrong_is_said_in_one_line(words, text, lines, tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe{")
+    (tmp_path / "shape").write_text(json.dumps(bench_line(8) | {"bytes": [8]}), encoding="utf-8")
+    files = {"LINES": lines, "BYTES": str(tmp_path / "bytes"), "SHAPE": str(tmp_path / "shape")}
     with pytest.raises(SystemExit) as ended:
-        main([lines if word == "LINES" else word for word in words])
+        main([files.get(word, word) for word in words])
     assert str(ended.value).startswith("penstock plot: ") and text in str(ended.value)
 
 

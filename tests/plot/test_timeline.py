@@ -4,7 +4,7 @@ import json
 import pytest
 from penstock_plot import timeline
 from penstock_plot.records import InputError
-from samples import trace, transfer
+from samples import span, trace, transfer
 
 
 def write(path, events):
@@ -49,13 +49,48 @@ def test_events_that_overlap_lie_below_each_other():
 
 def test_the_epoch_is_chosen_or_refused(files):
     events = timeline.read_trace(files[0])
-    assert timeline.choose_epoch(events, None) in (1, 2, 3)
+    assert timeline.choose_exchange(events, None)[0].epoch in (1, 2, 3)
     longest = timeline.Event(0, 1, "transfer", 2000.0, 3000.0, "send", 1, 7, 8, 4)
-    assert timeline.choose_epoch([*events, longest], None) != 4
+    assert timeline.choose_exchange([*events, longest], None)[0].epoch != 4
     with pytest.raises(InputError, match="1 to 3"):
-        timeline.choose_epoch(events, 9)
+        timeline.choose_exchange(events, 9)
     with pytest.raises(InputError, match="no message"):
-        timeline.choose_epoch([], None)
+        timeline.choose_exchange([], None)
+
+
+def both_ranks(**changes):
+    return [event for rank in (0, 1) for event in timeline.events_of(trace(rank, **changes))]
+
+
+def test_requests_that_share_only_the_number_of_their_epoch_are_not_joined():
+    # The second request begins when the first has long ended; the third is under way at the same time as the first.
+    for tag in (8, 7):  # of its own, and once more the same
+        exchange = timeline.choose_exchange(both_ranks() + both_ranks(tag=tag, begin=9000.0), 2)
+        assert len(exchange) == 2 and len({event.tag for event in exchange}) == 1
+        assert max(event.end for event in exchange) - min(event.begin for event in exchange) < 5
+    together = timeline.choose_exchange(both_ranks() + both_ranks(tag=8, begin=9000.0) + both_ranks(tag=9, begin=1001.0), 2)
+    assert {event.tag for event in together} == {7, 9} and len(together) == 4
+
+
+def test_a_tag_or_peer_is_chosen_or_refused():
+    events = both_ranks() + both_ranks(tag=8)
+    other = timeline.Event(1, 1, "transfer", 2000.0, 3000.0, "send", 2, 7, 8, 4)
+    assert {event.tag for event in timeline.chosen(events, tag=8)} == {8}
+    assert timeline.chosen([*events, other], peer=2) == [other]
+    assert other not in timeline.chosen([*events, other], peer=0)
+    with pytest.raises(InputError, match="no tag 5 in these traces: they have 7, 8"):
+        timeline.chosen(events, tag=5)
+    with pytest.raises(InputError, match="no peer 3 in these traces: they have 0, 1"):
+        timeline.chosen(events, peer=3)
+
+
+def test_functions_are_drawn_with_the_queues_of_their_stream(tmp_path, picture):
+    function = span(0, 1000000004, "function", "fill", 1009.0, 4.0, stream=4)
+    elsewhere = span(0, 1000000005, "function", "other", 1009.0, 4.0, stream=5)
+    events = list(timeline.events_of([*trace(0), function, elsewhere]))
+    assert [(event.queue, event.name, event.begin, event.end) for event in events if event.row == "functions"] == [(1, "fill", 1009.0, 1013.0)]
+    assert any(event.row == "functions" for event in timeline.chosen(events, queue=1, tag=7, peer=1))
+    timeline.draw([write(tmp_path / "trace", [*trace(0), function])], picture)
 
 
 def test_a_timeline_is_drawn(files, picture):
@@ -64,13 +99,13 @@ def test_a_timeline_is_drawn(files, picture):
 
 def test_a_queue_is_chosen_or_refused(files):
     events = timeline.read_trace(files[0])
-    assert timeline.of_queue(events, 1) == events
+    assert timeline.chosen(events, queue=1) == events
     with pytest.raises(InputError, match="they have 1"):
-        timeline.of_queue(events, 2)
+        timeline.chosen(events, queue=2)
 
 
 def test_other_files_are_refused(tmp_path):
-    for text in ("no JSON", "3"):
+    for text in ("no JSON", "3", "[1, 2, 3]", '[{"ph": "X", "cat": "wait"}]', '[{"ph": "M", "args": 3}]'):
         path = tmp_path / "other"
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match="PENSTOCK_TRACE"):

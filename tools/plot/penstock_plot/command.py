@@ -33,7 +33,7 @@ def draw_scaling(options):
 
 
 def draw_timeline(options):
-    timeline.draw(options.files, options.output, options.epoch, options.title, options.queue)
+    timeline.draw(options.files, options.output, options.epoch, options.title, options.queue, options.tag, options.peer)
 
 
 def draw_life(options):
@@ -49,8 +49,10 @@ def make_parser():
                       help="only lines that have this, such as order=preposted; may be repeated")
     add_picture(parts, "scaling", "speed-up over the number of ranks, from tables of `penstock life --json`, or of faces, jacobi or comb", draw_scaling)
     each = add_picture(parts, "timeline", "one exchange on the time axis, from files of PENSTOCK_TRACE", draw_timeline)
-    each.add_argument("--epoch", type=int, help="the start of each request that is shown, counted from 1 (default: one of median length)")
+    each.add_argument("--epoch", type=int, help="the start of the requests that is shown, counted from 1 (default: one of median length)")
     each.add_argument("--queue", type=int, help="only this queue of each rank (default: all)")
+    each.add_argument("--tag", type=int, help="only messages of this tag (default: all)")
+    each.add_argument("--peer", type=int, help="only messages from or to this rank (default: all)")
     add_picture(parts, "life", "bars of the variants, from tables of `penstock life`", draw_life)
     return parser
 
@@ -62,6 +64,8 @@ def main(words=None):
     except (InputError, OSError, KeyError, ValueError) as error:
         text = f"no {error} in the files" if isinstance(error, KeyError) else str(error)
         sys.exit(f"penstock plot: {text}")
+    except (AttributeError, TypeError) as error:  # JSON of another shape
+        sys.exit(f"penstock plot: the files hold something else than what this picture is drawn from ({error})")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,17 @@ class InputError(ValueError):
     """What a file lacks, for the user."""
 
 
+def read_text(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no text: {error}") from error
+
+
 def read_values(path):
     """All JSON objects of a file, whether each has a line or several."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    text = read_text(path)
     decoder = json.JSONDecoder()
     values, at = [], text.find("{")
     while at >= 0:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One exchange on the time axis, from the files of PENSTOCK_TRACE: what the hosts enqueued, and what became of it on the streams."""
+"""One exchange on the time axis, from the files of PENSTOCK_TRACE: what the hosts enqueued, what became of it on the streams, and
+which functions of the program ran there meanwhile."""
 import json
 from dataclasses import dataclass
 
 from penstock_plot import style
-from penstock_plot.records import InputError
+from penstock_plot.records import InputError, read_text
 from penstock_plot.style import plt
 
-ROWS = ["calls", "trigger", "transfer", "wait"]
-COLOURS = {"calls": "#7F7F7F", "trigger": "#D55E00", "transfer": "#56B4E9", "wait": "#0072B2"}
-MEANING = {"calls": "host's calls", "trigger": "trigger", "transfer": "transfer", "wait": "wait"}
+ROWS = ["calls", "trigger", "transfer", "wait", "functions"]
+COLOURS = {"calls": "#7F7F7F", "trigger": "#D55E00", "transfer": "#56B4E9", "wait": "#0072B2", "functions": "#009E73"}
+MEANING = {"calls": "host's calls", "trigger": "trigger", "transfer": "transfer", "wait": "wait", "functions": "functions"}
 
 
 @dataclass
@@ -19,29 +20,41 @@ class Event:
     row: str
     begin: float
     end: float
-    half: str
-    peer: int
-    tag: int
-    bytes: int
-    epoch: int
+    half: str = ""  # and what follows: of messages
+    peer: int = -1
+    tag: int = -1
+    bytes: int = 0
+    epoch: int = 0
+    name: str = ""  # of functions
 
 
 def read_trace(path):
     """The events of a file; one that a process could not end lacks its last bracket."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read().rstrip().rstrip(",")
+    text = read_text(path).rstrip().rstrip(",")
     try:
         raw = json.loads(text if text.endswith("]") else text + "]")
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is no file of PENSTOCK_TRACE: {error}") from error
     raw = raw["traceEvents"] if isinstance(raw, dict) and "traceEvents" in raw else raw
-    if not isinstance(raw, list):
+    if not isinstance(raw, list) or not all(isinstance(one, dict) for one in raw):
         raise InputError(f"{path} is no file of PENSTOCK_TRACE")
-    return list(events_of(raw))
+    try:
+        return list(events_of(raw))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no file of PENSTOCK_TRACE: an event without {error}") from error
+
+
+def queues_of_streams(raw):
+    """The queues over each host stream of each rank: what runs on the stream is drawn with each of them."""
+    queues = {}
+    for one in raw:
+        if one.get("ph") == "M" and "stream" in one["args"]:
+            queues.setdefault((one["pid"], one["args"]["stream"]), []).append(one["tid"] // 2)
+    return queues
 
 
 def events_of(raw):
-    begun = {}
+    begun, queues = {}, queues_of_streams(raw)
     for one in raw:
         if one.get("ph") == "b":
             begun[one["id"]] = one
@@ -50,6 +63,9 @@ def events_of(raw):
             yield event_of(begin, "transfer", one["ts"])
         elif one.get("ph") == "X" and one.get("cat") in ("call", "trigger", "wait"):
             yield event_of(one, "calls" if one["cat"] == "call" else one["cat"], one["ts"] + one["dur"])
+        elif one.get("ph") == "X" and one.get("cat") == "function":
+            for queue in queues.get((one["pid"], one["args"]["stream"]), []):
+                yield Event(one["pid"], queue, "functions", one["ts"], one["ts"] + one["dur"], name=one["name"])
 
 
 def event_of(one, row, end):
@@ -58,31 +74,59 @@ def event_of(one, row, end):
                  args["epoch"])
 
 
-def choose_epoch(events, wanted):
-    """The epoch that is wanted, or the one of median length among those of the most messages."""
-    epochs = {}
-    for event in events:
-        if event.row == "transfer":
-            epochs.setdefault(event.epoch, []).append(event)
-    if not epochs:
+def exchanges_of(transfers):
+    """Transfers that belong together: the halves of one message, and what one queue carried at the same time in the same epoch. Requests
+    that have only the number of their epoch in common do not."""
+    group = {id(event): [event] for event in transfers}
+
+    def join(one, other):
+        mine, theirs = group[id(one)], group[id(other)]
+        if mine is not theirs:
+            mine.extend(theirs)
+            group.update((id(event), mine) for event in theirs)
+
+    for send, receive in messages_of(transfers):
+        join(send, receive)
+    by_queue = {}
+    for event in sorted(transfers, key=lambda one: one.begin):
+        last = by_queue.get((event.rank, event.queue, event.epoch))
+        if last is not None and event.begin <= last.end:
+            join(last, event)
+        if last is None or event.end > last.end:
+            by_queue[event.rank, event.queue, event.epoch] = event
+    return list({id(of): of for of in group.values()}.values())
+
+
+def choose_exchange(events, epoch):
+    """The transfers of one exchange: of median length among those of the most messages, in the epoch that is wanted."""
+    exchanges = exchanges_of([event for event in events if event.row == "transfer"])
+    if not exchanges:
         raise InputError("no message has been completed in these traces")
-    if wanted is not None:
-        if wanted not in epochs:
-            raise InputError(f"no epoch {wanted} in these traces: they have {min(epochs)} to {max(epochs)}")
-        return wanted
-    most = max(map(len, epochs.values()))
-    lengths = sorted((max(event.end for event in of) - min(event.begin for event in of), epoch)
-                     for epoch, of in epochs.items() if len(of) == most)
-    return lengths[len(lengths) // 2][1]
+    epochs = {of[0].epoch for of in exchanges}
+    if epoch is not None and epoch not in epochs:
+        raise InputError(f"no epoch {epoch} in these traces: they have {min(epochs)} to {max(epochs)}")
+    candidates = [of for of in exchanges if epoch in (None, of[0].epoch)]
+    most = max(map(len, candidates))
+    longest = [of for of in candidates if len(of) == most]
+    longest.sort(key=lambda of: (max(event.end for event in of) - min(event.begin for event in of), of[0].epoch))
+    return longest[len(longest) // 2]
 
 
-def of_queue(events, queue):
-    if queue is None:
-        return events
-    chosen = [event for event in events if event.queue == queue]
-    if not chosen:
-        raise InputError(f"no queue {queue} in these traces: they have {', '.join(map(str, sorted({event.queue for event in events})))}")
-    return chosen
+def chosen(events, queue=None, tag=None, peer=None):
+    """Those of a queue, of a tag, of a peer at either end; functions go with their queue."""
+    def has(what, value, events, of):
+        found = [event for event in events if value is None or event.row == "functions" or value in of(event)]
+        if not any(event.row != "functions" for event in found):
+            known = sorted({value for event in events if event.row != "functions" for value in of(event)})
+            raise InputError(f"no {what} {value} in these traces: they have {', '.join(map(str, known))}")
+        return found
+
+    events = [event for event in events if queue is None or event.row != "functions" or event.queue == queue]
+    if not any(event.row != "functions" for event in events):
+        raise InputError("no message has been completed in these traces")
+    events = has("queue", queue, events, lambda event: {event.queue})
+    events = has("tag", tag, events, lambda event: {event.tag})
+    return has("peer", peer, events, lambda event: {event.peer, event.rank})
 
 
 def lanes_of(events):
@@ -115,6 +159,8 @@ def lay_out(events):
 
 
 def text_of(event):
+    if event.row == "functions":
+        return event.name
     arrow = "to" if event.half == "send" else "from"
     return f"{event.half} {arrow} {event.peer}, {style.bytes_text(event.bytes)}"
 
@@ -138,29 +184,41 @@ def draw_message(axes, send, receive, places, start):
 
 
 def messages_of(events):
-    """Each transfer of a send with that of its receive."""
-    receives = {(event.rank, event.peer, event.tag, event.epoch): event for event in events if event.half == "receive"}
-    for send in events:
-        if send.half == "send" and (send.peer, send.rank, send.tag, send.epoch) in receives:
-            yield send, receives[send.peer, send.rank, send.tag, send.epoch]
+    """Each transfer of a send with that of its receive. Requests that follow each other under one tag count their epochs anew: what is
+    sent first is received first."""
+    receives = {}
+    for event in sorted(events, key=lambda one: one.end):
+        if event.half == "receive":
+            receives.setdefault((event.rank, event.peer, event.tag, event.bytes, event.epoch), []).append(event)
+    for send in sorted(events, key=lambda one: one.begin):
+        waiting = receives.get((send.peer, send.rank, send.tag, send.bytes, send.epoch), []) if send.half == "send" else []
+        if waiting:
+            yield send, waiting.pop(0)
 
 
-def draw(paths, path, epoch=None, title=None, queue=None):
-    events = of_queue([event for name in paths for event in read_trace(name)], queue)
-    epoch = choose_epoch(events, epoch)
-    current = [event for event in events if event.epoch == epoch and event.row == "transfer"]
+def is_part_of(event, exchange):
+    """The calls, trigger and wait of a transfer are those before its end."""
+    return any((event.rank, event.queue, event.half, event.peer, event.tag, event.epoch) ==
+               (one.rank, one.queue, one.half, one.peer, one.tag, one.epoch) and event.begin <= one.end for one in exchange)
+
+
+def draw(paths, path, epoch=None, title=None, queue=None, tag=None, peer=None):
+    events = chosen([event for name in paths for event in read_trace(name)], queue, tag, peer)
+    current = choose_exchange(events, epoch)
+    epoch = current[0].epoch
     start, end = min(event.begin for event in current), max(event.end for event in current)
     margin = max(0.04 * (end - start), 0.05)
-    shown = [event for event in events if event.end >= start - margin and event.begin <= end + margin]
+    queues = {(event.rank, event.queue) for event in events if event.row != "functions"}
+    shown = [event for event in events if event.end >= start - margin and event.begin <= end + margin and
+             (event.rank, event.queue) in queues]
     places, labels, heights, top = lay_out(shown)
     figure, axes = plt.subplots(figsize=(10, max(2.4, 0.27 * top + 1.2)), layout="constrained")
     span = end - start + 2 * margin
-    transfers = [event for event in shown if event.row == "transfer" and event.epoch == epoch]
     for event in shown:
-        is_current = event.epoch == epoch
-        draw_event(axes, event, places[id(event)], start, span, is_current, is_current and len(transfers) <= 12)
-    if len(transfers) <= 12:  # more are a tangle
-        for send, receive in messages_of(transfers):
+        is_current = event.row == "functions" or is_part_of(event, current)
+        draw_event(axes, event, places[id(event)], start, span, is_current, is_current and len(current) <= 12)
+    if len(current) <= 12:  # more are a tangle
+        for send, receive in messages_of(current):
             draw_message(axes, send, receive, places, start)
     axes.set_xlim(-margin, end - start + margin)
     axes.set_ylim(top, -0.3)
@@ -170,13 +228,13 @@ def draw(paths, path, epoch=None, title=None, queue=None):
     axes.spines["left"].set_visible(False)
     for rank, queue in sorted({(event.rank, event.queue) for event in shown}):
         at = heights[rank, queue, "calls"][0]
-        last, height = heights[rank, queue, "wait"]
+        last, height = heights[rank, queue, ROWS[-1]]
         axes.annotate(f"rank {rank}\nqueue {queue}", (0, (at + last + height) / 2), xycoords=("axes fraction", "data"),
                       xytext=(-62, 0), textcoords="offset points", ha="right", va="center", fontsize=10, fontweight="bold",
                       annotation_clip=False)
         if not any((event.rank, event.queue, event.row) == (rank, queue, "calls") for event in shown):
             axes.text(0.5 * (end - start), at + 0.5, "enqueued earlier", va="center", ha="center", fontsize=8, color=style.GREY)
     axes.set_xlabel(f"us after the first trigger of epoch {epoch}")
-    arrows = "; arrows: from the send's trigger to the end of the receive's wait" if len(transfers) <= 12 else ""
-    axes.set_title(title or f"One exchange, epoch {epoch} (paler: other epochs{arrows})")
+    arrows = "; arrows: from the send's trigger to the end of the receive's wait" if len(current) <= 12 else ""
+    axes.set_title(title or f"One exchange, epoch {epoch} (paler: other messages{arrows})")
     style.save(figure, path)
