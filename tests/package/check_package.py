@@ -54,7 +54,22 @@ def build_with_cmake(source, folder, prefix, generator, *options):
 def build_with_pkg_config(compiler, source, package, program, prefix, libdir, *before):
     env = os.environ | {"PKG_CONFIG_PATH": str(prefix / libdir / "pkgconfig")}
     flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
-    run(*compiler, HERE / source, *before, *flags, f"-Wl,-rpath,{prefix / libdir}", "-o", program)
+    run(*compiler, HERE / source, *before, *flags, "-o", program)
+
+
+def refuses(source, folder, prefix, generator, text, *options):
+    """The project cannot be configured, and CMake says why."""
+    words = ["cmake", "-S", source, "-B", folder, "-G", generator, f"-DCMAKE_PREFIX_PATH={prefix}", *options]
+    done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode == 0 or text not in " ".join(done.stdout.split()):
+        sys.exit(f"expected a failure with '{text}', got status {done.returncode} and:\n{done.stdout}")
+
+
+def other_mpi(mpicc):
+    """The compiler wrapper of the other family, where the system has both as Debian does."""
+    is_open_mpi = Path(shutil.which(mpicc) or mpicc).resolve().name == "opal_wrapper"
+    return shutil.which("mpicc.mpich" if is_open_mpi else "mpicc.openmpi")
 
 
 def main():
@@ -72,6 +87,12 @@ def main():
     build_with_cmake(HERE / "cxx_consumer", work / "cxx", prefix, generator)
     check(mpiexec, work / "cxx/cxx_only", version, True)
     check(mpiexec, work / "cxx/cxx_halo", version, True)
+
+    if shutil.which("gfortran"):
+        refuses(HERE / "fortran_consumer", work / "fortran", prefix, generator, "LANGUAGES Fortran C")
+    if other_mpi(mpicc):
+        refuses(HERE / "c_consumer", work / "other", prefix, generator, "this penstock was built for",
+                f"-DMPI_C_COMPILER={other_mpi(mpicc)}")
 
     # By hand the order is what the user writes; a program with MPI first must call PST_Init itself, and works.
     build_with_pkg_config([mpicc], "c_consumer/consumer.c", "penstock", work / "penstock_first", prefix, libdir)
