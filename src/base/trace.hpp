@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PENSTOCK_TRACE records of a queue: the calls of the host that enqueue on it, and what becomes of them on its
-// stream. Who records stores into memory that was there before; a thread of its own writes the file
-// (base/trace_file.hpp).
+// What PENSTOCK_TRACE records: of a queue the calls of the host that enqueue on it, and what becomes of them on its
+// stream; of a host stream the program's functions that run there. Who records stores into memory that was there
+// before; a thread of its own writes the file (base/trace_file.hpp).
 #pragma once
 
 #include <atomic>
@@ -31,12 +31,13 @@ enum class Kind : std::uint8_t {
   trigger,   // on the stream: the start's step
   transfer,  // from the trigger to the end of the wait
   wait,      // from the wait's first look to its end
+  function   // of the program, on a host stream
 };
 
 struct Event {
   Kind kind{};
   Message message;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;  // of a function: its address
   Clock::time_point begin, end;
 };
 
@@ -82,24 +83,45 @@ class Track {
   alignas(64) std::atomic<std::uint64_t> tail_{0};
 };
 
-// The two tracks of a queue.
-struct QueueTrace {
-  QueueTrace(std::uint64_t queue, std::size_t capacity, Sleeper& sleeper)
-      : calls(capacity, sleeper), stream(capacity, sleeper), number(queue), writer(sleeper) {}
+// The tracks of a queue or a stream.
+struct OwnerTrace {
+  OwnerTrace(std::uint64_t owner, Sleeper& sleeper) : number(owner), writer(sleeper) {}
+  virtual ~OwnerTrace() = default;
+  OwnerTrace(const OwnerTrace&) = delete;
+  OwnerTrace& operator=(const OwnerTrace&) = delete;
 
-  // The queue records no more. From the store on the writer may delete this.
+  // The owner records no more. From the store on the writer may delete this.
   void close() noexcept {
     Sleeper& awaiting = writer;
     closed.store(true, std::memory_order_release);
     awaiting.wake();
   }
 
-  Track calls;
-  Track stream;
   const std::uint64_t number;
   Sleeper& writer;
   std::atomic<bool> closed{false};
   bool announced = false;  // the writer's own: its names are in the file
+  std::vector<Track*> tracks;
+};
+
+struct QueueTrace final : OwnerTrace {
+  QueueTrace(std::uint64_t queue, std::uint64_t stream_number, std::size_t capacity, Sleeper& sleeper)
+      : OwnerTrace(queue, sleeper), host_stream(stream_number), calls(capacity, sleeper), stream(capacity, sleeper) {
+    tracks = {&calls, &stream};
+  }
+
+  const std::uint64_t host_stream;  // 0: it is over another stream
+  Track calls;
+  Track stream;
+};
+
+struct StreamTrace final : OwnerTrace {
+  StreamTrace(std::uint64_t stream, std::size_t capacity, Sleeper& sleeper)
+      : OwnerTrace(stream, sleeper), functions(capacity, sleeper) {
+    tracks = {&functions};
+  }
+
+  Track functions;
 };
 
 }  // namespace penstock::base::trace

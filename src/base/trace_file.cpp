@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/thread.hpp"
@@ -14,7 +15,9 @@
 namespace penstock::base {
 
 using trace::Event;
+using trace::OwnerTrace;
 using trace::QueueTrace;
+using trace::StreamTrace;
 using trace::Track;
 
 namespace {
@@ -37,7 +40,7 @@ TraceFile::~TraceFile() {
   sleeper_.wake();
   thread_.join();
   try {
-    write_queues(true);
+    write_owners(true);
     lines_.add_end();
     write_lines();
   } catch (const std::exception& failure) {
@@ -48,24 +51,36 @@ TraceFile::~TraceFile() {
                           dropped_, file_.path()));
 }
 
-QueueTrace& TraceFile::add_queue(std::uint64_t number) {
-  auto queue = std::make_unique<QueueTrace>(number, events_a_track, sleeper_);
-  const std::lock_guard lock(mutex_);
-  return *queues_.emplace_back(std::move(queue));
+QueueTrace& TraceFile::add_queue(std::uint64_t number, std::uint64_t host_stream) {
+  return add(std::make_unique<QueueTrace>(number, host_stream, events_a_track, sleeper_));
 }
 
-std::vector<QueueTrace*> TraceFile::queues() {
+StreamTrace& TraceFile::add_stream(std::uint64_t number) {
+  return add(std::make_unique<StreamTrace>(number, events_a_track, sleeper_));
+}
+
+template <class Owner>
+Owner& TraceFile::add(std::unique_ptr<Owner> owner) {
+  Owner& added = *owner;
   const std::lock_guard lock(mutex_);
-  std::vector<QueueTrace*> all;
-  for (const auto& queue : queues_) all.push_back(queue.get());
+  owners_.push_back(std::move(owner));
+  return added;
+}
+
+std::vector<OwnerTrace*> TraceFile::owners() {
+  const std::lock_guard lock(mutex_);
+  std::vector<OwnerTrace*> all;
+  for (const auto& owner : owners_) all.push_back(owner.get());
   return all;
 }
 
 bool TraceFile::has_work() noexcept {
   if (stopping_.load(std::memory_order_acquire)) return true;
   const std::lock_guard lock(mutex_);
-  return std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) {
-    return queue->closed.load(std::memory_order_acquire) || queue->calls.half_full() || queue->stream.half_full();
+  return std::any_of(owners_.begin(), owners_.end(), [](const auto& owner) {
+    return owner->closed.load(std::memory_order_acquire) ||
+           std::any_of(owner->tracks.begin(), owner->tracks.end(),
+                       [](const Track* track) { return track->half_full(); });
   });
 }
 
@@ -73,7 +88,7 @@ void TraceFile::run() noexcept {
   while (!stopping_.load(std::memory_order_acquire)) {
     sleeper_.sleep_unless([this] { return has_work(); });
     try {
-      write_queues(false);
+      write_owners(false);
     } catch (const std::exception& failure) {
       log::error(fmt::format("PENSTOCK_TRACE: {}", failure.what()));
     }
@@ -81,32 +96,33 @@ void TraceFile::run() noexcept {
 }
 
 // Closed is asked first: what was recorded before is there then.
-void TraceFile::write_queues(bool all) {
-  for (QueueTrace* const queue : queues()) {
-    const bool closed = all || queue->closed.load(std::memory_order_acquire);
-    write_events(*queue);
-    if (closed) end_queue(*queue);
+void TraceFile::write_owners(bool all) {
+  for (OwnerTrace* const owner : owners()) {
+    const bool closed = all || owner->closed.load(std::memory_order_acquire);
+    write_events(*owner);
+    if (closed) end_owner(*owner);
   }
 }
 
-void TraceFile::write_events(QueueTrace& queue) {
-  if (!queue.announced) lines_.add_queue(queue.number);
-  queue.announced = true;
-  for (Track* const track : {&queue.calls, &queue.stream}) {
+void TraceFile::write_events(OwnerTrace& owner) {
+  if (!owner.announced) lines_.announce(owner);
+  owner.announced = true;
+  for (Track* const track : owner.tracks) {
     track->take_all([&](const Event& event) {
-      lines_.add(queue.number, event);
+      lines_.add(owner.number, event);
       if (lines_.text().size() >= text_at_once) write_lines();
     });
   }
   write_lines();
 }
 
-void TraceFile::end_queue(QueueTrace& queue) {
-  const std::uint64_t dropped = queue.calls.dropped() + queue.stream.dropped();
-  if (dropped > 0) lines_.add_dropped(queue.number, dropped);
+void TraceFile::end_owner(OwnerTrace& owner) {
+  std::uint64_t dropped = 0;
+  for (const Track* const track : owner.tracks) dropped += track->dropped();
+  if (dropped > 0) lines_.add_dropped(owner, dropped);
   dropped_ += dropped;
   const std::lock_guard lock(mutex_);
-  queues_.erase(std::find_if(queues_.begin(), queues_.end(), [&](const auto& one) { return one.get() == &queue; }));
+  owners_.erase(std::find_if(owners_.begin(), owners_.end(), [&](const auto& one) { return one.get() == &owner; }));
 }
 
 void TraceFile::write_lines() {

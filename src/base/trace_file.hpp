@@ -27,17 +27,20 @@ class TraceFile {
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // The tracks of a new queue, which are there until the queue has closed them. Throws std::bad_alloc.
-  trace::QueueTrace& add_queue(std::uint64_t number);
-  std::size_t open_queues() { return queues().size(); }  // whose tracks are there
+  // The tracks of a new queue or stream, which are there until it has closed them. Throw std::bad_alloc.
+  trace::QueueTrace& add_queue(std::uint64_t number, std::uint64_t host_stream);
+  trace::StreamTrace& add_stream(std::uint64_t number);
+  std::size_t open_owners() { return owners().size(); }  // whose tracks are there
 
  private:
   void run() noexcept;
   bool has_work() noexcept;
-  std::vector<trace::QueueTrace*> queues();
-  void write_queues(bool all);
-  void write_events(trace::QueueTrace& queue);
-  void end_queue(trace::QueueTrace& queue);
+  template <class Owner>
+  Owner& add(std::unique_ptr<Owner> owner);
+  std::vector<trace::OwnerTrace*> owners();
+  void write_owners(bool all);
+  void write_events(trace::OwnerTrace& owner);
+  void end_owner(trace::OwnerTrace& owner);
   void write_lines();
 
   OutputFile file_;
@@ -47,7 +50,7 @@ class TraceFile {
   bool broken_ = false;  // the file takes no more
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<trace::QueueTrace>> queues_;  // added by any thread, removed by the writer
+  std::vector<std::unique_ptr<trace::OwnerTrace>> owners_;  // added by any thread, removed by the writer
   Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

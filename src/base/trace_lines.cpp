@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/trace_lines.hpp"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "base/file_name.hpp"
@@ -15,8 +20,44 @@ namespace penstock::base {
 using trace::Clock;
 using trace::Event;
 using trace::Kind;
+using trace::OwnerTrace;
+using trace::QueueTrace;
 
 namespace {
+
+constexpr std::uint64_t first_stream_thread = 1'000'000'000;  // far from the threads of queues
+
+// A JSON string. A file's name may be any bytes: those that are not ASCII become characters of their numbers.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char each : text) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (byte < 0x20 || byte > 0x7e || each == '"' || each == '\\')
+      result += fmt::format("\\u{:04x}", byte);
+    else
+      result += each;
+  }
+  return result + '"';
+}
+
+std::uint64_t thread_of(const OwnerTrace& owner) {
+  const bool is_queue = dynamic_cast<const QueueTrace*>(&owner) != nullptr;
+  return is_queue ? owner.number * 2 + 1 : first_stream_thread + owner.number;
+}
+
+// Names that the linker has not kept become a place in their file, which addr2line reads.
+std::string symbol_at(std::uint64_t address) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr)
+    return fmt::format("{:#x}", address);
+  if (info.dli_sname == nullptr)
+    return fmt::format("{}+{:#x}", std::filesystem::path(info.dli_fname).filename().string(),
+                       address - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status),
+                                                         std::free);
+  return name ? name.get() : info.dli_sname;
+}
 
 // What is compared between ranks are times of one clock: they are not made relative to anything.
 double microseconds(Clock::time_point time) {
@@ -67,23 +108,43 @@ void TraceLines::add_process() {
                  rank_, host_name(), getpid());
 }
 
-void TraceLines::add_queue(std::uint64_t number) {
-  add_thread(number * 2, "calls", number);
-  add_thread(number * 2 + 1, "stream", number);
+void TraceLines::announce(const OwnerTrace& owner) {
+  if (const auto* const queue = dynamic_cast<const QueueTrace*>(&owner)) {
+    add_thread(owner.number * 2, fmt::format("queue {}: calls", owner.number));
+    add_thread(owner.number * 2 + 1, fmt::format("queue {}: stream", owner.number), queue->host_stream);
+  } else {
+    add_thread(thread_of(owner), fmt::format("stream {}: functions", owner.number));
+  }
 }
 
-void TraceLines::add_thread(std::uint64_t thread, const char* what, std::uint64_t queue) {
+void TraceLines::add_thread(std::uint64_t thread, const std::string& name, std::uint64_t host_stream) {
+  const std::string stream = host_stream > 0 ? fmt::format(R"(,"stream":{})", host_stream) : "";
   fmt::format_to(std::back_inserter(next_line()),
-                 R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"queue {}: {}"}}}})", rank_,
-                 thread, queue, what);
+                 R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"{}}}}})", rank_, thread, name,
+                 stream);
 }
 
-void TraceLines::add(std::uint64_t queue, const Event& event) {
-  const std::uint64_t thread = queue * 2 + (is_call(event.kind) ? 0 : 1);
+void TraceLines::add(std::uint64_t owner, const Event& event) {
+  if (event.kind == Kind::function) return add_function(owner, event);
+  const std::uint64_t thread = owner * 2 + (is_call(event.kind) ? 0 : 1);
   if (event.kind == Kind::transfer)
     add_transfer(thread, event);
   else
     add_span(thread, event);
+}
+
+void TraceLines::add_function(std::uint64_t stream, const Event& event) {
+  fmt::format_to(
+      std::back_inserter(next_line()),
+      R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"cat":"function","name":{},"args":{{"stream":{}}}}})",
+      rank_, first_stream_thread + stream, microseconds(event.begin), duration(event), name_of_function(event.epoch),
+      stream);
+}
+
+const std::string& TraceLines::name_of_function(std::uint64_t address) {
+  std::string& name = functions_[address];
+  if (name.empty()) name = quoted(symbol_at(address));
+  return name;
 }
 
 void TraceLines::add_span(std::uint64_t thread, const Event& event) {
@@ -102,11 +163,11 @@ void TraceLines::add_transfer(std::uint64_t thread, const Event& event) {
   fmt::format_to(std::back_inserter(next_line()), R"({{"ph":"e",{},"ts":{:.3f}}})", what, microseconds(event.end));
 }
 
-void TraceLines::add_dropped(std::uint64_t queue, std::uint64_t dropped) {
+void TraceLines::add_dropped(const OwnerTrace& owner, std::uint64_t dropped) {
   fmt::format_to(
       std::back_inserter(next_line()),
       R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{:.3f},"cat":"dropped","name":"{} events dropped","args":{{"dropped":{}}}}})",
-      rank_, queue * 2 + 1, microseconds(Clock::now()), dropped, dropped);
+      rank_, thread_of(owner), microseconds(Clock::now()), dropped, dropped);
 }
 
 void TraceLines::add_end() {

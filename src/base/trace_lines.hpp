@@ -4,20 +4,22 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 
 #include "base/trace.hpp"
 
 namespace penstock::base {
 
-// The process is the rank; each queue is two of its threads, 2n for the calls and 2n + 1 for the stream.
+// The process is the rank; each queue is two of its threads, 2n for the calls and 2n + 1 for the stream, and each host
+// stream is one.
 class TraceLines {
  public:
   explicit TraceLines(int rank) : rank_(rank) {}
 
   void add_process();
-  void add_queue(std::uint64_t number);
-  void add(std::uint64_t queue, const trace::Event& event);
-  void add_dropped(std::uint64_t queue, std::uint64_t dropped);
+  void announce(const trace::OwnerTrace& owner);
+  void add(std::uint64_t owner, const trace::Event& event);
+  void add_dropped(const trace::OwnerTrace& owner, std::uint64_t dropped);
   void add_end();
 
   const std::string& text() const noexcept { return text_; }
@@ -26,13 +28,16 @@ class TraceLines {
  private:
   // Behind the one before.
   std::string& next_line();
-  void add_thread(std::uint64_t thread, const char* what, std::uint64_t queue);
+  void add_thread(std::uint64_t thread, const std::string& name, std::uint64_t host_stream = 0);
+  void add_function(std::uint64_t stream, const trace::Event& event);
+  const std::string& name_of_function(std::uint64_t address);
   void add_span(std::uint64_t thread, const trace::Event& event);
   void add_transfer(std::uint64_t thread, const trace::Event& event);
 
   const int rank_;
   bool begun_ = false;
   std::uint64_t transfers_ = 0;
+  std::unordered_map<std::uint64_t, std::string> functions_;  // JSON texts by address
   std::string text_;
 };
 

@@ -14,7 +14,8 @@ using base::ErrorKind;
 std::uintptr_t Queues::create_stream(std::chrono::microseconds spin, int most_spinning) {
   std::shared_ptr<HostStream> stream;
   try {
-    stream = std::make_shared<HostStream>(spin, most_spinning);
+    base::trace::StreamTrace* const trace = trace_ ? &trace_->add_stream(++stream_numbers_) : nullptr;
+    stream = std::make_shared<HostStream>(spin, most_spinning, trace);
   } catch (const std::system_error& failure) {
     throw Error(ErrorKind::resources,
                 std::string("the worker thread of a stream cannot be created: ") + failure.what());
@@ -41,18 +42,18 @@ std::uintptr_t Queues::create_queue(std::uintptr_t stream, std::function<void(co
   const std::shared_ptr<device::Stream> verbs(owner, &owner->stream);
   ++owner->queues;
   const std::shared_ptr<void> lease(nullptr, [owner](void*) { --owner->queues; });
-  return add(verbs, lease, std::move(when_failed));
+  return add(verbs, owner->number(), lease, std::move(when_failed));
 }
 
 std::uintptr_t Queues::create_queue(std::shared_ptr<device::Stream> stream,
                                     std::function<void(const Error&)> when_failed) {
-  return add(std::move(stream), nullptr, std::move(when_failed));
+  return add(std::move(stream), 0, nullptr, std::move(when_failed));
 }
 
-std::uintptr_t Queues::add(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
-                           std::function<void(const Error&)> when_failed) {
+std::uintptr_t Queues::add(std::shared_ptr<device::Stream> stream, std::uint64_t host_stream,
+                           std::shared_ptr<void> lease, std::function<void(const Error&)> when_failed) {
   const std::uint64_t number = ++numbers_;
-  base::trace::QueueTrace* const trace = trace_ ? &trace_->add_queue(number) : nullptr;
+  base::trace::QueueTrace* const trace = trace_ ? &trace_->add_queue(number, host_stream) : nullptr;
   const std::uintptr_t handle = queues_.insert(
       std::make_shared<Queue>(std::move(stream), std::move(lease), number, std::move(when_failed), trace));
   if (handle == 0) throw Error(ErrorKind::resources, "65536 queues exist: free some with PST_Queue_free");

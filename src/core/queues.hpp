@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/trace.hpp"
 #include "core/handle_table.hpp"
 #include "core/queue.hpp"
 #include "device/host/stream.hpp"
@@ -19,7 +20,13 @@ namespace penstock::core {
 
 // A host stream that the program made, and how many queues use it.
 struct HostStream {
-  HostStream(std::chrono::microseconds spin, int most_spinning) : stream(spin, most_spinning) {}
+  HostStream(std::chrono::microseconds spin, int most_spinning, base::trace::StreamTrace* traced)
+      : trace(traced), stream(spin, most_spinning, traced ? &traced->functions : nullptr) {}
+  std::uint64_t number() const noexcept { return trace ? trace->number : 0; }  // 0: nothing is traced
+  struct Close {
+    void operator()(base::trace::StreamTrace* trace) const noexcept { trace->close(); }
+  };
+  const std::unique_ptr<base::trace::StreamTrace, Close> trace;  // closed when the stream has ended
   device::host::Stream stream;
   std::atomic<int> queues{0};
 };
@@ -47,13 +54,14 @@ class Queues {
   void for_each(const std::function<void(Queue&)>& visit) { queues_.for_each(visit); }
 
  private:
-  std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
+  std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::uint64_t host_stream, std::shared_ptr<void> lease,
                      std::function<void(const base::Error&)> when_failed);
 
   base::TraceFile* const trace_;
   HandleTable<HostStream> streams_;
   HandleTable<Queue> queues_;
   std::atomic<std::uint64_t> numbers_{0};
+  std::atomic<std::uint64_t> stream_numbers_{0};
 };
 
 }  // namespace penstock::core

@@ -134,6 +134,7 @@ using EpochOf = std::map<std::uint64_t, Times>;
 struct Written {
   std::map<std::string, std::map<Half, EpochOf>> events;  // by what they are
   std::set<std::string> threads;
+  std::map<std::pair<int, std::string>, std::uint64_t> functions;  // by stream and name
 };
 
 void read_event(const json& event, std::map<std::string, json>& open, Written& written) {
@@ -144,6 +145,10 @@ void read_event(const json& event, std::map<std::string, json>& open, Written& w
   }
   if (phase == "b") {
     open[event["id"]] = event;
+    return;
+  }
+  if (event["cat"] == "function") {
+    ++written.functions[{event["args"]["stream"].get<int>(), event["name"]}];
     return;
   }
   ASSERT_TRUE(phase == "X" || phase == "e") << event;
@@ -189,8 +194,11 @@ TEST(Trace, EveryEpochHasItsEventsInOrder) {
   Written written;
   std::map<std::string, json> open;
   for (const json& event : events) read_event(event, open, written);
-  EXPECT_EQ(written.threads,
-            (std::set<std::string>{"queue 1: calls", "queue 1: stream", "queue 2: calls", "queue 2: stream"}));
+  EXPECT_EQ(written.threads, (std::set<std::string>{"queue 1: calls", "queue 1: stream", "queue 2: calls",
+                                                    "queue 2: stream", "stream 1: functions", "stream 2: functions"}));
+  std::uint64_t functions = 0;
+  for (const auto& [where, count] : written.functions) functions += count;
+  EXPECT_EQ(functions, epochs * sizes.size() * (4 + 2));  // four on the first stream, two on the second
   for (const char* what : {"start call", "wait call", "trigger", "wait", "transfer"}) {
     ASSERT_EQ(written.events[what].size(), 4 * sizes.size()) << what;
     for (const auto& [half, of] : written.events[what]) EXPECT_EQ(of.size(), epochs) << what;

@@ -27,6 +27,7 @@ using trace::Clock;
 using trace::Event;
 using trace::Kind;
 using trace::QueueTrace;
+using trace::StreamTrace;
 using trace::Track;
 
 Event event(std::uint64_t epoch, Kind kind = Kind::trigger) {
@@ -81,7 +82,7 @@ class TraceFileTest : public ::testing::Test {
 TEST_F(TraceFileTest, EventsHaveTheirPlaceAndWhatTheyAreAbout) {
   {
     TraceFile file(folder_ / "trace.%p.json", 5);
-    QueueTrace& queue = file.add_queue(2);
+    QueueTrace& queue = file.add_queue(2, 0);
     queue.calls.record(event(1, Kind::start_call));
     queue.stream.record(event(1, Kind::wait));
     queue.close();
@@ -102,11 +103,36 @@ TEST_F(TraceFileTest, EventsHaveTheirPlaceAndWhatTheyAreAbout) {
   EXPECT_NEAR(wait["dur"].get<double>(), 0.5, 0.0011);
 }
 
+TEST_F(TraceFileTest, FunctionsAreNamedAndLieOnTheirStream) {
+  {
+    TraceFile file(folder_ / "trace", 5);
+    StreamTrace& stream = file.add_stream(3);
+    QueueTrace& queue = file.add_queue(2, 3);
+    // One that every linker keeps the name of, and one of nobody.
+    for (const auto address : {reinterpret_cast<std::uint64_t>(&std::abort), std::uint64_t{16}})
+      stream.functions.record(event(address, Kind::function));
+    queue.close();
+    stream.close();
+  }
+  std::vector<std::string> names;
+  std::string stream_of_queue, thread;
+  for (const json& each : read("trace")) {
+    if (each["name"] == "thread_name" && each["args"].contains("stream")) stream_of_queue = each["args"].dump();
+    if (each["name"] == "thread_name" && each["tid"] > 1000) thread = each["args"]["name"];
+    if (each.value("cat", "") != "function") continue;
+    EXPECT_EQ(each["args"], json({{"stream", 3}}));
+    names.push_back(each["name"]);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"abort", "0x10"}));
+  EXPECT_EQ(json::parse(stream_of_queue), json({{"name", "queue 2: stream"}, {"stream", 3}}));
+  EXPECT_EQ(thread, "stream 3: functions");
+}
+
 TEST_F(TraceFileTest, WhatIsNotWrittenIsCounted) {
   constexpr std::uint64_t count = 150'000;
   {
     TraceFile file(folder_ / "trace", 0);
-    QueueTrace& queue = file.add_queue(1);
+    QueueTrace& queue = file.add_queue(1, 0);
     std::thread caller([&] {
       for (std::uint64_t epoch = 1; epoch <= count; ++epoch) queue.calls.record(event(epoch, Kind::start_call));
     });
@@ -132,12 +158,12 @@ TEST_F(TraceFileTest, QueuesThatComeAndGoLeaveTheirEvents) {
   {
     TraceFile file(folder_ / "trace", 0);
     for (std::uint64_t number = 1; number <= queues; ++number) {
-      QueueTrace& queue = file.add_queue(number);
+      QueueTrace& queue = file.add_queue(number, 0);
       queue.stream.record(event(number));
       queue.close();
     }
     // Their memory goes with them, not with the file.
-    while (file.open_queues() > 0) std::this_thread::yield();
+    while (file.open_owners() > 0) std::this_thread::yield();
   }
   std::uint64_t seen = 0;
   for (const json& each : read("trace")) {
@@ -189,10 +215,10 @@ TEST_F(TraceFileTest, AFileIsWrittenByItsOwnerAlone) {
 TEST_F(TraceFileTest, AChildThatExitsWritesNothing) {
   {
     TraceFile file(folder_ / "trace", 0);
-    QueueTrace& queue = file.add_queue(1);
+    QueueTrace& queue = file.add_queue(1, 0);
     for (std::uint64_t epoch = 1; epoch <= 10; ++epoch) queue.stream.record(event(epoch));
     queue.close();
-    while (file.open_queues() > 0) std::this_thread::yield();
+    while (file.open_owners() > 0) std::this_thread::yield();
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) std::exit(0);
@@ -202,7 +228,9 @@ TEST_F(TraceFileTest, AChildThatExitsWritesNothing) {
   }
   std::uint64_t seen = 0;
   for (const json& each : read("trace"))
-    if (each["ph"] == "X") EXPECT_EQ(each["args"]["epoch"], ++seen);
+    if (each["ph"] == "X") {
+      EXPECT_EQ(each["args"]["epoch"], ++seen);
+    }
   EXPECT_EQ(seen, 10u);
 }
 

@@ -12,6 +12,15 @@ bool run_function(Command& command) noexcept {
   return true;
 }
 
+bool trace_function(Command& command) noexcept {
+  using base::trace::Clock;
+  const auto begin = Clock::now();
+  run_function(command);
+  reinterpret_cast<base::trace::Track*>(command.value)
+      ->record({base::trace::Kind::function, {}, reinterpret_cast<std::uint64_t>(command.object), begin, Clock::now()});
+  return true;
+}
+
 // Acquire: what was done before the word was raised is seen by what stands behind this.
 bool has_reached(Command& command) noexcept {
   const auto& word = *static_cast<const std::atomic<std::uint64_t>*>(command.object);
@@ -20,8 +29,8 @@ bool has_reached(Command& command) noexcept {
 
 }  // namespace
 
-Stream::Stream(std::chrono::microseconds spin, int most)
-    : device::Stream(StreamKind::host), worker_(std::make_unique<Worker>(spin, most)) {}
+Stream::Stream(std::chrono::microseconds spin, int most, base::trace::Track* functions)
+    : device::Stream(StreamKind::host), functions_(functions), worker_(std::make_unique<Worker>(spin, most)) {}
 
 Stream::~Stream() = default;
 
@@ -30,7 +39,8 @@ void Stream::push(const Command& command) {
 }
 
 void Stream::launch(void (*function)(void*), void* argument) {
-  push({&run_function, reinterpret_cast<void*>(function), argument, 0});
+  push({functions_ ? &trace_function : &run_function, reinterpret_cast<void*>(function), argument,
+        reinterpret_cast<std::uint64_t>(functions_)});
 }
 
 void Stream::await(const std::atomic<std::uint64_t>& word, std::uint64_t number) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/trace.hpp"
 #include "device/host/command.hpp"
 #include "device/stream.hpp"
 
@@ -19,7 +20,9 @@ class Stream final : public device::Stream {
  public:
   // `spin`: how long a worker without work or with an unfinished wait spins before it yields and then sleeps, while not
   // more than `most` workers of the process are awake: with more of them threads outnumber cores.
-  explicit Stream(std::chrono::microseconds spin, int most = std::numeric_limits<int>::max());
+  // `functions` (may be null) takes what is recorded of launched functions.
+  explicit Stream(std::chrono::microseconds spin, int most = std::numeric_limits<int>::max(),
+                  base::trace::Track* functions = nullptr);
   ~Stream() override;  // everything enqueued must have ended
 
   // Enqueues a command. Any thread, several at once, the stream's own worker too. Takes no lock, allocates nothing and
@@ -39,6 +42,7 @@ class Stream final : public device::Stream {
 
  private:
   class Worker;
+  base::trace::Track* const functions_;
   std::unique_ptr<Worker> worker_;
 };
 
