@@ -6,6 +6,7 @@
 #include "api/errors.hpp"
 #include "api/recorder_driving.hpp"
 #include "api/recorder_idup.hpp"
+#include "base/forked.hpp"
 #include "core/library.hpp"
 #include "core/matching_requests.hpp"
 #include "core/operation.hpp"
@@ -138,7 +139,8 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Cancel(MPI_Request* request) {
-  if (request != nullptr && penstock::core::MatchingRequests::get().contains(penstock::group::handle_bits(*request)))
+  if (request != nullptr && !penstock::base::forked() &&
+      penstock::core::MatchingRequests::get().contains(penstock::group::handle_bits(*request)))
     return penstock::api::guard([] {
       throw penstock::base::Error(penstock::base::ErrorKind::unsupported,
                                   "a match under way cannot be cancelled: complete its request with MPI_Wait");

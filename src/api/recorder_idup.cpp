@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/recording_guard.hpp"
+#include "base/forked.hpp"
 
 namespace penstock::api {
 
@@ -50,7 +51,7 @@ void idup_begun(MPI_Comm parent, group::Creation how, MPI_Comm* child, MPI_Reque
 // The newest one that nobody has claimed: the handle is the caller's now, so what stood under it before is complete,
 // and is claimed by the call that has completed it or was given up by MPI_Request_free.
 void IdupWatch::claim(int count, const MPI_Request* requests) {
-  if (requests == nullptr) return;
+  if (requests == nullptr || base::forked()) return;
   const std::lock_guard lock(state().mutex);
   Children& children = state().children;
   for (int i = 0; i < count; ++i) {
