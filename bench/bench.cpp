@@ -3,11 +3,13 @@
 #include "bench.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bench_options.hpp"
+#include "run_delay.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -50,10 +52,25 @@ void require_known_baselines(const Options& options) {
           "--baseline", name + " is not one of --device " + (options.device == DeviceKind::cuda ? "cuda" : "host"));
 }
 
+// A whole number that the type of the option holds: CLI11 takes "-5" for a large one.
+CLI::Validator size_of_message() {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  return {[](const std::string& text) {
+            std::size_t size = 0;
+            const char* const end = text.data() + text.size();
+            const auto [stop, failure] = std::from_chars(text.data(), end, size);
+            if (failure == std::errc{} && stop == end && size <= most) return std::string();
+            return text + " is not a whole number of bytes from 0 to " + std::to_string(most);
+          },
+          "BYTES"};
+}
+
 void add_size_options(CLI::App& app, Options& options) {
-  app.add_option("--min", options.min_bytes, "Smallest message in bytes")->capture_default_str();
+  app.add_option("--min", options.min_bytes, "Smallest message in bytes")
+      ->check(size_of_message())
+      ->capture_default_str();
   app.add_option("--max", options.max_bytes, "Largest message in bytes; sizes grow by powers of two")
-      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 30))
+      ->check(size_of_message())
       ->capture_default_str();
 }
 
@@ -71,7 +88,8 @@ void add_common_options(CLI::App& app, Options& options) {
              "Receives started right before their wait (sequential, the default) or one iteration ahead (preposted)");
   add_choice(app, "--device", options.device, devices, "Streams and memory of: host (the default) or cuda");
   app.add_option("--sizes", options.sizes, "These sizes in bytes, with commas, instead of --min to --max")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(size_of_message());
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
   app.add_option(
@@ -82,7 +100,7 @@ void add_common_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->check(CLI::IsMember(baseline_names()));
   app.add_flag("--check", options.check, "Fill and verify every byte of every message; times include that");
-  app.add_flag("--json", options.as_json, "Print JSON lines");
+  app.add_flag("--json", options.as_json, "Print JSON, a line for each row: the lines together are not one JSON text");
 }
 
 using Run = int (*)(const Options&, const tool::Session&);
@@ -127,7 +145,11 @@ CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::str
   app->callback([=, &command] {
     settle(*options, command);
     const Run chosen = options->device == DeviceKind::cuda ? cuda_run : run;
-    command.run = [options, chosen](const tool::Session& session) { return chosen(*options, session); };
+    command.run = [options, chosen](const tool::Session& session) {
+      const int status = chosen(*options, session);
+      warn_of_run_delay(session);
+      return status;
+    };
   });
   return app;
 }

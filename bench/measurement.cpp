@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "run_delay.hpp"
+
 namespace penstock::bench {
 
 void require_two_ranks(const tool::Session& session) {
@@ -39,6 +41,7 @@ void require_right(const CheckResult& result, const char* what, std::size_t byte
 std::vector<Figure> measure(int rounds, const std::vector<Contender>& contenders) {
   std::vector<Figure> figures;
   for (const Contender& each : contenders) figures.push_back({each.side, {}});
+  const MeasuredTime time;
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < contenders.size(); ++i) figures[i].samples.push_back(contenders[i].round());
   return figures;

@@ -8,6 +8,7 @@
 
 #include "cuda_table.hpp"
 #include "measurement.hpp"
+#include "run_delay.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -57,8 +58,11 @@ void measure(const Options& options, Traffic traffic, Outcome outcome, const Cud
   const Sides sides = make_sides(options, traffic, is_first);
   outcome.transport = sides.front()->transport();
   if (is_first) table.print_header(sides);
-  for (int round = 0; round < options.rounds; ++round)
-    for (const auto& side : sides) side->run_round(outcome.trips);
+  {
+    const MeasuredTime time;
+    for (int round = 0; round < options.rounds; ++round)
+      for (const auto& side : sides) side->run_round(outcome.trips);
+  }
   for (const auto& side : sides) side->require_right(outcome.bytes);
   table.print(outcome, sides);
   if (!is_first) return;

@@ -62,7 +62,8 @@ std::string to_json(const Setup& setup, const std::vector<Row>& rows, int indent
     if (const auto speed = speed_up(setup, rows, row)) entry["speed_up"] = *speed;
     table["rows"].push_back(entry);
   }
-  return table.dump(indent);
+  // The pattern is named after its file, whose name may be any bytes.
+  return table.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace penstock::life

@@ -125,10 +125,11 @@ PST_API int PST_Get_version(int* major, int* minor, int* patch);
 
 /* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores, devices, transports
  * and why each is or is not usable, for how many halves of pairs each has been matched and why it was passed over for
- * others, what it counts (ofi: entries of the provider, and how starts were carried out), GPUs and their links,
- * settings. At most size-1 characters and a terminator are written to `json`; *length is the whole text's length
- * without terminator, so a call with size 0 (json may then be null) tells the size needed. Does not block. Errors:
- * PST_ERROR_ARGUMENT. Source: Penstock. */
+ * others, whether this process has but one core and how long its threads were kept waiting for one, what it counts
+ * (ofi: entries of the provider, and how starts were carried out), GPUs and their links, settings. At most size-1
+ * characters and a terminator are written to `json`; *length is the whole text's length without terminator, so a call
+ * with size 0 (json may then be null) tells the size needed. Does not block. Errors: PST_ERROR_ARGUMENT. Source:
+ * Penstock. */
 PST_API int PST_Describe(char* json, int size, int* length);
 
 /* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock did not see (made

@@ -2,6 +2,8 @@
 // The cores that this process may run on, and how many of them are its part when others may run there too.
 #pragma once
 
+#include <string>
+
 #include "group/world.hpp"
 
 namespace penstock::core {
@@ -16,8 +18,20 @@ class Cores {
   // it after MPI_Init.
   int our_part() const noexcept;
 
+  // What to say of a process that may run on one core alone, of a machine that has more; empty otherwise.
+  std::string only_core() const;
+  int processes() const noexcept { return processes_; }  // that may run on a core of ours, with this one
+
  private:
   int processes_ = 1;
 };
+
+// How long the threads that the process has now were ready to run and had no core, of the time that they ran or were
+// ready: 0 to 1; 0 where the kernel does not count.
+struct RunDelay {
+  double share = 0;
+  double seconds = 0;
+};
+RunDelay look_at_run_delay();
 
 }  // namespace penstock::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/describe.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -88,6 +89,9 @@ std::string describe(Library& library, const std::string& version) {
   json["processor"] = machine.processor;
   json["cores"] = machine.cores;
   json["cores_usable"] = machine.usable_cores;
+  if (const std::string text = library.cores().only_core(); !text.empty()) json["only_core"] = text;
+  json["ranks_on_our_cores"] = library.cores().processes();
+  json["run_delay"] = std::round(100 * look_at_run_delay().share) / 100;
   json["numa_nodes"] = machine.numa_nodes;
   const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
   const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);
@@ -103,7 +107,8 @@ std::string describe(Library& library, const std::string& version) {
     json["transports"].push_back(describe_transport(entry, pairs));
   json["providers"] = describe_providers(library.settings());
   for (const auto& [name, value] : library.settings().table()) json["settings"][name] = value;
-  return json.dump(2);
+  // A setting may be any bytes.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace penstock::core

@@ -23,6 +23,9 @@ using base::ErrorKind;
 
 namespace {
 
+constexpr double notable_run_delay = 0.25;
+constexpr double notable_seconds = 0.5;
+
 std::atomic<Library*> current{nullptr};
 std::atomic<bool> has_ended{false};
 std::atomic<Library*> of_parent{nullptr};  // in a child of fork()
@@ -38,6 +41,30 @@ base::Settings read_settings(const group::World& world) {
   base::log::configure(settings.log_level, settings.log_file);
   base::log::set_rank(world.rank());
   return settings;
+}
+
+void report_only_core(const Cores& cores) {
+  const std::string text = cores.only_core();
+  if (text.empty()) return;
+  if (cores.processes() > 1)
+    base::log::warn(text);
+  else
+    base::log::info(text);
+}
+
+// While the threads are there, of which the kernel tells.
+void report_run_delay(const Cores& cores) {
+  const RunDelay delay = look_at_run_delay();
+  if (delay.share < notable_run_delay || delay.seconds < notable_seconds) return;
+  const std::string only_core = cores.only_core();
+  const std::string text =
+      "threads of this process were ready to run and had no core for " +
+      std::to_string(static_cast<int>(100 * delay.share)) + " % of the time that they asked for, " +
+      std::to_string(static_cast<int>(delay.seconds * 1000)) + " ms" + (only_core.empty() ? "" : "; " + only_core);
+  if (only_core.empty())
+    base::log::info(text);
+  else
+    base::log::warn(text);
 }
 
 // What is enqueued at MPI_Finalize still completes, as far as the peers let it; a queue that has failed does not hold
@@ -106,6 +133,7 @@ void Library::begin() {
     monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_);
   });
   world_->together([this] { cores_.share(*world_); });
+  report_only_core(cores_);
   mailbox_ = group::Mailbox::open();
   transports_ = std::make_unique<Transports>(settings_, *world_, spin_beside_a_worker());
   world_->together([this] { matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_); });
@@ -120,6 +148,7 @@ void Library::finalise(const char* call) noexcept {
   library->matcher_->report_leftovers();
   if (const std::string pairs = library->matcher_->pairs().text(); !pairs.empty())
     base::log::info("halves of pairs by transport: " + pairs);
+  report_run_delay(library->cores_);
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
   for (Operation* operation : Registry::get().clear()) Operation::retire(operation);

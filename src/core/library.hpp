@@ -44,6 +44,7 @@ class Library {
   Matcher& matcher() noexcept { return *matcher_; }
   Monitor& monitor() noexcept { return *monitor_; }
   Queues& queues() noexcept { return *queues_; }
+  const Cores& cores() const noexcept { return cores_; }
   Transports& transports() noexcept { return *transports_; }
   // PENSTOCK_SPIN_US or its default, and how many workers may be awake in this process for one to spin: each process
   // that shares our cores may keep its part of them busy. No limit where the variable is set.

@@ -25,4 +25,13 @@ refuses 1 '--halo' halo --halo 0
 refuses 1 '--window' message-rate --window 0
 refuses 1 'not understood: --window' halo --window 3
 refuses 1 'are for --device cuda' halo --graph
+refuses 1 '--sizes: -5 is not a whole number' latency --sizes -5
+refuses 1 '--sizes: 99999999999999999999 is not a whole number' latency --sizes 8,99999999999999999999
+refuses 1 '--sizes: 1000000000000000 is not a whole number' exchange --sizes 1000000000000000
+refuses 1 '--sizes: 2147483648 is not a whole number' bw --sizes 2147483648
+refuses 1 '--min: -1 is not a whole number' bw --min -1
+refuses 1 '--max: 1e3 is not a whole number' bw --max 1e3
+refuses 1 '--iterations' latency --iterations 0
+refuses 1 '--rounds' latency --rounds 99999999999999999999
+refuses 1 '--halo' halo --halo -1
 exit $((failures > 0))

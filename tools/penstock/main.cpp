@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -88,9 +89,7 @@ int run(const Command& command) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_words(int argc, char** argv) {
   Command command;
   CLI::App app;
   describe_command_line(app, command);
@@ -105,4 +104,19 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "penstock: %s\n", error.what());
     return 1;
   }
+}
+
+// What has been printed must have arrived: on a full disk it has not.
+bool output_is_whole() {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::cout.good() && std::ferror(stdout) == 0) return true;
+  std::fprintf(stderr, "penstock: standard output has not taken all that was printed: is its disk full?\n");
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int status = run_words(argc, argv);
+  return output_is_whole() || status != 0 ? status : 1;
 }
