@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/describe.hpp"
 
-#include <cmath>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -91,7 +91,8 @@ std::string describe(Library& library, const std::string& version) {
   json["cores_usable"] = machine.usable_cores;
   if (const std::string text = library.cores().only_core(); !text.empty()) json["only_core"] = text;
   json["ranks_on_our_cores"] = library.cores().processes();
-  json["run_delay"] = std::round(100 * look_at_run_delay().share) / 100;
+  // Always as long: the program may have asked for the length before.
+  json["run_delay"] = fmt::format("{:.2f}", look_at_run_delay().share);
   json["numa_nodes"] = machine.numa_nodes;
   const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
   const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);
