@@ -50,8 +50,8 @@ DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fi
     fixed_.pair.id = enter(watch);
   } catch (...) {
     // The peer's kernels may store into this half already.
-    close_at(1);
-    fixed_.retired->add(std::move(fixed_.holding), fixed_.closed_by_peer);
+    leave_at(1);
+    fixed_.retired->add(std::move(fixed_.holding), &fixed_.peer_end->gone);
     throw;
   }
   start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
