@@ -48,7 +48,7 @@ struct Settings {
   unsigned cuda_blocks = 64;             // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
   bool cuda_dependent_launch = true;     // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where GPU and code have it
   bool cuda_atomics = true;              // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
-  unsigned cuda_waits = 48;              // PENSTOCK_CUDA_WAITS: queues and graphs on a GPU that wait by kernels
+  unsigned cuda_waits = 48;              // PENSTOCK_CUDA_WAITS: kernels that may wait on a GPU at once
   CudaWait cuda_wait{};                  // PENSTOCK_CUDA_WAIT: of pairs of two processes
   bool cross_memory = true;              // PENSTOCK_CMA: kernel copies between address spaces
   std::size_t ofi_eager_max = 16384;     // PENSTOCK_OFI_EAGER_MAX: the same on ofi

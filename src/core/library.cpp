@@ -106,13 +106,12 @@ Library& Library::require() {
   Library* library = get();
   if (library) return *library;
   refuse_in_child();
-  throw Error(
-      ErrorKind::not_initialized,
-      std::string("Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
-                  "PST_Finalize or MPI_Finalize") +
-          (finalised() ? ""
-                       : ". If MPI_Init alone was to initialise it, MPI_Init does not resolve to libpenstock: "
-                         "name libpenstock before the MPI library when linking, or preload it"));
+  throw Error(ErrorKind::not_initialized,
+              std::string("Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
+                          "PST_Finalize or MPI_Finalize") +
+                  (finalised() ? ""
+                               : ". If MPI_Init alone was to initialise it, MPI_Init does not resolve to libpenstock: "
+                                 "name libpenstock before the MPI library when linking, or preload it"));
 }
 
 void Library::initialise() {

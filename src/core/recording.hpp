@@ -33,9 +33,9 @@ struct Recording {
   const char* call = "";  // "MPI_Send_init", for messages
   void* buffer = nullptr;
   std::size_t bytes = 0;  // count * size of the datatype
-  std::string refusal;    // why it can never be matched; empty: it can
-  std::shared_ptr<const group::Layout> layout;
-  std::shared_ptr<const group::Communicator> communicator;
+  std::string refusal{};  // why it can never be matched; empty: it can
+  std::shared_ptr<const group::Layout> layout{};
+  std::shared_ptr<const group::Communicator> communicator{};
   int peer = any_rank;        // rank in the communicator (its remote group, if it has one), any_rank or null_rank
   int peer_world = any_rank;  // rank in MPI_COMM_WORLD, or outside_world
   int tag = any_tag;

@@ -36,8 +36,7 @@ class Crowd {
     std::vector<MPI_Request*> requests;
     for (std::size_t i = 0; i < sizes.queues; ++i) {
       const int tag = static_cast<int>(i);
-      senders_.push_back(
-          std::make_unique<Sender>(sizes.bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
+      senders_.push_back(std::make_unique<Sender>(sizes.bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
       senders_.back()->init(sizes.kind, partner(), tag);
       receivers_.push_back(
           std::make_unique<Receiver>(sizes.bytes, Memory::ordinary, sequence_key(partner(), rank(), tag)));
@@ -105,7 +104,8 @@ std::vector<Case> cases(std::vector<std::size_t> counts) {
   for (const std::size_t count : counts)
     for (const std::size_t bytes : sizes)
       for (const Kind kind : {Kind::standard, Kind::synchronous})
-        if (count <= most_queues() && (kind == Kind::standard || bytes != sizes[2])) all.push_back({count, bytes, kind});
+        if (count <= most_queues() && (kind == Kind::standard || bytes != sizes[2]))
+          all.push_back({count, bytes, kind});
   return all;
 }
 

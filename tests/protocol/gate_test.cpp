@@ -26,9 +26,7 @@ struct Gate {
   Defect defect = Defect::none;
   Value looked = 0;
 
-  std::uint32_t load_posted() {
-    return defect == Defect::looked_first ? looked : thread.load(posted, Order::relaxed);
-  }
+  std::uint32_t load_posted() { return defect == Defect::looked_first ? looked : thread.load(posted, Order::relaxed); }
   void store_both(protocol::gate::Words words) {
     if (defect == Defect::opened_first) thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
     thread.store(posted, Order::relaxed, static_cast<Value>(words.posted));

@@ -51,18 +51,20 @@ Launch Board::launch_on(cudaStream_t stream) const noexcept {
 }
 
 void Board::share_device(std::shared_ptr<WaitPlaces> places) {
-  place_ = places->take();
+  place_ = places->take(WaitPlaces::User::queue);
   std::atomic_ref(report_of(memory_).room).store(places->room(), std::memory_order_relaxed);
   places_ = std::move(places);
 }
 
-// The graph keeps its place until it is destroyed.
+// A graph keeps its place until it is destroyed, which costs each of its launches some 7 us (docs/performance.md): the
+// first one of a queue shares the queue's.
 Standing Board::standing(const device::cuda::Stream& stream) noexcept {
   if (!places_) return standing_;
-  if (stream.last_capture() == 0) return standing_ = place_.standing;
+  if (first_capture_ == 0) first_capture_ = stream.last_capture();
+  if (stream.last_capture() == first_capture_ || stream.last_capture() == 0) return standing_ = place_.standing;
   if (capture_ != stream.last_capture()) {
     capture_ = stream.last_capture();
-    WaitPlaces::Place place = places_->take();
+    WaitPlaces::Place place = places_->take(WaitPlaces::User::graph);
     in_capture_ = stream.keep_with_graph(std::move(place.held)) ? place.standing : Standing::at_gates;
   }
   return standing_ = in_capture_;

@@ -48,7 +48,7 @@ class Board final : public device::cuda::Attachment {
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
 
-  // Asks for a place for this queue's waits now, and for one for each graph that is captured on it.
+  // Asks for a place for this queue's waits now, and for one for each graph that is captured on it but the first.
   void share_device(std::shared_ptr<WaitPlaces> places);
   // Enqueue calls: how the waits of the one under way stand.
   Standing standing(const device::cuda::Stream& stream) noexcept;
@@ -83,10 +83,11 @@ class Board final : public device::cuda::Attachment {
   Memory memory_;
   bool dependent_launch_;
   Watch& watch_;
-  std::atomic<Sink*> sink_{nullptr};    // enqueue calls set it, the watch asks for it
-  std::shared_ptr<WaitPlaces> places_;  // null: all blocks stay, always
+  std::atomic<Sink*> sink_{nullptr};                      // enqueue calls set it, the watch asks for it
+  std::shared_ptr<WaitPlaces> places_;                    // null: all blocks stay, always
   WaitPlaces::Place place_{Standing::all_stay, nullptr};  // the queue's
-  std::uint64_t capture_ = 0;           // that was last asked about
+  std::uint64_t first_capture_ = 0;
+  std::uint64_t capture_ = 0;  // that was last asked about
   Standing in_capture_ = Standing::all_stay;
   Standing standing_ = Standing::all_stay;  // of the call under way
   std::array<std::unique_ptr<Gathering>, forms> gatherings_;

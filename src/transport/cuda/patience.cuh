@@ -36,8 +36,8 @@ class Patience {
     return Request::go_on;
   }
 
-  // Likewise in a block that leaves where there is no room, which its first thread finds out for all of them. They share
-  // `request`, go_on at first.
+  // Likewise in a block that leaves where there is no room, which its first thread finds out for all of them. They
+  // share `request`, go_on at first.
   __device__ Request late(std::uint32_t& request) {
     volatile std::uint32_t& shared = request;
     const Request own = late();

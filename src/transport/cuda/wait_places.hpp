@@ -19,9 +19,10 @@ class WaitPlaces {
     std::shared_ptr<void> held;  // null: at gates
   };
   virtual ~WaitPlaces() = default;
-  // The best that is left, for a queue, or for a graph that is captured on one. Its waits stand so for as long as the
-  // place is held. Any thread; the place may be given back on any, too.
-  virtual Place take() noexcept = 0;
+  // The best that is left, for a queue and the first graph that is captured on it, or for a further graph: its waits
+  // stand so for as long as the place is held. Any thread; the place may be given back on any, too.
+  enum class User : std::uint8_t { queue, graph };
+  virtual Place take(User user) noexcept = 0;
   // For one end of a pair: its waits are kernels for as long as the place is held, whatever queue it is used on, so its
   // peer need not open gates. Null: there is none left.
   virtual std::shared_ptr<void> take_for_pair() noexcept = 0;

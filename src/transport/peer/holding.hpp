@@ -39,8 +39,8 @@ class Holding {
 // Blocks whose own half is gone and whose peer's may not be.
 class Retired {
  public:
-  // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a dead peer stores nothing
-  // any more either, and will not say so.
+  // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a dead peer stores
+  // nothing any more either, and will not say so.
   void add(Holding holding, const std::uint64_t* last_by_peer, const std::atomic<bool>* peer_dead = nullptr);
   void sweep();  // looks at a few of them, so that a match costs the same however many there are
   void sweep_all();

@@ -98,8 +98,8 @@ class HostPort {
     return std::atomic_ref(at(word)).exchange(value, std::memory_order_acq_rel);
   }
 
-  // Race detectors execute fences and do not model them. For a claim by flags they see the seq_cst accesses beside them;
-  // what fences order around CLOSED is a race to them in any case.
+  // Race detectors execute fences and do not model them. For a claim by flags they see the seq_cst accesses beside
+  // them; what fences order around CLOSED is a race to them in any case.
   template <protocol::Order order>
   void fence() const noexcept {
     std::atomic_thread_fence(std_order(order));
@@ -129,12 +129,8 @@ class HostPort {
     std::atomic_ref(flag_at(slot, line)).store(flag, std::memory_order_release);
   }
 
-  void push() noexcept {
-    push_part(0, bytes_);
-  }
-  void pull() noexcept {
-    pull_part(0, bytes_);
-  }
+  void push() noexcept { push_part(0, bytes_); }
+  void pull() noexcept { pull_part(0, bytes_); }
 
   // The sender takes parts from the front and the receiver from the back, until they meet: so each processor has the
   // same bytes in its cache in every epoch.
@@ -154,32 +150,16 @@ class HostPort {
   bool help_pull(protocol::Epoch epoch) noexcept {
     return help_copy<protocol::Side::sender>(sender_->pulled_parts, epoch);
   }
-  bool copy_failed() const noexcept {
-    return copy_error_ != 0;
-  }
-  int copy_error() const noexcept {
-    return copy_error_;
-  }
+  bool copy_failed() const noexcept { return copy_error_ != 0; }
+  int copy_error() const noexcept { return copy_error_; }
 
-  unsigned slots() const noexcept {
-    return slots_;
-  }
-  std::uint32_t lines() const noexcept {
-    return lines_;
-  }
-  static constexpr unsigned flag_bits() noexcept {
-    return PENSTOCK_FLAG_BITS;
-  }
-  bool checks_ready() const noexcept {
-    return checks_ready_;
-  }
+  unsigned slots() const noexcept { return slots_; }
+  std::uint32_t lines() const noexcept { return lines_; }
+  static constexpr unsigned flag_bits() noexcept { return PENSTOCK_FLAG_BITS; }
+  bool checks_ready() const noexcept { return checks_ready_; }
 
-  SenderBlock& sender_block() const noexcept {
-    return *sender_;
-  }
-  ReceiverBlock& receiver_block() const noexcept {
-    return *receiver_;
-  }
+  SenderBlock& sender_block() const noexcept { return *sender_; }
+  ReceiverBlock& receiver_block() const noexcept { return *receiver_; }
 
  private:
   template <protocol::Side side>
@@ -202,9 +182,7 @@ class HostPort {
     return Parts::take<side>(std::atomic_ref(word), copy, [this] { return copy_failed(); });
   }
 
-  bool other_gone() const noexcept {
-    return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed);
-  }
+  bool other_gone() const noexcept { return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed); }
   void push_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)

@@ -61,8 +61,9 @@ class Search {
     state.memory.append(bytes);
     for (unsigned t = 0; t < threads_; ++t) {
       const Actor& actor = state.actors[t];
-      for (const unsigned byte : {unsigned{actor.at}, unsigned{actor.epoch},
-                                  actor.willing | actor.given_up * 2u | actor.late * 4u | actor.tells_host * 8u, unsigned{actor.size}})
+      for (const unsigned byte :
+           {unsigned{actor.at}, unsigned{actor.epoch},
+            actor.willing | actor.given_up * 2u | actor.late * 4u | actor.tells_host * 8u, unsigned{actor.size}})
         bytes.push_back(static_cast<char>(byte));
       bytes.append(reinterpret_cast<const char*>(actor.log.data()), actor.size);
     }

@@ -42,7 +42,8 @@ struct State {
 // Where the words and buffers are in the model's memory.
 struct Places {
   static constexpr unsigned ready = 0, command = 1, given_up = 2, closed_by_peer = 3, closed_by_us = 4, gone = 5;
-  static constexpr unsigned started = 6, ended = 7, through = 8, told = 9, queue_failed = 10, said = 11, buffer = said + most_parts;
+  static constexpr unsigned started = 6, ended = 7, through = 8, told = 9, queue_failed = 10, said = 11,
+                            buffer = said + most_parts;
   static constexpr unsigned count = buffer + most_parts;  // the buffer is the peer's; ours is cells
 };
 

@@ -24,8 +24,8 @@ enum class Defect : std::uint8_t {
   late_block_does_not_look,  // whether the pair has been given up, or the peer has closed
   first_failure_tells,       // without the other blocks being through
   only_the_first_tells_the_host,
-  stale_command,             // of whichever kernel
-  done_before_copy,          // or FIN
+  stale_command,     // of whichever kernel
+  done_before_copy,  // or FIN
   relaxed_command_store,
   relaxed_command_load,
   no_fence_after_copy,

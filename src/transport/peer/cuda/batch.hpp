@@ -142,7 +142,7 @@ struct Pair {
   bool sends = false;
   bool native_atomics = false;
   bool checks_ready = false;
-  bool gated = false;  // this kernel stands behind a gate
+  bool gated = false;     // this kernel stands behind a gate
   Gate* posts = nullptr;  // the peer's, which this kernel opens
 };
 

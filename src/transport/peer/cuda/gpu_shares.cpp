@@ -28,26 +28,28 @@ auto shared(Word& word) noexcept {
 
 }  // namespace
 
-// Each place of a kernel of which one block stays is a multiprocessor, as its block may need a whole one. Where all
-// blocks stay, a kernel takes at most 32 of them: 64 blocks, two to each, or 16 larger ones. A GPU of 132 has two of
-// these, and 46 of the others; ends of pairs that never stand at gates take as many.
+// Counted are kernels that may wait at the same time: of a queue two, its own and its first graph's. One of which one
+// block stays is a multiprocessor, as its block may need a whole one. Where all blocks stay, it takes at most 32 of
+// them: 64 blocks, two to each, or 16 larger ones. A GPU of 132 has room for two of these beside 46 of the others; ends
+// of pairs that never stand at gates take as many.
 class GpuShares::Places final : public WaitPlaces, public std::enable_shared_from_this<Places> {
  public:
   Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, Use& use, unsigned processors, bool gates)
       : shares_(std::move(shares)), gpu_(gpu), use_(use), processors_(processors), gates_(gates) {}
 
   // Two processes that ask at the same time may both get the last place, which does no harm.
-  Place take() noexcept override {
+  Place take(User user) noexcept override {
     const Totals totals = shares_->totals(gpu_);
-    if (totals.wide < processors_ / 64) {
-      if (auto held = hold(&Use::wide)) return {Standing::all_stay, std::move(held)};
-    } else if (!gates_ || totals.wide + totals.narrow < most()) {
-      if (auto held = hold(&Use::narrow)) return {Standing::one_stays, std::move(held)};
+    const unsigned kernels = user == User::queue ? 2 : 1;
+    if (totals.wide + kernels <= processors_ / 64) {
+      if (auto held = hold(&Use::wide, kernels)) return {Standing::all_stay, std::move(held)};
+    } else if (!gates_ || totals.wide + totals.narrow + kernels <= most()) {
+      if (auto held = hold(&Use::narrow, kernels)) return {Standing::one_stays, std::move(held)};
     }
     return {};
   }
   std::shared_ptr<void> take_for_pair() noexcept override {
-    return shares_->totals(gpu_).pairs < most() ? hold(&Use::pairs) : nullptr;
+    return shares_->totals(gpu_).pairs < most() ? hold(&Use::pairs, 1) : nullptr;
   }
   unsigned room() const noexcept override {
     return std::max(1u, processors_ / 2 / std::max(1u, shares_->totals(gpu_).processes));
@@ -55,11 +57,11 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
 
  private:
   unsigned most() const noexcept { return std::min(shares_->most_, processors_ * 3 / 8); }
-  std::shared_ptr<void> hold(std::uint32_t Use::* count) noexcept {
+  std::shared_ptr<void> hold(std::uint32_t Use::*count, unsigned kernels) noexcept {
     try {
       std::shared_ptr<void> place(
-          &use_, [self = shared_from_this(), count](void*) { shared(self->use_.*count).fetch_sub(1); });
-      shared(use_.*count).fetch_add(1);
+          &use_, [self = shared_from_this(), count, kernels](void*) { shared(self->use_.*count).fetch_sub(kernels); });
+      shared(use_.*count).fetch_add(kernels);
       return place;
     } catch (const std::bad_alloc&) {
       return nullptr;

@@ -39,7 +39,7 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
   struct Use {
     DeviceIdentity gpu{};
     std::uint32_t in_use = 0;  // by this process: some of its queues run there
-    std::uint32_t wide = 0;    // places for queues and graphs: all blocks stay
+    std::uint32_t wide = 0;    // kernels of queues and graphs that may wait: all blocks stay
     std::uint32_t narrow = 0;  // one block stays
     std::uint32_t pairs = 0;   // and for ends of pairs
   };

@@ -32,7 +32,8 @@ constexpr unsigned most_blocks_together(Call call, Kit kit) {
   return kit == Kit::ring ? 64 : 16;
 }
 
-// ---- What a block does --------------------------------------------------------------------------------------------------
+// ---- What a block does
+// --------------------------------------------------------------------------------------------------
 
 // The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
 __device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Place& place) {
@@ -77,8 +78,7 @@ std::span<const Kernel> kernels_of(Works<Each...>) {
 
 std::span<const Kernel> kernels_for(Call call, Kit kit) {
   if (kit == Kit::ring)
-    return call == Call::start ? kernels_of<Kit::ring>(RingStarts())
-                               : kernels_of<Kit::ring>(RingWaits());
+    return call == Call::start ? kernels_of<Kit::ring>(RingStarts()) : kernels_of<Kit::ring>(RingWaits());
   return call == Call::start ? kernels_of<Kit::rendezvous>(RendezvousStarts())
                              : kernels_of<Kit::rendezvous>(RendezvousWaits());
 }
@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
 
 // ---- On a crowded device -------------------------------------------------------------------------------------------
 
-// In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a thread.
+// In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a
+// thread.
 template <Mode mode>
 __device__ void send_in_ring(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
                              Crew<Form::one_stays>& crew) {

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "transport/peer/cuda/crew.cuh"
-#include "transport/peer/cuda/looks.cuh"
 #include "transport/peer/cuda/failure.cuh"
+#include "transport/peer/cuda/looks.cuh"
 #include "transport/peer/cuda/start_receive.cuh"
 
 namespace penstock::transport::peer::cuda {
@@ -83,7 +83,8 @@ __device__ Team::Help await_leader(const Context& context, const Pair& pair, Tea
 template <Mode mode, bool native>
 struct StartRendezvousSend {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>& crew) {
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
+                             Crew<form>& crew) {
     const Beginning seen = look_together<true>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -139,8 +140,8 @@ __device__ void advance(const Pair& pair, const Place& place, Word64 epoch) {
 
 // The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves only before that.
 template <Form form, class State, class Step>
-__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew, const State& state,
-                      Step step) {
+__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew,
+                      const State& state, Step step) {
   if (context.given_up != 0) return Looks::ended;
   Patience patience(context, pair.id, epoch);
   Request request = context.failed != 0 ? Request::end : Request::go_on;
@@ -186,7 +187,8 @@ __device__ bool follow_leader(const Context& context, const Pair& pair, Team& te
 template <Mode mode, bool native>
 struct WaitRendezvousSend {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>& crew) {
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
+                             Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -221,7 +223,8 @@ struct WaitRendezvousSend {
 template <Mode mode, bool native>
 struct WaitRendezvousReceive {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>& crew) {
+  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
+                             Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;

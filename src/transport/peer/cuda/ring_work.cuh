@@ -6,8 +6,8 @@
 #include "protocol/ring.hpp"
 #include "transport/cuda/patience.cuh"
 #include "transport/peer/cuda/crew.cuh"
-#include "transport/peer/cuda/looks.cuh"
 #include "transport/peer/cuda/failure.cuh"
+#include "transport/peer/cuda/looks.cuh"
 #include "transport/peer/cuda/ring_port.cuh"
 #include "transport/peer/cuda/start_receive.cuh"
 
@@ -117,8 +117,8 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
   Looks looks = Looks::ended;
   if (!RingPort::any(context.given_up != 0)) {
     const bool may_leave = part == place.index && !crew.stays();
-    looks = poll_alone<form, RingPort>(context, pair, epoch, may_leave,
-                                       [&] { return ring::wait_receive(port, state); });
+    looks =
+        poll_alone<form, RingPort>(context, pair, epoch, may_leave, [&] { return ring::wait_receive(port, state); });
   }
   if (part + place.blocks >= pair.parts && looks != Looks::left && !crew.stays()) let_successor_in();
   if (__syncthreads_or(looks != Looks::found) != 0)

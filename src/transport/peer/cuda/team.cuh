@@ -50,9 +50,7 @@ class Team {
     constexpr Word64 nobody = 1u << team::task_bits, not_yet = nobody + 1;
     Word64 word = 0;
     if (threadIdx.x < warp) word = look_for_command(said, late);
-    word = agree(word == no_command  ? nobody
-                 : word == no_longer ? not_yet
-                                     : static_cast<Word64>(team::task_of(word)));
+    word = agree(word == no_command ? nobody : word == no_longer ? not_yet : static_cast<Word64>(team::task_of(word)));
     if (word == nobody) return Help::no_leader;
     if (word == not_yet) return Help::later;
     const auto task = static_cast<Task>(word);
