@@ -56,6 +56,7 @@
 #define cudaGetDeviceProperties hipGetDeviceProperties
 #define cudaDeviceGetPCIBusId hipDeviceGetPCIBusId
 #define cudaDeviceGetAttribute hipDeviceGetAttribute
+#define cudaDevAttrMultiProcessorCount hipDeviceAttributeMultiprocessorCount
 #define cudaDeviceSynchronize hipDeviceSynchronize
 #define cudaDeviceCanAccessPeer hipDeviceCanAccessPeer
 #define cudaDeviceEnablePeerAccess hipDeviceEnablePeerAccess

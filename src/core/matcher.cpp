@@ -373,7 +373,9 @@ void Matcher::part() noexcept {
     base::Backoff backoff(std::chrono::microseconds(20));
     for (; !mailbox_.all_flushed(); backoff.pause()) {
       world_.watch(0);
-      if (!go_on()) return;
+      if (go_on()) continue;
+      world_.part([] { return false; });  // or the others' barriers would meet later ones of ours
+      return;
     }
     world_.part(go_on);
     const std::lock_guard lock(mutex_);  // what MPI would otherwise find unreceived

@@ -68,7 +68,7 @@ std::optional<Error> Queues::free_queue(std::uintptr_t handle, const std::functi
   try {
     queue->complete(meanwhile);
   } catch (const Error& error) {
-    if (!queue->failed()) throw;
+    if (!queue->failed() || error.kind() == base::ErrorKind::resources) throw;  // requests may still refer to it
     failure = error;
   }
   // The monitor may hold the queue a little longer; the stream is free at once.

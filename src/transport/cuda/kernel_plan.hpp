@@ -49,6 +49,7 @@ class KernelPlan : public Plan {
 
   // For an enqueue call, before its work: the stream's board, which reports to the sink from now on.
   Board& board_on(device::Stream& stream, Sink& sink) noexcept;
+  void drop_wait_end() noexcept { wait_end_.drop(); }
   Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:

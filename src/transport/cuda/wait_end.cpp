@@ -2,6 +2,7 @@
 #include "transport/cuda/wait_end.hpp"
 
 #include <string>
+#include <utility>
 
 #include "device/cuda/runtime.hpp"
 #include "device/gpu.hpp"
@@ -25,9 +26,14 @@ namespace {
 }  // namespace
 
 WaitEnd::~WaitEnd() {
+  drop();
+}
+
+void WaitEnd::drop() noexcept {
   if (event_ == nullptr) return;
   const DeviceGuard guard(device_);
-  cudaEventDestroy(event_);
+  cudaEventDestroy(std::exchange(event_, nullptr));
+  recorded_ = false;
 }
 
 // An event belongs to the device of the stream that it is recorded on.

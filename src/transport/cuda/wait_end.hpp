@@ -15,6 +15,8 @@ class WaitEnd {
  public:
   WaitEnd() = default;
   ~WaitEnd();
+  // Before the half ends on a thread of the driver, which must make no call of it.
+  void drop() noexcept;
   WaitEnd(const WaitEnd&) = delete;
   WaitEnd& operator=(const WaitEnd&) = delete;
 

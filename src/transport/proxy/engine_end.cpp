@@ -52,14 +52,22 @@ void Engine::deliver() noexcept {
 bool Engine::part() noexcept {
   if (world_.given_up()) return false;  // not everybody has an engine
   const auto began = steady_clock::now();
-  MPI_Request everybody = MPI_REQUEST_NULL;
-  if (PMPI_Ibarrier(communicator_->get(), &everybody) != MPI_SUCCESS) return false;
-  for (int done = 0; !done; std::this_thread::yield()) {
+  const auto goes_on = [&] {
+    std::this_thread::yield();
     world_.watch(0);
     if (anybody_dead()) return false;
     pass(nullptr);
+    return options_.timeout.count() == 0 || steady_clock::now() - began <= options_.timeout;
+  };
+  // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more: so a process says that
+  // it has come only when MPI has taken all that it sends.
+  while (!notices_.all_sent())
+    if (!goes_on()) return false;
+  MPI_Request everybody = MPI_REQUEST_NULL;
+  if (PMPI_Ibarrier(communicator_->get(), &everybody) != MPI_SUCCESS) return false;
+  for (int done = 0; !done;) {
+    if (!goes_on()) return false;
     if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    if (options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout) return false;
   }
   return true;
 }

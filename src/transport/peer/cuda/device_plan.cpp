@@ -117,6 +117,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
   ended_ = ended;
   ended_argument_ = argument;
+  drop_wait_end();
   const device::cuda::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
   if (cuda_stream.capture() == 0 &&

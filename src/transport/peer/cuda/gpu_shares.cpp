@@ -37,19 +37,20 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, Use& use, unsigned processors, bool gates)
       : shares_(std::move(shares)), gpu_(gpu), use_(use), processors_(processors), gates_(gates) {}
 
-  // Two processes that ask at the same time may both get the last place, which does no harm.
+  // Each counts itself first and looks then: of those that ask at the same time some may get less than there is, and
+  // none gets more.
   Place take(User user) noexcept override {
-    const Totals totals = shares_->totals(gpu_);
     const unsigned kernels = user == User::queue ? 2 : 1;
-    if (totals.wide + kernels <= processors_ / 64) {
-      if (auto held = hold(&Use::wide, kernels)) return {Standing::all_stay, std::move(held)};
-    } else if (!gates_ || totals.wide + totals.narrow + kernels <= most()) {
-      if (auto held = hold(&Use::narrow, kernels)) return {Standing::one_stays, std::move(held)};
-    }
+    if (auto held = hold(&Use::wide, kernels); held && shares_->totals(gpu_).wide <= processors_ / 64)
+      return {Standing::all_stay, std::move(held)};
+    auto held = hold(&Use::narrow, kernels);
+    const Totals totals = shares_->totals(gpu_);
+    if (held && (!gates_ || totals.wide + totals.narrow <= most())) return {Standing::one_stays, std::move(held)};
     return {};
   }
   std::shared_ptr<void> take_for_pair() noexcept override {
-    return shares_->totals(gpu_).pairs < most() ? hold(&Use::pairs, 1) : nullptr;
+    auto held = hold(&Use::pairs, 1);
+    return held && shares_->totals(gpu_).pairs <= most() ? held : nullptr;
   }
   unsigned room() const noexcept override {
     return std::max(1u, processors_ / 2 / std::max(1u, shares_->totals(gpu_).processes));
@@ -58,11 +59,11 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
  private:
   unsigned most() const noexcept { return std::min(shares_->most_, processors_ * 3 / 8); }
   std::shared_ptr<void> hold(std::uint32_t Use::*count, unsigned kernels) noexcept {
+    shared(use_.*count).fetch_add(kernels);
     try {
-      std::shared_ptr<void> place(
+      // Without memory for the owner the deleter is called at once.
+      return std::shared_ptr<void>(
           &use_, [self = shared_from_this(), count, kernels](void*) { shared(self->use_.*count).fetch_sub(kernels); });
-      shared(use_.*count).fetch_add(kernels);
-      return place;
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
@@ -113,9 +114,9 @@ GpuShares::Totals GpuShares::totals(const DeviceIdentity& gpu) const noexcept {
       if (shared(use.in_use).load(std::memory_order_acquire) == 0) return;
       if (use.gpu != gpu) continue;
       ++totals.processes;
-      totals.wide += shared(use.wide).load(std::memory_order_relaxed);
-      totals.narrow += shared(use.narrow).load(std::memory_order_relaxed);
-      totals.pairs += shared(use.pairs).load(std::memory_order_relaxed);
+      totals.wide += shared(use.wide).load();
+      totals.narrow += shared(use.narrow).load();
+      totals.pairs += shared(use.pairs).load();
     }
   };
   add(*ours_);

@@ -176,6 +176,11 @@ cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs)
   batch.sticky = launch.sticky;
   batch.count = static_cast<int>(pairs.size());
   std::copy(pairs.begin(), pairs.end(), batch.pair);
+  // The block that stays does one duty after the other: it must find none that waits for another block's, nor one
+  // without which another block's message is not whole.
+  if (launch.crowded && pairs.size() > 1)
+    for (int i = 0; i < batch.count; ++i)
+      if (!is_ring(batch.pair[i].route)) batch.pair[i].blocks = 1;
   unsigned threads = 32;
   for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
   const unsigned most = most_blocks_together(call, kit);

@@ -86,7 +86,7 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Place
     looks = poll_alone<form, RingPort>(context, pair, state.done + 1, may_leave,
                                        [&] { return ring::settle_send<mode>(port, state); });
   }
-  if (part + place.blocks >= pair.parts && looks != Looks::left && !crew.stays()) let_successor_in();
+  if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
   StartOutcome outcome = StartOutcome::started;
   if (looks == Looks::found) {
     // The host's memory is far away: what is stored there first has arrived when the message has.
@@ -120,7 +120,7 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
     looks =
         poll_alone<form, RingPort>(context, pair, epoch, may_leave, [&] { return ring::wait_receive(port, state); });
   }
-  if (part + place.blocks >= pair.parts && looks != Looks::left && !crew.stays()) let_successor_in();
+  if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
   if (__syncthreads_or(looks != Looks::found) != 0)
     return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
   if (threadIdx.x == 0) {
@@ -169,7 +169,7 @@ struct WaitRingSend {
     if (context.given_up == 0)
       looks = poll_alone<form, Port>(context, pair, epoch, !crew.stays(),
                                      [&] { return ring::wait_send<Mode::synchronous>(port, state); });
-    if (looks != Looks::left && !crew.stays()) let_successor_in();
+    if (form == Form::all_stay) let_successor_in();
     if (__syncthreads_or(looks != Looks::found) != 0)
       return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
     for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = epoch;

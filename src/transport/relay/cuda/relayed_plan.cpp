@@ -144,6 +144,7 @@ void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argu
   if (stream.kind() == StreamKind::host) return host_->close(stream, ended, argument);
   ended_ = ended;
   ended_argument_ = argument;
+  drop_wait_end();
   const device::cuda::DeviceGuard guard(cuda_stream(stream).device());
   if (cuda_stream(stream).capture() == 0 &&
       cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess)
