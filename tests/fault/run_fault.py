@@ -227,7 +227,10 @@ def killed_job(options, jobs):
         pids = [int(pid) for pid in job.await_text(r"rank \d+ pid (\d+)", 2)]
         job.await_text(moment, 2)
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:  # the launcher was faster
+                pass
         job.finish()
         left = shared_memory_files() - before
         for _ in range(50):  # other jobs of this machine have files there for a moment
