@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/file_name.hpp"
@@ -52,9 +55,10 @@ OutputFile::~OutputFile() {
   close(descriptor_);
 }
 
-void OutputFile::require_writable_kind() const {
+void OutputFile::require_writable_kind() {
   const mode_t type = type_of(descriptor_);
   const bool known = type == S_IFREG || type == S_IFCHR || type == S_IFIFO;
+  is_pipe_ = type == S_IFIFO;
   if (!known || is_of_kernel(descriptor_)) refuse("give an ordinary file, a terminal or a pipe");
   if (fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK) != 0) refuse_by_errno();
 }
@@ -66,7 +70,39 @@ void OutputFile::lock() const {
   if (ftruncate(descriptor_, 0) != 0) refuse_by_errno();
 }
 
+namespace {
+
+// The reader of a pipe may go at any time: then a write is to fail, and not to end the process. The signal would come
+// to this thread, where it waits until it is taken back.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() noexcept {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    const int error = errno;
+    const timespec at_once{};
+    if (error == EPIPE && !was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_ = false;
+};
+
+}  // namespace
+
 bool OutputFile::write(std::string_view text) noexcept {
+  std::optional<NoPipeSignal> guard;
+  if (is_pipe_) guard.emplace();
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

@@ -28,13 +28,14 @@ class OutputFile {
   [[noreturn]] void refuse_by_errno() const;
 
  private:
-  void require_writable_kind() const;
+  void require_writable_kind();
   void lock() const;
 
   const char* setting_;
   const std::string pattern_;
   const std::string path_;
   int descriptor_ = -1;
+  bool is_pipe_ = false;
 };
 
 }  // namespace penstock::base

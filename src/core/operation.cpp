@@ -76,14 +76,20 @@ void Operation::match_failed() noexcept {
 
 // Without this order the private words of two epochs would be touched by two streams at once (L13). Between a stream
 // outside captures and one inside there is none: a graph's launch is ordered against other uses of the same requests by
-// the program, as for any buffer that the graph uses.
+// the program, as for any buffer that the graph uses. So what was captured meanwhile changes nothing between two starts
+// outside captures.
 void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-  if (starts_ > 0) {
-    if (started_in == capture) plan_->hand_over(last_stream_owner_.lock().get(), *stream);
-    has_moved_ = true;
+  const bool follows = capture == 0 ? direct_starts_ > 0 : started_in == capture;
+  if (follows) {
+    const auto last = (capture == 0 ? last_direct_ : last_stream_owner_).lock();
+    if (last != stream) {
+      plan_->hand_over(last.get(), *stream);
+      has_moved_ = true;
+    }
   }
   last_stream_ = stream.get();
   last_stream_owner_ = stream;
+  if (capture == 0) last_direct_ = stream;
 }
 
 void Operation::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
@@ -101,7 +107,8 @@ void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
 
 void Operation::retire(Operation* operation) noexcept {
   if (operation->plan_) {
-    if (const auto stream = operation->last_stream_owner_.lock()) {
+    const bool direct = operation->direct_starts_ > 0;
+    if (const auto stream = (direct ? operation->last_direct_ : operation->last_stream_owner_).lock()) {
       operation->plan_->close(
           *stream, [](void* ended) { delete static_cast<Operation*>(ended); }, operation);
       return;

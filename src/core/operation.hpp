@@ -59,7 +59,8 @@ class Operation {
   // Before a start, on a stream that is in `capture`: orders it behind this operation's last wait where that is on
   // another stream. Throws Error(stream), Error(resources); then it is as if it had not been called.
   void follow(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-    if (plan_ && last_stream_ != stream.get()) [[unlikely]]
+    const bool moves = last_stream_ != stream.get() || (capture == 0) != (started_in == 0);
+    if (plan_ && moves) [[unlikely]]
       change_stream(stream, capture);
   }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
@@ -81,8 +82,11 @@ class Operation {
 
   // What was enqueued for it last may not have run, and nothing can be enqueued behind it now.
   bool in_captured_stream() const {
-    const auto stream = plan_ ? last_stream_owner_.lock() : nullptr;
-    return stream && stream->capture() != 0;
+    const auto is_captured = [](const std::weak_ptr<device::Stream>& owner) {
+      const auto stream = owner.lock();
+      return stream && stream->capture() != 0;
+    };
+    return plan_ && (is_captured(last_stream_owner_) || is_captured(last_direct_));
   }
 
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
@@ -112,6 +116,7 @@ class Operation {
   // are made by std::make_shared, whose memory holds the count too, and stays while there is a weak owner.
   device::Stream* last_stream_ = nullptr;
   std::weak_ptr<device::Stream> last_stream_owner_;  // renewed when the stream changes
+  std::weak_ptr<device::Stream> last_direct_;        // likewise, outside captures alone
   bool has_moved_ = false;                           // it has been started on more than one stream
 };
 

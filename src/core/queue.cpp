@@ -149,6 +149,7 @@ void Queue::enqueue_outstanding() {
 
 void Queue::wait_outstanding() {
   raise();
+  stream_->capture();  // asked now, for plans that look at what it said last
   enqueue_outstanding();
 }
 

@@ -6,6 +6,9 @@
 //   - A command names its kernel, and no other kernel takes it.
 //   - A block looks, when it begins, whether its own end has given the pair up, or the peer has closed. Then it copies
 //     no more.
+//   - A block whose leader has not come until its wait was to end cannot know whether there will be one. It gives the
+//     half up and counts itself among those that have failed, and leaves the telling to others: to the last block, if
+//     the leader comes yet and has the message copied; else to whoever finds the half given up and nobody told.
 //   - Of a failure nobody is told, neither peer nor host, before every block of the kernel is through with its copy:
 //     whoever is told may use the buffers again. The last block tells. Words are not covered: a block that is through
 //     may still have stores to the peer's words on their way. They are used again when both ends are gone (L18), which
@@ -47,6 +50,16 @@ PENSTOCK_HD constexpr std::uint64_t share_of_block(unsigned index, unsigned bloc
 }
 PENSTOCK_HD constexpr bool all_are_through(std::uint64_t through) {
   return through % everybody == 0;
+}
+
+// In GIVEN_UP, beside the first epoch that is not served: neither the peer nor the host has been told.
+constexpr std::uint64_t untold = std::uint64_t{1} << 63;
+
+PENSTOCK_HD constexpr Epoch epoch_given_up(std::uint64_t given_up) {
+  return given_up & ~untold;
+}
+PENSTOCK_HD constexpr bool is_to_be_told(std::uint64_t given_up) {
+  return (given_up & untold) != 0;
 }
 
 // What a block has to tell of a failure, as the one that knows that all are through.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -90,6 +91,18 @@ TEST_F(LogTest, AFileThatCannotBeOpenedIsRefused) {
 TEST_F(LogTest, AFifoThatNobodyReadsIsRefused) {
   ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
   expect_refused(folder_ / "fifo", "nobody reads");
+}
+
+TEST_F(LogTest, AFifoWhoseReaderHasGoneEndsNothing) {
+  const auto fifo = folder_ / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  log::configure(LogLevel::warn, fifo);
+  close(reader);
+  ::testing::internal::CaptureStderr();
+  log::warn("one");
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("one"), std::string::npos);
 }
 
 TEST_F(LogTest, FoldersAreNotMade) {

@@ -10,13 +10,6 @@
 
 namespace penstock::device::cuda {
 
-inline void check(cudaError_t code, const char* call) {
-  if (code == cudaSuccess) return;
-  const auto kind = code == cudaErrorMemoryAllocation ? base::ErrorKind::resources : base::ErrorKind::unsupported;
-  (void)cudaGetLastError();  // it is reported here, not by the program's next call
-  throw base::Error(kind, std::string(call) + ": " + cudaGetErrorString(code));
-}
-
 // Whether nothing of the device's context runs any more, or will, for the rest of the process.
 inline bool ends_context(cudaError_t code) noexcept {
   switch (code) {
@@ -39,6 +32,15 @@ inline bool ends_context(cudaError_t code) noexcept {
     default:
       return false;
   }
+}
+
+inline void check(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  const auto kind = code == cudaErrorMemoryAllocation ? base::ErrorKind::resources
+                    : ends_context(code)              ? base::ErrorKind::stream
+                                                      : base::ErrorKind::unsupported;
+  (void)cudaGetLastError();  // it is reported here, not by the program's next call
+  throw base::Error(kind, std::string(call) + ": " + cudaGetErrorString(code));
 }
 
 // Makes a device the current one for a scope; free when it is already.

@@ -58,7 +58,7 @@ void Board::share_device(std::shared_ptr<WaitPlaces> places) {
 
 // A graph keeps its place until it is destroyed, which costs each of its launches some 7 us (docs/performance.md): the
 // first one of a queue shares the queue's.
-Standing Board::standing(const device::cuda::Stream& stream) noexcept {
+Standing Board::choose_standing(const device::cuda::Stream& stream) noexcept {
   if (!places_) return standing_;
   if (first_capture_ == 0) first_capture_ = stream.last_capture();
   if (stream.last_capture() == first_capture_ || stream.last_capture() == 0) return standing_ = place_.standing;
@@ -136,7 +136,7 @@ void Board::look_at_waits() noexcept {
   Report& report = report_of(memory_);
   KernelPlan* waiting = watch_.find(load(report.waiting));
   if (waiting != nullptr)
-    waiting->waits_for(load(report.epoch));
+    waiting->waits_for(waiting->awaited_epoch());
   else
     waiting = look_at_gate();
   change_blocked(waiting);

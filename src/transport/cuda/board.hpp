@@ -51,7 +51,7 @@ class Board final : public device::cuda::Attachment {
   // Asks for a place for this queue's waits now, and for one for each graph that is captured on it but the first.
   void share_device(std::shared_ptr<WaitPlaces> places);
   // Enqueue calls: how the waits of the one under way stand.
-  Standing standing(const device::cuda::Stream& stream) noexcept;
+  Standing choose_standing(const device::cuda::Stream& stream) noexcept;
 
   // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
   void report_to(Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }

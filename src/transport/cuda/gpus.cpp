@@ -17,7 +17,9 @@ Board& Gpus::board_on(device::cuda::Stream& stream) {
     const device::cuda::DeviceGuard guard(stream.device());
     Board::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky)),
                          devices_.crowd(stream.device())};
-    stream.attach(std::make_unique<Board>(stream, std::move(memory), dependent_launch_, watch()));
+    auto board = std::make_unique<Board>(stream, std::move(memory), dependent_launch_, watch());
+    if (share_device_) board->share_device(share_device_(stream.device()));
+    stream.attach(std::move(board));
   }
   return static_cast<Board&>(*stream.attachment());
 }

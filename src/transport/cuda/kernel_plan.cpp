@@ -23,7 +23,7 @@ void KernelPlan::leave_watch() noexcept {
 
 Board& KernelPlan::board_on(device::Stream& stream, Sink& sink) noexcept {
   auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
-  wait_end_.enqueued(cuda_stream);
+  end_on(cuda_stream).enqueued(cuda_stream);
   auto& board = static_cast<Board&>(*cuda_stream.attachment());
   board_.store(&board, std::memory_order_relaxed);
   board.report_to(sink);
@@ -33,14 +33,16 @@ Board& KernelPlan::board_on(device::Stream& stream, Sink& sink) noexcept {
 void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
   if (last == nullptr) return;
   try {
-    wait_end_.order(static_cast<device::cuda::Stream&>(*last), static_cast<device::cuda::Stream&>(next));
+    auto& next_stream = static_cast<device::cuda::Stream&>(next);
+    end_on(next_stream).order(static_cast<device::cuda::Stream&>(*last), next_stream);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", label(), error.text()));
   }
 }
 
 void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
-  wait_end_.record(static_cast<device::cuda::Stream&>(stream));
+  const auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
+  end_on(cuda_stream).record(cuda_stream);
 }
 
 void KernelPlan::release(const Error& error) noexcept {

@@ -27,6 +27,8 @@ class KernelPlan : public Plan {
   void waits_for(Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
   bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
   void forget(const Board& board) noexcept;
+  // The epoch that one of its kernels waits for, once that has said that it waits.
+  virtual Epoch awaited_epoch() const noexcept = 0;
   // A wait that lasts: releases it if it is hopeless.
   virtual void look_for_lost_cause() noexcept = 0;
   virtual base::Error error_of(Failure failure) const = 0;  // that its kernel has reported
@@ -49,14 +51,22 @@ class KernelPlan : public Plan {
 
   // For an enqueue call, before its work: the stream's board, which reports to the sink from now on.
   Board& board_on(device::Stream& stream, Sink& sink) noexcept;
-  void drop_wait_end() noexcept { wait_end_.drop(); }
+  void drop_wait_ends() noexcept {
+    direct_end_.drop();
+    captured_end_.drop();
+  }
   Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:
   Watch* watch_ = nullptr;
   std::atomic<Board*> board_{nullptr};  // the queue that it was last used on
   std::atomic<Epoch> epoch_{0};         // that a wait reported
-  WaitEnd wait_end_;                    // the own of enqueue calls
+  // Of waits outside captures and inside: between them there is no order. For enqueue calls alone.
+  WaitEnd& end_on(const device::cuda::Stream& stream) noexcept {
+    return stream.last_capture() == 0 ? direct_end_ : captured_end_;
+  }
+  WaitEnd direct_end_;
+  WaitEnd captured_end_;
 };
 
 }  // namespace penstock::transport::cuda

@@ -19,8 +19,9 @@ enum class Request : std::uint32_t { go_on, leave, end };
 // matter only where the first one has found what it waits for.
 class Patience {
  public:
-  __device__ Patience(const Reports& reports, std::uint32_t id, Word64 epoch)
-      : report_(reports.report), id_(id), epoch_(epoch) {}
+  // `awaited`: a word of the plan's own in the host's memory, for the epoch of a wait that lasts.
+  __device__ Patience(const Reports& reports, std::uint32_t id, Word64& awaited, Word64 epoch)
+      : report_(reports.report), awaited_(awaited), id_(id), epoch_(epoch) {}
 
   static constexpr unsigned looks_between = 16;
 
@@ -60,11 +61,11 @@ class Patience {
   static constexpr Word64 interval = 100'000;
   static constexpr Word64 worth_a_line = 1'000'000;
 
-  // Of several pairs that are waited for, one is named.
+  // Of several pairs that are waited for, one is named: which one, where two do so at a time, does not matter.
   __device__ void tell() {
     SystemWord waiting(report_.waiting);
     if (waiting.load(::cuda::memory_order_relaxed) != 0) return;
-    SystemWord(report_.epoch).store(epoch_, ::cuda::memory_order_relaxed);
+    SystemWord(awaited_).store(epoch_, ::cuda::memory_order_relaxed);
     waiting.store(id_ + 1u, ::cuda::memory_order_release);  // the epoch comes first
     told_ = true;
   }
@@ -82,6 +83,7 @@ class Patience {
   }
 
   Report& report_;
+  Word64& awaited_;
   std::uint32_t id_;
   Word64 epoch_;
   Word64 since_ = 0;

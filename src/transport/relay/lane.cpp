@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/relay/lane.hpp"
 
+#include <atomic>
+#include <bit>
 #include <exception>
 
 namespace penstock::transport::relay {
@@ -13,6 +15,15 @@ namespace {
 std::uint64_t load(std::uint64_t& word) noexcept {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
+
+// As the relay posts.
+struct Gate {
+  protocol::gate::Words& words;
+  void store_both(protocol::gate::Words both) const noexcept {
+    std::atomic_ref(reinterpret_cast<std::uint64_t&>(words))
+        .store(std::bit_cast<std::uint64_t>(both), std::memory_order_release);
+  }
+};
 
 }  // namespace
 
@@ -50,13 +61,22 @@ Activity Lane::advance() noexcept {
   if (failed())
     give_up();
   else
-    std::atomic_ref(words_.completed).store(epoch_, std::memory_order_release);
+    complete(epoch_);
   return Activity::moved;
+}
+
+// The wait behind the gate finds what it waits for. That no epoch will be complete stands in no word of the gate, so a
+// fence keeps whoever closes the gate behind this from missing it.
+void Lane::complete(std::uint64_t epoch) noexcept {
+  std::atomic_ref(words_.completed).store(epoch, std::memory_order_release);
+  if (epoch == relay::given_up) std::atomic_thread_fence(std::memory_order_seq_cst);
+  Gate gate{words_.gate};
+  protocol::gate::post(gate, epoch_);
 }
 
 void Lane::give_up() noexcept {
   over_ = true;
-  std::atomic_ref(words_.completed).store(relay::given_up, std::memory_order_release);
+  complete(relay::given_up);
 }
 
 void Lane::abandon() noexcept {

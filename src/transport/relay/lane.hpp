@@ -45,6 +45,7 @@ class Lane final : private Sink {
   void abandon() noexcept;
   void close() noexcept;
 
+  void complete(std::uint64_t epoch) noexcept;
   void give_up() noexcept;
   void fail(const base::Error& error) noexcept override;
   // The stream's own wait tells how long it lasts: this one begins with the start.

@@ -26,6 +26,14 @@ struct Through {
   }
 };
 
+// GIVEN_UP likewise.
+struct GivenUp {
+  static Value pack(std::uint64_t word) {
+    return static_cast<Value>(team::epoch_given_up(word) | (team::is_to_be_told(word) ? 64 : 0));
+  }
+  static std::uint64_t unpack(Value value) { return (value & 63u) | ((value & 64) != 0 ? team::untold : 0); }
+};
+
 // A block's hands, for protocol/team.hpp, and its port, for protocol/closing.hpp.
 class Block {
  public:
@@ -148,6 +156,8 @@ class Program {
         return tell();
       case BlockAt::end:
         return end();
+      case BlockAt::alone:
+        return end_alone();
       default:
         return leave();
     }
@@ -194,16 +204,18 @@ class Program {
       actor_.late = closed;
       return BlockAt::poll;
     }
-    const bool given_up = hands_.load(Places::given_up, Order::acquire, "GIVEN UP") != 0;
+    const std::uint64_t given_up = GivenUp::unpack(hands_.load(Places::given_up, Order::acquire, "GIVEN UP"));
     const Value by_peer = hands_.load(Places::closed_by_peer, Order::acquire, "CLOSED");
-    actor_.given_up = given_up;
-    actor_.willing = !given_up && !protocol::closed_before(by_peer, epoch());
+    actor_.given_up = given_up != 0;
+    actor_.untold = team::is_to_be_told(given_up);
+    actor_.willing = !actor_.given_up && !protocol::closed_before(by_peer, epoch());
     return BlockAt::poll;
   }
 
   // The wait of the leader: until the peer is ready, or it is released because the peer has closed.
   std::uint8_t poll() {
     if (actor_.given_up) {
+      if (actor_.untold && !block_.is(Defect::untold_is_forgotten)) return BlockAt::release;
       team::command(block_, kernel(), Task::none);
       return BlockAt::end;
     }
@@ -239,7 +251,22 @@ class Program {
       if (block_.is(Defect::first_failure_tells)) telling.peer = telling.host = true;
       if (block_.is(Defect::only_the_first_tells_the_host)) telling.host = telling.host && first;
     }
+    // Where the first that failed had no leader, the host has not been told.
     actor_.tells_host = telling.host;
+    if (telling.peer && !telling.host && scenario_.impatient)
+      actor_.tells_host = hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
+    return telling.peer ? BlockAt::tell : BlockAt::end;
+  }
+
+  // Its leader may come yet.
+  std::uint8_t end_alone() {
+    hands_.modify(
+        Places::given_up, Order::release,
+        [&](Value value) { return value != 0 ? value : GivenUp::pack(epoch() | team::untold); }, "GIVEN UP");
+    team::Telling telling = team::end_badly(block_, team::count_through(block_), false);
+    if (block_.is(Defect::tells_without_leader)) telling.peer = true;
+    actor_.tells_host =
+        telling.peer && (telling.host || hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0);
     return telling.peer ? BlockAt::tell : BlockAt::end;
   }
 
@@ -263,7 +290,7 @@ class Program {
         Places::ended, Order::acq_rel, [](Value value) { return value + 1; }, "ENDED");
     const bool last = ++actor_.epoch > scenario_.epochs;
     actor_.willing = true;
-    actor_.given_up = actor_.late = false;
+    actor_.given_up = actor_.late = actor_.untold = false;
     if (last) return leads() ? BlockAt::leave : finished;
     return BlockAt::begin;
   }

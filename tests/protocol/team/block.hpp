@@ -8,7 +8,8 @@ namespace penstock::explorer::teams {
 
 // A value of `at` for each call of a program.
 struct BlockAt {
-  static constexpr std::uint8_t begin = 0, look = 1, poll = 2, copy = 3, release = 4, tell = 5, end = 6, leave = 7;
+  static constexpr std::uint8_t begin = 0, look = 1, poll = 2, copy = 3, release = 4, tell = 5, end = 6, leave = 7,
+                                alone = 8;
 };
 struct PeerAt {
   static constexpr std::uint8_t start = 0, wait = 1, close = 2, leave = 3;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t state_limit = 20'000'000;
 
-// A thread's next access, or that the peer is released from its wait; and which value a load takes.
+// A thread's next access, or that the peer or a block is released from its wait; and which value a load takes.
 struct Step {
   std::uint8_t thread = 0;
   std::uint8_t choice = 0;
@@ -63,7 +63,8 @@ class Search {
       const Actor& actor = state.actors[t];
       for (const unsigned byte :
            {unsigned{actor.at}, unsigned{actor.epoch},
-            actor.willing | actor.given_up * 2u | actor.late * 4u | actor.tells_host * 8u, unsigned{actor.size}})
+            actor.willing | actor.given_up * 2u | actor.late * 4u | actor.tells_host * 8u | actor.untold * 16u,
+            unsigned{actor.size}})
         bytes.push_back(static_cast<char>(byte));
       bytes.append(reinterpret_cast<const char*>(actor.log.data()), actor.size);
     }
@@ -88,7 +89,7 @@ class Search {
   const char* apply(State& state, const Step& step, unsigned& choices, std::string* text = nullptr) const {
     Actor& actor = state.actors[step.thread];
     if (step.release) {
-      actor.at = PeerAt::close;
+      actor.at = is_peer(step.thread) ? PeerAt::close : BlockAt::alone;
       return nullptr;
     }
     const Actor before = actor;
@@ -119,7 +120,9 @@ class Search {
     for (unsigned t = 0; t < threads_ && result_.ok(); ++t) {
       if (!running(state, t)) continue;
       const Actor& actor = state.actors[t];
-      const bool may_be_released = is_peer(t) && actor.at == PeerAt::wait && actor.size == 0;
+      const bool follows = scenario_.impatient && t != 0;
+      const bool waits = is_peer(t) ? actor.at == PeerAt::wait : follows && actor.at == BlockAt::poll;
+      const bool may_be_released = waits && actor.size == 0;
       for (unsigned choice = 0, choices = 1; choice < choices; ++choice)
         follow(state, number, {static_cast<std::uint8_t>(t), static_cast<std::uint8_t>(choice), false}, choices);
       if (may_be_released) {

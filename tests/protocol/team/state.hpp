@@ -19,6 +19,7 @@ struct Actor {
   std::uint8_t epoch = 1;
   bool willing = true;  // what a block's first look has found
   bool given_up = false;
+  bool untold = false;
   bool tells_host = false;
   bool late = false;  // it has come after the peer had closed, and has not looked
   std::uint8_t size = 0;

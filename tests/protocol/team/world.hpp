@@ -29,10 +29,12 @@ enum class Defect : std::uint8_t {
   relaxed_command_store,
   relaxed_command_load,
   no_fence_after_copy,
-  not_counted,          // a block other than the leader
-  relaxed_mark,         // that a copy does not hold
-  no_fence_before_end,  // of the last block, whose own copy holds
-  reuse_after_closed    // instead of GONE
+  not_counted,           // a block other than the leader
+  relaxed_mark,          // that a copy does not hold
+  no_fence_before_end,   // of the last block, whose own copy holds
+  reuse_after_closed,    // instead of GONE
+  tells_without_leader,  // at once
+  untold_is_forgotten    // by a leader that finds the half given up
 };
 
 struct Scenario {
@@ -40,6 +42,7 @@ struct Scenario {
   unsigned blocks = 2;
   unsigned parts = 2;
   unsigned epochs = 2;
+  bool impatient = false;  // a block's wait may be ended at any time, though its leader has not come
   Defect defect = Defect::none;
 };
 

@@ -83,6 +83,7 @@ struct alignas(64) Fate {
   Word64 given_up;   // kernels: as in Half
   Word64 peer_dead;  // host: the peer's process has ended, and nothing more is stored into its memory
   Word64 gated;      // kernels: the epoch that stands at the gate next
+  Word64 awaited;    // kernels: the epoch of a wait that lasts
 };
 
 // In host memory that both processes' devices address: so the host can open it without a call that might itself wait
@@ -121,33 +122,39 @@ static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
               "a line's flag must tell the epochs of a slot apart");
 
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
+//
+// A kernel's first read of each 64 bytes of its arguments waits for them. So what the way of a message needs stands
+// first, and the rest last (Batch, below).
 struct Pair {
   Half* half = nullptr;  // one for each part
   Fate* fate = nullptr;
   SenderWords* sender = nullptr;
-  ReceiverWords* receiver = nullptr;
-  Cell* cells = nullptr;        // ring: the first slot
-  std::byte* buffer = nullptr;  // ours
-  std::byte* other = nullptr;   // rendezvous: the other end's, as this device addresses it
+  ReceiverWords* receiver = nullptr;  // ring: the first slot follows
+  std::byte* buffer = nullptr;        // ours
+  std::byte* other = nullptr;         // rendezvous: the other end's, as this device addresses it
+  Gate* posts = nullptr;              // the peer's, which this kernel opens
   std::uint64_t bytes = 0;
   std::uint64_t share = 0;  // of each part: bytes, or units of a ring
   std::uint32_t units = 0;  // ring: of a slot. The memory of a GPU has not as many as this can count
-  std::uint32_t id = 0;     // in reports
   std::uint16_t parts = 1;
+  bool native_atomics = false;
+  bool checks_ready = false;
+  bool gated = false;  // this kernel stands behind a gate
+  bool sends = false;
+  Route route = Route::ring;
+  protocol::Mode mode = protocol::Mode::standard;
+  std::uint32_t id = 0;        // in reports
   std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer
   std::uint16_t threads = 32;  // of a block, at least
   std::uint8_t work = 0;       // which of works.cuh this kernel does
-  protocol::Mode mode = protocol::Mode::standard;
-  Route route = Route::ring;
-  bool sends = false;
-  bool native_atomics = false;
-  bool checks_ready = false;
-  bool gated = false;     // this kernel stands behind a gate
-  Gate* posts = nullptr;  // the peer's, which this kernel opens
 };
 
 inline PENSTOCK_HD HalfWords& words_of(const Pair& pair) {
   return *reinterpret_cast<HalfWords*>(pair.half);
+}
+
+inline PENSTOCK_HD Cell* ring_of(const Pair& pair) {
+  return reinterpret_cast<Cell*>(pair.receiver + 1);
 }
 
 template <int capacity>

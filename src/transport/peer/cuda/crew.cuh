@@ -24,7 +24,7 @@ template <>
 class Crew<Form::all_stay> {
  public:
   static __device__ constexpr bool stays() { return false; }
-  static __device__ constexpr bool leave(bool) { return false; }
+  static __device__ void leave(bool) {}
   static __device__ Request ask(Patience& patience) { return patience.late(); }
 };
 
@@ -45,9 +45,9 @@ class Crew<Form::one_stays> {
   // It waits for others, too: its successor's blocks must find no place yet, and it is asked to leave no more.
   __device__ bool stays() const { return stays_; }
 
-  // All threads, when one has been asked to leave, and nothing is done yet that cannot be done twice. `may_stay`: this
-  // block's duty waits for no other one. False: the duty is not done.
-  __device__ bool leave(bool may_stay) {
+  // All threads, when one has been asked to leave, and nothing is done yet that cannot be done twice: the duty is not
+  // done. `may_stay`: it waits for no other one.
+  __device__ void leave(bool may_stay) {
     using protocol::relief::Answer;
     Word64 answer = static_cast<Word64>(Answer::stay);
     if (gridDim.x > 1) {
@@ -60,7 +60,6 @@ class Crew<Form::one_stays> {
     answer = agree(answer);
     stays_ = answer == static_cast<Word64>(Answer::stay);
     again_ = answer != static_cast<Word64>(Answer::leave);
-    return false;
   }
 
   // All threads, when they are through with a duty: whether there is another one, or the same has to be begun anew.

@@ -95,9 +95,14 @@ class CudaPeer final : public Transport {
         world_(world),
         host_(host),
         gpus_(std::move(gpus)),
-        shares_(std::make_shared<GpuShares>(world, host, settings.cuda_waits)) {}
+        shares_(std::make_shared<GpuShares>(world, host, settings.cuda_waits)) {
+    gpus_->share_devices([this](int device) { return places_on(device); });
+  }
   // Halves that were given up in the order of a stream end on the driver's threads.
-  ~CudaPeer() override { gpus_->finish(); }
+  ~CudaPeer() override {
+    gpus_->share_devices({});
+    gpus_->finish();
+  }
 
   std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
   Blob announce() override { return shares_->announce(); }
@@ -172,9 +177,7 @@ class CudaPeer::SendHalf final : public Offer {
     if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer))
       owner_.warn_of_turns(send_.peer, pair_.always_at_gates);
     Pair& pair = pair_.pair;
-    std::byte* const words = owner_.reach(send_.peer, pair_, device, theirs.half.words);
-    pair.receiver = reinterpret_cast<ReceiverWords*>(words);
-    pair.cells = reinterpret_cast<Cell*>(words + sizeof(ReceiverWords));
+    pair.receiver = reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.half.words));
     pair.buffer = static_cast<std::byte*>(send_.buffer);
     pair.bytes = send_.bytes;
     pair.mode = send_.mode;
@@ -220,9 +223,7 @@ class CudaPeer::ReceiveHalf final : public Acceptance {
     pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half, always);
     owner.join_gates(rank, pair_, record_.half, offer.half);
     Pair& pair = pair_.pair;
-    const auto words = reinterpret_cast<std::byte*>(record_.half.words.address);
-    pair.receiver = reinterpret_cast<ReceiverWords*>(words);
-    pair.cells = reinterpret_cast<Cell*>(words + sizeof(ReceiverWords));
+    pair.receiver = reinterpret_cast<ReceiverWords*>(record_.half.words.address);
     pair.sender = reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
     pair.buffer = static_cast<std::byte*>(receive.buffer);
     pair.bytes = send.bytes;
@@ -291,7 +292,6 @@ void CudaPeer::prepare(device::Stream& stream) {
     if (loaded_.insert(cuda_stream.device()).second) device::cuda::check(load_kernels(launch), "loading the kernels");
   }
   board.add(Form::peer, std::make_unique<PairGathering>(board));
-  board.share_device(places_on(cuda_stream.device()));
 }
 
 Buffer CudaPeer::describe_buffer(const Message& message) {

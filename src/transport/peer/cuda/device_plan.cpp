@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/cuda/runtime.hpp"
+#include "protocol/team.hpp"
 #include "transport/peer/cuda/pair_gathering.hpp"
 #include "transport/peer/cuda/shape.hpp"
 
@@ -71,7 +72,7 @@ Gating DevicePlan::gating(bool starts) const noexcept {
 }
 
 bool DevicePlan::at_gates(Board& board, const device::Stream& stream) const noexcept {
-  const bool wanted = board.standing(static_cast<const device::cuda::Stream&>(stream)) == Standing::at_gates;
+  const bool wanted = board.choose_standing(static_cast<const device::cuda::Stream&>(stream)) == Standing::at_gates;
   return wanted || fixed_.always_at_gates;
 }
 
@@ -117,7 +118,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   auto& cuda_stream = static_cast<device::cuda::Stream&>(stream);
   ended_ = ended;
   ended_argument_ = argument;
-  drop_wait_end();
+  drop_wait_ends();
   const device::cuda::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
   if (cuda_stream.capture() == 0 &&
@@ -142,7 +143,7 @@ void DevicePlan::close() {
 
 // A message of the ring has been sent by its start, though the next start is yet to see to its wait.
 Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
-  if (half.given_up != 0) return half.given_up;
+  if (half.given_up != 0) return protocol::team::epoch_given_up(half.given_up);
   const Epoch next = half.done + 1;
   const bool sent = fixed_.pair.sends && is_ring(fixed_.pair.route) && has_started(half, next);
   return sent ? next + 1 : next;
@@ -183,6 +184,10 @@ void DevicePlan::give_up() noexcept {
 void DevicePlan::follow(const Board&) noexcept {
   const Epoch given_up = std::atomic_ref(fate().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);
+}
+
+Epoch DevicePlan::awaited_epoch() const noexcept {
+  return std::atomic_ref(fate().awaited).load(std::memory_order_acquire);
 }
 
 Epoch DevicePlan::epoch_at_gate() const noexcept {

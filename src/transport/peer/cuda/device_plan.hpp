@@ -55,6 +55,7 @@ class DevicePlan final : public KernelPlan {
   void give_up() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
   void follow(const Board&) noexcept override;  // what a kernel has given up, the peer's host learns
+  Epoch awaited_epoch() const noexcept override;
   Epoch epoch_at_gate() const noexcept override;
   void open_gate() noexcept override;
 

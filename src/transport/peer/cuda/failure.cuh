@@ -65,6 +65,10 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
     // Acquire and release: if another block of this kernel has given the pair up, it comes first below, too.
     before = given_up.load(::cuda::memory_order_acquire);
     first = fails_first(reports);
+    if (team::is_to_be_told(before)) {
+      epoch = team::epoch_given_up(before);
+      before = 0;
+    }
     if (before == 0) given_up.store(epoch, ::cuda::memory_order_release);
   }
   before = agree(before);
@@ -72,11 +76,17 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
   if (first) report(reports, pair.id, before != 0 ? Failure::given_up : why);
 }
 
-// `host_too` is thread 0's.
+// Of the block that is through last; `telling` is thread 0's. The host is told, too, if no block before has failed as
+// the first of its queue and nothing else has: where the first one had no leader.
 static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch, bool host_too,
                                               Failure why) {
+  if (threadIdx.x == 0) DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
   tell<Route::rendezvous>(pair, epoch);
-  if (host_too) report(reports, pair.id, why);
+  if (threadIdx.x == 0 && (host_too || fails_first(reports))) report(reports, pair.id, why);
+}
+__device__ inline void tell_as_last(const Reports& reports, const Pair& pair, Word64 epoch, team::Telling telling,
+                                    Failure why) {
+  if (__syncthreads_or(telling.peer) != 0) tell_both(reports, pair, epoch, telling.host, why);
 }
 
 // The end of a block that is counted in a kernel that copies a message: whether its own part holds. Other blocks may
@@ -93,20 +103,23 @@ __device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Tea
       telling = team.end_badly(fails_first(reports));
     }
   }
-  if (__syncthreads_or(telling.peer) != 0) tell_both(reports, pair, epoch, telling.host, Failure::peer_closed);
+  tell_as_last(reports, pair, epoch, telling, Failure::peer_closed);
 }
 
-// The end of a block whose leader has not come until the wait was to end. It cannot know whether there will be one who
-// tells, and tells itself. Should the leader come yet and have the message copied, this block's part is missing, and
-// the queue has failed.
+// The end of a block whose leader has not come until the wait was to end (protocol/team.hpp). In the kernel of a start
+// that is all: the wait behind it finds the half given up.
 __device__ inline void end_without_leader(const Reports& reports, const Pair& pair, Team& team, Word64 epoch) {
-  bool first = false;
   if (threadIdx.x == 0) {
-    DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
-    first = fails_first(reports);
+    Word64 none = 0;
+    DeviceWord(pair.half->given_up)
+        .compare_exchange_strong(none, epoch | team::untold, ::cuda::memory_order_release,
+                                 ::cuda::memory_order_relaxed);
   }
   team.be_through();
-  tell_both(reports, pair, epoch, first, Failure::released);
+  if (!team.counted()) return;
+  team::Telling telling;
+  if (threadIdx.x == 0) telling = team.end_badly(false);
+  tell_as_last(reports, pair, epoch, telling, Failure::released);
 }
 
 }  // namespace penstock::transport::peer::cuda

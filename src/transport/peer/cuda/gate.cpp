@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/peer/cuda/gate.hpp"
 
-#include "device/cuda/word_operations.hpp"
+#include "transport/cuda/gate_stand.hpp"
 
 namespace penstock::transport::peer::cuda {
 
@@ -36,17 +36,12 @@ bool wait_opens_gate(const Pair& pair) noexcept {
   return !pair.sends && leaves_wait_to_start(pair);
 }
 
-// The host learns at which gate the stream stands: there is no kernel that could say so.
 cudaError_t stand_at_gates(const Launch& launch, std::span<const Gating> gates) {
-  device::cuda::WordOperations operations;
-  static_assert(2 * largest_batch + 1 <= device::cuda::WordOperations::most);
+  static_assert(largest_batch <= transport::cuda::GateStand::most);
   if (const cudaError_t code = close_gates(launch, gates); code != cudaSuccess) return code;
-  for (const Gating& each : gates) {
-    operations.store(launch.report->gated, each.id + 1);
-    operations.await(each.passes->words.open, 1);
-  }
-  operations.store(launch.report->gated, 0);
-  return operations.enqueue(launch.stream);
+  transport::cuda::GateStand stand(*launch.report);
+  for (const Gating& each : gates) stand.add(each.id, each.passes->words);
+  return stand.enqueue(launch.stream);
 }
 
 }  // namespace penstock::transport::peer::cuda

@@ -3,7 +3,7 @@
 
 #include "device/cuda/launch.hpp"
 #include "transport/peer/cuda/gate.hpp"
-#include "transport/peer/cuda/gate_port.cuh"
+#include "transport/peer/cuda/open_gate.cuh"
 
 namespace penstock::transport::peer::cuda {
 namespace {
@@ -18,7 +18,7 @@ struct Gates {
 // Before the stream stands at the gate. After a failure the gate stays open: what follows ends at once.
 __device__ void close(const Gating& gating, bool failed) {
   const Half& half = *gating.half;
-  GatePort gate(*gating.passes);
+  GatePort gate(gating.passes->words);
   if (failed || half.given_up != 0) return gate.store_open(1);
   const Word64 next = (gating.starts ? last_started(half) : half.done) + 1;
   // A start that stands at the gate does so for the wait before it.

@@ -32,8 +32,7 @@ constexpr unsigned most_blocks_together(Call call, Kit kit) {
   return kit == Kit::ring ? 64 : 16;
 }
 
-// ---- What a block does
-// --------------------------------------------------------------------------------------------------
+// ---- What a block does ---------------------------------------------------------------------------------------------
 
 // The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
 __device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Place& place) {
@@ -48,12 +47,13 @@ __device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Pl
 }
 
 template <Call call, Kit kit, Form form>
-__device__ bool serve(const Reports& reports, const Pair& pair, const Place& place, unsigned& part, Crew<form>& crew) {
+__device__ void serve(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
   using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
   using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
   if (kit == Kit::ring || is_ring(pair.route))
-    return Rings::template run<form>(pair.work, reports, pair, place, part, crew);
-  return Others::template run<form>(pair.work, reports, pair, place, part, crew);
+    Rings::template run<form>(pair.work, reports, pair, place, crew);
+  else
+    Others::template run<form>(pair.work, reports, pair, place, crew);
 }
 
 // ---- One pair ------------------------------------------------------------------------------------------------------
@@ -64,9 +64,7 @@ __global__ void __launch_bounds__(most_threads, resident(kit)) run_one(const __g
   const Batch<1>& batch = gpu::grid_constant(argument);
   if (batch.count == 0) return;
   Crew<Form::all_stay> crew;
-  unsigned part = blockIdx.x;
-  Work::template run<Form::all_stay>({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x}, part,
-                                     crew);
+  Work::template run<Form::all_stay>({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x}, crew);
 }
 
 template <Kit kit, class... Each>
@@ -101,8 +99,7 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
   Place place;
   const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), blockIdx.x, place);
   Crew<Form::all_stay> crew;
-  unsigned part = place.index;
-  serve<call, kit>({*batch.report, *batch.sticky}, pair, place, part, crew);
+  serve<call, kit>({*batch.report, *batch.sticky}, pair, place, crew);
 }
 
 // ---- On a crowded device -------------------------------------------------------------------------------------------
@@ -110,35 +107,34 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
 // In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a
 // thread.
 template <Mode mode>
-__device__ void send_in_ring(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
+__device__ void send_in_ring(const Reports& reports, const Pair& pair, const Place& place,
                              Crew<Form::one_stays>& crew) {
   if (pair.route == Route::ring)
-    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
   else
-    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
 }
 
 template <Call call>
 __device__ void serve_duty(const Reports& reports, const Pair& pair, const Place& place, Crew<Form::one_stays>& crew) {
-  unsigned part = place.index;
   if (!is_ring(pair.route)) {
     using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
-    Others::template run<Form::one_stays>(pair.work, reports, pair, place, part, crew);
+    Others::template run<Form::one_stays>(pair.work, reports, pair, place, crew);
   } else if constexpr (call == Call::start) {
     if (!pair.sends)
-      StartRingReceive::run<Form::one_stays>(reports, pair, place, part, crew);
+      StartRingReceive::run<Form::one_stays>(reports, pair, place, crew);
     else if (pair.mode == Mode::synchronous)
-      send_in_ring<Mode::synchronous>(reports, pair, place, part, crew);
+      send_in_ring<Mode::synchronous>(reports, pair, place, crew);
     else if (pair.mode == Mode::ready)
-      send_in_ring<Mode::ready>(reports, pair, place, part, crew);
+      send_in_ring<Mode::ready>(reports, pair, place, crew);
     else
-      send_in_ring<Mode::standard>(reports, pair, place, part, crew);
+      send_in_ring<Mode::standard>(reports, pair, place, crew);
   } else if (pair.sends) {
-    WaitRingSend::run<Form::one_stays>(reports, pair, place, part, crew);
+    WaitRingSend::run<Form::one_stays>(reports, pair, place, crew);
   } else if (pair.route == Route::ring) {
-    WaitRingReceive<Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+    WaitRingReceive<Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
   } else {
-    WaitRingReceive<Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, part, crew);
+    WaitRingReceive<Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
   }
 }
 

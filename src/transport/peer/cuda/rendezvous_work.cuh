@@ -71,7 +71,7 @@ __device__ Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 ct
 template <Form form>
 __device__ Team::Help await_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, Word64* said,
                                    bool willing, const Crew<form>& crew) {
-  Patience patience(context, pair.id, epoch);
+  Patience patience(context, pair.id, pair.fate->awaited, epoch);
   const Team::Help help = team.help(said, willing, [&] {
     const Request request = Crew<form>::ask(patience);
     return request == Request::leave && crew.stays() ? Request::go_on : request;
@@ -83,8 +83,7 @@ __device__ Team::Help await_leader(const Context& context, const Pair& pair, Tea
 template <Mode mode, bool native>
 struct StartRendezvousSend {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
-                             Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Beginning seen = look_together<true>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -92,7 +91,7 @@ struct StartRendezvousSend {
     let_successor_in();  // a start waits for nobody
     Team team(pair, place, Phase::start, epoch);
     if (!place.leads()) {
-      if (twice) return true;  // a graph that is launched again without a wait finds the first block's old command
+      if (twice) return;  // a graph that is launched again without a wait finds the first block's old command
       const Team::Help help = await_leader(context, pair, team, epoch, nullptr, may_copy(seen, epoch), crew);
       if (help == Team::Help::later) return crew.leave(false);
       // Otherwise the wait asks whether the copy holds.
@@ -100,7 +99,7 @@ struct StartRendezvousSend {
         end_without_leader(context, pair, team, epoch);
       else if (threadIdx.x == 0)
         pair.half[place.index].started = started(epoch, Left::nothing);
-      return true;
+      return;
     }
     SendState state;
     state.done = seen.done;
@@ -118,16 +117,14 @@ struct StartRendezvousSend {
       pair.half->started = started(epoch, state.posted ? Left::message : Left::copy);
       open_peers_gate(pair, epoch);
     }
-    return true;
   }
 };
 
 struct StartRendezvousReceive {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&, Crew<form>&) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>&) {
     const Beginning seen = look_together<false>(reports, pair, place);
     announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
-    return true;
   }
 };
 
@@ -143,7 +140,7 @@ template <Form form, class State, class Step>
 __device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew,
                       const State& state, Step step) {
   if (context.given_up != 0) return Looks::ended;
-  Patience patience(context, pair.id, epoch);
+  Patience patience(context, pair.id, pair.fate->awaited, epoch);
   Request request = context.failed != 0 ? Request::end : Request::go_on;
   bool ended = step() == Progress::ended;
   for (unsigned looks = 1; !ended && request == Request::go_on; ++looks) {
@@ -187,8 +184,7 @@ __device__ bool follow_leader(const Context& context, const Pair& pair, Team& te
 template <Mode mode, bool native>
 struct WaitRendezvousSend {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
-                             Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -216,15 +212,13 @@ struct WaitRendezvousSend {
     }
     if (!crew.stays()) let_successor_in();
     advance(pair, place, epoch);
-    return true;
   }
 };
 
 template <Mode mode, bool native>
 struct WaitRendezvousReceive {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
-                             Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -251,7 +245,6 @@ struct WaitRendezvousReceive {
     }
     if (!crew.stays()) let_successor_in();
     advance(pair, place, epoch);
-    return true;
   }
 };
 

@@ -113,7 +113,7 @@ class RingPort {
     return first_ + (line * group + i) * stride;
   }
   __device__ Cell* cells_of(unsigned slot, std::uint32_t unit) const {
-    return pair_.cells + (static_cast<Word64>(slot) * pair_.units + unit) * Lines::threads;
+    return ring_of(pair_) + (static_cast<Word64>(slot) * pair_.units + unit) * Lines::threads;
   }
   __device__ std::byte* bytes_of(std::uint32_t unit) const {
     return pair_.buffer + static_cast<Word64>(unit) * Lines::payload;

@@ -38,7 +38,7 @@ __device__ ReceiveState load_receive(const Half& half) {
 template <Form form, class RingPort, class Step>
 __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch, bool may_leave, Step step) {
   if (step() == Progress::ended) return Looks::found;
-  Patience patience(context, pair.id, epoch);
+  Patience patience(context, pair.id, pair.fate->awaited, epoch);
   Request request = Request::end;
   if (!RingPort::any(context.failed != 0)) {
     do {
@@ -57,13 +57,12 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
   return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended : Looks::left;
 }
 
-// A part that has not come to its end, for all threads of the block: they fail, or leave. False, as it is not done.
+// A part that has not come to its end, for all threads of the block: they fail, or leave.
 template <Form form>
-__device__ bool leave_or_fail(const Context& context, const Pair& pair, const Place& place, Word64 epoch, Looks looks,
+__device__ void leave_or_fail(const Context& context, const Pair& pair, const Place& place, Word64 epoch, Looks looks,
                               Failure why, Crew<form>& crew) {
   if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0) return crew.leave(place.leads());
   fail<Route::ring>(context, pair, epoch, why);
-  return false;
 }
 
 // The wait of a small standard or ready send has no kernel of its own: the next start settles it (protocol/ring.hpp).
@@ -97,7 +96,8 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Place
   if (__syncthreads_or(looks != Looks::found) != 0) {
     const bool not_ready = __syncthreads_or(outcome != StartOutcome::started) != 0;
     const Failure why = twice ? Failure::started_twice : not_ready ? Failure::not_ready : Failure::released;
-    return leave_or_fail(context, pair, place, epoch, looks, why, crew);
+    leave_or_fail(context, pair, place, epoch, looks, why, crew);
+    return false;
   }
   if (threadIdx.x == 0) {
     half.done = state.done;
@@ -121,8 +121,10 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
         poll_alone<form, RingPort>(context, pair, epoch, may_leave, [&] { return ring::wait_receive(port, state); });
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
-  if (__syncthreads_or(looks != Looks::found) != 0)
-    return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
+  if (__syncthreads_or(looks != Looks::found) != 0) {
+    leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
+    return false;
+  }
   if (threadIdx.x == 0) {
     half.done = state.done;
     if (part == 0 && epoch > 1) open_peers_gate(pair, epoch - 1);  // whose room has been told of
@@ -130,36 +132,30 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
   return true;
 }
 
-// `part` is the first one that is not done.
 template <Mode mode, class RingPort>
 struct StartRingSend {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
-                             Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (; part < pair.parts; part += place.blocks)
-      if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return false;
-    return true;
+    for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+      if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
   }
 };
 
 template <class RingPort>
 struct WaitRingReceive {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned& part,
-                             Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (; part < pair.parts; part += place.blocks)
-      if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return false;
-    return true;
+    for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+      if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
   }
 };
 
 // A synchronous send ends when its receive has been started. One block sees to it for all.
 struct WaitRingSend {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place& place, unsigned&,
-                             Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
     const Context context = look_alone(reports, pair);
     Port port(pair, 0);
@@ -173,16 +169,14 @@ struct WaitRingSend {
     if (__syncthreads_or(looks != Looks::found) != 0)
       return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
     for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = epoch;
-    return true;
   }
 };
 
 // Says that the receive of a small synchronous send, or of a checked ready one, is started.
 struct StartRingReceive {
   template <Form form>
-  static __device__ bool run(const Reports& reports, const Pair& pair, const Place&, unsigned&, Crew<form>&) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place&, Crew<form>&) {
     announce<Route::ring>(look_alone(reports, pair), pair);
-    return true;
   }
 };
 

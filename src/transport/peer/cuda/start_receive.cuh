@@ -3,7 +3,7 @@
 #pragma once
 
 #include "transport/peer/cuda/failure.cuh"
-#include "transport/peer/cuda/gate_port.cuh"
+#include "transport/peer/cuda/open_gate.cuh"
 
 namespace penstock::transport::peer::cuda {
 

@@ -16,14 +16,12 @@ template <class... Each>
 struct Works {
   static constexpr unsigned count = sizeof...(Each);
 
-  // Device: does the one with this number, from the part on that is not done yet. False: it is not done.
+  // Device: does the one with this number.
   template <Form form>
-  static __device__ bool run(unsigned work, const Reports& reports, const Pair& pair, const Place& place,
-                             unsigned& part, Crew<form>& crew) {
+  static __device__ void run(unsigned work, const Reports& reports, const Pair& pair, const Place& place,
+                             Crew<form>& crew) {
     unsigned i = 0;
-    bool done = true;
-    (void)((i++ == work && (done = Each::template run<form>(reports, pair, place, part, crew), true)) || ...);
-    return done;
+    (void)((i++ == work && (Each::template run<form>(reports, pair, place, crew), true)) || ...);
   }
   template <class Work>
   static constexpr unsigned number() {

@@ -12,18 +12,21 @@ namespace penstock::transport::relay::cuda {
 class PostList {
  public:
   bool empty() const noexcept { return count_ == 0; }
-  bool takes(const Post& post) const noexcept {
+  bool takes(const Post& post, bool = false) const noexcept {
     return empty() || (count_ < posts_.size() && blocks_ + post.blocks <= most_blocks_together);
   }
-  void add(const Post& post) noexcept {
+  // The waits of one call stand all at gates, or none does.
+  void add(const Post& post, bool at_gates = false) noexcept {
     posts_[count_++] = post;
     blocks_ += post.blocks;
+    at_gates_ = at_gates;
   }
   cudaError_t launch_starts(const Launch& launch) const noexcept {
     return penstock::transport::relay::cuda::launch_starts(launch, {posts_.data(), count_});
   }
   cudaError_t launch_waits(const Launch& launch) const noexcept {
-    return penstock::transport::relay::cuda::launch_waits(launch, {posts_.data(), count_});
+    const auto launch_them = at_gates_ ? &launch_waits_at_gates : &penstock::transport::relay::cuda::launch_waits;
+    return launch_them(launch, {posts_.data(), count_});
   }
   template <class Visit>
   void each(Visit visit) const noexcept {
@@ -34,6 +37,7 @@ class PostList {
  private:
   std::size_t count_ = 0;
   std::size_t blocks_ = 0;
+  bool at_gates_ = false;
   std::array<Post, largest_batch> posts_;
 };
 

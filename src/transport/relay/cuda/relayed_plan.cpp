@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "device/cuda/memory.hpp"
 #include "device/cuda/runtime.hpp"
+#include "device/cuda/word_operations.hpp"
 #include "device/gpu.hpp"
 #include "transport/relay/cuda/post_gathering.hpp"
 
@@ -19,6 +21,7 @@ using device::StreamKind;
 using transport::cuda::Board;
 using transport::cuda::Form;
 using transport::cuda::PinnedPool;
+using transport::cuda::Standing;
 
 namespace {
 
@@ -128,7 +131,9 @@ void RelayedPlan::start(device::Stream& stream, Sink& sink) {
 
 void RelayedPlan::wait(device::Stream& stream, Sink& sink) {
   if (stream.kind() == StreamKind::host) return host_->wait(stream, sink);
-  posts_on(board_on(stream, sink)).wait(post_);
+  Board& board = board_on(stream, sink);
+  const bool at_gates = board.choose_standing(cuda_stream(stream)) == Standing::at_gates;
+  posts_on(board).wait(post_, at_gates && device::cuda::has_word_operations());
 }
 
 void RelayedPlan::hand_over(device::Stream* last, device::Stream& next) {
@@ -144,7 +149,7 @@ void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argu
   if (stream.kind() == StreamKind::host) return host_->close(stream, ended, argument);
   ended_ = ended;
   ended_argument_ = argument;
-  drop_wait_end();
+  drop_wait_ends();
   const device::cuda::DeviceGuard guard(cuda_stream(stream).device());
   if (cuda_stream(stream).capture() == 0 &&
       cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess)
@@ -190,6 +195,19 @@ Error RelayedPlan::error_of(Failure failure) const {
 
 void RelayedPlan::give_up() noexcept {
   if (!lane_->given_up()) equipment_.relay->abandon(*lane_);
+}
+
+Epoch RelayedPlan::awaited_epoch() const noexcept {
+  return std::atomic_ref(post_.words->awaited).load(std::memory_order_acquire);
+}
+
+// Behind the last wait that has ended.
+Epoch RelayedPlan::epoch_at_gate() const noexcept {
+  return std::atomic_ref(post_.words->done).load(std::memory_order_relaxed) + 1;
+}
+
+void RelayedPlan::open_gate() noexcept {
+  std::atomic_ref(post_.words->gate.open).store(1, std::memory_order_release);
 }
 
 void RelayedPlan::follow(const Board& failed) noexcept {

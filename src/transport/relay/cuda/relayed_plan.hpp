@@ -63,6 +63,9 @@ class RelayedPlan final : public transport::cuda::KernelPlan {
   void give_up() noexcept override;
   bool needs(int device) const noexcept override { return device == device_; }
   void follow(const transport::cuda::Board& failed) noexcept override;
+  Epoch awaited_epoch() const noexcept override;
+  Epoch epoch_at_gate() const noexcept override;
+  void open_gate() noexcept override;
 
  private:
   void check_cuda_stream(const device::Stream& stream) const;
