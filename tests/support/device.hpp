@@ -26,8 +26,8 @@ void synchronize(Stream stream);
 // A function for the stream that takes a while: up to 2 * microseconds, 0 for a few instructions.
 void enqueue_delay(Stream stream, std::uintptr_t microseconds);
 
-// Two kinds of memory that transports serve differently.
-enum class Memory { ordinary, allocated };
+// Kinds of memory that transports serve differently; only with a GPU is there more than one of the host's.
+enum class Memory { ordinary, allocated, pinned };
 const char* name(Memory memory);
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);
 void free(Memory memory, std::byte* address);

@@ -100,6 +100,11 @@ void Sender::scribble(void* sender) {
   self.tally_.set(self.buffer_.data(), self.buffer_.bytes(), scribble_value);
 }
 
+void Sender::check_guards(void* sender) {
+  auto& self = *static_cast<Sender*>(sender);
+  self.buffer_.check_guards(self.tally_);
+}
+
 void Sender::enqueue_start(Lane& lane) {
   lane.launch(fill, this);
   lane.start(request_);
@@ -108,6 +113,11 @@ void Sender::enqueue_start(Lane& lane) {
 void Sender::enqueue_wait(Lane& lane) {
   lane.wait(request_);
   lane.launch(scribble, this);
+}
+
+void Sender::expect_good(std::uint64_t epochs) const {
+  EXPECT_EQ(tally_.epochs(), epochs) << "messages filled on the stream";
+  EXPECT_EQ(tally_.complaint(), "");
 }
 
 Receiver::Receiver(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift, std::size_t extra)

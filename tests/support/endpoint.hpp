@@ -85,8 +85,10 @@ class Sender {
 
   static void fill(void* sender);
   static void scribble(void* sender);
+  static void check_guards(void* sender);
   void enqueue_start(Lane& lane);  // fill, start
   void enqueue_wait(Lane& lane);   // wait, scribble
+  void expect_good(std::uint64_t epochs) const;
 
  private:
   Buffer buffer_;

@@ -15,8 +15,8 @@ namespace {
 thread_local cudaStream_t current_stream = nullptr;
 
 bool enqueues(void (*function)(void*)) {
-  for (const auto known :
-       {&Sender::fill, &Sender::scribble, &Receiver::clear, &Receiver::check_clear, &Receiver::check})
+  for (const auto known : {&Sender::fill, &Sender::scribble, &Sender::check_guards, &Receiver::clear,
+                           &Receiver::check_clear, &Receiver::check})
     if (known == function) return true;
   return false;
 }
@@ -60,17 +60,31 @@ void enqueue_delay(Stream stream, std::uintptr_t microseconds) {
   enqueue_spin(stream, microseconds);
 }
 
-// cudaMalloc, which other processes can map; stream-ordered, which they cannot.
+// cudaMalloc, which other processes can map; stream-ordered, which they cannot; the host's.
 const char* name(Memory memory) {
-  return memory == Memory::ordinary ? "cudaMalloc" : "cudaMallocAsync";
+  switch (memory) {
+    case Memory::ordinary:
+      return "cudaMalloc";
+    case Memory::allocated:
+      return "cudaMallocAsync";
+    case Memory::pinned:
+      return "cudaHostAlloc";
+  }
+  return "?";
 }
 
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value) {
   void* address = nullptr;
-  if (memory == Memory::allocated) {
-    EXPECT_CUDA(cudaMallocAsync(&address, bytes, cudaStreamPerThread));
-  } else {
-    EXPECT_CUDA(cudaMalloc(&address, bytes));
+  switch (memory) {
+    case Memory::ordinary:
+      EXPECT_CUDA(cudaMalloc(&address, bytes));
+      break;
+    case Memory::allocated:
+      EXPECT_CUDA(cudaMallocAsync(&address, bytes, cudaStreamPerThread));
+      break;
+    case Memory::pinned:
+      EXPECT_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocMapped));
+      break;
   }
   enqueue_set(cudaStreamPerThread, static_cast<std::byte*>(address), bytes, std::to_integer<std::uint8_t>(value));
   EXPECT_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
@@ -78,10 +92,16 @@ std::byte* allocate(Memory memory, std::size_t bytes, std::byte value) {
 }
 
 void free(Memory memory, std::byte* address) {
-  if (memory == Memory::allocated) {
-    EXPECT_CUDA(cudaFreeAsync(address, cudaStreamPerThread));
-  } else {
-    EXPECT_CUDA(cudaFree(address));
+  switch (memory) {
+    case Memory::ordinary:
+      EXPECT_CUDA(cudaFree(address));
+      break;
+    case Memory::allocated:
+      EXPECT_CUDA(cudaFreeAsync(address, cudaStreamPerThread));
+      break;
+    case Memory::pinned:
+      EXPECT_CUDA(cudaFreeHost(address));
+      break;
   }
 }
 

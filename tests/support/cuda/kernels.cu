@@ -103,6 +103,10 @@ void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_micr
   crowd<<<blocks, 1024, 0, stream>>>(most_microseconds * 1000, salt);
 }
 
+void enqueue_occupy(cudaStream_t stream, unsigned blocks, std::uint64_t microseconds) {
+  spin<<<blocks, 1024, 0, stream>>>(microseconds * 1000);
+}
+
 void enqueue_never_loaded(cudaStream_t stream) {
   never_loaded<<<1, 1, 0, stream>>>(100);
 }

@@ -28,6 +28,8 @@ void enqueue_set(cudaStream_t stream, std::byte* data, std::size_t bytes, std::u
 void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds);
 // Blocks of the largest size, each for a time of its own, up to `most_microseconds`.
 void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_microseconds, std::uint64_t salt);
+// Blocks of the largest size, all for the same time.
+void enqueue_occupy(cudaStream_t stream, unsigned blocks, std::uint64_t microseconds);
 // Like spin, for a test of a kernel that has never been launched.
 void enqueue_never_loaded(cudaStream_t stream);
 // All kernels but that one are loaded: a first launch may wait for the device.

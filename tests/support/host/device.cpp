@@ -41,7 +41,7 @@ void enqueue_delay(Stream stream, std::uintptr_t microseconds) {
 }
 
 const char* name(Memory memory) {
-  return memory == Memory::ordinary ? "ordinary" : "allocated";
+  return memory == Memory::allocated ? "allocated" : "ordinary";
 }
 
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value) {
