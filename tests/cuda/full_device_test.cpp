@@ -3,6 +3,7 @@
 // room, as the program would end if each enqueue were a call of MPI.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -22,10 +23,12 @@ struct Case {
   std::size_t queues;
   std::size_t bytes;
   Kind kind = Kind::standard;
+  bool reversed = false;  // the first messages, which have places of their own, are awaited on the last queues
 };
 
 std::string text(const Case& each) {
-  return std::to_string(each.queues) + " queues, " + std::to_string(each.bytes) + " B, " + name(each.kind);
+  return std::to_string(each.queues) + " queues" + (each.reversed ? " reversed, " : ", ") + std::to_string(each.bytes) +
+         " B, " + name(each.kind);
 }
 
 // Messages to the partner, all made on one stream behind long work, and those from it, each awaited on a queue of its
@@ -46,6 +49,7 @@ class Crowd {
       lanes_.push_back(std::make_unique<Lane>());
     }
     match_all(requests);
+    if (sizes.reversed) std::reverse(lanes_.begin(), lanes_.end());
   }
 
   std::size_t queues() const { return lanes_.size(); }
@@ -110,7 +114,10 @@ std::vector<Case> cases(std::vector<std::size_t> counts) {
 }
 
 TEST(FullDevice, G1_QueuesThatWaitWhileTheirMessagesAreMade) {
-  for (const Case& each : cases({12, 64, 200, 1000})) {
+  std::vector<Case> all = cases({12, 64, 200, 1000});
+  for (const std::size_t bytes : {sizes[2], sizes[3]})
+    all.push_back({std::min<std::size_t>(most_queues(), 200), bytes, Kind::synchronous, true});
+  for (const Case& each : all) {
     SCOPED_TRACE(text(each));
     Crowd crowd(each);
     constexpr int epochs = 3;

@@ -26,12 +26,24 @@ auto shared(Word& word) noexcept {
   return std::atomic_ref(const_cast<std::remove_const_t<Word>&>(word));
 }
 
+// The multiprocessors that a kernel keeps while it waits, at most: where all its blocks stay (64, two to each, or 16
+// larger ones), and where one does, which may need one for itself.
+constexpr unsigned kept_by_wide = 32, kept_by_narrow = 1;
+// On GPUs that have room for much beside them, the first queue waits by wide kernels: its own and its first graph's.
+constexpr unsigned most_wide = 2, least_processors_for_wide = 108;
+// What nothing that waits ever keeps, so that starts find room.
+constexpr unsigned always_free = 4;
+
+// How many narrow kernels a GPU has room for at once.
+unsigned narrow_room(unsigned processors) {
+  const unsigned wide = processors >= least_processors_for_wide ? most_wide * kept_by_wide : 0;
+  return processors > wide + always_free ? (processors - wide - always_free) / kept_by_narrow : 0;
+}
+
 }  // namespace
 
-// Counted are kernels that may wait at the same time: of a queue two, its own and its first graph's. One of which one
-// block stays is a multiprocessor, as its block may need a whole one. Where all blocks stay, it takes at most 32 of
-// them: 64 blocks, two to each, or 16 larger ones. A GPU of 132 has room for two of these beside 46 of the others; ends
-// of pairs that never stand at gates take as many.
+// Counted are kernels that may wait at the same time: of a queue two, its own and its first graph's. The places of
+// queues and those of ends of pairs, which may be used on queues that have none, leave room together.
 class GpuShares::Places final : public WaitPlaces, public std::enable_shared_from_this<Places> {
  public:
   Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, Use& use, unsigned processors, bool gates)
@@ -41,23 +53,26 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   // none gets more.
   Place take(User user) noexcept override {
     const unsigned kernels = user == User::queue ? 2 : 1;
-    if (auto held = hold(&Use::wide, kernels); held && shares_->totals(gpu_).wide <= processors_ / 64)
-      return {Standing::all_stay, std::move(held)};
+    if (processors_ >= least_processors_for_wide && kernels <= most())
+      if (auto held = hold(&Use::wide, kernels); held && shares_->totals(gpu_).wide <= most_wide)
+        return {Standing::all_stay, std::move(held)};
     auto held = hold(&Use::narrow, kernels);
     const Totals totals = shares_->totals(gpu_);
-    if (held && (!gates_ || totals.wide + totals.narrow <= most())) return {Standing::one_stays, std::move(held)};
+    if (held && (!gates_ || totals.narrow <= most())) return {Standing::one_stays, std::move(held)};
     return {};
   }
   std::shared_ptr<void> take_for_pair() noexcept override {
     auto held = hold(&Use::pairs, 1);
-    return held && shares_->totals(gpu_).pairs <= most() ? held : nullptr;
+    return held && shares_->totals(gpu_).pairs <= most_pairs() ? held : nullptr;
   }
   unsigned room() const noexcept override {
     return std::max(1u, processors_ / 2 / std::max(1u, shares_->totals(gpu_).processes));
   }
 
  private:
-  unsigned most() const noexcept { return std::min(shares_->most_, processors_ * 3 / 8); }
+  // Of the room for narrow kernels a quarter is for ends of pairs, if no more.
+  unsigned most() const noexcept { return std::min(shares_->most_, narrow_room(processors_) * 3 / 4); }
+  unsigned most_pairs() const noexcept { return narrow_room(processors_) - most(); }
   std::shared_ptr<void> hold(std::uint32_t Use::*count, unsigned kernels) noexcept {
     shared(use_.*count).fetch_add(kernels);
     try {

@@ -25,12 +25,14 @@ constexpr int resident(Kit kit) {  // blocks a multiprocessor has registers for,
   return kit == Kit::ring ? 2 : 1;
 }
 
-// The blocks of one kernel together. Those that wait keep their places while they do, and so may those of starts, whose
-// senders can be ahead of their slots: a device full of them would have no room for the start that they wait for.
-constexpr unsigned most_blocks_together(Call call, Kit kit) {
-  if (call == Call::start) return 128;
-  return kit == Kit::ring ? 64 : 16;
+// The blocks of one kernel together that may wait: they keep their places while they do, 32 multiprocessors at most
+// (gpu_shares.cpp). So may those of a ring's start, whose sender can be ahead of its slots.
+constexpr unsigned most_that_wait(Call call, Kit kit) {
+  if (kit == Kit::ring) return 64;
+  return call == Call::start ? 32 : 16;
 }
+// Of a rendezvous a start waits for nobody.
+constexpr unsigned most_that_pass = 96;
 
 // ---- What a block does ---------------------------------------------------------------------------------------------
 
@@ -83,7 +85,8 @@ std::span<const Kernel> kernels_for(Call call, Kit kit) {
 
 cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
   const Kit kit = kit_of(pair);
-  const unsigned blocks = std::min<unsigned>(pair.blocks, most_blocks_together(call, kit));
+  const bool passes = call == Call::start && kit == Kit::rendezvous;
+  const unsigned blocks = std::min<unsigned>(pair.blocks, passes ? most_that_pass : most_that_wait(call, kit));
   Batch<1> batch{launch.report, launch.sticky, 1, {pair}};
   return kernels_for(call, kit)[pair.work].launch({blocks, pair.threads, launch.stream, launch.dependent}, &batch);
 }
@@ -152,17 +155,28 @@ __global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constan
   } while (crew.goes_on());
 }
 
-template <int capacity>
-unsigned share_out(Batch<capacity>& batch, unsigned most) {
+// Among the pairs that `counts` says.
+template <class Counts>
+unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) {
   unsigned wanted = 0;
-  for (int i = 0; i < batch.count; ++i) wanted += batch.pair[i].blocks;
+  for (const Pair& pair : pairs)
+    if (counts(pair)) wanted += pair.blocks;
   unsigned given = 0;
-  for (int i = 0; i < batch.count; ++i) {
-    std::uint16_t& blocks = batch.pair[i].blocks;
-    if (wanted > most) blocks = static_cast<std::uint16_t>(std::max(blocks * most / wanted, 1u));
-    given += blocks;
+  for (Pair& pair : pairs) {
+    if (!counts(pair)) continue;
+    if (wanted > most) pair.blocks = static_cast<std::uint16_t>(std::max(pair.blocks * most / wanted, 1u));
+    given += pair.blocks;
   }
-  return std::max(given, 1u);
+  return given;
+}
+
+unsigned share_out(std::span<Pair> pairs, Call call, Kit kit, bool crowded) {
+  const auto waits = [&](const Pair& pair) { return call == Call::wait || is_ring(pair.route); };
+  const auto passes = [&](const Pair& pair) { return !waits(pair); };
+  const auto all = [](const Pair&) { return true; };
+  const unsigned most = most_that_wait(call, kit);
+  if (crowded) return share_out(pairs, std::min(most, protocol::relief::most_duties), all);
+  return share_out(pairs, most, waits) + share_out(pairs, most_that_pass, passes);
 }
 
 template <Call call, Kit kit, int capacity>
@@ -179,8 +193,8 @@ cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs)
       if (!is_ring(batch.pair[i].route)) batch.pair[i].blocks = 1;
   unsigned threads = 32;
   for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
-  const unsigned most = most_blocks_together(call, kit);
-  const unsigned blocks = share_out(batch, launch.crowded ? std::min(most, protocol::relief::most_duties) : most);
+  const std::span shared(batch.pair, pairs.size());
+  const unsigned blocks = std::max(share_out(shared, call, kit, launch.crowded), 1u);
   static const Kernel all_stay(reinterpret_cast<const void*>(&run_several<call, kit, capacity>));
   static const Kernel one_stays(reinterpret_cast<const void*>(&run_crew<call, capacity>));
   const Kernel& kernel = launch.crowded ? one_stays : all_stay;
