@@ -7,8 +7,6 @@
 #include "api/errors.hpp"
 #include "base/thread_own.hpp"
 #include "core/matching_requests.hpp"
-#include "core/queues.hpp"
-#include "core/registry.hpp"
 #include "group/mpi_handle.hpp"
 
 namespace penstock::api {
@@ -16,16 +14,13 @@ namespace penstock::api {
 using base::Error;
 using base::ErrorKind;
 
-core::Queue& queue_of(core::Library& library, PST_Queue queue) {
-  core::Queue* found = library.queues().queues().find(reinterpret_cast<std::uintptr_t>(queue));
-  if (!found) throw Error(ErrorKind::queue, queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL");
-  return *found;
+void refuse_queue(PST_Queue queue) {
+  throw Error(ErrorKind::queue, queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL");
 }
 
-core::Operation& operation_of(MPI_Request request) {
+void refuse_request(MPI_Request request) {
   if (request == MPI_REQUEST_NULL)
     throw Error(ErrorKind::request, "the request is MPI_REQUEST_NULL: make it with MPI_Send_init or its kind");
-  if (core::Operation* operation = core::Registry::get().find(group::handle_bits(request))) return *operation;
   if (core::MatchingRequests::get().contains(group::handle_bits(request)))
     throw Error(ErrorKind::request,
                 "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "

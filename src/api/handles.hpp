@@ -10,12 +10,26 @@
 #include "core/library.hpp"
 #include "core/operation.hpp"
 #include "core/queue.hpp"
+#include "core/queues.hpp"
+#include "core/registry.hpp"
+#include "group/mpi_handle.hpp"
 #include "penstock/penstock.h"
 
 namespace penstock::api {
 
-core::Queue& queue_of(core::Library& library, PST_Queue queue);
-core::Operation& operation_of(MPI_Request request);
+[[noreturn, gnu::cold]] void refuse_queue(PST_Queue queue);
+[[noreturn, gnu::cold]] void refuse_request(MPI_Request request);
+
+inline core::Queue& queue_of(core::Library& library, PST_Queue queue) {
+  core::Queue* const found = library.queues().queues().find(reinterpret_cast<std::uintptr_t>(queue));
+  if (found == nullptr) refuse_queue(queue);
+  return *found;
+}
+inline core::Operation& operation_of(MPI_Request request) {
+  core::Operation* const found = core::Registry::get().find(group::handle_bits(request));
+  if (found == nullptr) refuse_request(request);
+  return *found;
+}
 
 // The operations of an array of requests, for as long as the calling thread makes no other such call. Allocates only
 // when an array is longer than any before it in this thread.

@@ -42,29 +42,33 @@ void Queue::remove(Operation& operation) noexcept {
   (operation.next ? operation.next->previous : last_) = operation.previous;
 }
 
-void Queue::check_start(Operation& operation) const {
-  if (!operation.matched())
-    throw OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+namespace {
+
+// Apart, so that the checks are few instructions of the call itself.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(const Operation& operation, ErrorKind kind, const char* why) {
+  throw OperationError(operation, kind, why);
+}
+
+}  // namespace
+
+inline void Queue::check_start(Operation& operation) const {
+  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
   if (operation.started_on)
-    throw OperationError(operation, ErrorKind::already_started,
-                         " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
-  if (operation.peer_closed())
-    throw OperationError(operation, ErrorKind::peer_freed, ": the peer has freed its half of the pair");
+    refuse(operation, ErrorKind::already_started,
+           " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
+  if (operation.peer_closed()) refuse(operation, ErrorKind::peer_freed, ": the peer has freed its half of the pair");
   operation.check_stream(*stream_);
 }
 
-void Queue::check_wait(const Operation& operation, std::uint64_t capture) const {
-  if (!operation.matched())
-    throw OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+inline void Queue::check_wait(const Operation& operation, std::uint64_t capture) const {
+  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
   if (!operation.started_on)
-    throw OperationError(operation, ErrorKind::not_started, " has not been started: enqueue PST_Enqueue_start first");
+    refuse(operation, ErrorKind::not_started, " has not been started: enqueue PST_Enqueue_start first");
   if (operation.started_on != this)
-    throw OperationError(operation, ErrorKind::wrong_queue,
-                         " was started on another queue: enqueue its wait on that one");
+    refuse(operation, ErrorKind::wrong_queue, " was started on another queue: enqueue its wait on that one");
   if (operation.started_in != capture)
-    throw OperationError(
-        operation, ErrorKind::not_started,
-        " was not started in the same graph capture as its wait: have both inside it, or both outside");
+    refuse(operation, ErrorKind::not_started,
+           " was not started in the same graph capture as its wait: have both inside it, or both outside");
 }
 
 // Joining the list is part of the check, so that a request that occurs twice in one array is found. After an error
@@ -107,6 +111,19 @@ void Queue::wait(std::size_t count, Operation* const* operations) {
   for (std::size_t i = 0; i < count; ++i) operations[i]->wait_flushed(*stream_);
 }
 
+template <class Enqueue>
+void Queue::trace_calls(Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+                        Enqueue& enqueue_one) {
+  for (; enqueued < count; ++enqueued) {
+    Operation& operation = *operations[enqueued];
+    const auto begin = Clock::now();
+    enqueue_one(operation);
+    if (enqueued + 1 == count) stream_->flush();
+    if (const auto* message = operation.traced())
+      trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
+  }
+}
+
 // All or nothing: room comes first, and only another thread that enqueues on the same stream while memory is exhausted
 // can take it. Then what has been enqueued cannot be taken back, and the queue has failed. A trace has the spans of a
 // call's requests one after the other; what the stream does at the end of the call is part of the last.
@@ -116,14 +133,10 @@ void Queue::enqueue(Kind call, std::size_t count, Operation* const* operations, 
   if (count > 1) stream_->make_room(count);
   settled_ = false;
   try {
-    for (; enqueued < count; ++enqueued) {
-      Operation& operation = *operations[enqueued];
-      const auto begin = trace_ ? Clock::now() : Clock::time_point{};
-      enqueue_one(operation);
-      if (enqueued + 1 == count) stream_->flush();
-      if (const auto* message = trace_ ? operation.traced() : nullptr)
-        trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
-    }
+    if (trace_) [[unlikely]]
+      return trace_calls(call, count, operations, enqueued, enqueue_one);
+    for (; enqueued < count; ++enqueued) enqueue_one(*operations[enqueued]);
+    stream_->flush();
   } catch (const Error& error) {
     if (enqueued > 0) fail(error);
     throw;
@@ -187,8 +200,7 @@ void Queue::refuse_on_worker(const char* call) const {
                                        "wait for itself");
 }
 
-void Queue::raise() const {
-  if (!failed()) return;
+void Queue::raise_error() const {
   const std::lock_guard lock(error_mutex_);
   if (error_) throw Error(*error_);
   throw Error(ErrorKind::resources, "the queue has failed, and there was no memory to keep why");

@@ -50,7 +50,11 @@ class Queue final : public transport::Sink {
   void refuse_on_worker(const char* call) const;      // throws when the stream would wait for itself
   void refuse_in_capture() const;                     // throws when what is enqueued cannot run yet
   void give_up_stream() noexcept { lease_.reset(); }  // the last call of the program's on this queue
-  void raise() const;                                 // throws the sticky error, if there is one
+  // Throws the sticky error, if there is one.
+  void raise() const {
+    if (failed()) [[unlikely]]
+      raise_error();
+  }
 
   void fail(const base::Error& error) noexcept override;
   void blocked_since(transport::Plan& plan) noexcept override;
@@ -60,6 +64,7 @@ class Queue final : public transport::Sink {
   void look_at_blocked(const std::function<void(const BlockedWait&)>& look);
 
  private:
+  [[noreturn]] void raise_error() const;
   void check_start(Operation& operation) const;
   void check_wait(const Operation& operation, std::uint64_t capture) const;
   void add(Operation& operation) noexcept;
@@ -69,6 +74,9 @@ class Queue final : public transport::Sink {
   template <class Enqueue>
   void enqueue(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
                Enqueue&& enqueue_one);
+  template <class Enqueue>
+  void trace_calls(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+                   Enqueue& enqueue_one);
 
   std::shared_ptr<device::Stream> stream_;
   std::shared_ptr<void> lease_;
