@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "transport/peer/handshake.hpp"
 #include "unit/peer_two.hpp"
 
 namespace penstock::transport::peer {
@@ -295,6 +296,41 @@ TEST(PeerEnds, FreedMemoryIsThereAgainWhenItIsShort) {
   signal(SIGXFSZ, handler);
   EXPECT_EQ(again, memory);
   EXPECT_TRUE(a.transport->memory().contains(again, bytes)) << "it is ordinary memory";
+}
+
+// A half that counts as matched before its sender has connected hears of it when that fails, and may still store into
+// the sender's block.
+TEST(PeerEnds, AHalfThatCannotConnectIsClosedTowardsItsPeer) {
+  const auto ends = introduce(settings_of(1 << 20));
+  End& a = (*ends)[0];
+  End& b = (*ends)[1];
+  std::uint64_t from = 1, to = 0;
+  Message send;
+  send.direction = Direction::send;
+  send.buffer = &from;
+  send.bytes = 8;
+  send.peer = 1;
+  Message receive = send;
+  receive.direction = Direction::receive;
+  receive.buffer = &to;
+  receive.peer = 0;
+  const auto offer = a.transport->offer(send);
+  const auto acceptance = b.transport->accept(receive, send, offer->blob());
+  const auto matched = acceptance->confirm();
+  Blob answer = acceptance->blob();
+  AnswerRecord record;
+  std::memcpy(&record, answer.data(), sizeof record);
+  record.path = static_cast<std::uint32_t>(Path::rendezvous);
+  record.buffer.in_arena = 1;
+  record.buffer.place = {std::uint64_t{1} << 60, std::uint64_t{1} << 60,
+                         std::uint64_t{1} << 60};  // nobody can map that
+  std::memcpy(answer.data(), &record, sizeof record);
+  EXPECT_THROW(offer->connect(answer), Error);
+  EXPECT_TRUE(matched->peer_closed(1));
+  EXPECT_EQ(a.transport->retired().size(), 1u) << "the receiver may still store";
+  matched->close();
+  a.transport->retired().sweep_all();
+  EXPECT_EQ(a.transport->retired().size(), 0u);
 }
 
 TEST(PeerSettings, MoreSlotsThanFlagsAreRefused) {

@@ -3,6 +3,7 @@
 // block lies in its own arena, as always; the ring, whose size follows from the message, in the sender's behind the
 // sender's block, which goes back only when the receiver has closed.
 #include <atomic>
+#include <functional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -32,12 +33,17 @@ class Peer::InvitingHalf final : public Offer {
 
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     const auto theirs = from_blob<InvitedRecord>(answer);
-    std::byte* block = owner_.map(receive_.peer, theirs.block);
     Pair pair = owner_.pair_with(receive_.peer);
-    const auto path = static_cast<Path>(theirs.path);
     pair.holding = std::move(holding_);
-    pair.port.sender = reinterpret_cast<SenderBlock*>(block);
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(pair.holding.block());
+    return owner_.make_or_close(Direction::receive, pair, [&] { return complete(theirs, pair); });
+  }
+
+ private:
+  std::unique_ptr<Plan> complete(const InvitedRecord& theirs, Pair& pair) {
+    std::byte* block = owner_.map(receive_.peer, theirs.block);
+    const auto path = static_cast<Path>(theirs.path);
+    pair.port.sender = reinterpret_cast<SenderBlock*>(block);
     pair.port.lines = block + sizeof(SenderBlock);
     pair.port.buffer = static_cast<std::byte*>(receive_.buffer);
     pair.port.geometry = {theirs.bytes, theirs.line_bytes, theirs.slots, theirs.parts};
@@ -45,10 +51,10 @@ class Peer::InvitingHalf final : public Offer {
     if (path == Path::rendezvous)
       if (const auto source = owner_.reach(receive_.peer, theirs.buffer, record_.reads_across != 0))
         pair.port.other = *source;
-    return owner_.make_plan_or_close(Direction::receive, path, static_cast<Mode>(theirs.mode), std::move(pair));
+    pair.path = describe_path(path, pair.port);
+    return make_plan(Direction::receive, path, static_cast<Mode>(theirs.mode), std::move(pair));
   }
 
- private:
   Peer& owner_;
   Message receive_;
   Holding holding_;
@@ -123,16 +129,20 @@ std::unique_ptr<Acceptance> Peer::accept_invitation(const Message& send, const M
   return std::make_unique<InvitedHalf>(*this, send, from_blob<InviteRecord>(invitation));
 }
 
-// The other half is in use already: where this one cannot be made, it hears so from its block.
-std::unique_ptr<Plan> Peer::make_plan_or_close(Direction direction, Path path, Mode mode, Pair&& pair) {
-  std::uint64_t& theirs = direction == Direction::send ? pair.port.receiver->closed : pair.port.sender->closed;
-  const std::uint64_t& ours = direction == Direction::send ? pair.port.sender->closed : pair.port.receiver->closed;
+// The other half may be in use already: where this one cannot be made, it hears so from its block, if that is in reach;
+// and ours stays until it has closed.
+std::unique_ptr<Plan> Peer::make_or_close(Direction direction, Pair& pair,
+                                          const std::function<std::unique_ptr<Plan>()>& make) {
+  const bool sends = direction == Direction::send;
+  const std::uint64_t& ours = sends ? pair.port.sender->closed : pair.port.receiver->closed;
   try {
-    pair.path = describe_path(path, pair.port);
-    return make_plan(direction, path, mode, std::move(pair));
+    return make();
   } catch (...) {
-    std::atomic_ref(theirs).store(1, std::memory_order_release);
-    retired_.add(std::move(pair.holding), &ours);
+    std::uint64_t* theirs = nullptr;
+    if (sends && pair.port.receiver != nullptr) theirs = &pair.port.receiver->closed;
+    if (!sends && pair.port.sender != nullptr) theirs = &pair.port.sender->closed;
+    if (theirs != nullptr) std::atomic_ref(*theirs).store(1, std::memory_order_release);
+    retired_.add(std::move(pair.holding), &ours, pair.peer_dead);
     throw;
   }
 }

@@ -36,11 +36,16 @@ class Peer::SendHalf final : public Offer {
 
   std::unique_ptr<Plan> connect(std::span<const std::byte> answer) override {
     const auto theirs = from_blob<AnswerRecord>(answer);
-    std::byte* block = owner_.map(send_.peer, theirs.block);
     const auto path = static_cast<Path>(theirs.path);
     Pair pair = owner_.pair_with(send_.peer);
     pair.holding = std::move(holding_);
     pair.port.sender = reinterpret_cast<SenderBlock*>(pair.holding.block());
+    return owner_.make_or_close(Direction::send, pair, [&] { return complete(theirs, path, pair); });
+  }
+
+ private:
+  std::unique_ptr<Plan> complete(const AnswerRecord& theirs, Path path, Pair& pair) {
+    std::byte* block = owner_.map(send_.peer, theirs.block);
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
     pair.port.lines = block + sizeof(ReceiverBlock);
     pair.port.buffer = static_cast<std::byte*>(send_.buffer);
@@ -51,10 +56,10 @@ class Peer::SendHalf final : public Offer {
       if (!target) throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
       pair.port.other = *target;
     }
-    return owner_.make_plan_or_close(Direction::send, path, send_.mode, std::move(pair));
+    pair.path = describe_path(path, pair.port);
+    return make_plan(Direction::send, path, send_.mode, std::move(pair));
   }
 
- private:
   Peer& owner_;
   Message send_;
   Holding holding_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +62,8 @@ class Peer final : public Transport {
   BufferPlace place_of(const Message& message, std::size_t bytes) const;
   std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
   Pair pair_with(int rank) const;
-  std::unique_ptr<Plan> make_plan_or_close(Direction direction, Path path, Mode mode, Pair&& pair);
+  std::unique_ptr<Plan> make_or_close(Direction direction, Pair& pair,
+                                      const std::function<std::unique_ptr<Plan>()>& make);
 
   const base::Settings& settings_;
   group::World& world_;
