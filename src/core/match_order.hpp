@@ -116,11 +116,18 @@ class PostedReceives {
 template <class Item>
 class UnexpectedMessages {
  public:
-  using Number = std::uint64_t;
+  using Number = std::int64_t;
 
   void add(const Envelope& message, Item item) {
     const Number number = ++last_;
     by_envelope_[message].push_back(number);
+    in_order_.emplace(number, std::make_pair(message, std::move(item)));
+  }
+
+  // One that has been taken, and comes before all that wait here.
+  void put_back(const Envelope& message, Item item) {
+    const Number number = --first_;
+    by_envelope_[message].push_front(number);
     in_order_.emplace(number, std::make_pair(message, std::move(item)));
   }
 
@@ -161,7 +168,7 @@ class UnexpectedMessages {
 
   Order in_order_;
   std::unordered_map<Envelope, std::deque<Number>, EnvelopeHash> by_envelope_;  // none is empty
-  Number last_ = 0;
+  Number first_ = 1, last_ = 0;
 };
 
 }  // namespace penstock::core

@@ -78,7 +78,12 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     const std::lock_guard lock(mutex_);
     read_letters();  // who has an offer, or an invitation, need not write one
     if (settings_.timeout.count() > 0) job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
-    jobs_.push_back(job);
+    try {
+      jobs_.push_back(job);
+    } catch (...) {
+      for (Operation* operation : job->to_post) operation->match_failed();
+      throw;
+    }
     jobs_under_way.fetch_add(1);
     if (job->on_finished) ++unattended_;
     if (job->open.empty()) settle(*job);
@@ -89,7 +94,11 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
   drive();
   if (!job->leaves) return;
   const std::lock_guard lock(mutex_);
-  mailbox_.hand_over();
+  try {
+    mailbox_.hand_over();
+  } catch (const std::exception& failure) {  // the match is under way, and letters leave whenever it is driven
+    base::log::warn(std::string("letters of a match have not all been handed to MPI: ") + failure.what());
+  }
 }
 
 void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
@@ -171,8 +180,8 @@ void Matcher::withdraw(Operation& operation, const Error& why) {
     const auto sending = sending_.find(id.mapped());
     send_withdrawal(sending->second, sending->first);
     sending->second.operation = nullptr;
-    if (gone(operation.recording().peer_world)) forget(sending);
-    return;
+    if (gone(operation.recording().peer_world)) return forget(sending);
+    return count_withdrawn(sending->second);
   }
   const Envelope key = envelope_of(operation.recording());
   if (const auto posted = posted_.withdraw(key, Receiving{&operation, nullptr, 0, 0})) {
@@ -240,7 +249,7 @@ void Matcher::look_for_dead_senders() {
     if (each->second.operation == nullptr && gone(each->second.lane.source)) forget(each);
   }
   std::sort(freed.begin(), freed.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
-  for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving));
+  for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving), true);
 }
 
 std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) const {

@@ -15,11 +15,12 @@
 // Who has handed a half to match and then calls MPI (PST_Imatch, MPI_Barrier) does not act where it may not have a
 // thread for that; its peer must come through all the same. So such a half *leaves* all that the peer needs:
 //
-//   A send's offer says that it leaves. A receive that names its sender then counts as matched when its answer has
-//   left, without Confirm, where the transport cannot fail to connect (Acceptance::needs_confirmation). The answers of
-//   one poll wait until all its letters have been read: a withdrawal may be among them. A sender that withdraws keeps
-//   what it has offered until Withdrawn comes: if an answer comes before, the receiver is matched, and the half is
-//   connected and closed at once, so that the receiver hears of it.
+//   A send's offer says that it leaves. Where it or the receive does, a receive that names its sender counts as matched
+//   when its answer has left, without Confirm, if the transport cannot fail to connect
+//   (Acceptance::needs_confirmation). It cannot be posted again then, so that those behind it may be invited. The
+//   answers of one poll wait until all its letters have been read: a withdrawal may be among them. A sender that
+//   withdraws keeps what it has offered until Withdrawn comes: if an answer comes before, the receiver is matched, and
+//   the half is connected and closed at once, so that the receiver hears of it.
 //
 //   A receive without wildcards leaves an invitation (matcher_invitations.cpp):
 //   receiver  Invite     ->  sender     what each transport needs to complete both halves, and the receive's place: how
@@ -33,8 +34,11 @@
 //   them. If one is left it is the receive's, though it has been offered: the receiver has kept that offer for the
 //   receive, or will, and does not answer it. Otherwise a send to come is; where no transport has left enough for it,
 //   the invitation is declined, and the send offered. No receive is invited behind one with a wildcard that could take
-//   its message. Where a receive is given up, or posted again, all behind it are revoked, as their places change; what
-//   has been accepted meanwhile for a receive that is gone is connected and closed.
+//   its message. Where a receive is given up, or posted again, all behind it are revoked, as their places change, and
+//   where a send is withdrawn its sender declines by itself. Until an invitation that is revoked has ended, only its
+//   sender knows which send it counts for: no further receive of the envelope is invited, and answers wait for Confirm.
+//   An accepted send is taken from whoever has its offer here, and an offer that was kept for nothing goes to the next
+//   receive. What has been accepted for a receive that is gone is connected and closed.
 #pragma once
 
 #include <atomic>
@@ -111,8 +115,9 @@ class Matcher {
     std::shared_ptr<MatchJob> job;
     Offers offers;
     Refusals refusals;
-    Envelope lane{};        // see lane_of()
-    bool answered = false;  // at least once
+    Envelope lane{};          // see lane_of()
+    bool unanswered = false;  // in `unanswered_`
+    bool withdrawn = false;   // counted in `withdrawn_`
   };
   struct Receiving {  // a receive that has been posted
     Operation* operation = nullptr;
@@ -184,7 +189,7 @@ class Matcher {
     if (!silent_) mailbox_.send(rank, std::move(letter));
   }
 
-  void take_offer_or_wait(Receiving receiving);
+  void take_offer_or_wait(Receiving receiving, bool again);
   std::optional<IncomingOffer> take_unexpected(const Envelope& key);
   void pair(Receiving receiving, IncomingOffer offer);
   void answer_those_that_leave();
@@ -197,6 +202,9 @@ class Matcher {
   void close_unwanted(Sending& sending, LetterReader& answer) noexcept;
   void note_answer(Id id, Sending& sending);
   void drop_offer(int rank, Id id);
+  void put_back(IncomingOffer offer);
+  void enter(Id id, Sending sending);
+  void count_withdrawn(Sending& sending) noexcept;
   void forget(std::unordered_map<Id, Sending>::iterator sending);
 
   void invite(Receiving& receiving, const Envelope& key);
@@ -205,6 +213,7 @@ class Matcher {
   void revoke(Id id) noexcept;
   void revoke_behind(const Envelope& key, std::uint64_t number) noexcept;
   std::optional<Invitation> take_invitation(const Envelope& lane);
+  void decline_from(const Envelope& lane, std::size_t place);
   bool accept_invitation(Operation& operation, const std::shared_ptr<MatchJob>& job, const Invitation& invitation,
                          Id offered);
   void decline(int rank, Id invitation);
@@ -237,6 +246,12 @@ class Matcher {
   static Envelope lane_of(const group::CommunicatorId& communicator, int rank, int tag) {
     return {communicator, rank, tag};
   }
+  using Counts = std::unordered_map<Envelope, std::size_t, EnvelopeHash>;  // none is 0
+  static void uncount(Counts& counts, const Envelope& key) noexcept {
+    if (const auto found = counts.find(key); found != counts.end() && --found->second == 0) counts.erase(found);
+  }
+  // Whether the receive counts as matched when its answer has left: nobody may act on one of the sides.
+  static bool one_leaves(const Receiving& receiving, const IncomingOffer& offer);
   static std::string text_of(const Refusals& refusals);
   static void write_refusals(LetterWriter& letter, const Refusals& refusals);
   static Refusals read_refusals(LetterReader& letter);
@@ -270,10 +285,12 @@ class Matcher {
   std::unordered_map<Id, Inviting> inviting_;
   std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash> invitations_;  // by lane; none is empty
   std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash> unanswered_;           // offers by lane; none is empty
-  std::unordered_map<Envelope, std::size_t, EnvelopeHash> kept_;  // receives that keep an offer, by key; none is 0
-  std::unordered_map<int, Accepted> accepted_;                    // by rank
-  std::unordered_map<int, std::uint64_t> accepts_read_;           // by rank
-  std::size_t unattended_ = 0;                                    // jobs that PST_Imatch has begun
+  Counts kept_;       // invitations that keep an offer, by key
+  Counts revoking_;   // invitations that are being revoked, by key
+  Counts withdrawn_;  // offers that have been withdrawn and that the receiver may know of, by lane
+  std::unordered_map<int, Accepted> accepted_;           // by rank
+  std::unordered_map<int, std::uint64_t> accepts_read_;  // by rank
+  std::size_t unattended_ = 0;                           // jobs that PST_Imatch has begun
 
   bool helper_stops_ = false;
   std::condition_variable helper_wakes_;  // with the lock

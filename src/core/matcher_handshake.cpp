@@ -122,7 +122,7 @@ void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& j
     if (accept_invitation(operation, job, *invitation, 0)) return;
     decline(recording.peer_world, invitation->id);
   }
-  Sending sending{&operation, job, {}, {}, lane, false};
+  Sending sending{&operation, job, {}, {}, lane};
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
     try {
@@ -144,27 +144,39 @@ void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& j
   letter.value(static_cast<std::uint32_t>(sending.offers.size()));
   for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->blob());
   letter.value(job->leaves);
-  sending_ids_.emplace(&operation, id);
-  sending_.emplace(id, std::move(sending));
-  unanswered_[lane].push_back(id);
+  enter(id, std::move(sending));
   write(recording.peer_world, *job, letter);
 }
 
+// In all places or, without memory, in none.
+void Matcher::enter(Id id, Sending sending) {
+  const auto place = sending_.emplace(id, std::move(sending)).first;
+  try {
+    sending_ids_.emplace(place->second.operation, id);
+    unanswered_[place->second.lane].push_back(id);
+    place->second.unanswered = true;
+  } catch (...) {
+    forget(place);
+    throw;
+  }
+}
+
 void Matcher::post_receive(Operation& operation, const std::shared_ptr<MatchJob>& job) {
-  take_offer_or_wait({&operation, job, posted_.next_number()});
+  take_offer_or_wait({&operation, job, posted_.next_number()}, false);
 }
 
 // ---- The receiver's side
 
-// A receive whose offer has come to nothing is posted again as early as it was.
-void Matcher::take_offer_or_wait(Receiving receiving) {
+// A receive whose offer has come to nothing is posted again, as early as it was.
+void Matcher::take_offer_or_wait(Receiving receiving, bool again) {
   const Envelope key = envelope_of(receiving.operation->recording());
   if (auto offer = take_unexpected(key)) return pair(std::move(receiving), std::move(*offer));
-  const bool again = receiving.number < posted_.last_number();
-  if (again)
+  if (again) {
     revoke_behind(key, receiving.number);
-  else if (may_invite(receiving, key))
-    invite(receiving, key);
+  } else {
+    if (receiving.job->leaves) answer_those_that_leave();  // or their sender alone would count them
+    if (may_invite(receiving, key)) invite(receiving, key);
+  }
   posted_.post(receiving.number, key, receiving);
 }
 
@@ -199,13 +211,17 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
     unexpected_.add(offer.envelope, std::move(offer));
 }
 
+bool Matcher::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {
+  return (offer.leaves || receiving.job->leaves) && receiving.operation->recording().peer != any_rank;
+}
+
 void Matcher::pair(Receiving receiving, IncomingOffer offer) {
   if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
     inviting->second.offer = std::move(offer);  // until its sender has decided
-    ++kept_[envelope_of(receiving.operation->recording())];
+    ++kept_[inviting->second.key];
     return;
   }
-  if (offer.leaves && receiving.operation->recording().peer != any_rank)
+  if (one_leaves(receiving, offer))
     to_answer_.emplace_back(std::move(receiving), std::move(offer));
   else
     answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
@@ -216,7 +232,7 @@ void Matcher::answer_those_that_leave() {
     auto [receiving, offer] = std::move(to_answer_.front());
     to_answer_.pop_front();
     if (gone(offer.sender))
-      take_offer_or_wait(std::move(receiving));
+      take_offer_or_wait(std::move(receiving), true);
     else
       answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
   }
@@ -247,8 +263,9 @@ void Matcher::send_answer(Answered& answered) {
   const Id id = ++last_id_;
   LetterWriter letter;
   letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
-  const bool counts_at_once =
-      offer.leaves && operation.recording().peer != any_rank && !answered.acceptance->needs_confirmation();
+  // An invitation that is being revoked may be accepted for this send all the same: then the receive is posted again.
+  const bool counts_at_once = one_leaves(answered.receiving, offer) && !answered.acceptance->needs_confirmation() &&
+                              revoking_.count(offer.envelope) == 0;
   letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->blob());
   write_refusals(letter, answered.refusals);
   if (counts_at_once) {
@@ -360,19 +377,18 @@ void Matcher::drop_offer(int rank, Id id) {
   if (waiting != to_answer_.end()) {
     Receiving receiving = std::move(waiting->first);
     to_answer_.erase(waiting);
-    return take_offer_or_wait(std::move(receiving));
+    return take_offer_or_wait(std::move(receiving), true);
   }
   if (!kept_.empty()) {
     const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
       return each.second.offer && withdrawn(*each.second.offer);
     });
-    if (keeps != inviting_.end()) {
-      Receiving receiving = keeps->second.receiving;
-      const Inviting ended = end_invitation(keeps);
-      // Its sender is about to decline: an ordinary receive until then.
-      if (receiving.operation == nullptr) return;
-      receiving.invitation = 0;
-      return take_offer_or_wait(std::move(receiving));
+    if (keeps != inviting_.end()) {  // its sender may accept it all the same, by another send
+      keeps->second.offer.reset();
+      uncount(kept_, keeps->second.key);
+      if (keeps->second.receiving.operation == nullptr) return;
+      revoke(keeps->first);
+      return take_offer_or_wait(keeps->second.receiving, true);
     }
   }
   const auto found =
@@ -380,13 +396,30 @@ void Matcher::drop_offer(int rank, Id id) {
   if (found == answered_.end()) return;
   Receiving receiving = std::move(found->second.receiving);
   answered_.erase(found);
-  if (receiving.operation) take_offer_or_wait(std::move(receiving));
+  if (receiving.operation) take_offer_or_wait(std::move(receiving), true);
+}
+
+// An offer whose receive has been matched with another send.
+void Matcher::put_back(IncomingOffer offer) {
+  if (auto posted = posted_.take(offer.envelope)) return pair(std::move(posted->second), std::move(offer));
+  unexpected_.put_back(offer.envelope, std::move(offer));
 }
 
 // ---- The sender's side
 
+// Its receive will be posted again, and those behind move down: what they have been invited to is not theirs any more.
+void Matcher::count_withdrawn(Sending& sending) noexcept {
+  try {
+    ++withdrawn_[sending.lane];
+    sending.withdrawn = true;
+    decline_from(sending.lane, 0);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
 void Matcher::note_answer(Id id, Sending& sending) {
-  if (std::exchange(sending.answered, true)) return;
+  if (!std::exchange(sending.unanswered, false)) return;
   const auto lane = unanswered_.find(sending.lane);
   lane->second.erase(std::find(lane->second.begin(), lane->second.end(), id));
   if (lane->second.empty()) unanswered_.erase(lane);
@@ -394,6 +427,7 @@ void Matcher::note_answer(Id id, Sending& sending) {
 
 void Matcher::forget(std::unordered_map<Id, Sending>::iterator sending) {
   note_answer(sending->first, sending->second);
+  if (sending->second.withdrawn) uncount(withdrawn_, sending->second.lane);
   if (sending->second.operation != nullptr) sending_ids_.erase(sending->second.operation);
   sending_.erase(sending);
 }

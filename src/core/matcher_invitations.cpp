@@ -24,6 +24,7 @@ bool Matcher::may_invite(const Receiving& receiving, const Envelope& key) const 
   if (!receiving.job->leaves || key.source == any_rank || key.tag == any_tag) return false;
   const int sender = receiving.operation->recording().peer_world;
   if (sender == world_.rank() || gone(sender)) return false;
+  if (revoking_.count(key) != 0) return false;  // what its sender makes of those, only it knows
   // One that may be posted again would stand before this one.
   const auto in_the_way = [&](const auto& entry) {
     return entry.second.receiving.operation != nullptr && entry.second.receiving.number < receiving.number &&
@@ -84,9 +85,8 @@ void Matcher::write_invitation(Id id, const Inviting& inviting, std::size_t befo
 Matcher::Inviting Matcher::end_invitation(std::unordered_map<Id, Inviting>::iterator inviting) {
   Inviting ended = std::move(inviting->second);
   inviting_.erase(inviting);
-  if (!ended.offer) return ended;
-  const auto kept = kept_.find(ended.offer->envelope);
-  if (--kept->second == 0) kept_.erase(kept);
+  if (ended.revoking) uncount(revoking_, ended.key);
+  if (ended.offer) uncount(kept_, ended.key);
   return ended;
 }
 
@@ -94,6 +94,7 @@ void Matcher::revoke(Id id) noexcept {
   const auto found = inviting_.find(id);
   if (found == inviting_.end() || std::exchange(found->second.revoking, true)) return;
   try {
+    ++revoking_[found->second.key];
     LetterWriter letter;
     letter.value(LetterKind::revoke).value(id).value(found->second.key.communicator).value(found->second.key.tag);
     if (!gone(found->second.sender)) send(found->second.sender, letter.take());
@@ -134,12 +135,14 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
   sent.refusals = read_refusals(letter);
   if (found == inviting_.end()) throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
   Inviting inviting = end_invitation(found);
+  const bool kept = inviting.offer && inviting.offer->id == sent.id;
   if (sent.id != 0) {  // it had been offered
     LetterWriter known;
     known.value(LetterKind::withdrawn).value(sent.id);
     send(rank, known.take());
-    if (!inviting.offer) drop_offer(rank, sent.id);
+    if (!kept) drop_offer(rank, sent.id);
   }
+  if (inviting.offer && !kept) put_back(std::move(*inviting.offer));
   Operation* const operation = inviting.receiving.operation;
   if (kind != ErrorKind::none) {
     if (operation == nullptr) return;
@@ -192,6 +195,7 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
   const auto unanswered = unanswered_.find(lane);
   const std::size_t offered = unanswered == unanswered_.end() ? 0 : unanswered->second.size();
   const std::size_t place = before - std::min<std::size_t>(before, accepted_ahead);  // among the offers, or beyond
+  if (withdrawn_.count(lane) != 0) return decline(rank, invitation.id);              // see count_withdrawn()
   if (place >= offered) {
     invitation.due = place - offered;
     invitations_[lane].push_back(std::move(invitation));
@@ -217,11 +221,25 @@ void Matcher::decline(int rank, Id invitation) {
 void Matcher::read_revoke(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
   const auto communicator = letter.value<group::CommunicatorId>();
-  const auto lane = invitations_.find(lane_of(communicator, rank, letter.value<int>()));
-  if (lane == invitations_.end()) return;
-  if (std::erase_if(lane->second, [&](const Invitation& each) { return each.id == id; }) == 0) return;
-  if (lane->second.empty()) invitations_.erase(lane);
-  decline(rank, id);
+  const Envelope lane = lane_of(communicator, rank, letter.value<int>());
+  const auto found = invitations_.find(lane);
+  if (found == invitations_.end()) return;
+  const auto revoked =
+      std::find_if(found->second.begin(), found->second.end(), [&](const Invitation& each) { return each.id == id; });
+  if (revoked != found->second.end()) decline_from(lane, static_cast<std::size_t>(revoked - found->second.begin()));
+}
+
+// Those behind it as well: their places change with its own, of which letters are on their way.
+void Matcher::decline_from(const Envelope& lane, std::size_t place) {
+  const auto found = invitations_.find(lane);
+  if (found == invitations_.end()) return;
+  auto& waiting = found->second;
+  while (waiting.size() > place) {
+    const Id id = waiting[place].id;
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place));
+    decline(lane.source, id);
+  }
+  if (waiting.empty()) invitations_.erase(found);
 }
 
 // What the next send of the lane is invited to. It counts, whether or not it accepts.
@@ -234,7 +252,7 @@ std::optional<Matcher::Invitation> Matcher::take_invitation(const Envelope& lane
     taken = std::move(waiting.front());
     waiting.pop_front();
   }
-  for (Invitation& each : waiting) --each.due;
+  for (Invitation& each : waiting) each.due -= each.due != 0;
   if (waiting.empty()) invitations_.erase(found);
   if (gone(lane.source)) return std::nullopt;
   return taken;

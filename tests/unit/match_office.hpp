@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -85,18 +87,23 @@ class OfficeMailbox final : public group::Mailbox {
     std::pair<int, Letter> letter;
     if (deaf) return false;
     bool any = false;
-    for (; office_.take(rank_, letter); any = true) handle(letter.first, letter.second);
+    for (std::size_t read = 0; read < most && office_.take(rank_, letter); ++read, any = true)
+      handle(letter.first, letter.second);
     return any;
   }
   bool flushed(int rank) override { return stuck.count(rank) == 0; }
   bool all_flushed() override { return stuck.empty(); }
-  void hand_over() override {}
+  void hand_over() override {
+    if (out_of_memory) throw std::bad_alloc();
+  }
   bool any_lost() override { return !lost_ranks.empty(); }
   bool lost(int rank) override { return lost_ranks.count(rank) != 0; }
 
   std::set<int> refused, stuck, lost_ranks;
-  bool deaf = false;         // finds no letters
-  bool refuses_one = false;  // the next letter
+  bool deaf = false;                                           // finds no letters
+  std::size_t most = std::numeric_limits<std::size_t>::max();  // letters in one poll
+  bool out_of_memory = false;                                  // where letters are handed over
+  bool refuses_one = false;                                    // the next letter
   std::atomic<bool> broken{false};
 
  private:
@@ -109,7 +116,8 @@ struct Pigeons {
   bool connect = true;
   bool confirms = false;  // an acceptance needs no confirmation unless this is set
   bool invites = true;
-  int closed = 0;  // plans that were given up
+  bool accepts = true;  // invitations
+  int closed = 0;       // plans that were given up
   std::function<void()> on_close{};
   std::function<void()> on_path{};  // called when a pair's log line is made
 };
@@ -183,7 +191,7 @@ class OfficeTransport final : public transport::Transport {
   }
   std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message&, const transport::Message&,
                                                            std::span<const std::byte>) override {
-    if (!pigeons_.connect) throw Error(ErrorKind::transport, "the pigeons are ill");
+    if (!pigeons_.connect || !pigeons_.accepts) throw Error(ErrorKind::transport, "the pigeons are ill");
     return std::make_unique<OfficeAcceptance>(pigeons_);
   }
 

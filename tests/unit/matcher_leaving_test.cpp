@@ -249,6 +249,116 @@ TEST_F(LeavingTest, AnOfferThatHasBeenWithdrawnIsNotTaken) {
   EXPECT_EQ(one.pigeons.closed, 0);
 }
 
+// A receive of a process that does not act takes the offer of one that does: it counts at once, or those behind it
+// could not be invited.
+TEST_F(LeavingTest, AReceiveBehindOneThatHasTakenAnOfferIsInvited) {
+  const auto first = zero_.receive(1), second = zero_.receive(1, 0, 1000), one = one_.send(0), two = one_.send(0, 0, 9);
+  const auto sending = one_.begin({one.get()});
+  const auto left = zero_.leave({first.get(), second.get()});
+  const auto next = one_.begin({two.get()});
+  for (int round = 0; round < 10; ++round) one_.matcher->drive();
+  EXPECT_TRUE(sending->finished && next->finished);
+  drive(zero_, *left);
+  EXPECT_EQ(second->result().bytes, 9u);
+  EXPECT_EQ(closed(), 0);
+}
+
+TEST_F(LeavingTest, AnOfferThatHasBeenTakenIsNotAcceptedForTheNextReceive) {
+  const auto first = zero_.receive(1), second = zero_.receive(1, 0, 1000), one = one_.send(0), two = one_.send(0, 0, 9);
+  const auto sending = one_.leave({one.get()});
+  const auto left = zero_.leave({first.get(), second.get()});
+  for (int round = 0; round < 10; ++round) {
+    one_.matcher->drive();
+    zero_.matcher->drive();
+  }
+  EXPECT_TRUE(first->matched() && one->matched());
+  EXPECT_FALSE(second->matched());
+  const auto next = one_.begin({two.get()});
+  drive_both(one_, *next, zero_);
+  drive(zero_, *left);
+  EXPECT_EQ(second->result().bytes, 9u);
+  EXPECT_EQ(closed(), 0);
+}
+
+// The receive behind one that is given up keeps the offer that the first one's invitation is accepted for.
+TEST_F(LeavingTest, AnInvitationOutlivesTheOfferThatItsReceiveKeeps) {
+  Clerk zero(0, 3, office_, hasty());
+  const auto first = zero.receive(1), second = zero.receive(1, 0, 1000), one = one_.send(0), two = one_.send(0, 0, 9);
+  const auto gives_up = zero.leave({first.get()});
+  zero.settings.timeout = milliseconds(0);
+  const auto left = zero.leave({second.get()});
+  one_.mailbox.deaf = true;
+  const auto sending = one_.begin({one.get(), two.get()});
+  zero.mailbox.deaf = true;
+  drive(zero, *gives_up);
+  zero.mailbox.deaf = false;
+  zero.matcher->drive();
+  one_.mailbox.deaf = false;
+  for (int round = 0; round < 10; ++round) {
+    one_.matcher->drive();
+    zero.matcher->drive();
+  }
+  ASSERT_TRUE(one->matched() && two->matched() && second->matched());
+  EXPECT_EQ(second->result().bytes, 9u);
+  EXPECT_EQ(zero.pigeons.closed, 1) << "the first send is matched with nobody";
+  EXPECT_EQ(one_.pigeons.closed, 0);
+}
+
+TEST_F(LeavingTest, NobodyIsInvitedBehindAReceiveThatIsGoneAndStillInvited) {
+  Clerk zero(0, 3, office_, hasty());
+  const auto gone = zero.receive(1);
+  const auto gives_up = zero.leave({gone.get()});
+  one_.matcher->drive();
+  const auto for_nobody = one_.send(0), one = one_.send(0, 0, 9), two = one_.send(0, 0, 10);
+  one_.begin({for_nobody.get()});
+  EXPECT_TRUE(for_nobody->matched());
+  zero.mailbox.deaf = true;
+  drive(zero, *gives_up);
+  zero.settings.timeout = milliseconds(0);
+  const auto first = zero.receive(1, 0, 1000), second = zero.receive(1, 0, 1000);
+  const auto left = zero.leave({first.get(), second.get()});
+  const auto sending = one_.begin({one.get(), two.get()});
+  zero.mailbox.deaf = false;
+  for (int round = 0; round < 10; ++round) {
+    one_.matcher->drive();
+    zero.matcher->drive();
+  }
+  ASSERT_TRUE(first->matched() && second->matched());
+  EXPECT_EQ(first->result().bytes, 9u);
+  EXPECT_EQ(second->result().bytes, 10u);
+}
+
+TEST_F(LeavingTest, AReceiveBehindOneWhoseSendIsWithdrawnDoesNotGoFirst) {
+  Clerk one(1, 3, office_, hasty());
+  const auto first = zero_.receive(1, 0, 1000), second = zero_.receive(1, 0, 1000);
+  const auto withdrawn = one.send(0), next = one.send(0, 0, 9);
+  const auto left = zero_.leave({first.get(), second.get()});
+  one.mailbox.deaf = true;
+  const auto gives_up = one.begin({withdrawn.get()});
+  drive(one, *gives_up);
+  one.settings.timeout = milliseconds(0);
+  one.mailbox.deaf = false;
+  const auto sending = one.begin({next.get()});
+  for (int round = 0; round < 10; ++round) {
+    zero_.matcher->drive();
+    one.matcher->drive();
+  }
+  ASSERT_TRUE(first->matched());
+  EXPECT_EQ(first->result().bytes, 9u);
+  EXPECT_FALSE(second->matched());
+}
+
+TEST_F(LeavingTest, AMatchWhoseLettersCannotBeHandedOverIsUnderWayAllTheSame) {
+  const auto receive = zero_.receive(1), send = one_.send(0);
+  zero_.mailbox.out_of_memory = true;
+  std::shared_ptr<MatchJob> left;
+  ASSERT_NO_THROW(left = zero_.leave({receive.get()}));
+  const auto sending = one_.begin({send.get()});
+  drive(one_, *sending);
+  drive(zero_, *left);
+  EXPECT_TRUE(receive->matched());
+}
+
 TEST_F(LeavingTest, TheDeadInviteNobodyAndWhatTheyAcceptedIsForgotten) {
   const auto invitation = zero_.receive(1), receive = zero_.receive(1, 2);
   zero_.leave({invitation.get()});
