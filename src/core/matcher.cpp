@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handing requests to match, driving, outcomes. The letters are in matcher_handshake.cpp.
+// Handing requests to match, driving, outcomes. The letters are in matcher_handshake.cpp and those beside it.
 #include "core/matcher.hpp"
 
 #include <fmt/format.h>
