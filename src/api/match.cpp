@@ -66,7 +66,7 @@ int query_matching(void* state, MPI_Status* status) {
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
-  if (!matching->job->error) return MPI_SUCCESS;
+  if (!matching->job || !matching->job->error) return MPI_SUCCESS;
   return api::guard([&] { throw *matching->job->error; });
 }
 
@@ -95,19 +95,19 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
     throw Error(ErrorKind::mpi, "MPI_Grequest_start failed");
   Matching* const state = matching.release();  // MPI's now: free_matching deletes it
   state->request = request;
-  core::MatchingRequests::get().add(group::handle_bits(request));
   try {
+    core::MatchingRequests::get().add(group::handle_bits(request));
     state->job = library.matcher().prepare(operations);
-  } catch (...) {
-    state->job = std::make_shared<core::MatchJob>();
+    state->job->leaves = !helped;
+    state->job->on_finished = [request] { PMPI_Grequest_complete(request); };
+    library.matcher().begin(state->job);
+  } catch (...) {  // nothing is under way
+    state->job.reset();
     PMPI_Grequest_complete(request);
     PMPI_Request_free(&request);
     throw;
   }
-  state->job->leaves = !helped;
-  state->job->on_finished = [request] { PMPI_Grequest_complete(request); };
   *out = request;
-  library.matcher().begin(state->job);
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ class LetterWriter {
  public:
   template <class T>
   requires std::is_trivially_copyable_v<T> LetterWriter& value(const T& value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    letter_.insert(letter_.end(), bytes, bytes + sizeof value);
+    const std::size_t place = letter_.size();
+    letter_.resize(place + sizeof value);
+    std::memcpy(letter_.data() + place, &value, sizeof value);
     return *this;
   }
   LetterWriter& bytes(std::span<const std::byte> bytes) {

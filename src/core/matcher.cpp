@@ -24,7 +24,8 @@ Matcher::Matcher(const base::Settings& settings, group::World& world, group::Mai
 
 Matcher::~Matcher() {
   stop_driving();
-  jobs_under_way.fetch_sub(static_cast<int>(jobs_.size() + settled_.size()));  // those that nobody has completed
+  // Those that nobody has completed.
+  jobs_under_way.fetch_sub(static_cast<int>(jobs_.size() + settled_.size() + finished_.size()));
 }
 
 // ---- Handing requests to match
@@ -91,10 +92,10 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
       attempt(*operation, job, [&] { post(*operation, job); });
     helper_wakes_.notify_one();
   }
-  drive();
-  if (!job->leaves) return;
-  const std::lock_guard lock(mutex_);
   try {
+    drive();
+    if (!job->leaves) return;
+    const std::lock_guard lock(mutex_);
     mailbox_.hand_over();
   } catch (const std::exception& failure) {  // the match is under way, and letters leave whenever it is driven
     base::log::warn(std::string("letters of a match have not all been handed to MPI: ") + failure.what());
@@ -152,24 +153,28 @@ void Matcher::give_up_all(const Error& error) {
 void Matcher::settle(MatchJob& job) {
   if (!job.open.empty()) return;
   const auto self = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& each) { return each.get() == &job; });
-  settled_.push_back(*self);
-  jobs_.erase(self);
+  settled_.splice(settled_.end(), jobs_, self);
 }
 
 // A call may return only when its last letters are MPI's, refusals too: its peers wait for them, and the program may
 // not call MPI again for long. Not for the letters of a job whose time is over: a peer that has stopped takes none. At
 // the end part() sees to them.
 void Matcher::end_settled_jobs() {
-  std::erase_if(settled_, [&](const std::shared_ptr<MatchJob>& job) {
+  for (auto next = settled_.begin(); next != settled_.end();) {
+    const auto self = next++;
+    MatchJob& job = **self;
     const auto rests = [&](int rank) { return gone(rank) || mailbox_.flushed(rank); };
-    const bool late = job->error && job->deadline && std::chrono::steady_clock::now() >= *job->deadline;
-    if (!late && !ending_ && !std::all_of(job->written_to.begin(), job->written_to.end(), rests)) return false;
+    const bool late = job.error && job.deadline && std::chrono::steady_clock::now() >= *job.deadline;
+    if (!late && !ending_ && !std::all_of(job.written_to.begin(), job.written_to.end(), rests)) continue;
+    if (job.on_finished) {
+      --unattended_;
+      finished_.splice(finished_.end(), settled_, self);
+      continue;
+    }
     jobs_under_way.fetch_sub(1);
-    if (job->on_finished) --unattended_;
-    if (job->on_finished) finished_.push_back([job] { job->on_finished(); });
-    job->finished.store(true, std::memory_order_release);
-    return true;
-  });
+    job.finished.store(true, std::memory_order_release);
+    settled_.erase(self);
+  }
 }
 
 // Takes an operation out of whatever stage its match is in.
@@ -307,7 +312,7 @@ void Matcher::read_letters() {
 }
 
 void Matcher::drive() {
-  std::vector<std::function<void()>> finished;
+  std::list<std::shared_ptr<MatchJob>> finished;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;  // another thread is driving
@@ -316,7 +321,13 @@ void Matcher::drive() {
     end_settled_jobs();
     finished.swap(finished_);
   }
-  for (const auto& call : finished) call();
+  // A match is under way until MPI's request is complete: a call of MPI's that is given the request of a match that has
+  // ended must not find it incomplete (MPICH 4.0 ends the job where a null request stands beside such a one).
+  for (const auto& job : finished) {
+    job->on_finished();
+    job->finished.store(true, std::memory_order_release);
+    jobs_under_way.fetch_sub(1);
+  }
 }
 
 void Matcher::finish(MatchJob& job) {

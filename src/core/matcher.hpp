@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching: the handshake that pairs a send with its receive, once.
 //
-//   sender    Offer      ->  receiver   what is sent, and what each transport that could carry it needs to know
-//   receiver  Answer     ->  sender     the transport it chose and that one's half; or a refusal (truncation, none
-//   fits) sender    Confirm    ->  receiver   connected; or why not, and the receiver tries the next transport sender
-//   Withdraw   ->  receiver   the send has been given up: its offer must not be taken any more, and a receive
+// clang-format off
+//   sender    Offer      ->  receiver   what is sent, and what each transport that could carry it needs
+//   receiver  Answer     ->  sender     the transport it chose and that one's half; or a refusal (truncation, none fits)
+//   sender    Confirm    ->  receiver   connected; or why not, and the receiver tries the next transport
+//   sender    Withdraw   ->  receiver   the send has been given up: its offer must not be taken any more, and a receive
 //                                       that has taken it is posted again
 //   receiver  Withdrawn  ->  sender     nobody here knows the offer any more: what it held is free
+// clang-format on
 //
 // Letters between two processes keep their order, so offers arrive as the sender handed its requests to match. The
 // receiver decides everything, as it alone can resolve wildcards. Nobody waits for a process that has ended: named
@@ -46,6 +48,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -268,11 +271,12 @@ class Matcher {
   std::mutex mutex_;                                   // all below
   std::chrono::steady_clock::time_point next_look_{};  // for lost causes
   Id last_id_ = 0;
-  std::vector<std::shared_ptr<MatchJob>> jobs_;
-  std::vector<std::shared_ptr<MatchJob>> settled_;  // every operation has its outcome, letters may be unsent
-  std::vector<std::function<void()>> finished_;     // to call without the lock
-  bool silent_ = false;                             // what is to be said has been said
-  bool ending_ = false;                             // nobody waits for letters to leave
+  // A job goes from list to list, which needs no memory: what has begun comes to its end.
+  std::list<std::shared_ptr<MatchJob>> jobs_;
+  std::list<std::shared_ptr<MatchJob>> settled_;   // every operation has its outcome, letters may be unsent
+  std::list<std::shared_ptr<MatchJob>> finished_;  // on_finished is to be called, without the lock
+  bool silent_ = false;                            // what is to be said has been said
+  bool ending_ = false;                            // nobody waits for letters to leave
   std::unordered_map<Id, Sending> sending_;
   std::unordered_map<const Operation*, Id> sending_ids_;  // those that have not been withdrawn
   std::unordered_map<Id, Answered> answered_;
