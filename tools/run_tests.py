@@ -20,6 +20,7 @@ RESULT = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (\S+) .*\bsec\s*$")
 BAD = re.compile(r"\*\*\*(?!Skipped|Not Run \(Disabled\))")
 NOISE = re.compile(r"^(\s*Start\s+\d+: |Test project |Internal ctest |\s*$)")
 SUMMARY = re.compile(r"^\d+% tests passed")
+SKIPPED_CASES = re.compile(r"\[  SKIPPED \] (\d+) tests?, listed below")
 
 
 class Suite:
@@ -29,12 +30,15 @@ class Suite:
         self.variables = dict(word.split("=", 1) for word in rest if not word.startswith("-"))
         self.name = " ".join([self.tree] + [word for word in rest])
         self.passed, self.skipped, self.failed = 0, 0, []
+        self.skipped_cases = 0  # of programs that have passed
 
     def count(self, report):
         """Reads the verdicts from ctest's own report; what it prints is only shown."""
         for case in xml.parse(report).getroot().iter("testcase"):
             if case.get("status") == "run":
                 self.passed += 1
+                found = SKIPPED_CASES.search(case.findtext("system-out") or "")
+                self.skipped_cases += int(found.group(1)) if found else 0
             elif case.get("status") == "fail":
                 self.failed.append(case.get("name"))
             elif case.get("status") == "disabled" or case.find("skipped").get("message").startswith("SKIP_"):
@@ -48,6 +52,7 @@ class Suite:
         report = tree / "test-report.xml"
         report.unlink(missing_ok=True)
         command = ["ctest", "--parallel", str(os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
+                   "--test-output-size-passed", str(1 << 20),
                    *" ".join(self.options).split()]
         process = subprocess.Popen(command, cwd=tree, env=os.environ | self.variables, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -70,6 +75,7 @@ class Suite:
             self.failed.append(f"ctest itself (exit {code})")
         seconds = time.monotonic() - start
         skipped = f", {self.skipped} skipped" if self.skipped else ""
+        skipped += f", {self.skipped_cases} cases skipped by name" if self.skipped_cases else ""
         print(("\r\033[K" if terminal else "") +
               f"{self.name}: {self.passed} passed, {len(self.failed)} failed{skipped} ({seconds:.0f} s)", flush=True)
 

@@ -223,11 +223,11 @@ PST_API int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, in
 PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                           MPI_Request* request);
 /* Frees a recorded request, matched or not. Does not wait for the peer; work enqueued on a stream for it still
- * completes. Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_STREAM while the stream that it
- * was used on last is being captured, PST_ERROR_ARGUMENT. Source: ST III-D. */
+ * completes. Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_STREAM while the stream that
+ * it was used on last is being captured, PST_ERROR_ARGUMENT. Source: ST III-D. */
 PST_API int PST_Request_free(MPI_Request* request);
 
-/* ---- Matching --------------------------------------------------------------------------------------------------- */
+/* ---- Matching ----------------------------------------------------------------------------------------------- */
 
 /* Pairs persistent sends and receives with those that their peers hand to match, permanently until MPI_Request_free.
  * Order per (communicator, source, tag) is that in which requests are handed to match on each end, as in MPI's
@@ -245,10 +245,11 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
 /* The same without blocking: *matching is an MPI request that completes when all of them are matched. Complete it with
  * the MPI_Wait or MPI_Test family; it cannot be cancelled. Until then the match is driven by that family, MPI_Send,
  * MPI_Ssend, MPI_Rsend, MPI_Recv, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv, and at
- * MPI_THREAD_MULTIPLE by a thread of the library, whatever the program does. At other levels nobody drives it inside
- * collectives and other calls of MPI. A peer that matches meanwhile comes through by itself where host memory of one host
- * is concerned, except by a send to a receive with a wildcard or behind one; over the network by a receive only. Errors found at the call are returned by it, later ones by
- * the completing call. Does not block. Source: ST III-C. */
+ * MPI_THREAD_MULTIPLE by a thread of the library, whatever the program does. At other levels the match stands still
+ * while the program is in other calls of MPI, such as collectives. A peer that blocks in PST_Match meanwhile still
+ * returns in these cases: it receives what this rank sends, from host memory; or it sends from host memory to a receive
+ * of this rank on the same host that names its source and tag and does not stand behind one that does not. Errors found
+ * at the call are returned by it, later ones by the completing call. Does not block. Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 

@@ -28,7 +28,7 @@ constexpr double notable_seconds = 0.5;
 
 std::atomic<Library*> current{nullptr};
 std::atomic<bool> has_ended{false};
-std::atomic<Library*> of_parent{nullptr};  // in a child of fork()
+std::atomic<Library*> of_parent{nullptr};  // in a child of fork(): for leak checkers alone
 
 // Nobody finds the library in a child. It is not destroyed either: what it holds is the parent's.
 void leave_to_parent() noexcept {
