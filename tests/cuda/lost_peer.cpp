@@ -95,7 +95,8 @@ void send_from_broken_context(const Job& job) {
   CudaLane first, second;
   meet();
   test::enqueue_count(first.stream, nullptr);
-  // The first two behind it, the last one after it has shown. A launch that fails is told by the next call at the latest.
+  // The first two behind it, the last one after it has shown. A launch that fails is told by the next call at the
+  // latest.
   for (int i = 0; i < 2; ++i) PST_Enqueue_start(first.queue, &sends[i]);
   require(PST_Queue_wait(first.queue) != MPI_SUCCESS, "PST_Queue_wait of a stream that has failed");
   PST_Enqueue_start(second.queue, &sends[2]);
