@@ -37,6 +37,16 @@ PENSTOCK_HD Answer leave(W& word, unsigned duty, bool may_stay) {
   }
 }
 
+// By a block that has done what cannot be done twice, so that it cannot leave, and that waits for no other block:
+// whether it is the one that stays from now on. Until one does, none of the others can leave.
+template <class W>
+PENSTOCK_HD bool stay(W& word) {
+  std::uint64_t found = word.load();
+  while ((found & stays) == 0)
+    if (word.exchange_if(found, found | stays)) return true;
+  return false;
+}
+
 // By the block that stays. The first ones first: others of their kernel may wait for what these do.
 template <class W>
 PENSTOCK_HD int next(W& word) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of one kernel that leave while they wait, in every interleaving of the shipped code's accesses: each duty is
-// done exactly once, one block stays until all have been done, and the word is zero at the end. The word is one, and
+// Blocks of one kernel that leave while they wait, in every interleaving of the shipped code's accesses, and with what
+// they wait for coming in any order: each duty is done exactly once, one block stays until all have been done, the word
+// is zero at the end, and at any time all blocks but one make room as long as nothing more comes. The word is one, and
 // changed by compare-and-exchange alone, so it has one order of values, and an interleaving of them is all there is.
 #include <gtest/gtest.h>
 
@@ -17,7 +18,18 @@ namespace {
 
 constexpr unsigned most_blocks = 4;
 
-enum class Defect : std::uint8_t { none, leaves_without_a_stayer, stayer_ends_without_a_look, takes_without_clearing };
+// Of a ring each block waits for its own part. Of a rendezvous the first one leads: it waits for all parts, and once
+// one has come it cannot begin anew.
+enum class Kind : std::uint8_t { ring, rendezvous };
+
+enum class Defect : std::uint8_t {
+  none,
+  leaves_without_a_stayer,
+  stayer_ends_without_a_look,
+  takes_without_clearing,
+  only_the_first_stays,  // of a ring
+  leader_does_not_stay   // once it cannot begin anew
+};
 
 // A call of the shipped code ends at its first exchange that fails, and is begun anew: so a call that succeeds is one
 // step, at the moment of its exchange.
@@ -34,7 +46,7 @@ struct OneWord {
   }
 };
 
-// What a block does next. Its own duty may end at any time while it looks, as what it waits for may come.
+// What a block does next.
 enum class At : std::uint8_t { looks, stays, ended };
 
 struct State {
@@ -42,12 +54,13 @@ struct State {
   std::array<At, most_blocks> at{};
   std::array<std::uint8_t, most_blocks> duty{};
   std::array<std::uint8_t, most_blocks> done{};  // how often each duty has been done
+  std::uint8_t come = 0;                         // of which duties what is waited for has come
   auto operator<=>(const State&) const = default;
 };
 
 class Search {
  public:
-  Search(unsigned blocks, unsigned leaders, Defect defect) : blocks_(blocks), leaders_(leaders), defect_(defect) {}
+  Search(unsigned blocks, Kind kind, Defect defect) : blocks_(blocks), kind_(kind), defect_(defect) {}
 
   // Empty, or what is wrong.
   std::string run() {
@@ -67,35 +80,60 @@ class Search {
   void visit(const State& state) {
     if (seen_.insert(state).second) open_.push_back(state);
   }
+  unsigned all() const { return (1u << blocks_) - 1; }
 
   void go_on(const State& state) {
     bool over = true;
     for (unsigned block = 0; block < blocks_; ++block) {
+      if ((state.come >> block & 1) == 0) {
+        State later = state;
+        later.come |= static_cast<std::uint8_t>(1u << block);
+        visit(later);
+      }
       if (state.at[block] == At::ended) continue;
       over = false;
-      if (state.at[block] == At::looks) ask_to_leave(state, block);
-      finish(state, block);
+      State next = state;
+      if (act(next, block)) visit(next);
+      next = state;
+      if (state.at[block] == At::looks && ask_to_leave(next, block)) visit(next);
     }
-    if (over) check_end(state);
+    if (over && state.come == all()) check_end(state);
+    check_room(state);
   }
 
-  void ask_to_leave(State state, unsigned block) {
+  bool may_end(const State& state, unsigned duty) const {
+    if (kind_ == Kind::rendezvous && duty == 0) return state.come == all();
+    return (state.come >> duty & 1) != 0;
+  }
+  bool may_stay(unsigned block) const {
+    return block == 0 || (kind_ == Kind::ring && defect_ != Defect::only_the_first_stays);
+  }
+
+  // False: nothing has changed.
+  bool ask_to_leave(State& state, unsigned block) {
     OneWord word{state.word};
-    Answer answer = leave(word, block, block < leaders_);
+    if (kind_ == Kind::rendezvous && block == 0 && state.come != 0) {
+      const bool stays_now = defect_ != Defect::leader_does_not_stay && stay(word);
+      if (stays_now) state.at[block] = At::stays;
+      return stays_now;
+    }
+    Answer answer = leave(word, block, may_stay(block));
     if (defect_ == Defect::leaves_without_a_stayer && answer == Answer::wait) {
       state.word |= std::uint64_t{2} << block;
       answer = Answer::leave;
     }
     if (answer == Answer::leave) state.at[block] = At::ended;
     if (answer == Answer::stay) state.at[block] = At::stays;
-    visit(state);
+    return answer != Answer::wait;
   }
 
-  void finish(State state, unsigned block) {
-    if (++state.done[state.duty[block]] > 1) return fail("a duty is done twice");
+  // A duty ends, if it may. False: it may not.
+  bool act(State& state, unsigned block) {
+    if (!may_end(state, state.duty[block])) return false;
+    if (++state.done[state.duty[block]] > 1) fail("a duty is done twice");
     if (state.at[block] == At::looks) {
       state.at[block] = At::ended;
-      return visit(state);
+      return true;
     }
     OneWord word{state.word};
     const std::uint64_t before = state.word;
@@ -109,7 +147,22 @@ class Search {
       state.at[block] = At::ended;
     else
       state.duty[block] = static_cast<std::uint8_t>(duty);
-    visit(state);
+    return true;
+  }
+
+  // Nothing more comes, and all are asked until nothing changes.
+  void check_room(State state) {
+    for (bool changed = true; changed && fault_.empty();) {
+      changed = false;
+      for (unsigned block = 0; block < blocks_; ++block) {
+        if (state.at[block] == At::ended) continue;
+        const bool acts = act(state, block);
+        changed = changed || acts || (state.at[block] == At::looks && ask_to_leave(state, block));
+      }
+    }
+    unsigned left = 0;
+    for (unsigned block = 0; block < blocks_; ++block) left += state.at[block] != At::ended ? 1 : 0;
+    if (left > 1) fail("blocks that wait make no room");
   }
 
   void check_end(const State& state) {
@@ -120,26 +173,34 @@ class Search {
 
   void fail(const char* what) { fault_ = what; }
 
-  unsigned blocks_, leaders_;
+  unsigned blocks_;
+  Kind kind_;
   Defect defect_;
   std::string fault_;
   std::set<State> seen_;
   std::vector<State> open_;
 };
 
-TEST(Relief, EachDutyIsDoneOnceWhoeverLeaves) {
+TEST(Relief, EachDutyIsDoneOnceAndAllButOneMakeRoom) {
   for (unsigned blocks = 1; blocks <= most_blocks; ++blocks)
-    for (unsigned leaders = 1; leaders <= blocks; ++leaders) {
-      Search search(blocks, leaders, Defect::none);
-      EXPECT_EQ(search.run(), "") << blocks << " blocks, " << leaders << " may stay";
+    for (const Kind kind : {Kind::ring, Kind::rendezvous}) {
+      Search search(blocks, kind, Defect::none);
+      EXPECT_EQ(search.run(), "") << blocks << " blocks";
       EXPECT_GT(search.states(), blocks);
     }
 }
 
 TEST(Relief, PlantedDefectsAreFound) {
-  for (const Defect defect :
-       {Defect::leaves_without_a_stayer, Defect::stayer_ends_without_a_look, Defect::takes_without_clearing})
-    EXPECT_NE(Search(3, 1, defect).run(), "") << static_cast<int>(defect);
+  const auto expect_found = [](Kind kind, Defect defect) {
+    EXPECT_NE(Search(3, kind, defect).run(), "") << static_cast<int>(defect);
+  };
+  for (const Kind kind : {Kind::ring, Kind::rendezvous}) {
+    expect_found(kind, Defect::stayer_ends_without_a_look);
+    expect_found(kind, Defect::takes_without_clearing);
+  }
+  expect_found(Kind::rendezvous, Defect::leaves_without_a_stayer);
+  EXPECT_EQ(Search(3, Kind::ring, Defect::only_the_first_stays).run(), "blocks that wait make no room");
+  EXPECT_EQ(Search(3, Kind::rendezvous, Defect::leader_does_not_stay).run(), "blocks that wait make no room");
 }
 
 TEST(Relief, DutiesBeyondTheWordStay) {

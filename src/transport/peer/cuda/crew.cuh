@@ -25,6 +25,7 @@ class Crew<Form::all_stay> {
  public:
   static __device__ constexpr bool stays() { return false; }
   static __device__ void leave(bool) {}
+  static __device__ void stay() {}
   static __device__ Request ask(Patience& patience) { return patience.late(); }
 };
 
@@ -60,6 +61,15 @@ class Crew<Form::one_stays> {
     answer = agree(answer);
     stays_ = answer == static_cast<Word64>(Answer::stay);
     again_ = answer != static_cast<Word64>(Answer::leave);
+  }
+
+  // All threads, when one has been asked to leave, and something is done that cannot be done twice: the duty goes on.
+  // Only where it waits for no other one.
+  __device__ void stay() {
+    if (threadIdx.x == 0) request() = 0;
+    if (stays_ || gridDim.x == 1) return;
+    Word word{word_};
+    stays_ = agree(threadIdx.x == 0 && protocol::relief::stay(word) ? 1 : 0) != 0;
   }
 
   // All threads, when they are through with a duty: whether there is another one, or the same has to be begun anew.

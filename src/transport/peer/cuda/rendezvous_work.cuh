@@ -135,10 +135,11 @@ __device__ void advance(const Pair& pair, const Place& place, Word64 epoch) {
   for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
 }
 
-// The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves only before that.
+// The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves only before that; but
+// then the others still may.
 template <Form form, class State, class Step>
-__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew,
-                      const State& state, Step step) {
+__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew, const State& state,
+                      Step step) {
   if (context.given_up != 0) return Looks::ended;
   Patience patience(context, pair.id, pair.fate->awaited, epoch);
   Request request = context.failed != 0 ? Request::end : Request::go_on;
@@ -149,6 +150,7 @@ __device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, co
       const Request mine = threadIdx.x == 0 ? Crew<form>::ask(patience) : Request::go_on;
       request = static_cast<Request>(agree(static_cast<Word64>(mine)));
       const bool decided = state.stage != protocol::Stage::open || state.copied;
+      if (request == Request::leave && decided) crew.stay();
       if (request == Request::leave && (decided || crew.stays())) request = Request::go_on;
     }
     ended = step() == Progress::ended;

@@ -57,11 +57,13 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
   return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended : Looks::left;
 }
 
-// A part that has not come to its end, for all threads of the block: they fail, or leave.
+// A part that has not come to its end, for all threads of the block: they fail, or leave. A ring's blocks wait for none
+// of each other, so any may be the one that stays: the first one may have its parts, and be gone, while those of others
+// are yet to be sent.
 template <Form form>
 __device__ void leave_or_fail(const Context& context, const Pair& pair, const Place& place, Word64 epoch, Looks looks,
                               Failure why, Crew<form>& crew) {
-  if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0) return crew.leave(place.leads());
+  if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0) return crew.leave(true);
   fail<Route::ring>(context, pair, epoch, why);
 }
 
