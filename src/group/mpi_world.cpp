@@ -86,13 +86,16 @@ class MpiWorld final : public World {
     return result;
   }
 
-  void part(const std::function<bool()>& meanwhile) noexcept override {
+  bool part(const std::function<bool()>& meanwhile) noexcept override {
     MPI_Request everybody = MPI_REQUEST_NULL;
-    if (PMPI_Ibarrier(comm_.get(), &everybody) != MPI_SUCCESS) return;
-    for (int done = 0; !done && meanwhile(); std::this_thread::yield()) {
+    int done = 0;
+    if (PMPI_Ibarrier(comm_.get(), &everybody) != MPI_SUCCESS) return false;
+    for (; !done && meanwhile(); std::this_thread::yield()) {
       watch(0);
-      if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+      if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
     }
+    if (!done) comm_.leave_to_mpi();
+    return done != 0;
   }
 
   const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }

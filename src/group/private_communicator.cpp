@@ -18,7 +18,7 @@ PrivateCommunicator::PrivateCommunicator() {
 PrivateCommunicator::~PrivateCommunicator() {
   int finalized = 0;
   PMPI_Finalized(&finalized);
-  if (!finalized && comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
+  if (!finalized && !left_to_mpi_ && comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
 }
 
 }  // namespace penstock::group

@@ -15,9 +15,13 @@ class PrivateCommunicator {
   PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
 
   MPI_Comm get() const noexcept { return comm_; }
+  // It is not freed: a collective operation on it has not ended, and Open MPI goes on with such a one although its
+  // communicator is gone.
+  void leave_to_mpi() noexcept { left_to_mpi_ = true; }
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
+  bool left_to_mpi_ = false;
 };
 
 }  // namespace penstock::group

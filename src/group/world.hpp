@@ -39,9 +39,9 @@ class World {
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
   // Collective, inside MPI_Finalize: returns when all processes have called it, or when meanwhile(), which is called
-  // again and again, says false. Looks for processes that have died itself, as no monitor does any more: nobody else
-  // calls watch() by now.
-  virtual void part(const std::function<bool()>&) noexcept {}
+  // again and again, says false; true: all have. Looks for processes that have died itself, as no monitor does any
+  // more: nobody else calls watch() by now.
+  virtual bool part(const std::function<bool()>&) noexcept { return true; }
 
   // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never
   // cleared.

@@ -55,16 +55,13 @@ void Engine::deliver() noexcept {
 // Nobody stops making progress while others may wait for a message or a notice. When all have come here nobody does any
 // more: true. Ends early when a process has died, or has not come within PENSTOCK_TIMEOUT.
 bool Engine::part() noexcept {
-  bool all = !world_.given_up();
+  if (world_.given_up()) return false;
   const auto began = steady_clock::now();
-  if (all)
-    world_.part([&] {
-      pass(nullptr);
-      const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
-      if (late || anybody_dead()) all = false;
-      return all;
-    });
-  return all;
+  return world_.part([&] {
+    pass(nullptr);
+    const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
+    return !late && !anybody_dead();
+  });
 }
 
 // There is no point at which all who are left have heard of our end, and the provider, which may have no room for a

@@ -53,23 +53,19 @@ bool Engine::part() noexcept {
   if (world_.given_up()) return false;  // not everybody has an engine
   const auto began = steady_clock::now();
   const auto goes_on = [&] {
-    std::this_thread::yield();
-    world_.watch(0);
     if (anybody_dead()) return false;
     pass(nullptr);
     return options_.timeout.count() == 0 || steady_clock::now() - began <= options_.timeout;
   };
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more: so a process says that
   // it has come only when MPI has taken all that it sends.
-  while (!notices_.all_sent())
-    if (!goes_on()) return false;
-  MPI_Request everybody = MPI_REQUEST_NULL;
-  if (PMPI_Ibarrier(communicator_->get(), &everybody) != MPI_SUCCESS) return false;
-  for (int done = 0; !done;) {
-    if (!goes_on()) return false;
-    if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+  for (; !notices_.all_sent(); std::this_thread::yield()) {
+    world_.watch(0);
+    if (goes_on()) continue;
+    world_.part([] { return false; });  // or the others' barriers would meet later ones of ours
+    return false;
   }
-  return true;
+  return world_.part(goes_on);
 }
 
 // There is no point at which all who are left have heard of our end, and MPI, which may take no notice for a process
