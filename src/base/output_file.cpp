@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -34,14 +36,13 @@ bool is_of_kernel(int descriptor) noexcept {
 
 }  // namespace
 
-// O_NONBLOCK: to open a FIFO would otherwise wait for somebody who reads it.
-OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mode)
-    : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)) {
+// O_NONBLOCK: to open a FIFO would otherwise wait for somebody who reads it, and to write it, or to a terminal, for
+// somebody who goes on reading.
+OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mode, std::chrono::milliseconds patience)
+    : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)), patience_(patience) {
   const int flags = mode == Mode::append ? O_APPEND : O_NOFOLLOW;
   descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
-  if (descriptor_ < 0 && errno == ENXIO) refuse("nobody reads that FIFO");
-  if (descriptor_ < 0 && errno == ELOOP) refuse("a symbolic link is not followed: name the file itself");
-  if (descriptor_ < 0) refuse_by_errno();
+  if (descriptor_ < 0) refuse_to_open(errno);
   try {
     require_writable_kind();
     if (mode == Mode::replace && type_of(descriptor_) == S_IFREG) lock();
@@ -55,12 +56,24 @@ OutputFile::~OutputFile() {
   close(descriptor_);
 }
 
+void OutputFile::refuse_to_open(int error) const {
+  struct stat status {};
+  const mode_t type = stat(path_.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
+  if (error == ENXIO && type == S_IFIFO) refuse("nobody reads that FIFO");
+  if (error == ENXIO && type == S_IFSOCK) refuse("that is a socket: give an ordinary file, a terminal or a pipe");
+  if (error == ELOOP)
+    refuse(
+        "a symbolic link, as /dev/stdout is one, is not followed, since what it leads to would be overwritten: name "
+        "the file itself; for a pipe make a FIFO (mkfifo)");
+  errno = error;
+  refuse_by_errno();
+}
+
 void OutputFile::require_writable_kind() {
   const mode_t type = type_of(descriptor_);
   const bool known = type == S_IFREG || type == S_IFCHR || type == S_IFIFO;
   is_pipe_ = type == S_IFIFO;
   if (!known || is_of_kernel(descriptor_)) refuse("give an ordinary file, a terminal or a pipe");
-  if (fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK) != 0) refuse_by_errno();
 }
 
 // For as long as it is open: two processes with one name would write over each other.
@@ -100,13 +113,26 @@ class NoPipeSignal {
 
 }  // namespace
 
+// False with errno.
+bool OutputFile::wait_for_room(std::chrono::steady_clock::time_point since) const noexcept {
+  using std::chrono::milliseconds;
+  const auto waited = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - since);
+  pollfd file{descriptor_, POLLOUT, 0};
+  const int ready = poll(&file, 1, static_cast<int>(std::max(patience_ - waited, milliseconds(0)).count()));
+  if (ready == 0 || (ready > 0 && waited > patience_)) errno = ETIME;
+  return (ready > 0 && waited <= patience_) || (ready < 0 && errno == EINTR);
+}
+
 bool OutputFile::write(std::string_view text) noexcept {
   std::optional<NoPipeSignal> guard;
   if (is_pipe_) guard.emplace();
+  auto moved = std::chrono::steady_clock::now();
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN && wait_for_room(moved)) continue;
     if (written < 0) return false;
+    moved = std::chrono::steady_clock::now();
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;

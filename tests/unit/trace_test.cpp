@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -184,6 +189,31 @@ TEST_F(TraceFileTest, FilesThatCannotBeHadAreRefused) {
 TEST_F(TraceFileTest, AFifoThatNobodyReadsIsRefused) {
   ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
   expect_refused(folder_ / "fifo", "nobody reads");
+}
+
+TEST_F(TraceFileTest, AFifoWhoseReaderDoesNotReadFailsAndSaysSo) {
+  const std::string path = folder_ / "fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  OutputFile file("PENSTOCK_TRACE", path, OutputFile::Mode::replace, std::chrono::milliseconds(1));
+  const std::string text(std::size_t{1} << 22, 'x');  // more than a pipe takes
+  EXPECT_FALSE(file.write(text));
+  EXPECT_EQ(errno, ETIME);
+  close(reader);
+}
+
+TEST_F(TraceFileTest, ASocketIsNoFifo) {
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{AF_UNIX, {}};
+  std::strncpy(address.sun_path, (folder_ / "socket").c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  expect_refused(folder_ / "socket", "that is a socket");
+  close(listener);
+}
+
+TEST_F(TraceFileTest, StandardOutputIsRefusedByName) {
+  expect_refused("/dev/stdout", "mkfifo");
 }
 
 // The second process is told of the cause, too, and not of the first.
