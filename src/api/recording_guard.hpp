@@ -15,6 +15,15 @@
 
 namespace penstock::api {
 
+// Short of memory the text may be what cannot be made: that is no reason to end the program.
+inline void warn_of_failure(const char* call, const char* consequence, const char* why) noexcept {
+  try {
+    base::log::warn(std::string(call) + ": " + consequence + ": " + why);
+  } catch (const std::exception&) {
+    base::log::warn(consequence);
+  }
+}
+
 // Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not run to its end.
 // Outside MPI_Init ... MPI_Finalize (MPI sessions alone), after PST_Finalize and in a child of fork() nothing is
 // recorded, silently.
@@ -25,7 +34,7 @@ bool recording(const char* call, const char* consequence, Body&& body) noexcept 
     body();
     return true;
   } catch (const std::exception& error) {
-    base::log::warn(std::string(call) + ": " + consequence + ": " + error.what());
+    warn_of_failure(call, consequence, error.what());
     return false;
   }
 }
