@@ -2,24 +2,44 @@
 #include "transport/ranges.hpp"
 
 #include <iterator>
+#include <utility>
 
 namespace penstock::transport {
 
-void Ranges::insert(std::uint64_t offset, std::uint64_t bytes) {
+Ranges::Spare Ranges::one_spare() {
+  Spare spare;
+  spare.by_offset.emplace();
+  spare.by_size.emplace();
+  return spare;
+}
+
+void Ranges::keep(Spare spare) noexcept {
+  spare_.by_offset.insert(spare.by_offset.extract(spare.by_offset.begin()));
+  spare_.by_size.insert(spare.by_size.extract(spare.by_size.begin()));
+}
+
+void Ranges::insert(std::uint64_t offset, std::uint64_t bytes) noexcept {
   if (bytes == 0) return;
-  by_offset_.emplace(offset, bytes);
-  by_size_.emplace(bytes, offset);
+  auto range = spare_.by_offset.extract(spare_.by_offset.begin());
+  range.key() = offset;
+  range.mapped() = bytes;
+  by_offset_.insert(std::move(range));
+  auto size = spare_.by_size.extract(spare_.by_size.begin());
+  size.value() = {bytes, offset};
+  by_size_.insert(std::move(size));
   free_bytes_ += bytes;
 }
 
-void Ranges::erase(std::map<std::uint64_t, std::uint64_t>::iterator range) {
-  by_size_.erase({range->second, range->first});
+void Ranges::erase(std::map<std::uint64_t, std::uint64_t>::iterator range) noexcept {
+  spare_.by_size.insert(by_size_.extract({range->second, range->first}));
   free_bytes_ -= range->second;
-  by_offset_.erase(range);
+  spare_.by_offset.insert(by_offset_.extract(range));
 }
 
 void Ranges::add_chunk(std::uint64_t offset, std::uint64_t bytes) {
+  Spare spare = one_spare();
   chunk_starts_.insert(offset);
+  keep(std::move(spare));
   insert(offset, bytes);
 }
 
@@ -28,6 +48,7 @@ std::optional<std::uint64_t> Ranges::take(std::uint64_t bytes, std::uint64_t ali
     const auto [size, offset] = *candidate;
     const std::uint64_t begin = (offset + alignment - 1) / alignment * alignment;
     if (begin + bytes > offset + size) continue;
+    keep(one_spare());
     erase(by_offset_.find(offset));
     insert(offset, begin - offset);
     insert(begin + bytes, offset + size - begin - bytes);
@@ -36,7 +57,7 @@ std::optional<std::uint64_t> Ranges::take(std::uint64_t bytes, std::uint64_t ali
   return std::nullopt;
 }
 
-void Ranges::give(std::uint64_t offset, std::uint64_t bytes) {
+void Ranges::give(std::uint64_t offset, std::uint64_t bytes) noexcept {
   std::uint64_t begin = offset;
   std::uint64_t end = offset + bytes;
   auto next = by_offset_.lower_bound(offset);
@@ -52,6 +73,8 @@ void Ranges::give(std::uint64_t offset, std::uint64_t bytes) {
     erase(next);
   }
   insert(begin, end - begin);
+  spare_.by_offset.erase(spare_.by_offset.begin());
+  spare_.by_size.erase(spare_.by_size.begin());
 }
 
 }  // namespace penstock::transport

@@ -14,48 +14,7 @@
 #include <thread>
 
 #include "device/host/stream.hpp"
-
-namespace {
-
-std::atomic<std::uint64_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-// Counts for the whole test program. The array forms call these, and so would the nothrow form, of which a sanitizer
-// has one of its own. Inlined, they would look mismatched to the compiler.
-#define NOT_INLINED __attribute__((noinline))
-NOT_INLINED void* operator new(std::size_t size) {
-  return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-NOT_INLINED void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-NOT_INLINED void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  try {
-    return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-NOT_INLINED void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-NOT_INLINED void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-NOT_INLINED void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-NOT_INLINED void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+#include "unit/scarce_memory.hpp"
 
 namespace penstock::device::host {
 namespace {
@@ -83,10 +42,10 @@ TEST(HostStreamCost, TheSteadyStateAllocatesNothing) {
     open.store(true, std::memory_order_release);
     stream.synchronize({});
     // A round may begin anywhere in a chunk, so the second one may need one more.
-    if (round == 1) before = allocations.load();
+    if (round == 1) before = allocations();
   }
   EXPECT_GT(before, 0u);
-  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(allocations(), before);
 }
 
 // The state and the processor time in ns of the thread with that name that is not in `known`.

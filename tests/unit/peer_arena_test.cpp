@@ -13,14 +13,17 @@
 
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "transport/peer/arena_file.hpp"
 #include "transport/peer/mapping.hpp"
 #include "transport/peer/memory.hpp"
+#include "unit/scarce_memory.hpp"
 
 namespace penstock::transport::peer {
 namespace {
@@ -47,6 +50,34 @@ TEST(PeerArena, AnotherMappingSeesTheSameBytes) {
     std::memset(theirs, 43, bytes);
     EXPECT_EQ(std::memcmp(ours, theirs, bytes), 0);
   }
+}
+
+TEST(PeerArena, WithoutMemoryNothingIsLostAndFreeingNeedsNone) {
+  std::mt19937_64 random(12);
+  const auto arena = Arena::create();
+  arena->unlink();
+  std::vector<std::byte*> taken;
+  int refusals = 0;
+  for (int step = 0; step < 5000; ++step) {
+    if (random() % 2 == 0 && !taken.empty()) {
+      std::swap(taken[random() % taken.size()], taken.back());
+      const ScarceMemory scarce(0);
+      arena->free(taken.back());
+      taken.pop_back();
+      continue;
+    }
+    taken.reserve(taken.size() + 1);
+    const std::size_t bytes = std::size_t{1} << (6 + random() % 15);
+    try {
+      const ScarceMemory scarce(random() % 8);
+      taken.push_back(arena->allocate(bytes, 64));
+    } catch (const std::bad_alloc&) {
+      ++refusals;
+    }
+  }
+  EXPECT_GT(refusals, 100);
+  for (std::byte* const each : taken) arena->free(each);
+  EXPECT_EQ(arena->free_bytes() + 64, arena->file_bytes()) << "but for the header";
 }
 
 TEST(PeerArena, SaysWhatIsNotItsOwn) {

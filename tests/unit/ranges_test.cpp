@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <new>
+#include <optional>
 #include <random>
+
+#include "unit/scarce_memory.hpp"
 
 namespace penstock::transport {
 namespace {
@@ -72,6 +76,46 @@ TEST(Ranges, RandomUseNeverOverlaps) {
   }
   for (const auto& [offset, bytes] : taken) ranges.give(offset, bytes);
   EXPECT_EQ(ranges.free_bytes(), end);
+}
+
+TEST(Ranges, ACallWithoutMemoryChangesNothingAndGivingNeedsNone) {
+  std::mt19937_64 random(11);
+  Ranges ranges;
+  std::map<std::uint64_t, std::uint64_t> taken;
+  std::uint64_t end = 0;
+  int refusals = 0;
+  for (int step = 0; step < 20000; ++step) {
+    const std::uint64_t before = ranges.free_bytes();
+    if (random() % 2 == 0 && !taken.empty()) {
+      const auto victim = std::next(taken.begin(), static_cast<long>(random() % taken.size()));
+      {
+        const ScarceMemory scarce(0);
+        ranges.give(victim->first, victim->second);
+      }
+      ASSERT_EQ(ranges.free_bytes(), before + victim->second);
+      taken.erase(victim);
+      continue;
+    }
+    const std::uint64_t bytes = 64 * (1 + random() % 100);
+    try {
+      std::optional<ScarceMemory> scarce(random() % 5);
+      const auto offset = ranges.take(bytes, random() % 4 == 0 ? 4096 : 64);
+      if (!offset) {
+        ranges.add_chunk(end, 65536);
+        end += 65536;
+      }
+      scarce.reset();
+      if (offset) taken.emplace(*offset, bytes);
+    } catch (const std::bad_alloc&) {
+      ++refusals;
+      ASSERT_EQ(ranges.free_bytes(), before);
+    }
+  }
+  EXPECT_GT(refusals, 100);
+  for (const auto& [offset, bytes] : taken) ranges.give(offset, bytes);
+  EXPECT_EQ(ranges.free_bytes(), end);
+  for (std::uint64_t chunk = 0; chunk < end; chunk += 65536) EXPECT_TRUE(ranges.take(65536, 65536)) << chunk;
+  EXPECT_FALSE(ranges.take(64, 64));
 }
 
 }  // namespace

@@ -40,8 +40,14 @@ void DeviceArena::grow(std::size_t bytes) {
   void* base = nullptr;
   check(gpu::allocate_coherent(&base, size), "memory for control words and rings");
   const auto address = reinterpret_cast<std::uint64_t>(base);
-  slabs_.emplace(address, Slab{address, size});
-  ranges_.add_chunk(address, size);
+  try {
+    slabs_.emplace(address, Slab{address, size});
+    ranges_.add_chunk(address, size);
+  } catch (...) {
+    slabs_.erase(address);
+    cudaFree(base);
+    throw;
+  }
 }
 
 std::shared_ptr<std::byte> DeviceArena::allocate(std::size_t bytes) {

@@ -52,13 +52,14 @@ std::unique_ptr<Arena> Arena::create() {
   ArenaIdentity identity;
   const int descriptor = create_arena_file(identity);
   std::unique_ptr<Arena> arena(new Arena(descriptor, identity));
-  if (!arena->add_chunk(first_chunk)) {
-    const int error = errno;
+  try {
+    if (!arena->add_chunk(first_chunk)) fail_to_reserve(first_chunk, errno);
+    std::byte* header = arena->allocate(sizeof(identity.nonce), 64);
+    std::memcpy(header, identity.nonce, sizeof(identity.nonce));
+  } catch (...) {
     arena->unlink();
-    fail_to_reserve(first_chunk, error);
+    throw;
   }
-  std::byte* header = arena->allocate(sizeof(identity.nonce), 64);
-  std::memcpy(header, identity.nonce, sizeof(identity.nonce));
   return arena;
 }
 
@@ -89,12 +90,25 @@ bool Arena::add_chunk(std::uint64_t bytes) {
     errno = error;
     return false;
   }
-  const Chunk chunk{file_bytes_, bytes, static_cast<std::byte*>(address)};
-  by_offset_.emplace(chunk.offset, chunk);
-  by_address_.emplace(reinterpret_cast<std::uintptr_t>(address), chunk);
-  ranges_.add_chunk(chunk.offset, chunk.bytes);
+  note_chunk({file_bytes_, bytes, static_cast<std::byte*>(address)});
   file_bytes_ += bytes;
   return true;
+}
+
+// Where there is no memory for that, the chunk goes.
+void Arena::note_chunk(const Chunk& chunk) {
+  const auto address = reinterpret_cast<std::uintptr_t>(chunk.address);
+  try {
+    by_offset_.emplace(chunk.offset, chunk);
+    by_address_.emplace(address, chunk);
+    ranges_.add_chunk(chunk.offset, chunk.bytes);
+  } catch (...) {
+    by_offset_.erase(chunk.offset);
+    by_address_.erase(address);
+    munmap(chunk.address, chunk.bytes);
+    static_cast<void>(ftruncate(descriptor_, static_cast<off_t>(chunk.offset)) == 0);
+    throw;
+  }
 }
 
 // Small requests share chunks whose size grows with the file; if that much cannot be had, just enough is tried.
@@ -124,15 +138,20 @@ std::byte* Arena::try_to_allocate(std::size_t bytes, std::size_t alignment) {
     grow(bytes, alignment);
     offset = ranges_.take(size, alignment);
   }
-  if (has_holes_) {
-    const std::uint64_t begin = *offset / page_bytes() * page_bytes();
-    if (const int error = reserve(descriptor_, begin, round_up(*offset + size, page_bytes()) - begin); error != 0) {
-      ranges_.give(*offset, size);
-      fail_to_reserve(size, error);
-    }
+  try {
+    if (has_holes_) fill_holes(*offset, size);
+    taken_.emplace(*offset, size);
+  } catch (...) {
+    ranges_.give(*offset, size);
+    throw;
   }
-  taken_.emplace(*offset, size);
   return address_of(*offset);
+}
+
+void Arena::fill_holes(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t begin = offset / page_bytes() * page_bytes();
+  const std::uint64_t end = round_up(offset + bytes, page_bytes());
+  if (const int error = reserve(descriptor_, begin, end - begin); error != 0) fail_to_reserve(bytes, error);
 }
 
 void Arena::free(std::byte* address) noexcept {

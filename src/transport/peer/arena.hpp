@@ -65,6 +65,8 @@ class Arena {
   std::byte* try_to_allocate(std::size_t bytes, std::size_t alignment);
   void grow(std::size_t bytes, std::size_t alignment);
   bool add_chunk(std::uint64_t bytes);
+  void note_chunk(const Chunk& chunk);
+  void fill_holes(std::uint64_t offset, std::uint64_t bytes);
   const Chunk* chunk_of(const void* address) const;
   std::byte* address_of(std::uint64_t offset) const;
   void release_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;

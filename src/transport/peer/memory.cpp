@@ -20,7 +20,7 @@ struct Memory::Allocation {
   Arena* arena = nullptr;  // null: ordinary memory
   bool abandoned = false;
 
-  Allocation(std::byte* where, std::size_t size, Arena* from) : address(where), bytes(size), arena(from) {}
+  Allocation() = default;
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
   ~Allocation() {
@@ -61,10 +61,14 @@ void* Memory::allocate(std::size_t bytes) {
   static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t size = std::max<std::size_t>(bytes, 64);
   const std::size_t alignment = size >= page ? page : 64;
-  std::byte* address = take_shared(arena_, size, alignment);
-  Arena* const arena = address != nullptr ? arena_ : nullptr;
-  if (address == nullptr) address = take_ordinary(size, alignment);
-  auto allocation = std::make_shared<Allocation>(address, size, arena);
+  auto allocation = std::make_shared<Allocation>();  // first: it owns what is taken
+  allocation->bytes = size;
+  allocation->address = take_shared(arena_, size, alignment);
+  if (allocation->address != nullptr)
+    allocation->arena = arena_;
+  else
+    allocation->address = take_ordinary(size, alignment);
+  std::byte* const address = allocation->address;
   const std::lock_guard lock(mutex_);
   allocations_.emplace(reinterpret_cast<std::uintptr_t>(address), std::move(allocation));
   return address;
