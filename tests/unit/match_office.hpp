@@ -235,7 +235,10 @@ class Clerk {
   // As PST_Imatch does where one does.
   std::shared_ptr<MatchJob> begin_unattended(std::vector<Operation*> operations) {
     auto job = matcher->prepare(std::move(operations));
-    job->on_finished = [] {};
+    // What the program's calls find until MPI knows.
+    job->on_finished = [this] {
+      if (!Matcher::under_way()) ended_too_early = true;
+    };
     matcher->begin(job);
     return job;
   }
@@ -246,6 +249,7 @@ class Clerk {
   OfficeMailbox mailbox;
   Transports transports;
   std::optional<Matcher> matcher;
+  std::atomic<bool> ended_too_early{false};
 
  private:
   std::vector<Transports::Entry> entries() {

@@ -270,6 +270,7 @@ TEST_F(MatcherTest, AThreadOfItsOwnDrivesAndOutlivesErrors) {
     awaited(*sending);
     EXPECT_TRUE(in->matched() && out->matched());
   }
+  EXPECT_FALSE(zero_.ended_too_early || one_.ended_too_early);
 }
 
 TEST_F(MatcherTest, ALetterThatCannotBeReadFailsWhatItIsAbout) {
