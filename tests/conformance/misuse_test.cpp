@@ -181,6 +181,7 @@ TEST_F(Misuse, NullAndFreedHandlesOfQueuesAndStreams) {
   PST_Queue queue = PST_QUEUE_NULL;
   EXPECT_PST_KIND(PST_Queue_init(nullptr, PST_QUEUE_HOST, &stream), PST_ERROR_ARGUMENT);
   EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HOST, nullptr), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HOST, stream), PST_ERROR_STREAM);  // not its address
   EXPECT_PST_KIND(PST_Queue_init(&queue, static_cast<PST_Queue_type>(17), &stream), PST_ERROR_ARGUMENT);
   // Without such a GPU, and in a library without its vendor; with one this is its default stream.
   for (const PST_Queue_type type : {PST_QUEUE_CUDA, PST_QUEUE_HIP}) {
