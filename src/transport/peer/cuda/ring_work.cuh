@@ -61,8 +61,8 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
 // of each other, so any may be the one that stays: the first one may have its parts, and be gone, while those of others
 // are yet to be sent.
 template <Form form>
-__device__ void leave_or_fail(const Context& context, const Pair& pair, const Place& place, Word64 epoch, Looks looks,
-                              Failure why, Crew<form>& crew) {
+__device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 epoch, Looks looks, Failure why,
+                              Crew<form>& crew) {
   if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0) return crew.leave(true);
   fail<Route::ring>(context, pair, epoch, why);
 }
@@ -98,7 +98,7 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Place
   if (__syncthreads_or(looks != Looks::found) != 0) {
     const bool not_ready = __syncthreads_or(outcome != StartOutcome::started) != 0;
     const Failure why = twice ? Failure::started_twice : not_ready ? Failure::not_ready : Failure::released;
-    leave_or_fail(context, pair, place, epoch, looks, why, crew);
+    leave_or_fail(context, pair, epoch, looks, why, crew);
     return false;
   }
   if (threadIdx.x == 0) {
@@ -124,7 +124,7 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
   if (__syncthreads_or(looks != Looks::found) != 0) {
-    leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
+    leave_or_fail(context, pair, epoch, looks, Failure::released, crew);
     return false;
   }
   if (threadIdx.x == 0) {
@@ -169,7 +169,7 @@ struct WaitRingSend {
                                      [&] { return ring::wait_send<Mode::synchronous>(port, state); });
     if (form == Form::all_stay) let_successor_in();
     if (__syncthreads_or(looks != Looks::found) != 0)
-      return leave_or_fail(context, pair, place, epoch, looks, Failure::released, crew);
+      return leave_or_fail(context, pair, epoch, looks, Failure::released, crew);
     for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = epoch;
   }
 };
