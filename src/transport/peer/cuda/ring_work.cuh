@@ -157,7 +157,7 @@ struct WaitRingReceive {
 // A synchronous send ends when its receive has been started. One block sees to it for all.
 struct WaitRingSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const Place&, Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
     const Context context = look_alone(reports, pair);
     Port port(pair, 0);
