@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kept list: a line for each program. A name alone passed in all runs of both ways; the others follow with why."""
 
-from itertools import groupby
+from collections import Counter
 
 
 def outcomes(records):
@@ -24,9 +24,11 @@ def passes(ends):
 
 
 def short(ends):
-    """What came out and how often: "pass" or "pass 2, fail 1"."""
-    counts = {end: len(list(group)) for end, group in groupby(sorted(ends))}
-    return next(iter(counts)) if len(counts) == 1 else ", ".join(f"{end} {count}" for end, count in counts.items())
+    """What came out and how often: "pass", or "2 pass + 1 fail"."""
+    counts = Counter(ends)
+    if len(counts) == 1:
+        return ends[0]
+    return " + ".join(f"{counts[end]} {end}" for end in sorted(counts, reverse=True)) or "not run"
 
 
 def is_lost(ends):
@@ -35,15 +37,19 @@ def is_lost(ends):
     return passes(alone) and bool(preloaded) and (not passes(preloaded) or set(alone) != set(preloaded))
 
 
-def lines(names, left_out, repeat):
-    """The list, from the names' outcomes and from the reasons of those that never ran."""
+def row(ends, repeat, note):
+    """The columns behind a name: none when it passed in all runs, else the outcomes alone, preloaded, and a note."""
+    alone, preloaded = short(ends["alone"]), short(ends["preloaded"])
+    few = min(map(len, ends.values()))
+    if passes(ends["alone"]) and alone == preloaded:
+        return ([] if alone == "pass" else [alone]) if few >= repeat else [alone, preloaded, f"{few} of {repeat} runs"]
+    return [alone, preloaded] + ([note] if note else [])
+
+
+def lines(names, left_out, repeat, notes):
+    """The list, from the names' outcomes, from the reasons of those that never ran, and from notes on programs."""
     table = {name: [reason] for name, reason in left_out.items()}
-    for name, ends in names.items():
-        alone, preloaded = short(ends["alone"]), short(ends["preloaded"]) if ends["preloaded"] else "not run"
-        few = min(len(ends["alone"]), len(ends["preloaded"]))
-        note = [] if few >= repeat or preloaded == "not run" else [f"{few} of {repeat} runs"]
-        same = alone == preloaded and passes(ends["alone"])
-        table[name] = ([] if same and alone == "pass" else [alone] if same else [alone, preloaded]) + note
+    table |= {name: row(ends, repeat, notes.get(name)) for name, ends in names.items()}
     return ["\t".join([name, *table[name]]) for name in sorted(table)]
 
 
@@ -54,8 +60,7 @@ def write(path, heading, table):
 def read_passing(path):
     """The names in the list that passed in all runs, both ways."""
     rows = [line.split("\t") for line in path.read_text().splitlines() if line and line[0] != "#"]
-    return {name for name, *rest in rows if not rest or (rest[0].startswith("pass") and "," not in rest[0]
-            and (len(rest) == 1 or rest[1].endswith("runs")))}
+    return {name for name, *ends in rows if all(end.startswith("pass") and end == ends[0] for end in ends[:2])}
 
 
 def compare(names, left_out, passing, group_of):

@@ -90,7 +90,10 @@ def main():
         runs.run_all(chosen, options, options.results)
     known = {program.name for program in chosen}
     names = kept.outcomes([record for record in runs.read(options.results) if record["program"] in known])
-    table = kept.lines(names, left_out, options.repeat)
+    left_out |= {program.name: "not run" for program in chosen if program.name not in names}
+    notes = {program.name: f"{program.ranks} ranks on {os.cpu_count()} cores"
+             for program in chosen if program.ranks > os.cpu_count()}
+    table = kept.lines(names, left_out, options.repeat, notes)
     whole = [line for line in table if "\t" not in line or re.fullmatch(r"[^\t]*\tpass \([^\t,]*, [^\t,]*\)", line)]
     lost = sorted(name for name, ends in names.items() if kept.is_lost(ends))
     print(f"pass {options.repeat} times alone and preloaded: {len(whole)}")

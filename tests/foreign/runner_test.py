@@ -126,6 +126,14 @@ raise SystemExit("PRELOADED" in os.environ)
         self.assertEqual(self.rows(), {"test_a 1": [f"pass {counts}", f"fail {counts}"],
                                        "test_a 1 test_a.A.testB": ["pass", "fail"]})
 
+    def test_runs_that_are_missing_are_told(self):
+        self.run_it("--only", "good", "--repeat", "1")
+        self.run_it("--only", "good|bad", "--no-run", "--keep", self.folder / "list")
+        self.assertEqual(self.rows(), {"pt2pt/good 2": ["pass", "pass", "1 of 3 runs"], "pt2pt/bad 2": ["not run"],
+                                       "pt2pt/good 1 -x A=b": ["pass", "pass", "1 of 3 runs"]})
+        self.assertEqual(self.run_it("--only", "good", "--compare", self.folder / "list"), 0, self.output)
+        self.assertIn("pass now and did not: 0\n", self.output)
+
 
 if __name__ == "__main__":
     unittest.main()
