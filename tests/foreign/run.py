@@ -36,7 +36,8 @@ def read_options():
     parser.add_argument("--library", type=Path, required=True, help="libpenstock.so built for the same MPI")
     parser.add_argument("--results", type=Path, required=True, help="a line of JSON for each run is added to it")
     parser.add_argument("--folders", nargs="+", default=programs.FOLDERS, help="mpich: those to run, in this order")
-    parser.add_argument("--lists", nargs="+", default=["testlist", "testlist.dtp"], help="mpich: lists in each folder")
+    parser.add_argument("--lists", nargs="+", default=["testlist"],
+                        help="mpich: lists in each folder; testlist.dtp has programs over more datatypes")
     parser.add_argument("--only", default="", help="programs whose name this regular expression finds")
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4], help="mpi4py: numbers of processes")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each program in each way")
@@ -114,4 +115,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same command goes on from here")
