@@ -97,8 +97,8 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     if (!job->leaves) return;
     const std::lock_guard lock(mutex_);
     mailbox_.hand_over();
-  } catch (const std::exception& failure) {  // the match is under way, and letters leave whenever it is driven
-    base::log::warn(std::string("letters of a match have not all been handed to MPI: ") + failure.what());
+  } catch (const std::exception&) {  // the match is under way, and letters leave whenever it is driven
+    base::log::warn("letters of a match have not all been handed to MPI yet");
   }
 }
 

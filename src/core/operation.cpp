@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <utility>
+
+#include "base/log.hpp"
 
 namespace penstock::core {
 
@@ -105,10 +108,21 @@ void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
   if (plan_) plan_->wait(stream, sink);
 }
 
+// Where the last start was captured, graphs may still run on its stream, and starts outside captures on theirs.
+void Operation::follow_direct_starts(device::Stream& last) noexcept {
+  const auto direct = last_direct_.lock();
+  if (!direct || direct.get() == &last) return;
+  try {
+    plan_->hand_over(direct.get(), last);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
 void Operation::retire(Operation* operation) noexcept {
   if (operation->plan_) {
-    const bool direct = operation->direct_starts_ > 0;
-    if (const auto stream = (direct ? operation->last_direct_ : operation->last_stream_owner_).lock()) {
+    if (const auto stream = operation->last_stream_owner_.lock()) {
+      operation->follow_direct_starts(*stream);
       operation->plan_->close(
           *stream, [](void* ended) { delete static_cast<Operation*>(ended); }, operation);
       return;

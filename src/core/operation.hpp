@@ -103,6 +103,7 @@ class Operation {
 
   std::string label_of(const MatchResult* result) const;
   void change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture);
+  void follow_direct_starts(device::Stream& last) noexcept;  // before the end, in the order of the last stream
 
   Recording recording_;
   std::atomic<MatchState> match_state_{MatchState::unmatched};

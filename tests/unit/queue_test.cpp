@@ -48,6 +48,7 @@ struct Calls {
   int hand_overs = 0;
   int flushed = 0;
   device::Stream* last = nullptr;
+  device::Stream* closed_on = nullptr;
   bool out_of_memory = false;
   bool cannot_change = false;
   transport::Epoch closed = 0;  // the first epoch that the peer does not serve; 0: it serves all
@@ -71,7 +72,10 @@ class TestPlan final : public transport::Plan {
     calls_.last = last;
   }
   void wait_flushed(device::Stream&) noexcept override { ++calls_.flushed; }
-  void close(device::Stream&, void (*ended)(void*), void* argument) override { ended(argument); }
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override {
+    calls_.closed_on = &stream;
+    ended(argument);
+  }
   void close() override {}
   bool peer_closed(transport::Epoch epoch) const noexcept override {
     return calls_.closed != 0 && epoch >= calls_.closed;
@@ -303,6 +307,29 @@ TEST_F(ChangedStream, IsNotOrderedBetweenACaptureAndWhatIsOutside) {
   stream->in_capture = 8;
   epoch(*queue);
   EXPECT_EQ(calls[0].hand_overs, 1);
+}
+
+TEST_F(ChangedStream, IsOrderedThoughItWasCapturedInBetween) {
+  epoch(*queue);
+  second->in_capture = 7;
+  epoch(*other);
+  second->in_capture = 0;
+  EXPECT_EQ(calls[0].hand_overs, 0);
+  epoch(*other);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+  EXPECT_EQ(calls[0].last, stream.get());
+}
+
+// Graphs may still run on the stream of the capture.
+TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptures) {
+  epoch(*queue);
+  second->in_capture = 7;
+  epoch(*other);
+  second->in_capture = 0;
+  Operation::retire(operations[0].release());
+  EXPECT_EQ(calls[0].closed_on, second.get());
+  EXPECT_EQ(calls[0].hand_overs, 1);
+  EXPECT_EQ(calls[0].last, stream.get());
 }
 
 TEST_F(ChangedStream, AStreamThatHasBeenFreedIsNull) {
