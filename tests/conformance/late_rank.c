@@ -3,19 +3,9 @@
  * Runs with a PENSTOCK_TIMEOUT that is over at once. The last rank begins the library's end only when the others have
  * left it without that rank; after that MPI works as before, and ends. */
 #include <mpi.h>
-#include <penstock/penstock.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-static int rank, size;
-
-static void check(int ok, const char* what) {
-  char why[1024] = "";
-  if (ok) return;
-  PST_Last_error(why, sizeof why);
-  fprintf(stderr, "[rank %d] wrong: %s (last error: %s)\n", rank, what, why);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+#include "check.h"
 
 int main(int argc, char** argv) {
   int i, others = 0, sum = 0;

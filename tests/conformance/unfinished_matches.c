@@ -4,23 +4,15 @@
  * PST_Finalize before that. Rank 0 hands sends to match that nobody receives, the other ranks receives whose sends
  * never come. */
 #include <mpi.h>
-#include <penstock/penstock.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 enum { count = 20000 };
 
-static int rank, size, value;
+static int value;
 static MPI_Request requests[count];
-
-static void check(int ok, const char* what) {
-  char why[1024] = "";
-  if (ok) return;
-  PST_Last_error(why, sizeof why);
-  fprintf(stderr, "[rank %d] wrong: %s (last error: %s)\n", rank, what, why);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 int main(int argc, char** argv) {
   const int ended = argc > 1 && strcmp(argv[1], "ended") == 0;

@@ -5,20 +5,10 @@
  * thread of the library. With the argument "unfinished" it leaves a match under way at MPI_Finalize, with "ended" at
  * PST_Finalize before that. */
 #include <mpi.h>
-#include <penstock/penstock.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
-
-static void check(int ok, const char* what) {
-  char why[1024] = "";
-  if (ok) return;
-  PST_Last_error(why, sizeof why);
-  fprintf(stderr, "[rank %d] wrong: %s (last error: %s)\n", rank, what, why);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+#include "check.h"
 
 static int next(void) {
   return (rank + 1) % size;
