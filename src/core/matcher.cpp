@@ -372,9 +372,7 @@ void Matcher::report_leftovers() {
 }
 
 bool Matcher::anybody_unreachable() const {
-  for (int rank = 0; rank < world_.size(); ++rank)
-    if (world_.dead(rank).load(std::memory_order_acquire)) return true;
-  return mailbox_.any_lost();
+  return world_.anybody_dead() || mailbox_.any_lost();
 }
 
 void Matcher::part() noexcept {
@@ -390,14 +388,7 @@ void Matcher::part() noexcept {
     return !in_trouble_since || now - *in_trouble_since < farewell;
   };
   try {
-    base::Backoff backoff(std::chrono::microseconds(20));
-    for (; !mailbox_.all_flushed(); backoff.pause()) {
-      world_.watch(0);
-      if (go_on()) continue;
-      world_.part([] { return false; });  // or the others' barriers would meet later ones of ours
-      return;
-    }
-    world_.part(go_on);
+    world_.part([this] { return mailbox_.all_flushed(); }, go_on);
     const std::lock_guard lock(mutex_);  // what MPI would otherwise find unreceived
     while (mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); })) continue;
   } catch (const std::exception& failure) {

@@ -86,7 +86,7 @@ class MpiWorld final : public World {
     return result;
   }
 
-  bool part(const std::function<bool()>& meanwhile) noexcept override {
+  bool meet(const std::function<bool()>& meanwhile) noexcept override {
     MPI_Request everybody = MPI_REQUEST_NULL;
     int done = 0;
     if (PMPI_Ibarrier(comm_.get(), &everybody) != MPI_SUCCESS) return false;

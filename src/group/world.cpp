@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group/world.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
 
+#include "base/backoff.hpp"
 #include "base/error.hpp"
 
 namespace penstock::group {
@@ -68,6 +70,23 @@ void World::together(const std::function<void()>& step) {
     given_up_ = true;
     throw failure ? *failure : error_of(other, all[other]);
   }
+}
+
+bool World::anybody_dead() const noexcept {
+  for (int rank = 0; rank < size(); ++rank)
+    if (dead(rank).load(std::memory_order_acquire)) return true;
+  return false;
+}
+
+// Who gives up meets all the same, if only for a moment: or the others' barriers would meet later ones of ours.
+bool World::part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept {
+  base::Backoff backoff(std::chrono::microseconds(20));
+  bool goes_on = true;
+  for (; goes_on && !ready(); backoff.pause()) {
+    watch(0);
+    goes_on = meanwhile();
+  }
+  return meet([&] { return goes_on && meanwhile(); });
 }
 
 }  // namespace penstock::group

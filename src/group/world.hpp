@@ -38,20 +38,24 @@ class World {
   void together(const std::function<void()>& step);
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
-  // Collective, inside MPI_Finalize: returns when all processes have called it, or when meanwhile(), which is called
-  // again and again, says false; true: all have. Looks for processes that have died itself, as no monitor does any
-  // more: nobody else calls watch() by now.
-  virtual bool part(const std::function<bool()>&) noexcept { return true; }
+  // Collective, inside MPI_Finalize: returns when all processes have become ready(), or when meanwhile(), which is
+  // called again and again, says false; true: all are ready. Looks for processes that have died itself, as no monitor
+  // does any more: nobody else calls watch() by now.
+  bool part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept;
 
   // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never
   // cleared.
   virtual const std::atomic<bool>& dead(int rank) const noexcept = 0;
+  bool anybody_dead() const noexcept;
   // Waits until some process dies, wake() is called or the time is over (negative: no limit), and sets the flags.
   // Called by the monitor thread.
   virtual void watch(int milliseconds) noexcept = 0;
   virtual void wake() noexcept = 0;
 
  private:
+  // part(), from the time on at which this process is ready, or will not be.
+  virtual bool meet(const std::function<bool()>&) noexcept { return true; }
+
   bool given_up_ = false;
 };
 

@@ -97,7 +97,6 @@ class Engine final : private ProgressThread::Work, private DeferredQueue::Poster
   bool part() noexcept;
   void say_farewell() noexcept;
   bool owes_messages() const noexcept;
-  bool anybody_dead() const noexcept;
 
   const Options options_;
   group::World& world_;

@@ -57,11 +57,12 @@ void Engine::deliver() noexcept {
 bool Engine::part() noexcept {
   if (world_.given_up()) return false;
   const auto began = steady_clock::now();
-  return world_.part([&] {
-    pass(nullptr);
-    const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
-    return !late && !anybody_dead();
-  });
+  return world_.part([] { return true; },
+                     [&] {
+                       pass(nullptr);
+                       const bool late = options_.timeout.count() > 0 && steady_clock::now() - began > options_.timeout;
+                       return !late && !world_.anybody_dead();
+                     });
 }
 
 // There is no point at which all who are left have heard of our end, and the provider, which may have no room for a
@@ -80,12 +81,6 @@ bool Engine::owes_messages() const noexcept {
     const Epoch last = channel->started.load(std::memory_order_relaxed);
     return channel->buffered() && !channel->complete(last) && !channel->broken(last) && !dead(channel->peer);
   });
-}
-
-bool Engine::anybody_dead() const noexcept {
-  for (int rank = 0; rank < world_.size(); ++rank)
-    if (dead(rank)) return true;
-  return false;
 }
 
 }  // namespace penstock::transport::ofi

@@ -163,7 +163,13 @@ class Ofi::State {
   }
   // The end of an engine is collective: all take part if anybody has one.
   ~State() {
-    if (!engine_ && anybody_ && !world_.given_up()) world_.part([] { return true; });
+    if (engine_ || !anybody_ || world_.given_up()) return;
+    const auto began = std::chrono::steady_clock::now();
+    world_.part([] { return true; },
+                [&] {
+                  const auto waited = std::chrono::steady_clock::now() - began;
+                  return !world_.anybody_dead() && (settings_.timeout.count() == 0 || waited <= settings_.timeout);
+                });
   }
 
  private:

@@ -92,7 +92,6 @@ class Engine final : private ProgressThread::Work {
   bool part() noexcept;
   void say_farewell() noexcept;
   bool owes_messages() const noexcept;
-  bool anybody_dead() const noexcept;
 
   const Options options_;
   group::World& world_;

@@ -28,7 +28,7 @@ Engine::~Engine() {
   notices_.stop();
   // Freeing a communicator is collective: with a process dead it might never return, and MPI_Finalize comes next
   // anyway.
-  if (anybody_dead()) {
+  if (world_.anybody_dead()) {
     static_cast<void>(communicator_.release());
   }
 }
@@ -53,19 +53,13 @@ bool Engine::part() noexcept {
   if (world_.given_up()) return false;  // not everybody has an engine
   const auto began = steady_clock::now();
   const auto goes_on = [&] {
-    if (anybody_dead()) return false;
+    if (world_.anybody_dead()) return false;
     pass(nullptr);
     return options_.timeout.count() == 0 || steady_clock::now() - began <= options_.timeout;
   };
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more: so a process says that
   // it has come only when MPI has taken all that it sends.
-  for (; !notices_.all_sent(); std::this_thread::yield()) {
-    world_.watch(0);
-    if (goes_on()) continue;
-    world_.part([] { return false; });  // or the others' barriers would meet later ones of ours
-    return false;
-  }
-  return world_.part(goes_on);
+  return world_.part([this] { return notices_.all_sent(); }, goes_on);
 }
 
 // There is no point at which all who are left have heard of our end, and MPI, which may take no notice for a process
@@ -83,12 +77,6 @@ bool Engine::owes_messages() const noexcept {
     return channel.buffered() && !operation->given_up && !channel.closed_before(operation->epoch) &&
            !dead(channel.peer);
   });
-}
-
-bool Engine::anybody_dead() const noexcept {
-  for (int rank = 0; rank < world_.size(); ++rank)
-    if (dead(rank)) return true;
-  return false;
 }
 
 }  // namespace penstock::transport::proxy
