@@ -51,15 +51,23 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
 #endif
     add(for_gpus(std::make_unique<transport::proxy::Proxy>(settings, world, spin)));
   });
-  // One after the other, best first: what one reaches the next may leave alone.
-  for (Entry& entry : entries_) {
-    Transport& transport = *entry.transport;
+  for (Transport* const each : in_order_of_meeting()) {
+    Transport& transport = *each;
     transport::Blob announcement;
     world.together([&] { announcement = transport.announce(); });
     world.together([&] { transport.meet(world.all_gather(announcement)); });
     transport.met();
     if (transport.name() == base::peer_transport) all_reached_ = reached_by_peer(world);
   }
+}
+
+// Best first: what one reaches the next may leave alone. But the shared memory of hosts before all that lies in it.
+std::vector<Transport*> Transports::in_order_of_meeting() const {
+  std::vector<Transport*> order;
+  for (const Entry& entry : entries_) order.push_back(entry.transport.get());
+  std::stable_partition(order.begin(), order.end(),
+                        [](const Transport* each) { return each->name() == base::peer_transport; });
+  return order;
 }
 
 // Whether shared memory connects every two processes of the job. Collective.

@@ -48,6 +48,7 @@ class Transports {
   base::ErrorKind refusal(const transport::Message& message) const;
 
  private:
+  std::vector<transport::Transport*> in_order_of_meeting() const;
   bool reached_by_peer(group::World& world) const;
 
   std::vector<Entry> entries_;

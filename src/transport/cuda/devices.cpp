@@ -46,6 +46,12 @@ DeviceIdentity Devices::identity(int device) const {
   return identity;
 }
 
+unsigned Devices::processors(int device) const {
+  int processors = 0;
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  return static_cast<unsigned>(processors);
+}
+
 Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
   int count = 0;
   check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");

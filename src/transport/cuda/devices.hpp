@@ -18,6 +18,7 @@ class Devices {
   // In its memory, a word in which this process's kernels count their blocks that wait for long. Throws Error.
   std::shared_ptr<std::byte> crowd(int device);
   DeviceIdentity identity(int device) const;
+  unsigned processors(int device) const;  // multiprocessors
 
   struct Reach {
     bool possible = false;

@@ -41,7 +41,9 @@ class Peer final : public Transport {
   std::unique_ptr<Acceptance> accept_invitation(const Message& send, const Message& receive,
                                                 std::span<const std::byte> invitation) override;
 
-  // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
+  // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at. They announce
+  // themselves later.
+  bool announced() const noexcept { return memory_ != nullptr; }
   Verdict reaches(int rank) const;  // the shared memory of that process
   Holding hold(std::size_t block_bytes, std::shared_ptr<const void> keep) {
     return Holding(*arena_, block_bytes, std::move(keep));

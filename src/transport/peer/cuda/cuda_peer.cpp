@@ -95,18 +95,19 @@ class CudaPeer final : public Transport {
         world_(world),
         host_(host),
         gpus_(std::move(gpus)),
-        shares_(std::make_shared<GpuShares>(world, host, settings.cuda_waits)) {
+        shares_(std::make_shared<GpuShares>(settings.cuda_waits)) {
     gpus_->share_devices([this](int device) { return places_on(device); });
   }
   // Halves that were given up in the order of a stream end on the driver's threads.
   ~CudaPeer() override {
     gpus_->share_devices({});
     gpus_->finish();
+    shares_->part();
   }
 
   std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
-  Blob announce() override { return shares_->announce(); }
-  void meet(std::span<const Blob> announcements) override { shares_->meet(announcements); }
+  Blob announce() override { return shares_->announce(host_); }
+  void meet(std::span<const Blob> announcements) override { shares_->meet(world_, host_, announcements); }
   void prepare(device::Stream& stream) override;
 
   Verdict usable() const override;
@@ -129,7 +130,8 @@ class CudaPeer final : public Transport {
   bool may_take_turns(int rank, int device) const;
   bool always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours);
   std::shared_ptr<WaitPlaces> places_on(int device) {
-    return shares_->places(device, gpus_->devices().identity(device), gates_on(device) != Gates::none);
+    const Devices& devices = gpus_->devices();
+    return shares_->places(devices.identity(device), devices.processors(device), gates_on(device) != Gates::none);
   }
   void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
   void warn_of_turns(int rank, bool gated);

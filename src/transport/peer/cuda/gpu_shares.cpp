@@ -6,19 +6,11 @@
 #include <new>
 
 #include "base/error.hpp"
-#include "device/cuda/runtime.hpp"
 #include "transport/peer/handshake.hpp"
 
 namespace penstock::transport::peer::cuda {
 
 namespace {
-
-unsigned processors_of(int device) {
-  int processors = 0;
-  device::cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-                      "cudaDeviceGetAttribute");
-  return static_cast<unsigned>(processors);
-}
 
 // A table's words are written by its process alone, and read by others at any time.
 template <class Word>
@@ -46,7 +38,7 @@ unsigned narrow_room(unsigned processors) {
 // queues and those of ends of pairs, which may be used on queues that have none, leave room together.
 class GpuShares::Places final : public WaitPlaces, public std::enable_shared_from_this<Places> {
  public:
-  Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, Use& use, unsigned processors, bool gates)
+  Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, std::size_t use, unsigned processors, bool gates)
       : shares_(std::move(shares)), gpu_(gpu), use_(use), processors_(processors), gates_(gates) {}
 
   // Each counts itself first and looks then: of those that ask at the same time some may get less than there is, and
@@ -73,12 +65,13 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   // Of the room for narrow kernels a quarter is for ends of pairs, if no more.
   unsigned most() const noexcept { return std::min(shares_->most_, narrow_room(processors_) * 3 / 4); }
   unsigned most_pairs() const noexcept { return narrow_room(processors_) - most(); }
-  std::shared_ptr<void> hold(std::uint32_t Use::*count, unsigned kernels) noexcept {
-    shared(use_.*count).fetch_add(kernels);
+  std::shared_ptr<void> hold(std::uint32_t Use::*what, unsigned kernels) noexcept {
+    shares_->count(use_, what, kernels);
     try {
       // Without memory for the owner the deleter is called at once.
-      return std::shared_ptr<void>(
-          &use_, [self = shared_from_this(), count, kernels](void*) { shared(self->use_.*count).fetch_sub(kernels); });
+      return std::shared_ptr<void>(this, [self = shared_from_this(), what, kernels](void*) {
+        self->shares_->count(self->use_, what, 0 - kernels);
+      });
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
@@ -86,43 +79,59 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
 
   const std::shared_ptr<GpuShares> shares_;
   const DeviceIdentity gpu_;
-  Use& use_;
+  const std::size_t use_;
   const unsigned processors_;
   const bool gates_;
 };
 
-Blob GpuShares::announce() {
-  if (!host_.usable().yes) return {};
-  ours_ = new (host_.arena().allocate(sizeof(Table), alignof(Table))) Table{};
-  return to_blob(*host_.arena().find(ours_, sizeof(Table)));
+Blob GpuShares::announce(Peer& host) {
+  if (!host.announced())
+    throw base::Error(base::ErrorKind::internal, "the table of places is announced before the memory it lies in");
+  if (!host.usable().yes) return {};
+  ours_ = new (host.arena().allocate(sizeof(Table), alignof(Table))) Table{};
+  return to_blob(*host.arena().find(ours_, sizeof(Table)));
 }
 
-void GpuShares::meet(std::span<const Blob> announcements) {
+void GpuShares::meet(group::World& world, const Peer& host, std::span<const Blob> announcements) {
   for (std::size_t i = 0; i < announcements.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (announcements[i].empty() || rank == world_.rank() || !host_.reaches(rank).yes) continue;
+    if (announcements[i].empty() || rank == world.rank() || !host.reaches(rank).yes) continue;
     const auto place = from_blob<Place>(announcements[i]);
-    others_.push_back({reinterpret_cast<const Table*>(host_.map(rank, place)), &world_.dead(rank)});
+    others_.push_back({reinterpret_cast<const Table*>(host.map(rank, place)), &world.dead(rank)});
   }
 }
 
-std::shared_ptr<WaitPlaces> GpuShares::places(int device, const DeviceIdentity& identity, bool gates) {
+// What this process still holds, in graphs that live on, nobody counts any more.
+void GpuShares::part() noexcept {
   const std::lock_guard lock(mutex_);
-  return std::make_shared<Places>(shared_from_this(), identity, use_of(identity), processors_of(device), gates);
+  for (Use& use : *ours_) shared(use.in_use).store(0, std::memory_order_release);
+  ours_ = &own_;
+  others_.clear();
+}
+
+std::shared_ptr<WaitPlaces> GpuShares::places(const DeviceIdentity& gpu, unsigned processors, bool gates) {
+  return std::make_shared<Places>(shared_from_this(), gpu, use_of(gpu), processors, gates);
 }
 
 // Release: the identity comes before what says that there is one.
-GpuShares::Use& GpuShares::use_of(const DeviceIdentity& gpu) {
+std::size_t GpuShares::use_of(const DeviceIdentity& gpu) {
+  const std::lock_guard lock(mutex_);
   for (Use& use : *ours_) {
     if (use.in_use != 0 && use.gpu != gpu) continue;
     use.gpu = gpu;
     shared(use.in_use).store(1, std::memory_order_release);
-    return use;
+    return static_cast<std::size_t>(&use - ours_->data());
   }
   throw base::Error(base::ErrorKind::resources, "a process may have queues on 32 GPUs at most");
 }
 
+void GpuShares::count(std::size_t use, std::uint32_t Use::*what, std::uint32_t more) noexcept {
+  const std::lock_guard lock(mutex_);
+  shared((*ours_)[use].*what).fetch_add(more);
+}
+
 GpuShares::Totals GpuShares::totals(const DeviceIdentity& gpu) const noexcept {
+  const std::lock_guard lock(mutex_);
   Totals totals;
   const auto add = [&](const Table& table) {
     for (const Use& use : table) {

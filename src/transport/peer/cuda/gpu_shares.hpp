@@ -24,15 +24,19 @@ using transport::cuda::WaitPlaces;
 
 class GpuShares : public std::enable_shared_from_this<GpuShares> {
  public:
-  // `most`: places on a GPU, at most; a small one has fewer. Both outlive it.
-  GpuShares(group::World& world, Peer& host, unsigned most) : world_(world), host_(host), most_(most) {}
+  // `most`: places on a GPU, at most; a small one has fewer.
+  explicit GpuShares(unsigned most) : most_(most) {}
 
-  // Where this process's table is: nothing, where it has no shared memory; then it counts for itself alone.
-  Blob announce();
-  void meet(std::span<const Blob> announcements);  // by world rank; once the shared memory of the others is known
+  // Once `host` has announced itself: where this process's table is. Nothing, where it has no shared memory; then it
+  // counts for itself alone.
+  Blob announce(Peer& host);
+  void meet(group::World& world, const Peer& host, std::span<const Blob> announcements);  // by world rank
+  // Before `host` and `world` end: from now on this process counts for itself alone. Places may be given back later.
+  void part() noexcept;
 
-  // For queues on a device of ours, whose waits may stand at gates, or not. Throws Error.
-  std::shared_ptr<WaitPlaces> places(int device, const DeviceIdentity& identity, bool gates);
+  // For queues on a device of ours that has so many multiprocessors, whose waits may stand at gates, or not. Throws
+  // Error.
+  std::shared_ptr<WaitPlaces> places(const DeviceIdentity& gpu, unsigned processors, bool gates);
 
  private:
   class Places;
@@ -52,13 +56,12 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
     unsigned narrow = 0;
     unsigned pairs = 0;
   };
-  Use& use_of(const DeviceIdentity& gpu);
+  std::size_t use_of(const DeviceIdentity& gpu);
+  void count(std::size_t use, std::uint32_t Use::*what, std::uint32_t more) noexcept;
   Totals totals(const DeviceIdentity& gpu) const noexcept;
 
-  group::World& world_;
-  Peer& host_;
   const unsigned most_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Table own_{};  // where there is no shared memory
   Table* ours_ = &own_;
   struct Other {
