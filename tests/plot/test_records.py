@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
+import threading
 
 import pytest
 from penstock_plot.records import InputError, read_values, sides_of
@@ -21,6 +23,22 @@ def test_broken_and_empty_files_are_named(tmp_path):
     empty.write_text("no lines\n", encoding="utf-8")
     with pytest.raises(InputError, match="empty.*--json"):
         read_values(empty)
+
+
+def test_a_pipe_that_nobody_writes_is_empty(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="pipe.*--json"):
+        read_values(path)
+
+
+def test_a_pipe_is_read_to_its_end(tmp_path):
+    reading, writing = os.pipe()
+    writer = threading.Timer(0.2, lambda: (os.write(writing, b'{"a": 1}\n'), os.close(writing)))
+    writer.start()
+    assert read_values(f"/dev/fd/{reading}") == [{"a": 1}]
+    writer.join()
+    os.close(reading)
 
 
 def test_sides_are_all_that_was_compared_penstock_first():

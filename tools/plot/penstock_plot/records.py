@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads what penstock prints: JSON values one behind the other, with other lines between them or not."""
 import json
+import os
 
 
 class InputError(ValueError):
     """What a file lacks, for the user."""
 
 
+def open_at_once(path, flags):
+    """To open a pipe would wait until somebody writes it: so one that nobody writes is empty."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
 def read_text(path):
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=open_at_once) as file:
             return file.read()
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is no text: {error}") from error
