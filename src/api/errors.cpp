@@ -168,7 +168,7 @@ int report_error(const Error& error, const group::Communicator* communicator, Th
   if (base::forked()) return error_code(error.kind());  // an error handler could end the job of the parent
   const bool initialised = core::Library::get() != nullptr;
   if (!initialised && !mpi_is_up()) {
-    std::fprintf(stderr, "penstock: %s\n", error.text().c_str());
+    std::fprintf(stderr, "penstock: %s\n", error.what());
     return MPI_ERR_OTHER;
   }
   base::log::error(error.text());
@@ -187,11 +187,13 @@ int report_current_exception(Threads threads) noexcept {
   } catch (const Error& error) {
     return report_error(error, nullptr, threads);
   } catch (const std::bad_alloc&) {
-    return report_error(Error(ErrorKind::resources, "out of memory"), nullptr, threads);
+    return report_error(Error(ErrorKind::resources), nullptr, threads);
   } catch (const std::exception& failure) {
-    return report_error(Error(ErrorKind::internal, failure.what()), nullptr, threads);
+    const auto text = [&] { return failure.what(); };
+    return report_error(base::error_by(ErrorKind::internal, text), nullptr, threads);
   } catch (...) {
-    return report_error(Error(ErrorKind::internal, "an exception of unknown type"), nullptr, threads);
+    const auto text = [] { return "an exception of unknown type"; };
+    return report_error(base::error_by(ErrorKind::internal, text), nullptr, threads);
   }
 }
 

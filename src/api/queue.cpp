@@ -29,7 +29,7 @@ std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
 }
 
 std::uintptr_t create_on_host(core::Library& library, const void* stream) {
-  // No address of a program: handles count from zero.
+  // No address of a program: its lower half would have to be the place of one of thousands of streams.
   if (library.queues().streams().find(reinterpret_cast<std::uintptr_t>(stream)) != nullptr)
     throw Error(ErrorKind::stream, "the address of the stream is wanted, not its handle: pass &stream");
   const auto handle = reinterpret_cast<std::uintptr_t>(*static_cast<const PST_Stream*>(stream));

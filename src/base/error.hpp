@@ -2,8 +2,9 @@
 #pragma once
 
 #include <exception>
+#include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 
 namespace penstock::base {
 
@@ -39,17 +40,32 @@ enum class ErrorKind : int {
 };
 
 // What a call failed with: the kind, and the whole text for the log and PST_Last_error. Thrown on cold paths only;
-// workers and progress threads carry it as a value.
-class Error : public std::exception {
+// workers and progress threads carry it as a value. Copies share the text, so they need no memory.
+class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, std::string text) : kind_(kind), text_(std::move(text)) {}
+  Error(ErrorKind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}
+  // There was no memory for a text. An empty one takes none.
+  explicit Error(ErrorKind kind) noexcept : std::runtime_error(""), kind_(kind) {}
+
   ErrorKind kind() const noexcept { return kind_; }
-  const std::string& text() const noexcept { return text_; }
-  const char* what() const noexcept override { return text_.c_str(); }
+  std::string_view text() const noexcept { return what(); }
+  const char* what() const noexcept override {
+    const char* const given = std::runtime_error::what();
+    return *given != 0 ? given : "out of memory, for what is to be said here, too";
+  }
 
  private:
   ErrorKind kind_;
-  std::string text_;
 };
+
+// For where nothing may be thrown. `make_text` may throw.
+template <class MakeText>
+Error error_by(ErrorKind kind, MakeText make_text) noexcept {
+  try {
+    return Error(kind, make_text());
+  } catch (const std::exception&) {
+    return Error(kind);
+  }
+}
 
 }  // namespace penstock::base

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -24,9 +23,8 @@ class HandleTable {
       place = free_.back();
       free_.pop_back();
     } else if (used_ < chunk_size * chunk_count) {
+      if (used_ % chunk_size == 0) add_chunk(used_ / chunk_size);
       place = used_++;
-      if (!chunks_[place / chunk_size].load(std::memory_order_relaxed))
-        chunks_[place / chunk_size].store(new Chunk, std::memory_order_release);
     } else {
       return 0;
     }
@@ -50,7 +48,7 @@ class HandleTable {
     return slot ? slot->owner : nullptr;
   }
 
-  std::shared_ptr<T> remove(std::uintptr_t handle) {
+  std::shared_ptr<T> remove(std::uintptr_t handle) noexcept {
     const std::lock_guard lock(mutex_);
     Slot* slot = const_cast<Slot*>(find_slot(handle));
     if (!slot) return nullptr;
@@ -60,9 +58,11 @@ class HandleTable {
     return std::move(slot->owner);
   }
 
-  // Every object that is there at the call. `visit` runs without the lock and may block.
-  void for_each(const std::function<void(T&)>& visit) {
-    for (const std::shared_ptr<T>& object : all()) visit(*object);
+  // Every object that is there at the call, and perhaps later ones. `visit` runs without the lock and may block. Needs
+  // no memory.
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (std::uint32_t place = 0; const std::shared_ptr<T> object = next(place); ++place) visit(*object);
   }
 
   HandleTable() = default;
@@ -98,12 +98,19 @@ class HandleTable {
     return slot.use.load(std::memory_order_acquire) == use ? &slot : nullptr;
   }
 
-  std::vector<std::shared_ptr<T>> all() {
+  // With room for all its places to be free, so that remove() needs no memory.
+  void add_chunk(std::uint32_t number) {
+    free_.reserve(std::size_t{number + 1} * chunk_size);
+    if (chunks_[number].load(std::memory_order_relaxed) == nullptr)
+      chunks_[number].store(new Chunk, std::memory_order_release);
+  }
+
+  // The one at `place` or behind it, and moves `place` there.
+  std::shared_ptr<T> next(std::uint32_t& place) noexcept {
     const std::lock_guard lock(mutex_);
-    std::vector<std::shared_ptr<T>> objects;
-    for (std::uint32_t place = 0; place < used_; ++place)
-      if (const auto& object = slot_of(place).owner) objects.push_back(object);
-    return objects;
+    for (; place < used_; ++place)
+      if (const auto& object = slot_of(place).owner) return object;
+    return nullptr;
   }
 
   std::mutex mutex_;

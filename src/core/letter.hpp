@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -32,7 +33,7 @@ class LetterWriter {
     letter_.insert(letter_.end(), bytes.begin(), bytes.end());
     return *this;
   }
-  LetterWriter& text(const std::string& text) { return bytes(std::as_bytes(std::span(text))); }
+  LetterWriter& text(std::string_view text) { return bytes(std::as_bytes(std::span(text))); }
   std::vector<std::byte> take() { return std::move(letter_); }
 
  private:

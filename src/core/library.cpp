@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/library.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <limits>
 #include <utility>
@@ -67,16 +69,23 @@ void report_run_delay(const Cores& cores) {
     base::log::warn(text);
 }
 
+void warn_of_unfinished_work(const Queue& queue) noexcept {
+  try {
+    base::log::warn(fmt::format("queue {} has unfinished work, and the library ends: waiting for it", queue.number()));
+  } catch (const std::exception&) {
+    base::log::warn("a queue has unfinished work, and the library ends: waiting for it");
+  }
+}
+
 // What is enqueued at MPI_Finalize still completes, as far as the peers let it; a queue that has failed does not hold
 // it up.
 void drain(Queues& queues) {
   queues.for_each([](Queue& queue) {
     try {
       if (queue.settled() || queue.test()) return;
-      base::log::warn("queue " + std::to_string(queue.number()) +
-                      " has unfinished work, and the library ends: waiting for it");
+      warn_of_unfinished_work(queue);
       queue.complete({});
-    } catch (const Error&) {  // logged when the queue failed
+    } catch (const std::exception&) {  // logged when the queue failed
     }
   });
   queues.streams().for_each([](HostStream& stream) { stream.stream.synchronize({}); });
@@ -144,13 +153,11 @@ void Library::finalise(const char* call) noexcept {
   has_ended.store(true, std::memory_order_relaxed);
   library->matcher_->stop_driving();  // its thread looks at operations, which end below
   library->matcher_->give_up_matches(call);
-  library->matcher_->report_leftovers();
-  if (const std::string pairs = library->matcher_->pairs().text(); !pairs.empty())
-    base::log::info("halves of pairs by transport: " + pairs);
-  report_run_delay(library->cores_);
+  library->tell_at_the_end();
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
-  for (Operation* operation : Registry::get().clear()) Operation::retire(operation);
+  std::size_t from = 0;
+  while (Operation* const operation = Registry::get().remove_any(from)) Operation::retire(operation);
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
   library->trace_.reset();
@@ -159,6 +166,18 @@ void Library::finalise(const char* call) noexcept {
   library->transports_.reset();
   library->mailbox_.reset();
   library->world_.reset();
+}
+
+// Worth no failure.
+void Library::tell_at_the_end() noexcept {
+  try {
+    matcher_->report_leftovers();
+    if (const std::string pairs = matcher_->pairs().text(); !pairs.empty())
+      base::log::info("halves of pairs by transport: " + pairs);
+    report_run_delay(cores_);
+  } catch (const std::exception& failure) {
+    base::log::warn(failure.what());
+  }
 }
 
 std::chrono::microseconds Library::spin() const noexcept {

@@ -61,6 +61,7 @@ class Library {
  private:
   Library();
   void begin();
+  void tell_at_the_end() noexcept;
   std::chrono::microseconds spin_beside_a_worker() const noexcept;  // of a transport's thread
 
   std::thread::id main_thread_ = std::this_thread::get_id();

@@ -36,6 +36,18 @@ struct EnvelopeHash {
   }
 };
 
+// A map's queues of one envelope each, none of which is empty: also where there is no memory for the first in it.
+template <class Queues, class Put>
+void put_in_queue(Queues& queues, const Envelope& key, Put put) {
+  const auto place = queues.try_emplace(key).first;
+  try {
+    put(place->second);
+  } catch (...) {
+    if (place->second.empty()) queues.erase(place);
+    throw;
+  }
+}
+
 // Receives that wait for a message. Keys may hold wildcards.
 template <class Item>
 class PostedReceives {
@@ -47,9 +59,11 @@ class PostedReceives {
 
   // `number` says how early the receive is; a receive that is put back keeps its number.
   void post(Number number, const Envelope& key, Item item) {
-    auto& queue = queues_[key];
-    const auto place = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first > number; });
-    queue.emplace(queue.end() == place ? queue.end() : place, number, std::move(item));
+    put_in_queue(queues_, key, [&](auto& queue) {
+      const auto place =
+          std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first > number; });
+      queue.emplace(place, number, std::move(item));
+    });
   }
 
   // Takes out the earliest receive that accepts the message.
@@ -116,19 +130,20 @@ class PostedReceives {
 template <class Item>
 class UnexpectedMessages {
  public:
-  using Number = std::int64_t;
+  using Number = std::uint64_t;
 
-  void add(const Envelope& message, Item item) {
-    const Number number = ++last_;
-    by_envelope_[message].push_back(number);
-    in_order_.emplace(number, std::make_pair(message, std::move(item)));
-  }
+  Number next_number() noexcept { return ++last_; }
 
-  // One that has been taken, and comes before all that wait here.
-  void put_back(const Envelope& message, Item item) {
-    const Number number = --first_;
-    by_envelope_[message].push_front(number);
-    in_order_.emplace(number, std::make_pair(message, std::move(item)));
+  // `number` says how early the message came; one that is put back keeps its number.
+  void add(Number number, const Envelope& message, Item item) {
+    const auto place = in_order_.emplace(number, std::make_pair(message, std::move(item))).first;
+    try {
+      put_in_queue(by_envelope_, message,
+                   [&](auto& queue) { queue.insert(std::upper_bound(queue.begin(), queue.end(), number), number); });
+    } catch (...) {
+      in_order_.erase(place);
+      throw;
+    }
   }
 
   // Takes out the earliest message that the key accepts.
@@ -168,7 +183,7 @@ class UnexpectedMessages {
 
   Order in_order_;
   std::unordered_map<Envelope, std::deque<Number>, EnvelopeHash> by_envelope_;  // none is empty
-  Number first_ = 1, last_ = 0;
+  Number last_ = 0;
 };
 
 }  // namespace penstock::core

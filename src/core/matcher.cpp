@@ -116,10 +116,10 @@ void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
 
 // ---- Outcomes
 
-Error Matcher::error_of(const std::exception& failure) {
+Error Matcher::error_of(const std::exception& failure) noexcept {
   if (const auto* error = dynamic_cast<const Error*>(&failure)) return *error;
-  if (dynamic_cast<const std::bad_alloc*>(&failure)) return Error(ErrorKind::resources, "out of memory");
-  return Error(ErrorKind::internal, failure.what());
+  if (dynamic_cast<const std::bad_alloc*>(&failure)) return Error(ErrorKind::resources);
+  return base::error_by(ErrorKind::internal, [&] { return failure.what(); });
 }
 
 // Both say what has become of the operation as the last thing they do with it: it may be freed at once.

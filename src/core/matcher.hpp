@@ -132,6 +132,7 @@ class Matcher {
   struct IncomingOffer {  // a send of a peer, as its letter describes it
     int sender = -1;      // world rank
     Id id = 0;
+    std::uint64_t number = 0;  // how early it has come
     Envelope envelope;
     transport::Message message;  // without buffer
     Blobs blobs;
@@ -258,7 +259,7 @@ class Matcher {
   static std::string text_of(const Refusals& refusals);
   static void write_refusals(LetterWriter& letter, const Refusals& refusals);
   static Refusals read_refusals(LetterReader& letter);
-  static base::Error error_of(const std::exception& failure);
+  static base::Error error_of(const std::exception& failure) noexcept;
 
   static std::atomic<int> jobs_under_way;
 

@@ -41,6 +41,7 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
   if (gone(rank)) return;
   IncomingOffer offer;
   offer.sender = rank;
+  offer.number = unexpected_.next_number();
   offer.id = letter.value<Id>();
   offer.envelope.communicator = letter.value<group::CommunicatorId>();
   offer.envelope.source = letter.value<int>();
@@ -59,7 +60,7 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
   if (auto posted = posted_.take(offer.envelope))
     pair(std::move(posted->second), std::move(offer));
   else
-    unexpected_.add(offer.envelope, std::move(offer));
+    unexpected_.add(offer.number, offer.envelope, std::move(offer));
 }
 
 bool Matcher::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {

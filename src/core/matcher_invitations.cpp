@@ -92,9 +92,10 @@ Matcher::Inviting Matcher::end_invitation(std::unordered_map<Id, Inviting>::iter
 
 void Matcher::revoke(Id id) noexcept {
   const auto found = inviting_.find(id);
-  if (found == inviting_.end() || std::exchange(found->second.revoking, true)) return;
+  if (found == inviting_.end() || found->second.revoking) return;
   try {
     ++revoking_[found->second.key];
+    found->second.revoking = true;
     LetterWriter letter;
     letter.value(LetterKind::revoke).value(id).value(found->second.key.communicator).value(found->second.key.tag);
     if (!gone(found->second.sender)) send(found->second.sender, letter.take());

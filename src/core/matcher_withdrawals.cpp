@@ -94,7 +94,7 @@ void Matcher::drop_offer(int rank, Id id) {
 // An offer whose receive has been matched with another send.
 void Matcher::put_back(IncomingOffer offer) {
   if (auto posted = posted_.take(offer.envelope)) return pair(std::move(posted->second), std::move(offer));
-  unexpected_.put_back(offer.envelope, std::move(offer));
+  unexpected_.add(offer.number, offer.envelope, std::move(offer));
 }
 
 }  // namespace penstock::core

@@ -51,7 +51,10 @@ class Queues {
   // as it was.
   std::optional<base::Error> free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile);
 
-  void for_each(const std::function<void(Queue&)>& visit) { queues_.for_each(visit); }
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    queues_.for_each(visit);
+  }
 
  private:
   std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::uint64_t host_stream, std::shared_ptr<void> lease,

@@ -57,10 +57,9 @@ Registry::Registry() : state_(std::make_unique<State>()) {
   state_->table.store(state_->tables.back().get(), std::memory_order_release);
 }
 
-Registry& Registry::get() {
-  static Registry* registry = new Registry;  // never destroyed: requests may be freed as late as in MPI_Finalize
-  return *registry;
-}
+// Made when the library is loaded, since a call of MPI that asks for it has no error for want of memory. Never
+// destroyed: requests may be freed as late as in MPI_Finalize.
+Registry& Registry::registry_ = *new Registry;
 
 Operation* Registry::find(Handle handle) const noexcept {
   if (handle == 0) return nullptr;
@@ -108,18 +107,17 @@ void Registry::record(Handle handle, Recording recording) {
   auto operation = std::make_unique<Operation>(std::move(recording));
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->table.load(std::memory_order_relaxed);
-  if (++state_->live * 2 > table->slots.size()) {
+  if ((state_->live + 1) * 2 > table->slots.size()) {
     auto larger = std::make_unique<Table>(table->slots.size() * 2);
     for (Slot& slot : table->slots)
       if (Operation* moved = slot.operation.load(std::memory_order_relaxed))
         put(*larger, slot.handle.load(std::memory_order_relaxed), moved);
     table = larger.get();
     state_->tables.push_back(std::move(larger));
-    put(*table, handle, operation.release());
-    state_->table.store(table, std::memory_order_release);
-    return;
   }
   put(*table, handle, operation.release());
+  state_->table.store(table, std::memory_order_release);
+  ++state_->live;
 }
 
 Operation* Registry::remove(Handle handle) {
@@ -138,13 +136,16 @@ Operation* Registry::remove(Handle handle) {
   return nullptr;
 }
 
-std::vector<Operation*> Registry::clear() {
-  std::vector<Operation*> all;
+Operation* Registry::remove_any(std::size_t& from) noexcept {
   const std::lock_guard lock(state_->mutex);
-  for (Slot& slot : state_->table.load(std::memory_order_relaxed)->slots)
-    if (Operation* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel)) all.push_back(operation);
-  state_->live = 0;
-  return all;
+  auto& slots = state_->table.load(std::memory_order_relaxed)->slots;
+  for (; from < slots.size(); ++from) {
+    Operation* const operation = slots[from].operation.exchange(nullptr, std::memory_order_acq_rel);
+    if (operation == nullptr) continue;
+    --state_->live;
+    return operation;
+  }
+  return nullptr;
 }
 
 }  // namespace penstock::core

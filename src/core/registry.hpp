@@ -3,9 +3,9 @@
 // recording a handle again replaces the entry.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "core/recording.hpp"
 
@@ -17,7 +17,7 @@ using Handle = std::uintptr_t;  // the bits of an MPI_Request
 
 class Registry {
  public:
-  static Registry& get();  // exists from its first use on, before initialisation too
+  static Registry& get() noexcept { return registry_; }  // there before initialisation, too
 
   // Keeps the recording of a new request. Any thread.
   void record(Handle handle, Recording recording);
@@ -28,10 +28,12 @@ class Registry {
   void discard(Handle handle);
   // Takes the entry out and gives it to the caller: null if there was none.
   Operation* remove(Handle handle);
-  // Takes all out.
-  std::vector<Operation*> clear();
+  // The same with some entry, null when none is left. `from`: 0 at first, and kept from call to call.
+  Operation* remove_any(std::size_t& from) noexcept;
 
  private:
+  static Registry& registry_;
+
   Registry();
   struct Table;
   struct State;

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/log.hpp"
 #include "core/queues.hpp"
 
@@ -15,10 +13,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
-}
-
-bool same(const BlockedWait& a, const BlockedWait& b) noexcept {
-  return a.plan == b.plan && a.since == b.since;
 }
 
 std::string describe_queue(Queue& queue, Clock::time_point now) {
@@ -45,37 +39,29 @@ std::string describe_waits(Queues& queues) {
   return table;
 }
 
-bool TimeLimit::released(const BlockedWait& wait) const noexcept {
-  return std::any_of(released_.begin(), released_.end(), [&](const BlockedWait& other) { return same(wait, other); });
+void TimeLimit::release(BlockedWait& wait) noexcept {
+  wait.released = true;
+  wait.plan->release(base::error_by(base::ErrorKind::timeout, [&] {
+    return fmt::format("PENSTOCK_TIMEOUT={} has passed ({})", seconds(limit_), wait.plan->describe());
+  }));
 }
 
-void TimeLimit::release(const BlockedWait& wait) {
-  wait.plan->release(base::Error(base::ErrorKind::timeout, fmt::format("PENSTOCK_TIMEOUT={} has passed ({})",
-                                                                       seconds(limit_), wait.plan->describe())));
-}
-
-void TimeLimit::enforce(Queues& queues) {
+void TimeLimit::enforce(Queues& queues) noexcept {
   const auto now = Clock::now();
+  const auto over = [&](const BlockedWait& wait) { return !wait.released && now - wait.since >= limit_; };
   bool found = false;
-  std::vector<BlockedWait> still_there;
-  queues.for_each([&](Queue& queue) {
-    queue.look_at_blocked([&](const BlockedWait& wait) {
-      if (released(wait)) {
-        still_there.push_back(wait);
-      } else if (over(wait, now)) {
-        found = true;
-      }
-    });
-  });
-  released_ = std::move(still_there);
+  queues.for_each(
+      [&](Queue& queue) { queue.look_at_blocked([&](const BlockedWait& wait) { found = found || over(wait); }); });
   if (!found) return;
 
-  base::log::error(describe_waits(queues));
+  try {
+    base::log::error(describe_waits(queues));
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
   queues.for_each([&](Queue& queue) {
-    queue.look_at_blocked([&](const BlockedWait& wait) {
-      if (released(wait) || !over(wait, now)) return;
-      release(wait);
-      released_.push_back(wait);
+    queue.look_at_blocked([&](BlockedWait& wait) {
+      if (over(wait)) release(wait);
     });
   });
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "group/datatype_shape.hpp"
@@ -20,10 +21,7 @@ struct Unused {
   std::atomic<bool> any{false};  // a hint: what it misses is freed by a later call
 };
 
-Unused& unused() {
-  static auto* list = new Unused;  // never destroyed: layouts may end while the process exits
-  return *list;
-}
+Unused& unused = *new Unused;  // never destroyed: layouts may end while the process exits
 
 }  // namespace
 
@@ -42,18 +40,21 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatyp
 
 MpiLayout::~MpiLayout() {
   if (!duplicated_) return;
-  const std::lock_guard lock(unused().mutex);
-  unused().datatypes.push_back(datatype_);
-  unused().any.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(unused.mutex);
+  try {
+    unused.datatypes.push_back(datatype_);
+  } catch (const std::bad_alloc&) {  // MPI keeps it until its end
+  }
+  unused.any.store(true, std::memory_order_relaxed);
 }
 
 void MpiLayout::free_unused() noexcept {
-  if (!unused().any.load(std::memory_order_relaxed)) return;
+  if (!unused.any.load(std::memory_order_relaxed)) return;
   std::vector<MPI_Datatype> datatypes;
   {
-    const std::lock_guard lock(unused().mutex);
-    unused().any.store(false, std::memory_order_relaxed);
-    datatypes.swap(unused().datatypes);
+    const std::lock_guard lock(unused.mutex);
+    unused.any.store(false, std::memory_order_relaxed);
+    datatypes.swap(unused.datatypes);
   }
   if (datatypes.empty()) return;
   int finalized = 0;

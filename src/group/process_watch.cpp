@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -23,9 +24,9 @@ namespace penstock::group {
 
 namespace {
 
-std::string name_of_mark(const std::uint64_t (&nonce)[2]) {
-  char name[48] = "";
-  std::snprintf(name, sizeof name, "penstock-%016" PRIx64 "%016" PRIx64, nonce[0], nonce[1]);
+std::array<char, 48> name_of_mark(const std::uint64_t (&nonce)[2]) noexcept {
+  std::array<char, 48> name{};
+  std::snprintf(name.data(), name.size(), "penstock-%016" PRIx64 "%016" PRIx64, nonce[0], nonce[1]);
   return name;
 }
 
@@ -64,21 +65,21 @@ bool ProcessPlace::is_here() const {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(mark);
   char target[128] = "";
   const ssize_t length = readlink(path.c_str(), target, sizeof target);
-  return length > 0 &&
-         std::string_view(target, static_cast<std::size_t>(length)) == "/memfd:" + name_of_mark(nonce) + " (deleted)";
+  return length > 0 && std::string_view(target, static_cast<std::size_t>(length)) ==
+                           std::string("/memfd:") + name_of_mark(nonce).data() + " (deleted)";
 }
 
 ProcessMark::ProcessMark() {
   place_.pid = getpid();
   if (getrandom(place_.nonce, sizeof place_.nonce, 0) == static_cast<ssize_t>(sizeof place_.nonce))
-    place_.mark = memfd_create(name_of_mark(place_.nonce).c_str(), MFD_CLOEXEC);
+    place_.mark = memfd_create(name_of_mark(place_.nonce).data(), MFD_CLOEXEC);
   if (place_.mark < 0)
     base::log::warn(std::string("the end of this process would not be noticed at once by others: memfd_create: ") +
                     std::strerror(errno));
 }
 
 ProcessMark::~ProcessMark() {
-  if (place_.mark >= 0 && still_is(static_cast<int>(place_.mark), name_of_mark(place_.nonce)))
+  if (place_.mark >= 0 && still_is(static_cast<int>(place_.mark), name_of_mark(place_.nonce).data()))
     close(static_cast<int>(place_.mark));
 }
 

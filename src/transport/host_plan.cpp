@@ -66,11 +66,7 @@ void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
 
 void HostPlan::release(const Error& error) noexcept {
   if (release_claimed_.exchange(true, std::memory_order_relaxed)) return;
-  try {
-    release_error_ = std::make_unique<const Error>(error);
-  } catch (const std::exception&) {
-    // The wait ends all the same, with a shorter text.
-  }
+  release_error_ = error;
   released_.store(true, std::memory_order_release);
 }
 
@@ -125,20 +121,11 @@ bool HostPlan::traced_wait_step(Command& command) noexcept {
   return true;
 }
 
-namespace {
-
-// So short that it lies in the string itself.
-Error without_text() noexcept {
-  return Error(ErrorKind::resources, "out of memory");
-}
-
-}  // namespace
-
 std::optional<Error> HostPlan::start_or_say_why() noexcept {
   try {
     return run_start();
   } catch (const std::exception&) {
-    return without_text();
+    return Error(ErrorKind::resources);
   }
 }
 
@@ -146,7 +133,7 @@ std::optional<Error> HostPlan::say_why_hopeless() noexcept {
   try {
     return hopeless();
   } catch (const std::exception&) {
-    return without_text();
+    return Error(ErrorKind::resources);
   }
 }
 
@@ -159,7 +146,8 @@ void HostPlan::start_now(Sink& sink) noexcept {
   } else if (failure_) {
     sink.fail(*failure_);
   } else {
-    give_up(sink, Error(ErrorKind::transport, "the pair was given up when another queue failed; free the request"));
+    give_up(sink, base::error_by(ErrorKind::transport,
+                                 [] { return "the pair was given up when another queue failed; free the request"; }));
   }
 }
 
@@ -175,7 +163,7 @@ bool HostPlan::wait_again(Sink& sink) noexcept {
     return end_wait(sink);
   }
   if (blocked_ && released_.load(std::memory_order_acquire)) {
-    give_up(sink, release_error_ ? *release_error_ : Error(ErrorKind::timeout, "released"));
+    give_up(sink, *release_error_);
     return end_wait(sink);
   }
   if (looks_ % looks_between_questions == 0) {

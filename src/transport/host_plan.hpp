@@ -73,9 +73,9 @@ class HostPlan : public Plan {
     std::optional<base::trace::Clock::time_point> first_look;  // of a wait that has not ended
   } trace_;
 
-  std::atomic<bool> release_claimed_{false};          // the first release counts
-  std::atomic<bool> released_{false};                 // release: release_error_ has been written
-  std::unique_ptr<const base::Error> release_error_;  // null: there was no memory for it
+  std::atomic<bool> release_claimed_{false};  // the first release counts
+  std::atomic<bool> released_{false};         // release: release_error_ has been written
+  std::optional<base::Error> release_error_;
 };
 
 }  // namespace penstock::transport

@@ -6,7 +6,10 @@
 
 #include <cstdlib>
 #include <list>
+#include <new>
 #include <random>
+
+#include "unit/scarce_memory.hpp"
 
 namespace penstock::core {
 namespace {
@@ -46,8 +49,8 @@ TEST(PostedReceives, WithdrawTakesOutOne) {
 
 TEST(UnexpectedMessages, TakeIfFindsOne) {
   UnexpectedMessages<int> messages;
-  messages.add({world, 1, 1}, 10);
-  messages.add({world, 1, 1}, 11);
+  messages.add(messages.next_number(), {world, 1, 1}, 10);
+  messages.add(messages.next_number(), {world, 1, 1}, 11);
   EXPECT_EQ(messages.take_if([](int item) { return item == 11; }), 11);
   EXPECT_FALSE(messages.take_if([](int item) { return item == 11; }));
   EXPECT_EQ(messages.take({world, any_rank, any_tag}), 10);
@@ -74,6 +77,45 @@ struct Reference {
   }
 };
 
+TEST(UnexpectedMessages, PutBackKeepsItsPlaceAmongAll) {
+  UnexpectedMessages<int> messages;
+  const auto first = messages.next_number();
+  const auto second = messages.next_number();
+  messages.add(first, {world, 1, 5}, 1);
+  messages.add(messages.next_number(), {world, 1, 7}, 3);
+  messages.add(second, {world, 1, 7}, 2);
+  EXPECT_EQ(messages.take({world, 1, any_tag}), 1);
+  EXPECT_EQ(messages.take({world, 1, 7}), 2);
+  EXPECT_EQ(messages.take({world, any_rank, 7}), 3);
+}
+
+// Whether there was memory for it, when all but so many allocations fail.
+template <class Put>
+bool put_with(std::uint64_t allocations, Put put) {
+  const ScarceMemory scarce(allocations);
+  try {
+    put();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// Nothing of it is left, which a later message would find.
+TEST(MatchOrder, WhatThereWasNoMemoryForIsNotThere) {
+  const Envelope envelope{world, 1, 2};
+  for (std::uint64_t allocations = 0; allocations < 8; ++allocations) {
+    SCOPED_TRACE(allocations);
+    PostedReceives<int> posted;
+    const bool is_posted = put_with(allocations, [&] { posted.post(posted.next_number(), envelope, 1); });
+    EXPECT_EQ(posted.take(envelope).has_value(), is_posted);
+    UnexpectedMessages<int> messages;
+    const bool is_added = put_with(allocations, [&] { messages.add(messages.next_number(), envelope, 1); });
+    EXPECT_EQ(messages.take(envelope).has_value(), is_added);
+    EXPECT_FALSE(messages.take({world, any_rank, any_tag}).has_value());
+  }
+}
+
 TEST(MatchOrder, AgreesWithASearchFromTheFront) {
   const unsigned start = seed();
   RecordProperty("seed", std::to_string(start));
@@ -93,7 +135,7 @@ TEST(MatchOrder, AgreesWithASearchFromTheFront) {
       if (expected) {
         ASSERT_EQ(found->second, *expected);
       } else {
-        messages.add(envelope, item);
+        messages.add(messages.next_number(), envelope, item);
         reference.messages.emplace_back(envelope, item);
       }
     } else {  // a receive

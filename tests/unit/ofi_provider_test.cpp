@@ -33,7 +33,7 @@ std::string refusal(const Settings& settings, const Surroundings& around = {}) {
     return std::string("took ") + info->fabric_attr->prov_name + " on " + info->domain_attr->name;
   } catch (const base::Error& error) {
     EXPECT_EQ(error.kind(), base::ErrorKind::transport);
-    return error.text();
+    return error.what();
   }
 }
 
@@ -187,7 +187,7 @@ TEST_F(OfiNetworks, AHostWithIPv6AloneIsServed) {
           const FabricInfo chosen = choose_provider({}, hosts);
           report(chosen->addr_format == FI_SOCKADDR_IN6 ? "chosen " + address_of(*chosen) : "wrong format");
         } catch (const base::Error& error) {
-          report(error.text());
+          report(error.what());
         }
       },
       is_done_or_skipped, "chosen fd00:1::1|no provider of libfabric|cannot ");
@@ -217,7 +217,7 @@ TEST_F(OfiNetworks, IPv4IsPreferred) {
         try {
           report("chosen " + address_of(*choose_provider({}, hosts)));
         } catch (const base::Error& error) {
-          report(error.text());
+          report(error.what());
         }
       },
       is_done_or_skipped, "chosen 10.9.8.7|no provider of libfabric|cannot ");

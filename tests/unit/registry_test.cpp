@@ -106,7 +106,8 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   stop.store(true);
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
-  for (Operation* operation : registry.clear()) Operation::retire(operation);
+  std::size_t from = 0;
+  while (Operation* const operation = registry.remove_any(from)) Operation::retire(operation);
   EXPECT_EQ(registry.find(mine), nullptr);
 }
 

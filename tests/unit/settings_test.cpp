@@ -29,7 +29,7 @@ class SettingsTest : public ::testing::Test {
       EXPECT_NE(error.text().find(name), std::string::npos) << error.text();
       EXPECT_NE(error.text().find(value), std::string::npos) << error.text();
       EXPECT_LT(error.text().size(), 256u);
-      return error.text();
+      return error.what();
     }
     ADD_FAILURE() << name << "='" << value << "' was accepted";
     return "";

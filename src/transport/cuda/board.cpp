@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/cuda/board.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
-#include <string>
 #include <utility>
 
 #include "device/cuda/driver.hpp"
@@ -24,6 +25,10 @@ Word load(Word& word) noexcept {
 
 Report& report_of(const Board::Memory& memory) noexcept {
   return *static_cast<Report*>(memory.report.get());
+}
+
+Error failure(const char* what, cudaError_t code) noexcept {
+  return base::error_by(ErrorKind::stream, [&] { return fmt::format("{}: {}", what, cudaGetErrorString(code)); });
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ void Board::flush() noexcept {
     if (const cudaError_t failed = gathering->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
   }
   if (code == cudaSuccess) return;
-  const Error error(ErrorKind::stream, std::string("a kernel cannot be launched: ") + cudaGetErrorString(code));
+  const Error error = failure("a kernel cannot be launched", code);
   if (device::cuda::ends_context(code)) watch_.lose(device_, error);
   fail(error);
 }
@@ -105,8 +110,7 @@ void Board::give_up(std::uint32_t id) noexcept {
 
 void Board::synchronized(cudaError_t code) noexcept {
   watch_.look_at(*this);
-  if (device::cuda::ends_context(code))
-    watch_.lose(device_, Error(ErrorKind::stream, std::string("the GPU has failed: ") + cudaGetErrorString(code)));
+  if (device::cuda::ends_context(code)) watch_.lose(device_, failure("the GPU has failed", code));
 }
 
 void Board::abort(const Error& error) noexcept {

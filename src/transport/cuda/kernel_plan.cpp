@@ -48,11 +48,7 @@ void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
 void KernelPlan::release(const Error& error) noexcept {
   Board* const board = board_.load(std::memory_order_relaxed);
   if (board == nullptr) return;
-  try {
-    board->abort(Error(error.kind(), fmt::format("{}: {}", label(), error.text())));
-  } catch (const std::exception&) {
-    board->abort(error);
-  }
+  board->abort(base::error_by(error.kind(), [&] { return fmt::format("{}: {}", label(), error.text()); }));
 }
 
 void KernelPlan::forget(const Board& board) noexcept {

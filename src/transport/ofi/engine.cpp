@@ -308,13 +308,10 @@ void Engine::take_failure() noexcept {
   if (entry.op_context == nullptr) return;
   Operation& operation = Operation::of(entry.op_context);
   Channel& channel = *operation.channel;
-  try {
-    channel.failed(operation, Error(ErrorKind::transport,
-                                    fmt::format("the network ({}) reports for rank {}: {}", fabric_.provider(),
-                                                channel.peer, libfabric().strerror(entry.err))));
-  } catch (const std::exception&) {
-    channel.failed(operation, Error(ErrorKind::transport, "the network reports a failure"));
-  }
+  channel.failed(operation, base::error_by(ErrorKind::transport, [&] {
+                   return fmt::format("the network ({}) reports for rank {}: {}", fabric_.provider(), channel.peer,
+                                      libfabric().strerror(entry.err));
+                 }));
   move(channel);
 }
 

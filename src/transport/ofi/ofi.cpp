@@ -118,7 +118,7 @@ class Ofi::State {
         if (theirs.usable != 0) anybody_ = true;
         peer = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
-        peer = {false, error.text()};
+        peer = {false, error.what()};
       }
     }
   }

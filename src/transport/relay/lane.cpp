@@ -97,11 +97,7 @@ bool Lane::given_up() const noexcept {
 void Lane::fail(const Error& error) noexcept {
   const std::lock_guard lock(error_mutex_);
   if (failed()) return;
-  try {
-    error_ = error;
-  } catch (const std::exception&) {
-    // No memory for the text: error() has another one.
-  }
+  error_ = error;
   failed_.store(true, std::memory_order_release);
 }
 
