@@ -198,8 +198,10 @@ PST_API int PST_Queue_free(PST_Queue* queue);
  * and until everything enqueued on its stream before the call has ended. Returns the queue's error if communication has
  * failed on it: such an error is sticky, and every later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE,
  * PST_ERROR_STREAM (called by a function that runs on the queue's stream; the stream is being captured),
- * PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY,
- * PST_ERROR_TRANSPORT (a copy has failed), PST_ERROR_MPI. Source: ST III-D. */
+ * PST_ERROR_NOT_STARTED (something was started in a graph capture that has ended without its wait: all else has been
+ * waited for, and the next call does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD,
+ * PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed),
+ * PST_ERROR_MPI. Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that was started on the
@@ -287,7 +289,8 @@ PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]);
 
 /* PST_Enqueue_waitall for everything started on the queue that has no wait enqueued yet. Does not block. Errors:
- * PST_ERROR_QUEUE, the queue's own error. Source: ST Fig. 3. */
+ * PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in the same graph capture), the queue's own error.
+ * Source: ST Fig. 3. */
 PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 
 /* ---- Memory ----------------------------------------------------------------------------------------------------- */

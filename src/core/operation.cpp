@@ -121,7 +121,9 @@ void Operation::follow_direct_starts(device::Stream& last) noexcept {
 
 void Operation::retire(Operation* operation) noexcept {
   if (operation->plan_) {
-    if (const auto stream = operation->last_stream_owner_.lock()) {
+    auto stream = operation->last_stream_owner_.lock();
+    if (!stream) stream = operation->last_direct_.lock();  // that of a capture may be gone, and this one still run
+    if (stream) {
       operation->follow_direct_starts(*stream);
       operation->plan_->close(
           *stream, [](void* ended) { delete static_cast<Operation*>(ended); }, operation);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/queue.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/log.hpp"
@@ -45,6 +47,9 @@ void Queue::remove(Operation& operation) noexcept {
 namespace {
 
 // Apart, so that the checks are few instructions of the call itself.
+constexpr auto in_another_capture =
+    " was not started in the same graph capture as its wait: have both inside it, or both outside";
+
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(const Operation& operation, ErrorKind kind, const char* why) {
   throw OperationError(operation, kind, why);
 }
@@ -66,9 +71,7 @@ inline void Queue::check_wait(const Operation& operation, std::uint64_t capture)
     refuse(operation, ErrorKind::not_started, " has not been started: enqueue PST_Enqueue_start first");
   if (operation.started_on != this)
     refuse(operation, ErrorKind::wrong_queue, " was started on another queue: enqueue its wait on that one");
-  if (operation.started_in != capture)
-    refuse(operation, ErrorKind::not_started,
-           " was not started in the same graph capture as its wait: have both inside it, or both outside");
+  if (operation.started_in != capture) refuse(operation, ErrorKind::not_started, in_another_capture);
 }
 
 // Joining the list is part of the check, so that a request that occurs twice in one array is found. After an error
@@ -162,13 +165,27 @@ void Queue::enqueue_outstanding() {
 
 void Queue::wait_outstanding() {
   raise();
-  stream_->capture();  // asked now, for plans that look at what it said last
+  const std::uint64_t capture = stream_->capture();
+  for (Operation* operation = first_; operation; operation = operation->next)
+    if (operation->started_in != capture) refuse(*operation, ErrorKind::not_started, in_another_capture);
   enqueue_outstanding();
+}
+
+// What was started in a capture cannot be waited for outside it: it leaves the list, which nothing else would end.
+Operation* Queue::forget_captured() noexcept {
+  Operation* found = nullptr;
+  for (Operation* operation = first_; operation; operation = operation->next) {
+    if (operation->started_in == 0) continue;
+    remove(*operation);  // and still knows who comes next
+    found = operation;
+  }
+  return found;
 }
 
 // A stream that has failed, as a GPU's does with its device, is a failure of all communication on it.
 void Queue::complete(const std::function<void()>& meanwhile) {
   refuse_in_capture();
+  const Operation* const captured = forget_captured();
   enqueue_outstanding();
   try {
     stream_->synchronize(meanwhile);
@@ -178,6 +195,7 @@ void Queue::complete(const std::function<void()>& meanwhile) {
   }
   raise();
   settled_ = true;
+  if (captured) refuse(*captured, ErrorKind::not_started, in_another_capture);
 }
 
 void Queue::refuse_in_capture() const {
@@ -202,23 +220,18 @@ void Queue::refuse_on_worker(const char* call) const {
 
 void Queue::raise_error() const {
   const std::lock_guard lock(error_mutex_);
-  if (error_) throw Error(*error_);
-  throw Error(ErrorKind::resources, "the queue has failed, and there was no memory to keep why");
+  throw Error(*error_);
 }
 
 void Queue::fail(const Error& error) noexcept {
   {
     const std::lock_guard lock(error_mutex_);
     if (failed()) return;
-    try {
-      error_ = error;
-    } catch (const std::exception&) {
-      // No memory for the text: raise() has another one.
-    }
+    error_ = error;
     failed_.store(true, std::memory_order_release);
   }
   try {
-    base::log::error("queue " + std::to_string(number_) + ": " + error.text());
+    base::log::error(fmt::format("queue {}: {}", number_, error.text()));
   } catch (const std::exception&) {
     base::log::error("a queue has failed, and there is no memory to say why");
   }
@@ -234,11 +247,6 @@ void Queue::blocked_since(transport::Plan& plan) noexcept {
 void Queue::unblocked(transport::Plan&) noexcept {
   const std::lock_guard lock(blocked_mutex_);
   blocked_.reset();
-}
-
-void Queue::look_at_blocked(const std::function<void(const BlockedWait&)>& look) {
-  const std::lock_guard lock(blocked_mutex_);
-  if (blocked_) look(*blocked_);
 }
 
 }  // namespace penstock::core

@@ -23,6 +23,7 @@ class Operation;
 struct BlockedWait {
   transport::Plan* plan = nullptr;
   std::chrono::steady_clock::time_point since;
+  bool released = false;  // as the time limit has passed, and perhaps not ended yet
 };
 
 class Queue final : public transport::Sink {
@@ -61,7 +62,11 @@ class Queue final : public transport::Sink {
   void unblocked(transport::Plan& plan) noexcept override;
 
   // For the monitor. `look` runs under the lock that unblocked() takes, so the plan exists while it runs.
-  void look_at_blocked(const std::function<void(const BlockedWait&)>& look);
+  template <class Look>
+  void look_at_blocked(Look look) {
+    const std::lock_guard lock(blocked_mutex_);
+    if (blocked_) look(*blocked_);
+  }
 
  private:
   [[noreturn]] void raise_error() const;
@@ -70,6 +75,7 @@ class Queue final : public transport::Sink {
   void add(Operation& operation) noexcept;
   void remove(Operation& operation) noexcept;
   void enqueue_outstanding();
+  Operation* forget_captured() noexcept;  // the last of them, null: there were none
   // The work of an enqueue call for operations that have been checked, and its flush; `enqueued` counts along.
   template <class Enqueue>
   void enqueue(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,

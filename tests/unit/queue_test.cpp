@@ -237,6 +237,28 @@ TEST_F(QueueTest, FreeOfARequestInACaptureChangesNothing) {
   EXPECT_EQ(Registry::get().find(handle_of_request), nullptr);
 }
 
+TEST_F(QueueTest, WaitsOfAllAreInTheCaptureOfTheirStarts) {
+  queue->start(count, all.data());
+  stream->in_capture = 7;
+  expect_error(ErrorKind::not_started, [&] { queue->wait_outstanding(); });
+  EXPECT_EQ(waits(), 0);
+  stream->in_capture = 0;
+  queue->wait_outstanding();
+  EXPECT_EQ(waits(), 3);
+}
+
+// Nobody can wait for it any more, so it is told once.
+TEST_F(QueueTest, AStartThatWasCapturedWithoutItsWaitIsToldAtTheEnd) {
+  stream->in_capture = 7;
+  queue->start(1, all.data());
+  stream->in_capture = 0;
+  queue->start(2, all.data() + 1);
+  expect_error(ErrorKind::not_started, [&] { queue->complete({}); });
+  EXPECT_EQ(waits(), 2);
+  queue->complete({});
+  EXPECT_FALSE(queues.free_queue(handle, {}).has_value());
+}
+
 // The captured starts have not run: the peer still serves what it closed behind.
 TEST_F(QueueTest, CapturedStartsDoNotCountAsMade) {
   stream->in_capture = 7;
@@ -330,6 +352,17 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptur
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(calls[0].hand_overs, 1);
   EXPECT_EQ(calls[0].last, stream.get());
+}
+
+TEST_F(ChangedStream, ItsEndComesBehindTheLastStartOutsideThoughTheStreamOfACaptureIsGone) {
+  epoch(*queue);
+  second->in_capture = 7;
+  epoch(*other);
+  second->in_capture = 0;
+  queues.free_queue(second_handle, {});
+  second.reset();
+  Operation::retire(operations[0].release());
+  EXPECT_EQ(calls[0].closed_on, stream.get());
 }
 
 TEST_F(ChangedStream, AStreamThatHasBeenFreedIsNull) {
