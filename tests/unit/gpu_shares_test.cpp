@@ -73,6 +73,17 @@ TEST_F(GpuSharesTest, PlacesOfAllProcessesAddUp) {
   EXPECT_EQ(pairs.size(), 16u);
 }
 
+TEST(GpuShares, KeepsToWhatIsAskedFor) {
+  for (const unsigned asked : {0u, 1u, 8u}) {
+    const auto places = std::make_shared<GpuShares>(asked)->places(this_gpu, processors, true);
+    std::vector<std::shared_ptr<void>> pairs;
+    for (unsigned pair = 0; pair < processors; ++pair)
+      if (auto place = places->take_for_pair()) pairs.push_back(std::move(place));
+    EXPECT_EQ(pairs.size(), asked);
+    if (asked == 0) EXPECT_EQ(places->take(User::queue).standing, Standing::at_gates);
+  }
+}
+
 TEST_F(GpuSharesTest, WhoHasEndedHoldsNoPlaces) {
   const auto ours = places(0);
   const auto theirs = places(1);

@@ -357,7 +357,8 @@ Gates CudaPeer::gates_on(int device) {
   if (settings_.cuda_wait == base::CudaWait::kernel) return Gates::none;
   const bool wanted = settings_.cuda_wait == base::CudaWait::value;
   const device::cuda::DeviceGuard guard(device);
-  if (device::cuda::has_word_operations() && gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
+  if (host_.usable().yes && device::cuda::has_word_operations() &&
+      gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
     return wanted ? Gates::wanted : Gates::possible;
   if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
   return Gates::none;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/peer/cuda/gate_pages.hpp"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <cstdint>
@@ -66,16 +68,16 @@ bool GatePages::work_on(int device, cudaStream_t stream) {
 }
 
 bool GatePages::trial(cudaStream_t stream) {
-  const std::shared_ptr<Gate> gate = take();
-  device::cuda::WordOperations operations;
-  operations.store(gate->words.open, 1);
-  operations.await(gate->words.open, 1);
   try {
+    const std::shared_ptr<Gate> gate = take();
+    device::cuda::WordOperations operations;
+    operations.store(gate->words.open, 1);
+    operations.await(gate->words.open, 1);
     show_to_devices(*gate);
     device::cuda::check(operations.enqueue(stream), "a stream's wait for a value");
     device::cuda::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   } catch (const base::Error& error) {
-    base::log::info("waits are by kernels: " + error.text());
+    base::log::info(fmt::format("waits are by kernels: {}", error.text()));
     return false;
   }
   return true;

@@ -62,9 +62,9 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   }
 
  private:
-  // Of the room for narrow kernels a quarter is for ends of pairs, if no more.
+  // Of the room for narrow kernels a quarter is for ends of pairs.
   unsigned most() const noexcept { return std::min(shares_->most_, narrow_room(processors_) * 3 / 4); }
-  unsigned most_pairs() const noexcept { return narrow_room(processors_) - most(); }
+  unsigned most_pairs() const noexcept { return std::min(shares_->most_, narrow_room(processors_) / 4); }
   std::shared_ptr<void> hold(std::uint32_t Use::*what, unsigned kernels) noexcept {
     shares_->count(use_, what, kernels);
     try {

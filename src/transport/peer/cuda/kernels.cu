@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/peer/cuda/kernels.hpp"
+#include "transport/peer/cuda/shape.hpp"
 
 #include <algorithm>
 #include <array>
@@ -153,21 +154,6 @@ __global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constan
     const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), crew.duty(), place);
     serve_duty<call>({*batch.report, *batch.sticky}, pair, place, crew);
   } while (crew.goes_on());
-}
-
-// Among the pairs that `counts` says.
-template <class Counts>
-unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) {
-  unsigned wanted = 0;
-  for (const Pair& pair : pairs)
-    if (counts(pair)) wanted += pair.blocks;
-  unsigned given = 0;
-  for (Pair& pair : pairs) {
-    if (!counts(pair)) continue;
-    if (wanted > most) pair.blocks = static_cast<std::uint16_t>(std::max(pair.blocks * most / wanted, 1u));
-    given += pair.blocks;
-  }
-  return given;
 }
 
 unsigned share_out(std::span<Pair> pairs, Call call, Kit kit, bool crowded) {
