@@ -33,7 +33,7 @@ static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
 constexpr std::array<const char*, kinds> texts{
     "Penstock: no error",
     "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or MPI_Finalize; "
-    "without PST_Init, name libpenstock before the MPI library when linking, or preload it",
+    "PST_Last_error says why MPI_Init alone has not done it",
     "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; PST_Last_error tells which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
