@@ -166,7 +166,7 @@ void Library::begin() {
     settings_ = read_settings(*world_);
     if (!settings_.trace_file.empty()) trace_ = std::make_unique<base::TraceFile>(settings_.trace_file, world_->rank());
     queues_ = std::make_unique<Queues>(trace_.get());
-    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_);
+    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_, [this] { return matcher_->describe(); });
   });
   world_->together([this] { cores_.share(*world_); });
   report_unknown_settings(*world_);

@@ -33,16 +33,12 @@ std::string describe_queue(Queue& queue, Clock::time_point now) {
 
 }  // namespace
 
-std::string describe_waits(Queues& queues) {
+std::string describe_waits(Queues& queues, const DescribeMatches& matches) {
   const auto now = Clock::now();
-  std::string table = "what the queues wait for:";
-  bool none = true;
-  queues.for_each([&](Queue& queue) {
-    table += describe_queue(queue, now);
-    none = false;
-  });
-  if (none) table += " there are none";
-  return table;
+  std::string lines;
+  queues.for_each([&](Queue& queue) { lines += describe_queue(queue, now); });
+  lines += matches();
+  return "what the queues and matches wait for:" + (lines.empty() ? " there are none" : lines);
 }
 
 bool TimeLimit::released(const BlockedWait& wait) const noexcept {
@@ -50,8 +46,11 @@ bool TimeLimit::released(const BlockedWait& wait) const noexcept {
 }
 
 void TimeLimit::release(const BlockedWait& wait) {
-  wait.plan->release(base::Error(base::ErrorKind::timeout, fmt::format("PENSTOCK_TIMEOUT={} has passed ({})",
-                                                                       seconds(limit_), wait.plan->describe())));
+  wait.plan->release(base::Error(base::ErrorKind::timeout,
+                                 fmt::format("PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started "
+                                             "as often as this one, and that neither rank waits for the other before "
+                                             "that; SIGUSR1 prints what a rank waits for",
+                                             seconds(limit_), wait.plan->describe())));
 }
 
 void TimeLimit::enforce(Queues& queues) {
@@ -70,7 +69,7 @@ void TimeLimit::enforce(Queues& queues) {
   released_ = std::move(still_there);
   if (!found) return;
 
-  base::log::error(describe_waits(queues));
+  base::log::error(describe_waits(queues, matches_));
   queues.for_each([&](Queue& queue) {
     queue.look_at_blocked([&](const BlockedWait& wait) {
       if (released(wait) || !over(wait, now)) return;
