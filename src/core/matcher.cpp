@@ -299,17 +299,21 @@ std::string Matcher::describe_matches() const {
   constexpr int most_lines = 32;
   std::string text;
   int lines = 0;
-  const auto add = [&](const std::string& line) {
-    if (++lines <= most_lines) text += "\n  " + line;
+  const auto add = [&](auto&& make_line) {
+    if (++lines <= most_lines) text += "\n  match: " + make_line();
   };
   const auto now = std::chrono::steady_clock::now();
   for (const auto& job : jobs_)
     for (const Operation* operation : job->open)
-      add(fmt::format("match: {} waits for its other half, for {:.1f} s", operation->label(),
-                      std::chrono::duration<double>(now - job->since).count()));
+      add([&] {
+        return fmt::format("{} waits for its other half, for {:.1f} s", operation->label(),
+                           std::chrono::duration<double>(now - job->since).count());
+      });
   unexpected_.for_each([&](const Envelope& envelope, const IncomingOffer& offer) {
-    add(fmt::format("match: rank {} has handed a send of {} bytes (tag {}) to match, which waits for its receive here",
-                    envelope.source, offer.message.bytes, envelope.tag));
+    add([&] {
+      return fmt::format("rank {} has handed a send of {} bytes (tag {}) to match, which waits for its receive here",
+                         envelope.source, offer.message.bytes, envelope.tag);
+    });
   });
   if (lines > most_lines) text += fmt::format("\n  match: {} more", lines - most_lines);
   return text;
