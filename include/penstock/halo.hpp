@@ -27,6 +27,10 @@
 // Link with penstock::halo (libpenstock_halo).
 #pragma once
 
+#if __cplusplus < 202002L
+#error "penstock/halo.hpp needs C++20: compile with -std=c++20"
+#else  // nothing else, so that the error stands alone
+
 #include <penstock/penstock.h>
 
 #include <array>
@@ -405,3 +409,5 @@ class MpiHalo {
 };
 
 }  // namespace penstock::halo
+
+#endif

@@ -68,7 +68,7 @@ typedef enum {
   PST_ERROR_ALREADY_STARTED = 8, /* started before, and no wait enqueued since */
   PST_ERROR_NOT_STARTED = 9,     /* waited for without having been started */
   PST_ERROR_WRONG_QUEUE = 10,    /* waited for on another queue than it was started on */
-  PST_ERROR_IN_USE = 11,         /* freed, or waited for by MPI, while started and not waited for on its queue */
+  PST_ERROR_IN_USE = 11,         /* freed, or started or waited for by MPI, while started on a queue without a wait */
   PST_ERROR_COMMUNICATOR = 12,   /* identity unknown (PST_Comm_attach cures it), or peers outside MPI_COMM_WORLD */
   PST_ERROR_TRUNCATE = 13,       /* the receive is shorter than the matched send; its MPI code is MPI_ERR_TRUNCATE */
   PST_ERROR_BUFFER = 14,         /* a matched buffered send found all its library buffers in use */
@@ -237,10 +237,12 @@ PST_API int PST_Request_free(MPI_Request* request);
  * once and is a no-op for ever. Not collective: only the two processes of each pair take part. The status of a receive
  * holds its resolved source and tag, and MPI_Get_count the size of the matched send; that of a send is empty.
  * `statuses` may be MPI_STATUSES_IGNORE. PST_Match and PST_Matchall block until every peer has handed its half to match
- * (PENSTOCK_TIMEOUT bounds that); a count of 0 succeeds at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST,
- * PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends), PST_ERROR_TRANSPORT,
- * PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT; the requests then stay
- * unmatched, except those of the array whose own match succeeded. Source: ST III-C. */
+ * (PENSTOCK_TIMEOUT bounds that), so ranks that send to each other give both requests to one PST_Matchall: PST_Match of
+ * the send and then of the receive, on both, never returns. A count of 0 succeeds at once. Errors: PST_ERROR_ARGUMENT,
+ * PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends),
+ * PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT,
+ * PST_ERROR_STREAM (called by a function that runs on a stream); the requests then stay unmatched, except those of the
+ * array whose own match succeeded. Source: ST III-C. */
 PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
 PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
@@ -282,9 +284,9 @@ PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request request
 
 /* Enqueues a wait for requests started on this queue. Stream order: later work of the stream runs when the requests are
  * complete: receive buffers hold their messages, send buffers may be written. The stream waits, the caller does not
- * block. The request may be started again, on any queue, once the wait is enqueued. Until then MPI's own Wait and Test
- * families refuse it, with PST_ERROR_IN_USE. Errors: as above,
- * PST_ERROR_NOT_STARTED, PST_ERROR_WRONG_QUEUE. Source: ST III-D. */
+ * block. The request may be started again, on any queue, once the wait is enqueued. Until then MPI_Start, MPI_Startall
+ * and MPI's own Wait and Test families refuse it, with PST_ERROR_IN_USE. Errors: as above, PST_ERROR_NOT_STARTED,
+ * PST_ERROR_WRONG_QUEUE. Source: ST III-D. */
 PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]);
 

@@ -14,6 +14,10 @@
 //   4. "Blocks" and "stream order" mean what penstock.h says, as do the rules for threads.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "penstock/penstock.hpp needs C++20: compile with -std=c++20"
+#else  // nothing else, so that the error stands alone
+
 #include <penstock/penstock.h>
 
 #include <concepts>
@@ -455,3 +459,5 @@ class Buffer {
 };
 
 }  // namespace penstock
+
+#endif

@@ -15,7 +15,8 @@ using base::Error;
 using base::ErrorKind;
 
 void refuse_queue(PST_Queue queue) {
-  throw Error(ErrorKind::queue, queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL");
+  throw Error(ErrorKind::queue, std::string(queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL") +
+                                    ": make one with PST_Queue_init");
 }
 
 void refuse_request(MPI_Request request) {

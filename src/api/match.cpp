@@ -7,6 +7,8 @@
 #include "api/handles.hpp"
 #include "core/matcher.hpp"
 #include "core/matching_requests.hpp"
+#include "core/monitor.hpp"
+#include "core/queues.hpp"
 #include "group/mpi_handle.hpp"
 
 using namespace penstock;
@@ -44,9 +46,11 @@ std::vector<core::Operation*> operations_to_match(int count, MPI_Request* reques
 
 void match(int count, MPI_Request* requests, MPI_Status* statuses) {
   core::Library& library = core::Library::require();
+  library.queues().refuse_on_workers("PST_Match");
   if (count > 0) require_status(statuses, MPI_STATUSES_IGNORE);
   const auto operations = operations_to_match(count, requests);
   const auto job = library.matcher().prepare(operations);
+  library.monitor().begin_watching();
   library.matcher().begin(job);
   library.matcher().finish(*job);
   if (statuses == MPI_STATUSES_IGNORE) return;
@@ -89,6 +93,7 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
   // The program may be inside any call of MPI's next.
   const bool helped = library.world().thread_level() == group::ThreadLevel::multiple;
   if (helped) library.matcher().drive_from_own_thread();
+  library.monitor().begin_watching();
   auto matching = std::make_unique<Matching>();
   MPI_Request request = MPI_REQUEST_NULL;
   if (PMPI_Grequest_start(query_matching, free_matching, cancel_matching, matching.get(), &request) != MPI_SUCCESS)

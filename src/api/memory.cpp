@@ -52,6 +52,7 @@ int PST_Free_mem(void* base) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     if (base && !library.transports().peer().memory().free(base))
-      throw Error(ErrorKind::argument, "the address is not one of PST_Alloc_mem, or has been freed already");
+      throw Error(ErrorKind::argument,
+                  "the address is not one of PST_Alloc_mem, or has been freed already: free each once");
   });
 }

@@ -64,7 +64,7 @@ int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
     api::require_pointer(queue, "queue");
     api::require_pointer(stream, "the address of the stream handle");
     *queue = reinterpret_cast<PST_Queue>(create(library, type, stream));
-    library.monitor().queue_created();
+    library.monitor().begin_watching();
   });
 }
 

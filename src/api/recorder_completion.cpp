@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Wait and Test families. While a match is under way they drive it, as nobody else may; otherwise they are MPI's
-// own after three relaxed loads (has anything been matched, is a match under way, is an MPI_Comm_idup).
+// MPI_Start, and the Wait and Test families. While a match is under way they drive it, as nobody else may; otherwise
+// they are MPI's own after three relaxed loads (has anything been matched, is a match under way, is an MPI_Comm_idup).
 #include <string>
 
 #include "api/errors.hpp"
@@ -23,32 +23,42 @@ namespace {
 
 // MPI knows nothing of a start on a queue: for it the request is inactive, and complete at once, with its buffer not
 // yet filled or still being sent.
-[[noreturn]] void refuse(const penstock::core::Operation& operation) {
+[[noreturn]] void refuse(const penstock::core::Operation& operation, const char* instead) {
   throw penstock::core::OperationError(
       operation, penstock::base::ErrorKind::in_use,
       " has been started on queue " + std::to_string(operation.started_on->number()) +
-          ", which MPI knows nothing of: enqueue PST_Enqueue_wait for it, or call PST_Queue_wait, in place of MPI_Wait "
-          "and its kind");
+          ", which MPI knows nothing of: enqueue PST_Enqueue_wait for it, or call PST_Queue_wait, " + instead);
 }
 
-int refuse_started_slowly(int count, const MPI_Request* requests) {
+int refuse_started_slowly(int count, const MPI_Request* requests, const char* instead) {
   if (requests == nullptr) return MPI_SUCCESS;
   return penstock::api::guard([&] {
     for (int i = 0; i < count; ++i) {
       if (requests[i] == MPI_REQUEST_NULL) continue;
       const auto* operation = penstock::core::Registry::get().find(penstock::group::handle_bits(requests[i]));
-      if (operation != nullptr && operation->started_on != nullptr) refuse(*operation);
+      if (operation != nullptr && operation->started_on != nullptr) refuse(*operation, instead);
     }
   });
 }
 
 // The code to return, without a call of MPI's; MPI_SUCCESS to go on.
-int refuse_started(int count, const MPI_Request* requests) {
+int refuse_started(int count, const MPI_Request* requests, const char* instead = "in place of MPI_Wait and its kind") {
   if (!penstock::core::Operation::any_matched()) return MPI_SUCCESS;
-  return refuse_started_slowly(count, requests);
+  return refuse_started_slowly(count, requests, instead);
 }
 
 }  // namespace
+
+// The message would be MPI's own, from or into a buffer that the queue uses.
+int MPI_Start(MPI_Request* request) {
+  if (const int code = refuse_started(1, request, "before MPI_Start"); code != MPI_SUCCESS) return code;
+  return PMPI_Start(request);
+}
+
+int MPI_Startall(int count, MPI_Request requests[]) {
+  if (const int code = refuse_started(count, requests, "before MPI_Startall"); code != MPI_SUCCESS) return code;
+  return PMPI_Startall(count, requests);
+}
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (const int code = refuse_started(1, request); code != MPI_SUCCESS) return code;

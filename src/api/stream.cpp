@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+
 #include "api/errors.hpp"
 #include "core/library.hpp"
 #include "core/queues.hpp"
@@ -12,7 +14,9 @@ namespace {
 
 device::host::Stream& stream_of(PST_Stream stream) {
   core::HostStream* found = core::Library::require().queues().streams().find(reinterpret_cast<std::uintptr_t>(stream));
-  if (!found) throw Error(ErrorKind::stream, stream ? "the stream has been freed" : "the stream is PST_STREAM_NULL");
+  if (!found)
+    throw Error(ErrorKind::stream, std::string(stream ? "the stream has been freed" : "the stream is PST_STREAM_NULL") +
+                                       ": make one with PST_Stream_create");
   return found->stream;
 }
 

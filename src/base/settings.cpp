@@ -2,6 +2,7 @@
 #include "base/settings.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -121,6 +123,21 @@ void read_choice(const char* name, const Names& names, Choice& setting) {
   setting = static_cast<Choice>(found - names.begin());
 }
 
+// How many letters have to be added, left out or changed to make one of the other.
+std::size_t distance(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t changed = diagonal + (one[i] == other[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 Settings Settings::from_environment() {
@@ -199,6 +216,22 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_LOG_FILE", log_file.empty() ? "standard error" : log_file},
       {"PENSTOCK_TRACE", trace_file.empty() ? "none" : trace_file},
   };
+}
+
+std::vector<std::pair<std::string, std::string>> unknown_settings() {
+  const auto known = Settings{}.table();
+  std::vector<std::pair<std::string, std::string>> unknown;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view line(*each);
+    const std::string_view name = line.substr(0, line.find('='));
+    if (!name.starts_with("PENSTOCK_") || name.starts_with("PENSTOCK_TEST_")) continue;
+    if (name == "PENSTOCK_ROOT" || name == "PENSTOCK_DIR") continue;
+    const auto nearest = std::min_element(known.begin(), known.end(), [name](const auto& a, const auto& b) {
+      return distance(name, a.first) < distance(name, b.first);
+    });
+    if (name != nearest->first) unknown.emplace_back(name, nearest->first);
+  }
+  return unknown;
 }
 
 }  // namespace penstock::base

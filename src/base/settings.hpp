@@ -76,4 +76,8 @@ struct Settings {
   std::vector<std::pair<std::string, std::string>> table() const;  // name and value of each, for `penstock info`
 };
 
+// The environment's variables that begin with PENSTOCK_ and are no settings, each with the setting whose name is
+// nearest. Those of the tests (PENSTOCK_TEST_...) and those that say where Penstock is installed are left out.
+std::vector<std::pair<std::string, std::string>> unknown_settings();
+
 }  // namespace penstock::base

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <limits>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -38,11 +40,38 @@ void leave_to_parent() noexcept {
     of_parent.store(library, std::memory_order_relaxed);
 }
 
+// Why the library could not be initialised, for the calls that come after.
+class Failure {
+ public:
+  static Failure& last() {
+    static auto* const one = new Failure;  // never destroyed: exit handlers may still ask
+    return *one;
+  }
+  void set(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    why_ = why;
+  }
+  std::string get() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string why_;
+};
+
 base::Settings read_settings(const group::World& world) {
   const base::Settings settings = base::Settings::from_environment();
   base::log::configure(settings.log_level, settings.log_file);
   base::log::set_rank(world.rank());
   return settings;
+}
+
+void report_unknown_settings(const group::World& world) {
+  if (world.rank() != 0) return;
+  for (const auto& [name, nearest] : base::unknown_settings())
+    base::log::warn(name + " is not a setting of Penstock, and is ignored: the nearest is " + nearest);
 }
 
 void report_only_core(const Cores& cores) {
@@ -115,6 +144,8 @@ Library& Library::require() {
   Library* library = get();
   if (library) return *library;
   refuse_in_child();
+  if (const std::string why = Failure::last().get(); !why.empty())
+    throw Error(ErrorKind::not_initialized, "Penstock is not initialised: PST_Init, or MPI_Init, has failed: " + why);
   throw Error(ErrorKind::not_initialized,
               std::string("Penstock is not initialised: call PST_Init after MPI_Init, and nothing after "
                           "PST_Finalize or MPI_Finalize") +
@@ -126,10 +157,16 @@ Library& Library::require() {
 void Library::initialise() {
   if (get()) return;
   base::mark_forks(leave_to_parent);
-  std::unique_ptr<Library> library(new Library);
-  library->world_ = group::World::join();
-  library->begin();
-  current.store(library.release(), std::memory_order_release);
+  try {
+    std::unique_ptr<Library> library(new Library);
+    library->world_ = group::World::join();
+    library->begin();
+    current.store(library.release(), std::memory_order_release);
+    Failure::last().set("");
+  } catch (const std::exception& error) {
+    Failure::last().set(error.what());
+    throw;
+  }
 }
 
 // What only one process may fail at comes first, while nothing has been made that all have to free together.
@@ -138,9 +175,10 @@ void Library::begin() {
     settings_ = read_settings(*world_);
     if (!settings_.trace_file.empty()) trace_ = std::make_unique<base::TraceFile>(settings_.trace_file, world_->rank());
     queues_ = std::make_unique<Queues>(trace_.get());
-    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_);
+    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_, [this] { return matcher_->describe(); });
   });
   world_->together([this] { cores_.share(*world_); });
+  report_unknown_settings(*world_);
   report_only_core(cores_);
   mailbox_ = group::Mailbox::open();
   transports_ = std::make_unique<Transports>(settings_, *world_, spin_beside_a_worker());

@@ -22,6 +22,7 @@ struct MatchJob {
   // Nobody drives when the call returns: its halves leave with their peers all that these need.
   bool leaves = false;
   std::optional<OperationError> error;  // the first one
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void()> on_finished;  // called once, without the lock, from whichever thread drove the last step
   std::atomic<bool> finished{false};

@@ -45,7 +45,9 @@ void Matcher::check(const Operation& operation) const {
                     recording.call));
   if (!recording.refusal.empty()) refuse(ErrorKind::argument, " cannot be matched: " + recording.refusal);
   if (operation.match_state() != MatchState::unmatched)
-    refuse(ErrorKind::already_matched, operation.matched() ? " is matched already" : " is being matched already");
+    refuse(ErrorKind::already_matched, operation.matched()
+                                           ? " is matched already: match a request once, and start it again and again"
+                                           : " is being matched already: complete that match");
   if (recording.peer == null_rank) return;
   if (!recording.communicator || !recording.communicator->known)
     refuse(ErrorKind::communicator,
@@ -53,7 +55,8 @@ void Matcher::check(const Operation& operation) const {
                        "first",
                        recording.communicator ? recording.communicator->why_unknown : "its creation was not seen"));
   if (recording.peer_world == outside_world)
-    refuse(ErrorKind::communicator, ": the peer is not in MPI_COMM_WORLD, and only its processes can match");
+    refuse(ErrorKind::communicator,
+           ": the peer is not in MPI_COMM_WORLD, and only its processes can match: use MPI alone with it");
 }
 
 std::shared_ptr<MatchJob> Matcher::prepare(std::vector<Operation*> operations) {
@@ -93,7 +96,7 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     helper_wakes_.notify_one();
   }
   try {
-    drive();
+    drive(std::unique_lock(mutex_));  // whoever leaves may not come here again
     if (!job->leaves) return;
     const std::lock_guard lock(mutex_);
     mailbox_.hand_over();
@@ -229,8 +232,11 @@ void Matcher::look_for_lost_causes() {
   if (now < next_look_) return;
   next_look_ = now + std::chrono::milliseconds(2);  // a look costs time in proportion to the requests under way
   const auto jobs = jobs_;
+  const auto is_late = [now](const auto& job) { return job->deadline && now >= *job->deadline; };
+  if (std::any_of(jobs.begin(), jobs.end(), is_late))
+    base::log::error("what the matches wait for:" + describe_matches());
   for (const auto& job : jobs) {
-    const bool late = job->deadline && now >= *job->deadline;
+    const bool late = is_late(job);
     for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end()))
       if (const auto error = lost_cause(*operation, late)) give_up(*operation, *job, *error);
   }
@@ -260,7 +266,8 @@ void Matcher::look_for_dead_senders() {
 std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) const {
   const int peer = operation.recording().peer_world;
   if (peer >= 0 && world_.dead(peer).load(std::memory_order_acquire))
-    return Error(ErrorKind::peer_dead, operation.label() + " cannot be matched: the peer process has ended");
+    return Error(ErrorKind::peer_dead,
+                 operation.label() + " cannot be matched: the peer process has ended: see its output");
   if (peer >= 0 && mailbox_.lost(peer))
     return Error(ErrorKind::mpi, operation.label() +
                                      " cannot be matched: MPI has failed to carry a letter to or from "
@@ -270,10 +277,46 @@ std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) 
   if (late)
     return Error(
         ErrorKind::timeout,
-        fmt::format("{} has not been matched within PENSTOCK_TIMEOUT ({} s): the peer has not handed the other half "
-                    "to match",
-                    operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0));
+        fmt::format(
+            "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed to "
+            "match, and that neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
+            operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0));
   return std::nullopt;
+}
+
+// What holds up a match may be a wait that only the caller can release.
+std::string Matcher::describe() {
+  constexpr int most_tries = 100;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  for (int tries = 0; !lock.try_lock(); ++tries) {
+    if (tries == most_tries) return "\n  a match is held up";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return describe_matches();
+}
+
+std::string Matcher::describe_matches() const {
+  constexpr int most_lines = 32;
+  std::string text;
+  int lines = 0;
+  const auto add = [&](auto&& make_line) {
+    if (++lines <= most_lines) text += "\n  match: " + make_line();
+  };
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& job : jobs_)
+    for (const Operation* operation : job->open)
+      add([&] {
+        return fmt::format("{} waits for its other half, for {:.1f} s", operation->label(),
+                           std::chrono::duration<double>(now - job->since).count());
+      });
+  unexpected_.for_each([&](const Envelope& envelope, const IncomingOffer& offer) {
+    add([&] {
+      return fmt::format("rank {} has handed a send of {} bytes (tag {}) to match, which waits for its receive here",
+                         envelope.source, offer.message.bytes, envelope.tag);
+    });
+  });
+  if (lines > most_lines) text += fmt::format("\n  match: {} more", lines - most_lines);
+  return text;
 }
 
 // Which way the pair takes, and why not a better one.
@@ -312,15 +355,17 @@ void Matcher::read_letters() {
 }
 
 void Matcher::drive() {
+  // Otherwise another thread is driving.
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) drive(std::move(lock));
+}
+
+void Matcher::drive(std::unique_lock<std::mutex> lock) {
   std::list<std::shared_ptr<MatchJob>> finished;
-  {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return;  // another thread is driving
-    read_letters();
-    look_for_lost_causes();
-    end_settled_jobs();
-    finished.swap(finished_);
-  }
+  read_letters();
+  look_for_lost_causes();
+  end_settled_jobs();
+  finished.swap(finished_);
+  lock.unlock();
   // A match is under way until MPI's request is complete: a call of MPI's that is given the request of a match that has
   // ended must not find it incomplete (MPICH 4.0 ends the job where a null request stands beside such a one).
   for (const auto& job : finished) {
@@ -343,19 +388,17 @@ void Matcher::finish(MatchJob& job) {
 
 void Matcher::give_up_matches(const std::string& call) noexcept {
   try {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-      const auto jobs = jobs_;
-      for (const auto& job : jobs)
-        for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
-          const Error error(ErrorKind::not_matched, operation->label() + " is still unmatched at " + call);
-          base::log::error(error.text());
-          give_up(*operation, *job, error);
-        }
-      silent_ = true;
-    }
-    drive();
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    const auto jobs = jobs_;
+    for (const auto& job : jobs)
+      for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
+        const Error error(ErrorKind::not_matched, operation->label() + " is still unmatched at " + call);
+        base::log::error(error.text());
+        give_up(*operation, *job, error);
+      }
+    silent_ = true;
+    drive(std::move(lock));
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }

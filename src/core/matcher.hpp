@@ -96,6 +96,9 @@ class Matcher {
   // Ends early for PENSTOCK_TIMEOUT, and soon when a process has died or MPI carries no letters to one.
   void part() noexcept;
   const PairCounts& pairs() const noexcept { return pairs_; }
+  // A line for each match under way and each send of a peer that no receive takes, as long as they are few; "" without
+  // any. From any thread, which does not wait for one that is held up inside a match.
+  std::string describe();
 
   // From now on a thread of ours drives the jobs that have `on_finished` (at MPI_THREAD_MULTIPLE), whatever the program
   // does. It sleeps while there are none. Throws base::Error(resources).
@@ -188,6 +191,7 @@ class Matcher {
   void write(int rank, MatchJob& job, LetterWriter& letter);
   void send_withdrawal(const Sending& sending, Id id) noexcept;
   void read_letters();
+  void drive(std::unique_lock<std::mutex> lock);
   // Nothing after give_up_matches(): who has parted reads no answers.
   void send(int rank, group::Mailbox::Letter letter) {
     if (!silent_) mailbox_.send(rank, std::move(letter));
@@ -237,6 +241,7 @@ class Matcher {
   void end_settled_jobs();
   void withdraw(Operation& operation, const base::Error& why);
   bool gone(int rank) const;
+  std::string describe_matches() const;
   std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
   void look_for_lost_causes();
   void look_for_dead_senders();

@@ -13,7 +13,6 @@
 
 #include "base/log.hpp"
 #include "base/thread.hpp"
-#include "core/waits.hpp"
 
 namespace penstock::core {
 namespace {
@@ -77,8 +76,12 @@ class TableSignal {
 
 class Monitor::Thread {
  public:
-  Thread(const base::Settings& settings, group::World& world, Queues& queues)
-      : world_(world), queues_(queues), timeout_(settings.timeout), limit_(settings.timeout) {
+  Thread(const base::Settings& settings, group::World& world, Queues& queues, const DescribeMatches& matches)
+      : world_(world),
+        queues_(queues),
+        matches_(matches),
+        timeout_(settings.timeout),
+        limit_(settings.timeout, matches) {
     thread_ = base::start_thread("penstock-watch", [this] { run(); });
   }
   ~Thread() {
@@ -87,8 +90,8 @@ class Monitor::Thread {
     thread_.join();
   }
 
-  void queue_created() {
-    if (have_queue_.exchange(true, std::memory_order_relaxed)) return;
+  void begin_watching() {
+    if (begun_.exchange(true, std::memory_order_relaxed)) return;
     const bool taken = signal_.take();
     if (!taken && timeout_.count() == 0) return;
     ticking_.store(true, std::memory_order_release);
@@ -117,28 +120,29 @@ class Monitor::Thread {
   }
 
   void look() {
-    if (table_wanted.exchange(false, std::memory_order_relaxed)) base::log::report(describe_waits(queues_));
+    if (table_wanted.exchange(false, std::memory_order_relaxed)) base::log::report(describe_waits(queues_, matches_));
     if (timeout_.count() > 0) limit_.enforce(queues_);
   }
 
   group::World& world_;
   Queues& queues_;
+  const DescribeMatches matches_;
   const milliseconds timeout_;
   TimeLimit limit_;
   TableSignal signal_;
-  std::atomic<bool> have_queue_{false};
+  std::atomic<bool> begun_{false};
   std::atomic<bool> ticking_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 
-Monitor::Monitor(const base::Settings& settings, group::World& world, Queues& queues)
-    : thread_(std::make_unique<Thread>(settings, world, queues)) {}
+Monitor::Monitor(const base::Settings& settings, group::World& world, Queues& queues, DescribeMatches matches)
+    : thread_(std::make_unique<Thread>(settings, world, queues, matches)) {}
 
 Monitor::~Monitor() = default;
 
-void Monitor::queue_created() {
-  thread_->queue_created();
+void Monitor::begin_watching() {
+  thread_->begin_watching();
 }
 
 }  // namespace penstock::core

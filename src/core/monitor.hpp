@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/settings.hpp"
+#include "core/waits.hpp"
 #include "group/world.hpp"
 
 namespace penstock::core {
@@ -14,10 +15,11 @@ class Queues;
 
 class Monitor {
  public:
-  Monitor(const base::Settings& settings, group::World& world, Queues& queues);
+  // `matches` is called after begin_watching() alone.
+  Monitor(const base::Settings& settings, group::World& world, Queues& queues, DescribeMatches matches);
   ~Monitor();
-  void queue_created();  // from the first queue on SIGUSR1 prints the table (if the program has left it alone) and
-                         // time-outs are watched
+  void begin_watching();  // from the first queue or match on SIGUSR1 prints the table (if the program has left it
+                          // alone) and time-outs are watched
 
  private:
   class Thread;

@@ -61,7 +61,9 @@ inline void Queue::check_start(Operation& operation) const {
   if (operation.started_on)
     refuse(operation, ErrorKind::already_started,
            " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
-  if (operation.peer_closed()) refuse(operation, ErrorKind::peer_freed, ": the peer has freed its half of the pair");
+  if (operation.peer_closed())
+    refuse(operation, ErrorKind::peer_freed,
+           ": the peer has freed its half of the pair: free this one too, and match new requests");
   operation.check_stream(*stream_);
 }
 

@@ -27,7 +27,7 @@ std::uintptr_t Queues::create_stream(std::chrono::microseconds spin, int most_sp
 
 void Queues::free_stream(std::uintptr_t handle, const std::function<void()>& meanwhile) {
   HostStream* stream = streams_.find(handle);
-  if (!stream) throw Error(ErrorKind::stream, "the stream is null or has been freed");
+  if (!stream) throw Error(ErrorKind::stream, "the stream is null or has been freed: make one with PST_Stream_create");
   if (stream->stream.on_worker())
     throw Error(ErrorKind::stream, "a stream cannot be freed by a function that runs on it");
   if (stream->queues.load() > 0)
@@ -38,7 +38,9 @@ void Queues::free_stream(std::uintptr_t handle, const std::function<void()>& mea
 
 std::uintptr_t Queues::create_queue(std::uintptr_t stream, std::function<void(const Error&)> when_failed) {
   const std::shared_ptr<HostStream> owner = streams_.share(stream);
-  if (!owner) throw Error(ErrorKind::stream, "the stream of a new queue is null or has been freed");
+  if (!owner)
+    throw Error(ErrorKind::stream,
+                "the stream of a new queue is null or has been freed: make one with PST_Stream_create");
   const std::shared_ptr<device::Stream> verbs(owner, &owner->stream);
   ++owner->queues;
   const std::shared_ptr<void> lease(nullptr, [owner](void*) { --owner->queues; });
@@ -58,6 +60,13 @@ std::uintptr_t Queues::add(std::shared_ptr<device::Stream> stream, std::uint64_t
       std::make_shared<Queue>(std::move(stream), std::move(lease), number, std::move(when_failed), trace));
   if (handle == 0) throw Error(ErrorKind::resources, "65536 queues exist: free some with PST_Queue_free");
   return handle;
+}
+
+void Queues::refuse_on_workers(const std::string& call) {
+  streams_.for_each([&](const HostStream& each) {
+    if (each.stream.on_worker())
+      throw Error(ErrorKind::stream, call + " cannot be called by a function that runs on a stream: call it elsewhere");
+  });
 }
 
 std::optional<Error> Queues::free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile) {

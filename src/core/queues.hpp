@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/trace.hpp"
 #include "core/handle_table.hpp"
@@ -50,6 +51,9 @@ class Queues {
   // The queue's own error, if communication has failed on it. Throws Error for everything else, and then the queue is
   // as it was.
   std::optional<base::Error> free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile);
+
+  // Throws Error(stream) on the worker of any stream, which `call` would keep from what it waits for.
+  void refuse_on_workers(const std::string& call);
 
   template <class Visit>
   void for_each(Visit&& visit) {

@@ -27,22 +27,21 @@ std::string describe_queue(Queue& queue, Clock::time_point now) {
 
 }  // namespace
 
-std::string describe_waits(Queues& queues) {
+std::string describe_waits(Queues& queues, const DescribeMatches& matches) {
   const auto now = Clock::now();
-  std::string table = "what the queues wait for:";
-  bool none = true;
-  queues.for_each([&](Queue& queue) {
-    table += describe_queue(queue, now);
-    none = false;
-  });
-  if (none) table += " there are none";
-  return table;
+  std::string lines;
+  queues.for_each([&](Queue& queue) { lines += describe_queue(queue, now); });
+  lines += matches();
+  return "what the queues and matches wait for:" + (lines.empty() ? " there are none" : lines);
 }
 
 void TimeLimit::release(BlockedWait& wait) noexcept {
   wait.released = true;
   wait.plan->release(base::error_by(base::ErrorKind::timeout, [&] {
-    return fmt::format("PENSTOCK_TIMEOUT={} has passed ({})", seconds(limit_), wait.plan->describe());
+    return fmt::format(
+        "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started as often as this one, and that "
+        "neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
+        seconds(limit_), wait.plan->describe());
   }));
 }
 
@@ -55,7 +54,7 @@ void TimeLimit::enforce(Queues& queues) noexcept {
   if (!found) return;
 
   try {
-    base::log::error(describe_waits(queues));
+    base::log::error(describe_waits(queues, matches_));
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }

@@ -68,6 +68,7 @@ void expect_no_rank_initialised(PST_Error kind, const std::string& cause) {
   expect_in_last_error(cause);
   if (rank() != last_rank()) expect_in_last_error("rank " + std::to_string(last_rank()));
   EXPECT_PST_KIND(PST_Queue_wait(PST_QUEUE_NULL), PST_ERROR_NOT_INITIALIZED);
+  expect_in_last_error(cause);
   expect_plain_mpi();
 }
 

@@ -159,6 +159,21 @@ TEST_F(Misuse, G7_MpiWaitsForARequestThatAQueueHasStarted) {
   EXPECT_PST(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE));
 }
 
+// MPI would move its own message from or into the buffer that the queue uses.
+TEST_F(Misuse, G7_MpiStartsARequestThatAQueueHasStarted) {
+  receiver.enqueue_start(lane);
+  std::array<MPI_Request, 2> both{sender.request(), receiver.request()};
+  EXPECT_PST_KIND(MPI_Start(&both[1]), PST_ERROR_IN_USE);
+  EXPECT_NE(last_error().find("MPI_Start"), std::string::npos) << last_error();
+  EXPECT_NE(last_error().find("receive from rank " + std::to_string(rank())), std::string::npos) << last_error();
+  EXPECT_PST_KIND(MPI_Startall(2, both.data()), PST_ERROR_IN_USE);
+  complete_epoch();
+  // With their waits enqueued they are MPI's again, once the stream is done with their buffers.
+  lane.synchronize();
+  EXPECT_PST(MPI_Startall(2, both.data()));
+  EXPECT_PST(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE));
+}
+
 TEST_F(Misuse, G7_MatchingTwice) {
   EXPECT_PST_KIND(PST_Match(&receiver.request(), MPI_STATUS_IGNORE), PST_ERROR_ALREADY_MATCHED);
   MPI_Request fresh = MPI_REQUEST_NULL;
@@ -237,6 +252,28 @@ TEST_F(Misuse, AFunctionOnTheStreamCannotWaitForIt) {
   EXPECT_EQ(kind_of(synchronize.code), PST_ERROR_STREAM);
 }
 
+struct MatchInside {
+  std::array<MPI_Request, 2> requests;
+  int code;
+};
+
+TEST_F(Misuse, AFunctionOnAStreamCannotWaitForAMatch) {
+  std::array<int, 2> values{};
+  MatchInside inside{{MPI_REQUEST_NULL, MPI_REQUEST_NULL}, MPI_SUCCESS};
+  MPI_Send_init(&values[0], 1, MPI_INT, rank(), 81, MPI_COMM_WORLD, &inside.requests[0]);
+  MPI_Recv_init(&values[1], 1, MPI_INT, rank(), 81, MPI_COMM_WORLD, &inside.requests[1]);
+  lane.launch(
+      [](void* argument) {
+        auto& match = *static_cast<MatchInside*>(argument);
+        match.code = PST_Matchall(2, match.requests.data(), MPI_STATUSES_IGNORE);
+      },
+      &inside);
+  lane.finish();
+  EXPECT_EQ(kind_of(inside.code), PST_ERROR_STREAM);
+  EXPECT_PST(PST_Matchall(2, inside.requests.data(), MPI_STATUSES_IGNORE));  // nothing was under way
+  for (MPI_Request& request : inside.requests) MPI_Request_free(&request);
+}
+
 TEST_F(Misuse, Memory) {
   void* memory = nullptr;
   EXPECT_PST_KIND(PST_Alloc_mem(-1, MPI_INFO_NULL, &memory), PST_ERROR_ARGUMENT);
@@ -270,7 +307,7 @@ TEST(Errors, KindsTextsAndCodes) {
   EXPECT_PST_KIND(PST_Error_kind(0, nullptr), PST_ERROR_ARGUMENT);
 
   const int code = PST_Queue_wait(PST_QUEUE_NULL);
-  EXPECT_EQ(last_error(), "the queue is PST_QUEUE_NULL");
+  EXPECT_EQ(last_error(), "the queue is PST_QUEUE_NULL: make one with PST_Queue_init");
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   EXPECT_EQ(MPI_Error_string(code, text, &length), MPI_SUCCESS);

@@ -197,7 +197,10 @@ def freed_peer(options, jobs):
 
 
 def match_time_out(options, jobs):
-    run_simple(options, jobs, "match_time_out", settings={"PENSTOCK_TIMEOUT": "1"})
+    job = run_simple(options, jobs, "match_time_out", settings={"PENSTOCK_TIMEOUT": "1"})
+    for half in "receive from", "send to":
+        expect(re.search(rf"match: {half} rank 1 \(tag \d+, MPI_COMM_WORLD, 1000 bytes\) waits .* for \d", job.text()),
+               f"the log does not say that the {half} rank 1 waits")
 
 
 def report(options, jobs):

@@ -8,8 +8,8 @@ import pytest
 from penstock_plot.command import main
 from samples import bench_line, write_lines
 
-COMMAND = os.environ.get("PENSTOCK_COMMAND")
-with_command = pytest.mark.skipif(COMMAND is None, reason="PENSTOCK_COMMAND names no penstock command")
+COMMAND = os.environ.get("PENSTOCK_TEST_COMMAND")
+with_command = pytest.mark.skipif(COMMAND is None, reason="PENSTOCK_TEST_COMMAND names no penstock command")
 
 
 @pytest.fixture
@@ -78,10 +78,10 @@ def test_without_the_package_the_command_says_how_to_install_it():
 
 
 @with_command
-@pytest.mark.skipif("PENSTOCK_MPIEXEC" not in os.environ, reason="PENSTOCK_MPIEXEC names no launcher")
+@pytest.mark.skipif("PENSTOCK_TEST_MPIEXEC" not in os.environ, reason="PENSTOCK_TEST_MPIEXEC names no launcher")
 def test_a_real_trace_and_real_lines_are_drawn(tmp_path, picture):
     traces = tmp_path / "trace.%p.json"
-    ran = run(os.environ["PENSTOCK_MPIEXEC"], "-n", "2", COMMAND, "bench", "halo", "--halo", "4", "--rounds", "1", "--iterations", "3",
+    ran = run(os.environ["PENSTOCK_TEST_MPIEXEC"], "-n", "2", COMMAND, "bench", "halo", "--halo", "4", "--rounds", "1", "--iterations", "3",
               "--json", environment={"PENSTOCK_TRACE": str(traces)})
     assert ran.returncode == 0, ran.stderr
     (tmp_path / "lines").write_text(ran.stdout, encoding="utf-8")

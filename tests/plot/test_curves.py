@@ -56,9 +56,9 @@ def test_what_is_not_there_is_said(tmp_path):
         curves.draw([bench_line(8)], "latency", tmp_path / "no.png", {"mode": "graph"})
 
 
-@pytest.mark.skipif("PENSTOCK_RESULTS" not in os.environ, reason="PENSTOCK_RESULTS names no folder of results")
+@pytest.mark.skipif("PENSTOCK_TEST_RESULTS" not in os.environ, reason="PENSTOCK_TEST_RESULTS names no folder of results")
 def test_the_published_lines_are_drawn(picture):
-    lines = read_values(pathlib.Path(os.environ["PENSTOCK_RESULTS"]) / "cuda.jsonl")
+    lines = read_values(pathlib.Path(os.environ["PENSTOCK_TEST_RESULTS"]) / "cuda.jsonl")
     names = [name for _, _, name, _ in curves.series_of(curves.select(lines, "latency", {"mode": "graph"}))]
     assert {"Penstock", "NCCL"} <= set(names)
     curves.draw(lines, "bandwidth", picture)

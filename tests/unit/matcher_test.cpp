@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/log.hpp"
@@ -360,6 +361,39 @@ TEST_F(MatcherTest, WhatIsNeverMatchedMayBeDeletedOnceTheThreadHasEnded) {
   send.reset();
   zero_.matcher.reset();
   EXPECT_FALSE(Matcher::under_way());
+}
+
+// PST_Match(send) and then PST_Match(recv), on both ranks: each waits for the other's second call.
+TEST_F(MatcherTest, WhatIsUnderWayIsDescribedWithThePeerAndWhatThatHasHandedToMatch) {
+  EXPECT_EQ(zero_.matcher->describe(), "");
+  base::Settings hasty;
+  hasty.timeout = milliseconds(1);
+  Clerk clerk(0, 3, office_, hasty);
+  const auto send = clerk.send(1, 7), other = one_.send(0, 5, 24);
+  const auto sending = clerk.begin({send.get()});
+  const auto wanted = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  wanted(clerk.matcher->describe(),
+         "match: send to rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) waits for its other half, for 0.0 s");
+  one_.begin({other.get()});
+  drive(clerk, *sending);
+  EXPECT_EQ(kind(*sending), ErrorKind::timeout);
+  wanted(sending->error->text(), "send to rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes)");
+  wanted(sending->error->text(), "neither rank waits for the other");
+  EXPECT_EQ(clerk.matcher->describe(),
+            "\n  match: rank 1 has handed a send of 24 bytes (tag 5) to match, which waits for its receive here");
+  const auto receive = clerk.receive(1, 5);
+  EXPECT_NO_THROW(clerk.begin({receive.get()}));
+}
+
+TEST_F(MatcherTest, ManyMatchesAreDescribedInFewLines) {
+  std::vector<std::unique_ptr<Operation>> sends;
+  for (int tag = 0; tag < 1000; ++tag) zero_.begin({sends.emplace_back(zero_.send(1, tag)).get()});
+  const std::string text = zero_.matcher->describe();
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 50);
+  EXPECT_NE(text.find(" more"), std::string::npos) << text;
+  zero_.matcher->give_up_matches("PST_Finalize");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G9: a hang is reported and released; SIGUSR1 prints what the queues wait for, if the program has no use for it.
+// G9: a hang is reported and released; SIGUSR1 prints what the queues and matches wait for, if the program has no use
+// for it.
 #include "core/monitor.hpp"
 
 #include <gtest/gtest.h>
@@ -140,14 +141,16 @@ class MonitorTest : public ::testing::Test {
   std::uintptr_t stream = 0;
   TestPlan plan;
   base::Settings settings;
+  std::string match_lines;
+  const DescribeMatches matches = [this] { return match_lines; };
 };
 
 TEST_F(MonitorTest, TheTableHasALineForEveryQueue) {
-  EXPECT_NE(describe_waits(queues).find("there are none"), std::string::npos);
+  EXPECT_NE(describe_waits(queues, matches).find("there are none"), std::string::npos);
   Queue& waiting = new_queue();
   Queue& idle = new_queue();
   waiting.blocked_since(plan);
-  const std::string table = describe_waits(queues);
+  const std::string table = describe_waits(queues, matches);
   EXPECT_NE(table.find("queue " + std::to_string(waiting.number()) +
                        ": waits for receive from rank 3 (tag 7): epoch 17, waits for its data, for 0.0 s"),
             std::string::npos)
@@ -155,25 +158,33 @@ TEST_F(MonitorTest, TheTableHasALineForEveryQueue) {
   EXPECT_NE(table.find("queue " + std::to_string(idle.number()) + ": idle"), std::string::npos) << table;
   waiting.unblocked(plan);
   waiting.fail(Error(ErrorKind::timeout, "over"));
-  EXPECT_NE(describe_waits(queues).find(": idle (failed)"), std::string::npos);
+  EXPECT_NE(describe_waits(queues, matches).find(": idle (failed)"), std::string::npos);
+}
+
+TEST_F(MonitorTest, TheTableHasTheMatchesToo) {
+  match_lines = "\n  match: send to rank 1 waits";
+  EXPECT_EQ(describe_waits(queues, matches), "what the queues and matches wait for:" + match_lines);
+  new_queue();
+  EXPECT_NE(describe_waits(queues, matches).find(": idle" + match_lines), std::string::npos);
 }
 
 TEST_F(MonitorTest, SleepsWithoutLimitUntilThereIsAQueue) {
-  Monitor monitor(settings, world, queues);
+  Monitor monitor(settings, world, queues, matches);
   EXPECT_EQ(world.patience_of_watch(1), -1);
-  monitor.queue_created();
+  monitor.begin_watching();
   EXPECT_EQ(world.patience_of_watch(2), 100);
 }
 
 TEST_F(MonitorTest, G9_AWaitOverTheTimeLimitIsPrintedAndReleasedOnce) {
   settings.timeout = milliseconds{20};
   Queue& queue = new_queue();
-  Monitor monitor(settings, world, queues);
-  monitor.queue_created();
+  Monitor monitor(settings, world, queues, matches);
+  monitor.begin_watching();
   queue.blocked_since(plan);
   const Error error = plan.await_release();
   EXPECT_EQ(error.kind(), ErrorKind::timeout);
   EXPECT_NE(error.text().find("PENSTOCK_TIMEOUT=0.02"), std::string::npos) << error.text();
+  EXPECT_NE(error.text().find("neither rank waits for the other"), std::string::npos) << error.text();
   const int now = world.patience_of_watch(1);  // milliseconds of a tick
   EXPECT_GT(now, 0);
   EXPECT_LE(now, 100);
@@ -187,7 +198,7 @@ TEST_F(MonitorTest, G9_AWaitOverTheTimeLimitIsPrintedAndReleasedOnce) {
 }
 
 TEST_F(MonitorTest, ATimeLimitReleasesAWaitOnlyOnce) {
-  TimeLimit limit(milliseconds{0});
+  TimeLimit limit(milliseconds{0}, matches);
   Queue& queue = new_queue();
   queue.blocked_since(plan);
   for (int look = 0; look < 3; ++look) limit.enforce(queues);
@@ -195,19 +206,22 @@ TEST_F(MonitorTest, ATimeLimitReleasesAWaitOnlyOnce) {
   queue.unblocked(plan);
   limit.enforce(queues);
   const std::string text = log_text();
-  EXPECT_EQ(text.find("what the queues wait for"), text.rfind("what the queues wait for")) << text;
+  EXPECT_EQ(text.find("what the queues and matches wait for"), text.rfind("what the queues and matches wait for"))
+      << text;
 }
 
 TEST_F(MonitorTest, Sigusr1PrintsTheTableAndIsGivenBack) {
   ASSERT_EQ(disposition(), SIG_DFL);
   {
-    Monitor monitor(settings, world, queues);
-    EXPECT_EQ(disposition(), SIG_DFL);  // not before there is a queue
+    Monitor monitor(settings, world, queues, matches);
+    EXPECT_EQ(disposition(), SIG_DFL);  // not before there is a queue or a match
     new_queue().blocked_since(plan);
-    monitor.queue_created();
+    match_lines = "\n  match: send to rank 1 waits";
+    monitor.begin_watching();
     ASSERT_NE(disposition(), SIG_DFL);
     ASSERT_EQ(kill(getpid(), SIGUSR1), 0);
     await_log("waits for receive from rank 3 (tag 7)");  // although the level is `error`
+    await_log(match_lines);
   }
   EXPECT_EQ(disposition(), SIG_DFL);
 }
@@ -216,8 +230,8 @@ TEST_F(MonitorTest, Sigusr1IsLeftToAProgramThatUsesIt) {
   for (const auto use : {SIG_IGN, static_cast<void (*)(int)>([](int) {})}) {
     std::signal(SIGUSR1, use);
     {
-      Monitor monitor(settings, world, queues);
-      monitor.queue_created();
+      Monitor monitor(settings, world, queues, matches);
+      monitor.begin_watching();
       EXPECT_EQ(disposition(), use);
     }
     EXPECT_EQ(disposition(), use);
@@ -228,8 +242,8 @@ TEST_F(MonitorTest, Sigusr1IsLeftToAProgramThatUsesIt) {
 TEST_F(MonitorTest, Sigusr1IsNotTakenFromAProgramThatTookItLater) {
   const auto use = static_cast<void (*)(int)>([](int) {});
   {
-    Monitor monitor(settings, world, queues);
-    monitor.queue_created();
+    Monitor monitor(settings, world, queues, matches);
+    monitor.begin_watching();
     std::signal(SIGUSR1, use);
   }
   EXPECT_EQ(disposition(), use);

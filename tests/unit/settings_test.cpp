@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -146,6 +148,22 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
   for (const char* value : {"automatic", "on", "2"}) {
     EXPECT_NE(refusal("PENSTOCK_OFI_HMEM", value).find("auto, 0, 1"), std::string::npos);
   }
+}
+
+TEST_F(SettingsTest, MisspeltNamesAreFoundAndTheNearestIsNamed) {
+  for (const auto& [name, value] : Settings{}.table()) set(name.c_str(), "");
+  const std::vector<std::string> strangers{"PENSTOCK_TIMOUT", "PENSTOCK_SLOT", "PENSTOCK_TRANSPORTS"};
+  const std::vector<std::string> others{"PENSTOCK_TEST_SEEDS", "PENSTOCK_ROOT", "PENSTOCK", "MY_PENSTOCK_SLOT"};
+  for (const auto& name : strangers) set(name.c_str(), "3");
+  for (const auto& name : others) set(name.c_str(), "3");
+  auto unknown = unknown_settings();
+  std::sort(unknown.begin(), unknown.end());
+  const std::vector<std::pair<std::string, std::string>> expected{{"PENSTOCK_SLOT", "PENSTOCK_SLOTS"},
+                                                                  {"PENSTOCK_TIMOUT", "PENSTOCK_TIMEOUT"},
+                                                                  {"PENSTOCK_TRANSPORTS", "PENSTOCK_TRANSPORT"}};
+  EXPECT_EQ(unknown, expected);
+  for (const auto& name : strangers) unsetenv(name.c_str());
+  for (const auto& name : others) unsetenv(name.c_str());
 }
 
 TEST_F(SettingsTest, SlotsFitTheLineFlag) {

@@ -137,7 +137,10 @@ std::optional<Error> Channel::broken(Epoch epoch) const {
   if (closed_before(epoch)) {
     const auto reason = static_cast<ErrorKind>(closing_reason(load(words().closed)));
     if (reason == ErrorKind::ready)
-      return Error(ErrorKind::ready, "a ready send was started before its receive: the receiver has seen it");
+      return Error(
+          ErrorKind::ready,
+          "a ready send was started before its receive, as the receiver has seen: use a standard send, or order "
+          "the start");
     if (reason == ErrorKind::peer_freed)
       return Error(ErrorKind::peer_freed, fmt::format("rank {} has freed its half of the pair", peer));
     return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));

@@ -43,9 +43,10 @@ std::optional<Error> PairPlan::why_not_started(StartOutcome outcome, Epoch epoch
     case StartOutcome::peer_closed:
       return peer_freed(epoch);
     case StartOutcome::no_buffer:
-      return Error(ErrorKind::buffer, "the receiver has taken none of the buffered messages");
+      return Error(ErrorKind::buffer,
+                   "the receiver has taken none of the buffered messages: let it catch up, or raise PENSTOCK_SLOTS");
     case StartOutcome::receiver_not_started:
-      return Error(ErrorKind::ready, "ready send started before its receive");
+      return Error(ErrorKind::ready, "ready send started before its receive: use a standard send, or order the start");
   }
   return std::nullopt;
 }

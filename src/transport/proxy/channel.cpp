@@ -88,7 +88,9 @@ std::optional<Error> Channel::broken(Epoch epoch) const {
   if (const Error* error = failure.load(std::memory_order_acquire)) return *error;
   if (!closed_before(epoch)) return std::nullopt;
   if (closed_reason_ == ErrorKind::ready)
-    return Error(ErrorKind::ready, "a ready send was started before its receive: the receiver has seen it");
+    return Error(ErrorKind::ready,
+                 "a ready send was started before its receive, as the receiver has seen: use a standard send, or order "
+                 "the start");
   if (closed_reason_ == ErrorKind::peer_freed)
     return Error(ErrorKind::peer_freed, fmt::format("rank {} has freed its half of the pair", peer));
   return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));
