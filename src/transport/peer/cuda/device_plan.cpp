@@ -221,9 +221,12 @@ void DevicePlan::look_for_lost_cause() noexcept {
 Error DevicePlan::error_of(Failure failure) const {
   switch (failure) {
     case Failure::not_ready:
-      return Error(ErrorKind::ready, label() + ": ready send started before its receive");
+      return Error(ErrorKind::ready,
+                   label() + ": ready send started before its receive: use a standard send, or order the start");
     case Failure::promise_broken:
-      return Error(ErrorKind::ready, label() + ": a later ready send was started before its receive");
+      return Error(ErrorKind::ready, label() +
+                                         ": a later ready send was started before its receive: use standard sends, "
+                                         "or order their starts");
     case Failure::peer_closed:
       return Error(ErrorKind::peer_freed,
                    fmt::format("{}: rank {} has freed its request, or given it up, and what was copied since is lost",
