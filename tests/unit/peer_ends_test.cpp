@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "transport/peer/handshake.hpp"
 #include "unit/peer_two.hpp"
+#include "unit/scarce_memory.hpp"
 
 namespace penstock::transport::peer {
 namespace {
@@ -261,10 +262,14 @@ TEST(PeerEnds, BlocksOfPairsWithTheDeadAreUsedAgain) {
   for (int i = 0; i < 20; ++i) pairs.push_back(match(a, (*ends)[1], &from, 8, &to, 8));
   for (Matched& pair : pairs) {
     pair.send->close();
+    const ScarceMemory none(0);
     pair.send.reset();
   }
   Retired& retired = a.transport->retired();
-  retired.sweep_all();
+  {
+    const ScarceMemory none(0);
+    retired.sweep_all();
+  }
   EXPECT_EQ(retired.size(), 20u) << "the peer may still store";
   a.world.kill(1);
   retired.sweep_all();

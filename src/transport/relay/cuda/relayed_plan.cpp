@@ -79,10 +79,15 @@ void RelayedPlan::take_words() {
 }
 
 void RelayedPlan::prepare_lane() {
-  auto lane = std::make_unique<Lane>(*host_, *post_.words);
-  post_.id = enter(equipment_.gpus->watch());
-  equipment_.relay->add(*lane);  // last: from now on the plan must be closed
-  lane_ = std::move(lane);
+  lane_ = std::make_unique<Lane>(*host_, *post_.words);  // first: who finds the plan may give it up
+  try {
+    post_.id = enter(equipment_.gpus->watch());
+    equipment_.relay->add(*lane_);  // last: from now on the plan must be closed
+  } catch (...) {
+    leave_watch();
+    lane_.reset();
+    throw;
+  }
 }
 
 void RelayedPlan::set_label(std::string label) {
