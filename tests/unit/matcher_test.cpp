@@ -371,7 +371,7 @@ TEST_F(MatcherTest, WhatIsUnderWayIsDescribedWithThePeerAndWhatThatHasHandedToMa
   Clerk clerk(0, 3, office_, hasty);
   const auto send = clerk.send(1, 7), other = one_.send(0, 5, 24);
   const auto sending = clerk.begin({send.get()});
-  const auto wanted = [](const std::string& text, const std::string& part) {
+  const auto wanted = [](std::string_view text, std::string_view part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   wanted(clerk.matcher->describe(),
