@@ -78,6 +78,7 @@ void report(const Job& job);
 void own_signal_handler(const Job& job);
 void traffic(const Job& job);
 void small_memory(const Job& job);
+void no_memory(const Job& job);
 void idle(const Job& job);
 
 }  // namespace penstock::fault

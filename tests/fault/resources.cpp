@@ -127,6 +127,36 @@ void small_memory(const Job& job) {
   content_and_gone();  // over sockets MPICH's MPI_Finalize does not always end
 }
 
+// Of failing_new.cpp, where it has been preloaded.
+extern "C" {
+[[gnu::weak]] void failing_new_begin();
+[[gnu::weak]] long failing_new_calls();
+}
+
+// Any call may fail, and says so; what has not failed is right, and the process gets to its end.
+void no_memory(const Job& job) {
+  if (failing_new_begin == nullptr) return say("skipped: failing_new is not preloaded");
+  failing_new_begin();
+  int failed = 0;
+  const auto count = [&failed](int code) { failed += code != MPI_SUCCESS; };
+  PST_Stream stream = PST_STREAM_NULL;
+  PST_Queue queue = PST_QUEUE_NULL;
+  count(PST_Stream_create(&stream));
+  count(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
+  Duplex small(job, 100), large(job, 300000);
+  fill(small.out, 1);
+  fill(large.out, 1);
+  MPI_Request requests[] = {small.send, small.receive, large.send, large.receive};
+  count(PST_Matchall(4, requests, MPI_STATUSES_IGNORE));
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    count(PST_Enqueue_startall(queue, 4, requests));
+    count(PST_Enqueue_waitall(queue, 4, requests));
+  }
+  count(PST_Queue_wait(queue));
+  if (failed == 0) require(holds(small.in, 100, 1) && holds(large.in, 300000, 1), "the messages");
+  say(std::to_string(failed) + " calls have failed, of " + std::to_string(failing_new_calls()) + " allocations");
+}
+
 // Sanitizers make each of the few looks of an idle process several times as dear (over ofi 1.4 to 1.7 % were seen).
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double most_idle_share = 0.05;

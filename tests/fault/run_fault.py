@@ -256,13 +256,36 @@ def small_memory(options, jobs):
         print("\n".join(line for line in job.lines if re.match(r"rank \d", line)))
 
 
+def no_memory(options, jobs):
+    """Allocations of the library fail: one alone, and all from one on, at places spread over what a program does."""
+    def run(first, count):
+        settings = {"LD_PRELOAD": options.preload, "PENSTOCK_TIMEOUT": "1", "PENSTOCK_LOG": "off",
+                    "PENSTOCK_TEST_FAIL_FIRST": str(first), "PENSTOCK_TEST_FAIL_COUNT": str(count)}
+        try:
+            return run_simple(options, jobs, "no_memory", settings=settings)
+        except Wrong as wrong:
+            raise Wrong(f"{wrong} when {count} allocations fail from number {first} on") from None
+
+    if not options.preload:
+        raise Skip("operator new cannot be replaced here")
+    found = re.search(r" 0 calls have failed, of (\d+) allocations", run(0, 0).text())
+    expect(found, "without a failure something fails")
+    allocations = int(found.group(1))
+    expect(allocations > 50, f"only {allocations} allocations were counted")
+    places = 12
+    for place in range(places):
+        first = allocations * place // places
+        run(first, 1)
+        run(first, 1_000_000)
+
+
 def idle(options, jobs):
     run_simple(options, jobs, "idle")
 
 
 CASES = {case.__name__: case for case in (
     dead_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
-    released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, idle)}
+    released_receiver, freed_peer, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory, idle)}
 
 
 def main():
@@ -271,6 +294,7 @@ def main():
     parser.add_argument("--vendor", default="other")
     parser.add_argument("--program", required=True)
     parser.add_argument("--transport", default="peer")
+    parser.add_argument("--preload", default="", help="failing_new, for no_memory")
     parser.add_argument("case", choices=sorted(CASES))
     options = parser.parse_args()
     jobs = []

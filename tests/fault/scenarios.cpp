@@ -21,6 +21,7 @@ std::map<std::string, Scenario> scenarios() {
           {"own_signal_handler", {own_signal_handler}},
           {"traffic", {traffic}},
           {"small_memory", {small_memory}},
+          {"no_memory", {no_memory}},
           {"idle", {idle}}};
 }
 

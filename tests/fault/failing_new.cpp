@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preloaded, it lets allocations of libpenstock fail as if there were no memory: from failing_new_begin() on those that
+// are number PENSTOCK_TEST_FAIL_FIRST and behind it, PENSTOCK_TEST_FAIL_COUNT of them.
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace {
+
+struct Range {
+  std::uintptr_t begin = UINTPTR_MAX, end = 0;
+};
+
+std::atomic<bool> begun{false};
+std::atomic<long> calls{0};
+long first = 0, behind_last = 0;
+Range library;
+
+int find_library(dl_phdr_info* info, std::size_t, void*) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libpenstock.so") == nullptr) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    if (begin < library.begin) library.begin = begin;
+    if (begin + segment.p_memsz > library.end) library.end = begin + segment.p_memsz;
+  }
+  return 1;
+}
+
+long number_in(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? 0 : std::atol(text);
+}
+
+bool is_to_fail(const void* caller) {
+  if (!begun.load(std::memory_order_relaxed)) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  if (address < library.begin || address >= library.end) return false;
+  const long number = calls.fetch_add(1, std::memory_order_relaxed);
+  return number >= first && number < behind_last;
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment, const void* caller) {
+  void* const memory =
+      is_to_fail(caller) ? nullptr : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+extern "C" void failing_new_begin() {
+  first = number_in("PENSTOCK_TEST_FAIL_FIRST");
+  behind_last = first + number_in("PENSTOCK_TEST_FAIL_COUNT");
+  dl_iterate_phdr(find_library, nullptr);
+  begun.store(true);
+}
+
+extern "C" long failing_new_calls() {
+  return calls.load();
+}
+
+void* operator new(std::size_t bytes) {
+  return allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__, __builtin_return_address(0));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return is_to_fail(__builtin_return_address(0)) ? nullptr : std::malloc(bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
