@@ -27,7 +27,9 @@ TEST(GpuShape, AKernelOfSeveralPairsHasNoMoreBlocksThanItMay) {
         SCOPED_TRACE(testing::Message() << large << " large, " << small << " small, " << most);
         ASSERT_EQ(given, blocks_of(pairs));
         ASSERT_LE(given, std::max<unsigned>(most, large + small));
-        if (wanted <= most) ASSERT_EQ(given, wanted);
+        if (wanted <= most) {
+          ASSERT_EQ(given, wanted);
+        }
         for (const Pair& pair : pairs) ASSERT_GE(pair.blocks, 1u);
       }
 }

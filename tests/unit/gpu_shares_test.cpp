@@ -80,7 +80,9 @@ TEST(GpuShares, KeepsToWhatIsAskedFor) {
     for (unsigned pair = 0; pair < processors; ++pair)
       if (auto place = places->take_for_pair()) pairs.push_back(std::move(place));
     EXPECT_EQ(pairs.size(), asked);
-    if (asked == 0) EXPECT_EQ(places->take(User::queue).standing, Standing::at_gates);
+    if (asked == 0) {
+      EXPECT_EQ(places->take(User::queue).standing, Standing::at_gates);
+    }
   }
 }
 
