@@ -62,4 +62,15 @@ PENSTOCK_HD int next(W& word) {
   }
 }
 
+// The first part of a duty that has not been done. The parts of a duty are every blocks-th from its index on, and are
+// done in that order. word(part): what doing it changes, the same for all parts before. The last part of a duty that is
+// begun has not been done, so the parts that have been differ from it.
+template <class WordOf>
+PENSTOCK_HD unsigned first_part(unsigned index, unsigned blocks, unsigned parts, WordOf word) {
+  const auto not_done = word(index + (parts - 1 - index) / blocks * blocks);
+  unsigned part = index;
+  while (word(part) != not_done) part += blocks;
+  return part;
+}
+
 }  // namespace penstock::protocol::relief

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of one kernel that leave while they wait, in every interleaving of the shipped code's accesses, and with what
-// they wait for coming in any order: each duty is done exactly once, one block stays until all have been done, the word
+// they wait for coming in any order: each part is done exactly once, one block stays until all have been done, the word
 // is zero at the end, and at any time all blocks but one make room as long as nothing more comes. The word is one, and
 // changed by compare-and-exchange alone, so it has one order of values, and an interleaving of them is all there is.
 #include <gtest/gtest.h>
@@ -17,9 +17,10 @@ namespace penstock::protocol::relief {
 namespace {
 
 constexpr unsigned most_blocks = 4;
+constexpr unsigned most_parts = 5;
 
-// Of a ring each block waits for its own part. Of a rendezvous the first one leads: it waits for all parts, and once
-// one has come it cannot begin anew.
+// Of a ring each block waits for its own parts, one after the other. Of a rendezvous the first one leads: it waits for
+// all parts, and once one has come it cannot begin anew.
 enum class Kind : std::uint8_t { ring, rendezvous };
 
 enum class Defect : std::uint8_t {
@@ -27,8 +28,10 @@ enum class Defect : std::uint8_t {
   leaves_without_a_stayer,
   stayer_ends_without_a_look,
   takes_without_clearing,
-  only_the_first_stays,  // of a ring
-  leader_does_not_stay   // once it cannot begin anew
+  only_the_first_stays,                // of a ring
+  leaves_before_its_first_part_alone,  // of a ring
+  begins_with_its_first_part,          // of a ring
+  leader_does_not_stay                 // once it cannot begin anew
 };
 
 // A call of the shipped code ends at its first exchange that fails, and is begun anew: so a call that succeeds is one
@@ -53,19 +56,21 @@ struct State {
   std::uint64_t word = 0;
   std::array<At, most_blocks> at{};
   std::array<std::uint8_t, most_blocks> duty{};
-  std::array<std::uint8_t, most_blocks> done{};  // how often each duty has been done
-  std::uint8_t come = 0;                         // of which duties what is waited for has come
+  std::array<std::uint8_t, most_blocks> part{};  // of its duty, which each block does next
+  std::array<std::uint8_t, most_parts> done{};   // how often each part has been done
+  std::uint8_t come = 0;                         // of which parts what is waited for has come
   auto operator<=>(const State&) const = default;
 };
 
 class Search {
  public:
-  Search(unsigned blocks, Kind kind, Defect defect) : blocks_(blocks), kind_(kind), defect_(defect) {}
+  Search(unsigned blocks, unsigned parts, Kind kind, Defect defect)
+      : blocks_(blocks), parts_(parts), kind_(kind), defect_(defect) {}
 
   // Empty, or what is wrong.
   std::string run() {
     State first;
-    for (unsigned i = 0; i < blocks_; ++i) first.duty[i] = static_cast<std::uint8_t>(i);
+    for (unsigned i = 0; i < blocks_; ++i) begin(first, i, i);
     visit(first);
     while (!open_.empty() && fault_.empty()) {
       const State state = open_.back();
@@ -80,16 +85,25 @@ class Search {
   void visit(const State& state) {
     if (seen_.insert(state).second) open_.push_back(state);
   }
-  unsigned all() const { return (1u << blocks_) - 1; }
+  unsigned all() const { return (1u << parts_) - 1; }
+
+  void begin(State& state, unsigned block, unsigned duty) {
+    state.duty[block] = static_cast<std::uint8_t>(duty);
+    const unsigned part = defect_ == Defect::begins_with_its_first_part
+                              ? duty
+                              : first_part(duty, blocks_, parts_, [&](unsigned i) { return state.done[i]; });
+    state.part[block] = static_cast<std::uint8_t>(part);
+  }
 
   void go_on(const State& state) {
     bool over = true;
+    for (unsigned part = 0; part < parts_; ++part) {
+      if ((state.come >> part & 1) != 0) continue;
+      State later = state;
+      later.come |= static_cast<std::uint8_t>(1u << part);
+      visit(later);
+    }
     for (unsigned block = 0; block < blocks_; ++block) {
-      if ((state.come >> block & 1) == 0) {
-        State later = state;
-        later.come |= static_cast<std::uint8_t>(1u << block);
-        visit(later);
-      }
       if (state.at[block] == At::ended) continue;
       over = false;
       State next = state;
@@ -101,9 +115,9 @@ class Search {
     check_room(state);
   }
 
-  bool may_end(const State& state, unsigned duty) const {
-    if (kind_ == Kind::rendezvous && duty == 0) return state.come == all();
-    return (state.come >> duty & 1) != 0;
+  bool has_come(const State& state, unsigned part) const {
+    if (kind_ == Kind::rendezvous && part == 0) return state.come == all();
+    return (state.come >> part & 1) != 0;
   }
   bool may_stay(unsigned block) const {
     return block == 0 || (kind_ == Kind::ring && defect_ != Defect::only_the_first_stays);
@@ -117,20 +131,29 @@ class Search {
       if (stays_now) state.at[block] = At::stays;
       return stays_now;
     }
+    if (defect_ == Defect::leaves_before_its_first_part_alone && state.part[block] != block) return false;
     Answer answer = leave(word, block, may_stay(block));
     if (defect_ == Defect::leaves_without_a_stayer && answer == Answer::wait) {
       state.word |= std::uint64_t{2} << block;
       answer = Answer::leave;
     }
     if (answer == Answer::leave) state.at[block] = At::ended;
-    if (answer == Answer::stay) state.at[block] = At::stays;
+    if (answer == Answer::stay) {
+      state.at[block] = At::stays;
+      begin(state, block, block);
+    }
     return answer != Answer::wait;
   }
 
-  // A duty ends, if it may. False: it may not.
+  // Does the part at hand, and ends the duty behind its last one. False: what the part waits for has not come.
   bool act(State& state, unsigned block) {
-    if (!may_end(state, state.duty[block])) return false;
-    if (++state.done[state.duty[block]] > 1) fail("a duty is done twice");
+    std::uint8_t& part = state.part[block];
+    if (!has_come(state, part)) return false;
+    if (++state.done[part] > 1) fail("a part is done twice");
+    if (part + blocks_ < parts_) {
+      part = static_cast<std::uint8_t>(part + blocks_);
+      return true;
+    }
     if (state.at[block] == At::looks) {
       state.at[block] = At::ended;
       return true;
@@ -146,7 +169,7 @@ class Search {
     if (duty == no_duty)
       state.at[block] = At::ended;
     else
-      state.duty[block] = static_cast<std::uint8_t>(duty);
+      begin(state, block, static_cast<unsigned>(duty));
     return true;
   }
 
@@ -166,14 +189,15 @@ class Search {
   }
 
   void check_end(const State& state) {
-    for (unsigned duty = 0; duty < blocks_; ++duty)
-      if (state.done[duty] != 1) return fail("a duty is not done");
+    for (unsigned part = 0; part < parts_; ++part)
+      if (state.done[part] != 1) return fail("a part is not done");
     if (state.word != 0) fail("the word is not zero for the next kernel");
   }
 
   void fail(const char* what) { fault_ = what; }
 
   unsigned blocks_;
+  unsigned parts_;
   Kind kind_;
   Defect defect_;
   std::string fault_;
@@ -181,26 +205,29 @@ class Search {
   std::vector<State> open_;
 };
 
-TEST(Relief, EachDutyIsDoneOnceAndAllButOneMakeRoom) {
-  for (unsigned blocks = 1; blocks <= most_blocks; ++blocks)
-    for (const Kind kind : {Kind::ring, Kind::rendezvous}) {
-      Search search(blocks, kind, Defect::none);
-      EXPECT_EQ(search.run(), "") << blocks << " blocks";
-      EXPECT_GT(search.states(), blocks);
-    }
+TEST(Relief, EachPartIsDoneOnceAndAllButOneMakeRoom) {
+  const auto expect_right = [](unsigned blocks, unsigned parts, Kind kind) {
+    Search search(blocks, parts, kind, Defect::none);
+    EXPECT_EQ(search.run(), "") << blocks << " blocks, " << parts << " parts";
+    EXPECT_GT(search.states(), parts);
+  };
+  for (unsigned blocks = 1; blocks <= most_blocks; ++blocks) {
+    for (unsigned parts = blocks; parts <= most_parts; ++parts) expect_right(blocks, parts, Kind::ring);
+    expect_right(blocks, blocks, Kind::rendezvous);
+  }
 }
 
 TEST(Relief, PlantedDefectsAreFound) {
-  const auto expect_found = [](Kind kind, Defect defect) {
-    EXPECT_NE(Search(3, kind, defect).run(), "") << static_cast<int>(defect);
-  };
+  const auto found = [](unsigned parts, Kind kind, Defect defect) { return Search(3, parts, kind, defect).run(); };
   for (const Kind kind : {Kind::ring, Kind::rendezvous}) {
-    expect_found(kind, Defect::stayer_ends_without_a_look);
-    expect_found(kind, Defect::takes_without_clearing);
+    EXPECT_NE(found(3, kind, Defect::stayer_ends_without_a_look), "");
+    EXPECT_NE(found(3, kind, Defect::takes_without_clearing), "");
   }
-  expect_found(Kind::rendezvous, Defect::leaves_without_a_stayer);
-  EXPECT_EQ(Search(3, Kind::ring, Defect::only_the_first_stays).run(), "blocks that wait make no room");
-  EXPECT_EQ(Search(3, Kind::rendezvous, Defect::leader_does_not_stay).run(), "blocks that wait make no room");
+  EXPECT_NE(found(3, Kind::rendezvous, Defect::leaves_without_a_stayer), "");
+  EXPECT_EQ(found(5, Kind::ring, Defect::begins_with_its_first_part), "a part is done twice");
+  EXPECT_EQ(found(3, Kind::ring, Defect::only_the_first_stays), "blocks that wait make no room");
+  EXPECT_EQ(found(5, Kind::ring, Defect::leaves_before_its_first_part_alone), "blocks that wait make no room");
+  EXPECT_EQ(found(3, Kind::rendezvous, Defect::leader_does_not_stay), "blocks that wait make no room");
 }
 
 TEST(Relief, DutiesBeyondTheWordStay) {

@@ -46,8 +46,8 @@ class Crew<Form::one_stays> {
   // It waits for others, too: its successor's blocks must find no place yet, and it is asked to leave no more.
   __device__ bool stays() const { return stays_; }
 
-  // All threads, when one has been asked to leave, and nothing is done yet that cannot be done twice: the duty is not
-  // done. `may_stay`: it waits for no other one.
+  // All threads, when one has been asked to leave, and nothing is done of the part at hand that cannot be done twice:
+  // the duty is begun anew. `may_stay`: it waits for no other one.
   __device__ void leave(bool may_stay) {
     using protocol::relief::Answer;
     Word64 answer = static_cast<Word64>(Answer::stay);

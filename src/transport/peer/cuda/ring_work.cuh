@@ -36,7 +36,7 @@ __device__ ReceiveState load_receive(const Half& half) {
 // One thread's, or that of all threads that share a unit. Looks until the protocol says that the wait has ended, or
 // somebody else says so; then it looks once more, as what it is for may have come just before the peer went.
 template <Form form, class RingPort, class Step>
-__device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch, bool may_leave, Step step) {
+__device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew, Step step) {
   if (step() == Progress::ended) return Looks::found;
   Patience patience(context, pair.id, pair.fate->awaited, epoch);
   Request request = Request::end;
@@ -49,12 +49,20 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
         return Looks::found;
       }
       request = Crew<form>::ask(patience);
-      if (!may_leave && request == Request::leave) request = Request::go_on;
+      if (request == Request::leave && crew.stays()) request = Request::go_on;
     } while (!RingPort::any(request != Request::go_on));
   }
   patience.ended();
   if (step() == Progress::ended) return Looks::found;
   return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended : Looks::left;
+}
+
+// Where a block begins: `word` is what doing a part changes.
+template <Form form>
+__device__ unsigned first_part(const Pair& pair, const Place& place, Word64 Half::*word) {
+  if constexpr (form == Form::all_stay) return place.index;
+  return protocol::relief::first_part(place.index, place.blocks, pair.parts,
+                                      [&](unsigned part) { return pair.half[part].*word; });
 }
 
 // A part that has not come to its end, for all threads of the block: they fail, or leave. A ring's blocks wait for none
@@ -83,8 +91,7 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Place
   const Word64 epoch = ring::next_epoch(state, has_wait);
   Looks looks = RingPort::any((context.failed | context.given_up) != 0 || twice) ? Looks::ended : Looks::found;
   if (looks == Looks::found && state.posted) {
-    const bool may_leave = part == place.index && !crew.stays();  // parts that are done must not be begun anew
-    looks = poll_alone<form, RingPort>(context, pair, state.done + 1, may_leave,
+    looks = poll_alone<form, RingPort>(context, pair, state.done + 1, crew,
                                        [&] { return ring::settle_send<mode>(port, state); });
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
@@ -118,9 +125,7 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
   const Word64 epoch = state.done + 1;
   Looks looks = Looks::ended;
   if (!RingPort::any(context.given_up != 0)) {
-    const bool may_leave = part == place.index && !crew.stays();
-    looks =
-        poll_alone<form, RingPort>(context, pair, epoch, may_leave, [&] { return ring::wait_receive(port, state); });
+    looks = poll_alone<form, RingPort>(context, pair, epoch, crew, [&] { return ring::wait_receive(port, state); });
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
   if (__syncthreads_or(looks != Looks::found) != 0) {
@@ -139,7 +144,7 @@ struct StartRingSend {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+    for (unsigned part = first_part<form>(pair, place, &Half::started); part < pair.parts; part += place.blocks)
       if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
   }
 };
@@ -149,7 +154,7 @@ struct WaitRingReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+    for (unsigned part = first_part<form>(pair, place, &Half::done); part < pair.parts; part += place.blocks)
       if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
   }
 };
@@ -165,7 +170,7 @@ struct WaitRingSend {
     const Word64 epoch = state.done + 1;
     Looks looks = Looks::ended;
     if (context.given_up == 0)
-      looks = poll_alone<form, Port>(context, pair, epoch, !crew.stays(),
+      looks = poll_alone<form, Port>(context, pair, epoch, crew,
                                      [&] { return ring::wait_send<Mode::synchronous>(port, state); });
     if (form == Form::all_stay) let_successor_in();
     if (__syncthreads_or(looks != Looks::found) != 0)
