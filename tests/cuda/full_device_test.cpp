@@ -23,29 +23,27 @@ struct Case {
   std::size_t queues;
   std::size_t bytes;
   Kind kind = Kind::standard;
-  bool reversed = false;  // the first messages, which have places of their own, are awaited on the last queues
+  bool reversed = false;     // the first messages, which have places of their own, are awaited on the last queues
+  std::size_t messages = 1;  // a queue, started and awaited by one call
 };
 
 std::string text(const Case& each) {
-  return std::to_string(each.queues) + " queues" + (each.reversed ? " reversed, " : ", ") + std::to_string(each.bytes) +
-         " B, " + name(each.kind);
+  return std::to_string(each.queues) + " queues" + (each.reversed ? " reversed, " : ", ") +
+         std::to_string(each.messages) + " x " + std::to_string(each.bytes) + " B, " + name(each.kind);
 }
 
-// Messages to the partner, all made on one stream behind long work, and those from it, each awaited on a queue of its
-// own.
+// Messages to the partner, all made on one stream behind long work, and those from it, awaited on many queues.
 class Crowd {
  public:
   explicit Crowd(const Case& sizes) {
     std::vector<MPI_Request*> requests;
     for (std::size_t i = 0; i < sizes.queues; ++i) {
-      const int tag = static_cast<int>(i);
-      senders_.push_back(std::make_unique<Sender>(sizes.bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
-      senders_.back()->init(sizes.kind, partner(), tag);
-      receivers_.push_back(
-          std::make_unique<Receiver>(sizes.bytes, Memory::ordinary, sequence_key(partner(), rank(), tag)));
-      receivers_.back()->init(partner(), tag);
-      requests.push_back(&senders_.back()->request());
-      requests.push_back(&receivers_.back()->request());
+      groups_.emplace_back();
+      for (std::size_t j = 0; j < sizes.messages; ++j) {
+        const Message& message = groups_.back().emplace_back(sizes, static_cast<int>(i * sizes.messages + j));
+        requests.push_back(&message.sender->request());
+        requests.push_back(&message.receiver->request());
+      }
       lanes_.push_back(std::make_unique<Lane>());
     }
     match_all(requests);
@@ -57,31 +55,63 @@ class Crowd {
 
   // In host order all is started before anything is awaited.
   void start(const std::function<void(Lane&)>& work) {
-    work(maker_);
-    for (const auto& sender : senders_) sender->enqueue_start(maker_);
-    for (std::size_t i = 0; i < queues(); ++i) receivers_[i]->enqueue_start(*lanes_[i]);
+    send(work);
+    for (std::size_t i = 0; i < queues(); ++i) start_receives(i);
   }
-  void wait(std::size_t i) { receivers_[i]->enqueue_wait(*lanes_[i]); }
+  void wait(std::size_t i) {
+    std::vector<MPI_Request> requests;
+    for (const Message& each : groups_[i]) requests.push_back(each.receiver->request());
+    EXPECT_PST(PST_Enqueue_waitall(lane(i).queue(), static_cast<int>(requests.size()), requests.data()));
+    for (const Message& each : groups_[i]) lane(i).launch(Receiver::check, each.receiver.get());
+  }
   void receive(std::size_t i) {
-    receivers_[i]->enqueue_start(*lanes_[i]);
+    start_receives(i);
     wait(i);
   }
   void send(const std::function<void(Lane&)>& work) {
     work(maker_);
-    for (const auto& sender : senders_) sender->enqueue_start(maker_);
+    for (const auto& group : groups_) {
+      std::vector<MPI_Request> requests;
+      for (const Message& each : group) {
+        maker_.launch(Sender::fill, each.sender.get());
+        requests.push_back(each.sender->request());
+      }
+      EXPECT_PST(PST_Enqueue_startall(maker_.queue(), static_cast<int>(requests.size()), requests.data()));
+    }
   }
   void end_sends() {
-    for (const auto& sender : senders_) sender->enqueue_wait(maker_);
+    for (const auto& group : groups_)
+      for (const Message& each : group) each.sender->enqueue_wait(maker_);
   }
   void finish(std::uint64_t epochs) {
     maker_.finish();
     for (const auto& lane : lanes_) lane->finish();
-    for (const auto& receiver : receivers_) receiver->expect_good(epochs);
+    for (const auto& group : groups_)
+      for (const Message& each : group) each.receiver->expect_good(epochs);
   }
 
  private:
-  std::vector<std::unique_ptr<Sender>> senders_;
-  std::vector<std::unique_ptr<Receiver>> receivers_;
+  struct Message {
+    Message(const Case& sizes, int tag)
+        : sender(std::make_unique<Sender>(sizes.bytes, Memory::ordinary, sequence_key(rank(), partner(), tag))),
+          receiver(std::make_unique<Receiver>(sizes.bytes, Memory::ordinary, sequence_key(partner(), rank(), tag))) {
+      sender->init(sizes.kind, partner(), tag);
+      receiver->init(partner(), tag);
+    }
+    std::unique_ptr<Sender> sender;
+    std::unique_ptr<Receiver> receiver;
+  };
+
+  void start_receives(std::size_t i) {
+    std::vector<MPI_Request> requests;
+    for (const Message& each : groups_[i]) {
+      lane(i).launch(Receiver::clear, each.receiver.get());
+      requests.push_back(each.receiver->request());
+    }
+    EXPECT_PST(PST_Enqueue_startall(lane(i).queue(), static_cast<int>(requests.size()), requests.data()));
+  }
+
+  std::vector<std::vector<Message>> groups_;  // a queue each
   std::vector<std::unique_ptr<Lane>> lanes_;
   Lane maker_;
 };
@@ -115,6 +145,8 @@ std::vector<Case> cases(std::vector<std::size_t> counts) {
 
 TEST(FullDevice, G1_QueuesThatWaitWhileTheirMessagesAreMade) {
   std::vector<Case> all = cases({12, 64, 200, 1000});
+  all.push_back({64, sizes[2], Kind::standard, false, 4});
+  all.push_back({8, sizes[2], Kind::standard, false, 32});
   for (const std::size_t bytes : {sizes[2], sizes[3]})
     all.push_back({std::min<std::size_t>(most_queues(), 200), bytes, Kind::synchronous, true});
   for (const Case& each : all) {
