@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -86,16 +88,22 @@ class MpiWorld final : public World {
     return result;
   }
 
-  bool meet(const std::function<bool()>& meanwhile) noexcept override {
+  bool meet(bool ready, const std::function<bool()>& meanwhile) noexcept override {
+    if (!votes_) return false;
+    votes_->ours = ready ? 1 : 0;
     MPI_Request everybody = MPI_REQUEST_NULL;
     int done = 0;
-    if (PMPI_Ibarrier(comm_.get(), &everybody) != MPI_SUCCESS) return false;
+    if (PMPI_Iallreduce(&votes_->ours, &votes_->of_all, 1, MPI_INT, MPI_MIN, comm_.get(), &everybody) != MPI_SUCCESS)
+      return false;
     for (; !done && meanwhile(); std::this_thread::yield()) {
       watch(0);
       if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
     }
-    if (!done) comm_.leave_to_mpi();
-    return done != 0;
+    if (done) return votes_->of_all != 0;
+    comm_.leave_to_mpi();
+    static_cast<void>(votes_.release());  // MPI may still read and write there
+    votes_.reset(new (std::nothrow) Votes);
+    return false;
   }
 
   const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }
@@ -103,6 +111,12 @@ class MpiWorld final : public World {
   void wake() noexcept override { watch_->wake(); }
 
  private:
+  // What each process says when it parts, and what that comes to: 1 is ready, 0 has given up.
+  struct Votes {
+    int ours = 0;
+    int of_all = 0;
+  };
+
   void meet_processes() {
     const ProcessPlace& mine = mark_.place();
     const auto gathered = all_gather(std::as_bytes(std::span(&mine, 1)));
@@ -119,6 +133,7 @@ class MpiWorld final : public World {
   std::string mpi_version_;
   ProcessMark mark_;
   std::optional<ProcessWatch> watch_;
+  std::unique_ptr<Votes> votes_ = std::make_unique<Votes>();
 };
 
 }  // namespace

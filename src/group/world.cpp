@@ -78,7 +78,7 @@ bool World::anybody_dead() const noexcept {
   return false;
 }
 
-// Who gives up meets all the same, if only for a moment: or the others' barriers would meet later ones of ours.
+// Who gives up meets all the same, if only for a moment: or the others would meet us in a later call.
 bool World::part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept {
   base::Backoff backoff(std::chrono::microseconds(20));
   bool goes_on = true;
@@ -86,7 +86,7 @@ bool World::part(const std::function<bool()>& ready, const std::function<bool()>
     watch(0);
     goes_on = meanwhile();
   }
-  return meet([&] { return goes_on && meanwhile(); });
+  return meet(goes_on, [&] { return goes_on && meanwhile(); });
 }
 
 }  // namespace penstock::group

@@ -38,8 +38,8 @@ class World {
   void together(const std::function<void()>& step);
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
-  // Collective, inside MPI_Finalize: returns when all processes have become ready(), or when meanwhile(), which is
-  // called again and again, says false; true: all are ready. Looks for processes that have died itself, as no monitor
+  // Collective, inside MPI_Finalize: returns when all processes have become ready() or given up, or when meanwhile(),
+  // which is called again and again, says false: then this process gives up. True: all are ready. Looks for processes that have died itself, as no monitor
   // does any more: nobody else calls watch() by now.
   bool part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept;
 
@@ -53,8 +53,8 @@ class World {
   virtual void wake() noexcept = 0;
 
  private:
-  // part(), from the time on at which this process is ready, or will not be.
-  virtual bool meet(const std::function<bool()>&) noexcept { return true; }
+  // part(), from the time on at which this process is ready, or will not be: true if all are.
+  virtual bool meet(bool ready, const std::function<bool()>&) noexcept { return ready; }
 
   bool given_up_ = false;
 };
