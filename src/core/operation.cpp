@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -62,6 +63,7 @@ void Operation::take_match(const MatchResult& result, std::unique_ptr<transport:
   result_ = result;
   transport_ = transport;
   if (!plan_) return;
+  uses_.reserve(2);  // enough for what most programs do: no start takes memory
   plan_->set_label(label_of(&result_));
   plan_->set_traced(is_receive() ? base::trace::Message{false, result_.source, result_.tag, result_.bytes}
                                  : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
@@ -78,21 +80,26 @@ void Operation::match_failed() noexcept {
 }
 
 // Without this order the private words of two epochs would be touched by two streams at once (L13). Between a stream
-// outside captures and one inside there is none: a graph's launch is ordered against other uses of the same requests by
-// the program, as for any buffer that the graph uses. So what was captured meanwhile changes nothing between two starts
-// outside captures.
+// outside captures and one inside there is none, nor between two captures: a graph's launch is ordered against other
+// uses of the same requests by the program, as for any buffer that the graph uses.
 void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-  const bool follows = capture == 0 ? direct_starts_ > 0 : started_in == capture;
-  if (follows) {
-    const auto last = (capture == 0 ? last_direct_ : last_stream_owner_).lock();
-    if (last != stream) {
-      plan_->hand_over(last.get(), *stream);
+  uses_.reserve(uses_.size() + 1);  // first, as this can fail
+  const auto last = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.capture == capture; });
+  if (last != uses_.end()) {
+    const auto from = last->stream.lock();
+    if (from != stream) {
+      plan_->hand_over(from.get(), *stream);
       has_moved_ = true;
     }
   }
+  // A stream is in one capture at a time, so others that it was in have ended.
+  std::erase_if(uses_, [&](const Use& use) {
+    if (use.capture == capture) return true;
+    const auto other = use.stream.lock();
+    return use.capture != 0 && (!other || other == stream);
+  });
+  uses_.push_back({capture, stream});
   last_stream_ = stream.get();
-  last_stream_owner_ = stream;
-  if (capture == 0) last_direct_ = stream;
 }
 
 void Operation::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
@@ -108,23 +115,25 @@ void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
   if (plan_) plan_->wait(stream, sink);
 }
 
-// Where the last start was captured, graphs may still run on its stream, and starts outside captures on theirs.
-void Operation::follow_direct_starts(device::Stream& last) noexcept {
-  const auto direct = last_direct_.lock();
-  if (!direct || direct.get() == &last) return;
-  try {
-    plan_->hand_over(direct.get(), last);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
+// Graphs may still run on the streams of captures, and starts outside captures on theirs.
+std::shared_ptr<device::Stream> Operation::behind_all_uses() noexcept {
+  std::shared_ptr<device::Stream> last;
+  for (auto use = uses_.rbegin(); use != uses_.rend(); ++use) {
+    const auto stream = use->stream.lock();
+    if (!last) last = stream;
+    if (!stream || stream == last) continue;
+    try {
+      plan_->hand_over(stream.get(), *last);
+    } catch (const std::exception& failure) {
+      base::log::error(failure.what());
+    }
   }
+  return last;
 }
 
 void Operation::retire(Operation* operation) noexcept {
   if (operation->plan_) {
-    auto stream = operation->last_stream_owner_.lock();
-    if (!stream) stream = operation->last_direct_.lock();  // that of a capture may be gone, and this one still run
-    if (stream) {
-      operation->follow_direct_starts(*stream);
+    if (const auto stream = operation->behind_all_uses()) {
       operation->plan_->close(
           *stream, [](void* ended) { delete static_cast<Operation*>(ended); }, operation);
       return;

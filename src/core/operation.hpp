@@ -2,10 +2,12 @@
 // A recorded persistent request: what it was made with, what it has been matched to, and where it stands on its queue.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/recording.hpp"
 #include "device/stream.hpp"
@@ -59,8 +61,7 @@ class Operation {
   // Before a start, on a stream that is in `capture`: orders it behind this operation's last wait where that is on
   // another stream. Throws Error(stream), Error(resources); then it is as if it had not been called.
   void follow(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-    const bool moves = last_stream_ != stream.get() || (capture == 0) != (started_in == 0);
-    if (plan_ && moves) [[unlikely]]
+    if (plan_ && (last_stream_ != stream.get() || started_in != capture)) [[unlikely]]
       change_stream(stream, capture);
   }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
@@ -82,11 +83,10 @@ class Operation {
 
   // What was enqueued for it last may not have run, and nothing can be enqueued behind it now.
   bool in_captured_stream() const {
-    const auto is_captured = [](const std::weak_ptr<device::Stream>& owner) {
-      const auto stream = owner.lock();
-      return stream && stream->capture() != 0;
-    };
-    return plan_ && (is_captured(last_stream_owner_) || is_captured(last_direct_));
+    return plan_ && std::any_of(uses_.begin(), uses_.end(), [](const Use& use) {
+             const auto stream = use.stream.lock();
+             return stream && stream->capture() != 0;
+           });
   }
 
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
@@ -103,7 +103,8 @@ class Operation {
 
   std::string label_of(const MatchResult* result) const;
   void change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture);
-  void follow_direct_starts(device::Stream& last) noexcept;  // before the end, in the order of the last stream
+  // The stream of the last use that still exists, which comes behind all others from now on; null if none exists.
+  std::shared_ptr<device::Stream> behind_all_uses() noexcept;
 
   Recording recording_;
   std::atomic<MatchState> match_state_{MatchState::unmatched};
@@ -113,12 +114,17 @@ class Operation {
 
   std::uint64_t starts_ = 0;
   std::uint64_t direct_starts_ = 0;  // those outside graph captures
-  // Compared only: it may have been freed. No other stream can have its address before the owner below is renewed: all
-  // are made by std::make_shared, whose memory holds the count too, and stays while there is a weak owner.
+  // Compared only: it may have been freed. No other stream can have its address before the last use below is renewed:
+  // all are made by std::make_shared, whose memory holds the count too, and stays while there is a weak owner.
   device::Stream* last_stream_ = nullptr;
-  std::weak_ptr<device::Stream> last_stream_owner_;  // renewed when the stream changes
-  std::weak_ptr<device::Stream> last_direct_;        // likewise, outside captures alone
-  bool has_moved_ = false;                           // it has been started on more than one stream
+  bool has_moved_ = false;  // it has been started on more than one stream
+  // Where it has been started last outside captures (0), and in each capture: the last one of all at the back. Kept
+  // when the stream or the capture changes.
+  struct Use {
+    std::uint64_t capture;
+    std::weak_ptr<device::Stream> stream;
+  };
+  std::vector<Use> uses_;
 };
 
 }  // namespace penstock::core

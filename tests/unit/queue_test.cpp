@@ -331,6 +331,30 @@ TEST_F(ChangedStream, IsNotOrderedBetweenACaptureAndWhatIsOutside) {
   EXPECT_EQ(calls[0].hand_overs, 1);
 }
 
+TEST_F(ChangedStream, IsOrderedInEachOfTwoCapturesThatTakeTurns) {
+  const auto third = std::make_shared<TestStream>();
+  const std::uintptr_t third_handle = queues.create_queue(third, {});
+  Queue* last = queues.queues().find(third_handle);
+  stream->in_capture = third->in_capture = 7;
+  second->in_capture = 8;
+  epoch(*queue);
+  epoch(*other);
+  epoch(*last);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+  EXPECT_EQ(calls[0].last, stream.get());
+  third->in_capture = 0;
+  queues.free_queue(third_handle, {});
+}
+
+TEST_F(ChangedStream, IsOrderedInTheSecondCaptureOfItsStream) {
+  stream->in_capture = 7;
+  epoch(*queue);
+  stream->in_capture = second->in_capture = 8;
+  epoch(*queue);
+  epoch(*other);
+  EXPECT_EQ(calls[0].hand_overs, 1);
+}
+
 TEST_F(ChangedStream, IsOrderedThoughItWasCapturedInBetween) {
   epoch(*queue);
   second->in_capture = 7;
