@@ -11,7 +11,13 @@ namespace {
 
 class OfiMappedPairs : public OfiTwo {
  protected:
-  void SetUp() override { nic::switch_on(); }
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    // What orders a message before the word that a stream polls is the provider, inside its own code, or the NIC.
+    GTEST_SKIP() << "ThreadSanitizer does not see in which order the provider stores a message and its signal";
+#endif
+    nic::switch_on();
+  }
   void TearDown() override {
     OfiTwo::TearDown();
     leave();
