@@ -156,6 +156,13 @@ void end_quietly(const std::string& log) {
 void* operator new(std::size_t bytes) {
   return make(bytes);
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return make(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* data) noexcept {
   end(data);
 }
