@@ -42,7 +42,7 @@ int PST_Finalize(void) {
     require_mpi("PST_Finalize");
     if (core::Library::finalised()) return;
     core::Library& library = core::Library::require();
-    library.queues().refuse_on_workers("PST_Finalize");
+    core::refuse_on_workers("PST_Finalize");
     library.queues().for_each([](core::Queue& each) { each.refuse_in_capture(); });
     api::finalise_library("PST_Finalize");
   });

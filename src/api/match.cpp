@@ -46,7 +46,7 @@ std::vector<core::Operation*> operations_to_match(int count, MPI_Request* reques
 
 void match(int count, MPI_Request* requests, MPI_Status* statuses) {
   core::Library& library = core::Library::require();
-  library.queues().refuse_on_workers("PST_Match");
+  core::refuse_on_workers("PST_Match");
   if (count > 0) require_status(statuses, MPI_STATUSES_IGNORE);
   const auto operations = operations_to_match(count, requests);
   const auto job = library.matcher().prepare(operations);

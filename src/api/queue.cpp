@@ -73,7 +73,7 @@ int PST_Queue_free(PST_Queue* queue) {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
     core::Queue& found = api::queue_of(library, *queue);
-    found.refuse_on_worker("PST_Queue_free");
+    core::refuse_on_workers("PST_Queue_free");
     const auto failure = library.queues().free_queue(reinterpret_cast<std::uintptr_t>(*queue), library.meanwhile());
     *queue = PST_QUEUE_NULL;
     if (failure) throw Error(*failure);
@@ -84,7 +84,7 @@ int PST_Queue_wait(PST_Queue queue) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     core::Queue& found = api::queue_of(library, queue);
-    found.refuse_on_worker("PST_Queue_wait");
+    core::refuse_on_workers("PST_Queue_wait");
     found.complete(library.meanwhile());
     library.transports().queue_waited();
   });

@@ -41,9 +41,7 @@ int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument
 int PST_Stream_synchronize(PST_Stream stream) {
   return api::guard_any_thread([&] {
     device::host::Stream& target = stream_of(stream);
-    if (target.on_worker())
-      throw Error(ErrorKind::stream,
-                  "a function that runs on the stream cannot synchronise it: it would wait for itself");
+    core::refuse_on_workers("PST_Stream_synchronize");
     target.synchronize(core::Library::require().meanwhile());
   });
 }
@@ -52,6 +50,7 @@ int PST_Stream_free(PST_Stream* stream) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(stream, "stream");
+    core::refuse_on_workers("PST_Stream_free");
     library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream), library.meanwhile());
     *stream = PST_STREAM_NULL;
   });

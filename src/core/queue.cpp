@@ -213,13 +213,6 @@ bool Queue::test() {
   return true;
 }
 
-void Queue::refuse_on_worker(const char* call) const {
-  if (stream_->on_worker())
-    throw Error(ErrorKind::stream, std::string(call) +
-                                       " cannot be called by a function that runs on the queue's stream: it would "
-                                       "wait for itself");
-}
-
 void Queue::raise_error() const {
   const std::lock_guard lock(error_mutex_);
   throw Error(*error_);

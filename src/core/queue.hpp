@@ -48,7 +48,6 @@ class Queue final : public transport::Sink {
   // What calls have enqueued here has been seen to have ended. The stream may have other work: the program's own, and
   // the ends of requests that have been freed.
   bool settled() const noexcept { return settled_; }
-  void refuse_on_worker(const char* call) const;      // throws when the stream would wait for itself
   void refuse_in_capture() const;                     // throws when what is enqueued cannot run yet
   void give_up_stream() noexcept { lease_.reset(); }  // the last call of the program's on this queue
   // Throws the sticky error, if there is one.

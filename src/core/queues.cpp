@@ -28,8 +28,6 @@ std::uintptr_t Queues::create_stream(std::chrono::microseconds spin, int most_sp
 void Queues::free_stream(std::uintptr_t handle, const std::function<void()>& meanwhile) {
   HostStream* stream = streams_.find(handle);
   if (!stream) throw Error(ErrorKind::stream, "the stream is null or has been freed: make one with PST_Stream_create");
-  if (stream->stream.on_worker())
-    throw Error(ErrorKind::stream, "a stream cannot be freed by a function that runs on it");
   if (stream->queues.load() > 0)
     throw Error(ErrorKind::in_use, "a queue still uses the stream: free it first with PST_Queue_free");
   stream->stream.synchronize(meanwhile);
@@ -62,11 +60,11 @@ std::uintptr_t Queues::add(std::shared_ptr<device::Stream> stream, std::uint64_t
   return handle;
 }
 
-void Queues::refuse_on_workers(const std::string& call) {
-  streams_.for_each([&](const HostStream& each) {
-    if (each.stream.on_worker())
-      throw Error(ErrorKind::stream, call + " cannot be called by a function that runs on a stream: call it elsewhere");
-  });
+void refuse_on_workers(const char* call) {
+  if (device::host::Stream::on_a_worker())
+    throw Error(ErrorKind::stream, std::string(call) +
+                                       " waits, so a function that runs on a stream cannot call it: call it from a "
+                                       "thread of the program");
 }
 
 std::optional<Error> Queues::free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile) {

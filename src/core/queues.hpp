@@ -32,6 +32,9 @@ struct HostStream {
   std::atomic<int> queues{0};
 };
 
+// Throws Error(stream) on the worker of any stream, which `call` would keep from what it waits for.
+void refuse_on_workers(const char* call);
+
 class Queues {
  public:
   explicit Queues(base::TraceFile* trace = nullptr) noexcept : trace_(trace) {}
@@ -51,9 +54,6 @@ class Queues {
   // The queue's own error, if communication has failed on it. Throws Error for everything else, and then the queue is
   // as it was.
   std::optional<base::Error> free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile);
-
-  // Throws Error(stream) on the worker of any stream, which `call` would keep from what it waits for.
-  void refuse_on_workers(const std::string& call);
 
   template <class Visit>
   void for_each(Visit&& visit) {

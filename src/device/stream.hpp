@@ -32,8 +32,6 @@ class Stream {
   virtual std::uint64_t capture() const { return 0; }
   // True when everything enqueued has ended. Does not block.
   virtual bool idle() const = 0;
-  // True on the thread that runs the stream's own work, if it has one: it must not wait for the stream.
-  virtual bool on_worker() const noexcept = 0;
 
  protected:
   explicit Stream(StreamKind kind) noexcept : kind_(kind) {}

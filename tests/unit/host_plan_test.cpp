@@ -285,7 +285,6 @@ class ForeignStream final : public device::Stream {
   ForeignStream() : device::Stream(device::StreamKind::cuda) {}
   void synchronize(const std::function<void()>&) override {}
   bool idle() const override { return true; }
-  bool on_worker() const noexcept override { return false; }
 };
 
 TEST_F(HostPlanTest, RefusesOtherStreams) {

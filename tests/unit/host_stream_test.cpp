@@ -233,19 +233,11 @@ TEST(HostStreamSynchronize, SeveralCallersAtOnce) {
 
 TEST(HostStreamWorker, KnowsItself) {
   Stream stream(microseconds{20});
-  struct Answer {
-    Stream* stream;
-    bool on_worker;
-  } answer{&stream, false};
-  stream.launch(
-      [](void* argument) {
-        auto& to = *static_cast<Answer*>(argument);
-        to.on_worker = to.stream->on_worker();
-      },
-      &answer);
+  bool inside = false;
+  stream.launch([](void* answer) { *static_cast<bool*>(answer) = Stream::on_a_worker(); }, &inside);
   stream.synchronize({});
-  EXPECT_TRUE(answer.on_worker);
-  EXPECT_FALSE(stream.on_worker());
+  EXPECT_TRUE(inside);
+  EXPECT_FALSE(Stream::on_a_worker());
 }
 
 TEST(HostStreamWorker, ManyStreamsComeAndGo) {

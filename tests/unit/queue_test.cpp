@@ -34,7 +34,6 @@ class TestStream final : public device::Stream {
     if (synchronize_error) throw Error(*synchronize_error);
   }
   bool idle() const override { return true; }
-  bool on_worker() const noexcept override { return false; }
 
   std::uint64_t in_capture = 0;
   std::size_t room = 1000;

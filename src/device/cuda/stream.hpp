@@ -42,7 +42,6 @@ class Stream final : public device::Stream {
   bool keep_with_graph(std::shared_ptr<void> kept) const noexcept;
   void synchronize(const std::function<void()>& meanwhile) override;
   bool idle() const override;
-  bool on_worker() const noexcept override { return false; }
 
  private:
   std::uint64_t current_capture() const noexcept;

@@ -59,8 +59,8 @@ bool Stream::idle() const {
   return worker_->idle();
 }
 
-bool Stream::on_worker() const noexcept {
-  return worker_->is_calling_thread();
+bool Stream::on_a_worker() noexcept {
+  return Worker::runs_here();
 }
 
 }  // namespace penstock::device::host

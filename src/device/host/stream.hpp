@@ -38,7 +38,7 @@ class Stream final : public device::Stream {
   void make_room(std::size_t pieces) override;
   void synchronize(const std::function<void()>& meanwhile) override;
   bool idle() const override;
-  bool on_worker() const noexcept override;  // the calling thread is this stream's worker
+  static bool on_a_worker() noexcept;  // the calling thread runs the commands of some stream
 
  private:
   class Worker;

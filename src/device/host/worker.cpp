@@ -14,6 +14,7 @@ namespace {
 constexpr std::chrono::microseconds meanwhile_interval{100};
 constexpr int yields_before_sleep = 8;
 
+thread_local bool is_worker = false;
 std::atomic<int> awake{0};  // workers of this process that are not asleep for want of commands
 
 }  // namespace
@@ -38,7 +39,12 @@ bool Stream::Worker::stop(Command& command) noexcept {
   return true;
 }
 
+bool Stream::Worker::runs_here() noexcept {
+  return is_worker;
+}
+
 void Stream::Worker::run() noexcept {
+  is_worker = true;
   awake.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t ended = 0;
   while (!stopping_) {

@@ -28,7 +28,7 @@ class Stream::Worker {
   void make_room(std::size_t commands) { store_.make_room(commands); }
   void synchronize(const std::function<void()>& meanwhile);
   bool idle() const { return ended_.load(std::memory_order_acquire) == store_.pushed(); }
-  bool is_calling_thread() const noexcept { return thread_.get_id() == std::this_thread::get_id(); }
+  static bool runs_here() noexcept;  // the calling thread is some stream's worker
 
  private:
   struct Arrival;
