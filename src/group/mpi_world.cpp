@@ -100,9 +100,7 @@ class MpiWorld final : public World {
       if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
     }
     if (done) return votes_->of_all != 0;
-    comm_.leave_to_mpi();
-    static_cast<void>(votes_.release());  // MPI may still read and write there
-    votes_.reset(new (std::nothrow) Votes);
+    leave_to_mpi();
     return false;
   }
 
@@ -115,8 +113,17 @@ class MpiWorld final : public World {
   struct Votes {
     int ours = 0;
     int of_all = 0;
+    Votes* next = nullptr;  // left to MPI
   };
 
+  // A meeting has not ended: MPI may still read and write its votes.
+  void leave_to_mpi() noexcept {
+    static Votes* left = nullptr;
+    comm_.leave_to_mpi();
+    votes_->next = left;
+    left = votes_.release();
+    votes_.reset(new (std::nothrow) Votes);
+  }
   void meet_processes() {
     const ProcessPlace& mine = mark_.place();
     const auto gathered = all_gather(std::as_bytes(std::span(&mine, 1)));

@@ -14,6 +14,14 @@ enum { count = 20000 };
 static int value;
 static MPI_Request requests[count];
 
+#ifdef __SANITIZE_ADDRESS__
+/* Matches that have not ended leave their requests with MPI: LeakSanitizer asks this function. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) {
+  return 1;
+}
+#endif
+
 int main(int argc, char** argv) {
   const int ended = argc > 1 && strcmp(argv[1], "ended") == 0;
   int i, matched;
