@@ -124,9 +124,9 @@ PST_API int PST_Initialized(int* flag);
 PST_API int PST_Get_version(int* major, int* minor, int* patch);
 
 /* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores, devices, transports
- * and why each is or is not usable, for how many halves of pairs each has been matched and why it was passed over for
- * others, whether this process has but one core and how long its threads were kept waiting for one, what it counts
- * (ofi: entries of the provider, and how starts were carried out), GPUs and their links, settings. At most size-1
+ * and why each is or is not usable, for how many halves of pairs each has been matched, why it was passed over for
+ * others, and what it counts (ofi: entries of the provider, and how starts were carried out); GPUs and their links;
+ * settings; whether this process may run on one core only, and how long its threads waited for one. At most size-1
  * characters and a terminator are written to `json`; *length is the whole text's length without terminator, so a call
  * with size 0 (json may then be null) tells the size needed. Does not block. Errors: PST_ERROR_ARGUMENT. Source:
  * Penstock. */
@@ -157,8 +157,8 @@ PST_API int PST_Stream_create(PST_Stream* stream);
  * PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument);
 
-/* Blocks until everything enqueued on the stream before the call has ended. Errors: PST_ERROR_STREAM, also in a function
- * that runs on a stream. Source: Penstock. */
+/* Blocks until everything enqueued on the stream before the call has ended. Errors: PST_ERROR_STREAM, also in a
+ * function that runs on a stream. Source: Penstock. */
 PST_API int PST_Stream_synchronize(PST_Stream stream);
 
 /* Synchronises, ends the worker and sets *stream to PST_STREAM_NULL. Blocks. Queues of the stream must have been freed
@@ -247,13 +247,13 @@ PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
 PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
 /* The same without blocking: *matching is an MPI request that completes when all of them are matched. Complete it with
- * the MPI_Wait or MPI_Test family; it cannot be cancelled. Until then the match is driven by that family, MPI_Send,
- * MPI_Ssend, MPI_Rsend, MPI_Recv, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv, and at
- * MPI_THREAD_MULTIPLE by a thread of the library, whatever the program does. At other levels the match stands still
- * while the program is in other calls of MPI, such as collectives. A peer that blocks in PST_Match meanwhile still
- * returns in these cases: it receives what this rank sends, from host memory; or it sends from host memory to a receive
- * of this rank on the same host that names its source and tag and does not stand behind one that does not. Errors found
- * at the call are returned by it, later ones by the completing call. Does not block. Source: ST III-C. */
+ * the MPI_Wait or MPI_Test family; it cannot be cancelled. At MPI_THREAD_MULTIPLE a thread of the library drives the
+ * match at all times. At lower levels these calls drive it: the MPI_Wait and MPI_Test families, MPI_Send, MPI_Ssend,
+ * MPI_Rsend, MPI_Recv, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv; in other calls of MPI,
+ * such as collectives, it stands still. While this rank is in such a call, a peer that blocks in PST_Match still
+ * returns if it receives what this rank sends, from host memory; or if it sends from host memory, on the same host, to
+ * a receive of this rank that names its source and tag and has no wildcard receive before it. Errors found at the call
+ * are returned by it, later ones by the completing call. Does not block. Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 

@@ -51,7 +51,7 @@ class Error : public std::runtime_error {
   std::string_view text() const noexcept { return what(); }
   const char* what() const noexcept override {
     const char* const given = std::runtime_error::what();
-    return *given != 0 ? given : "out of memory, for what is to be said here, too";
+    return *given != 0 ? given : "out of memory (no text: there was no memory for it either)";
   }
 
  private:

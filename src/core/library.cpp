@@ -206,7 +206,7 @@ void Library::finalise(const char* call) noexcept {
   library->world_.reset();
 }
 
-// Worth no failure.
+// Only reports: what fails here is logged, and the end goes on.
 void Library::tell_at_the_end() noexcept {
   try {
     matcher_->report_leftovers();

@@ -36,7 +36,8 @@ struct EnvelopeHash {
   }
 };
 
-// A map's queues of one envelope each, none of which is empty: also where there is no memory for the first in it.
+// Puts something in the queue of `key`. Where that throws, a queue that was made for it is removed again: so no queue
+// in the map is ever empty.
 template <class Queues, class Put>
 void put_in_queue(Queues& queues, const Envelope& key, Put put) {
   const auto place = queues.try_emplace(key).first;
@@ -55,7 +56,6 @@ class PostedReceives {
   using Number = std::uint64_t;
 
   Number next_number() noexcept { return ++last_; }
-  Number last_number() const noexcept { return last_; }
 
   // `number` says how early the receive is; a receive that is put back keeps its number.
   void post(Number number, const Envelope& key, Item item) {

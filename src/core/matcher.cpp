@@ -342,7 +342,8 @@ void Matcher::note_pair(const transport::Plan& plan, const std::string& transpor
 
 // ---- Driving
 
-// All that are here: an offer that has been withdrawn since is not answered by halves that count at once.
+// Reads all letters that have arrived before it answers offers that leave: a later letter may withdraw the offer, and
+// the answer would already have matched the receive.
 void Matcher::read_letters() {
   constexpr int most_polls = 16;  // more may arrive all the time
   const auto handle = [this](int rank, std::span<const std::byte> letter) { read(rank, letter); };

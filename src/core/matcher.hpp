@@ -14,8 +14,9 @@
 // receiver decides everything, as it alone can resolve wildcards. Nobody waits for a process that has ended: named
 // requests fail, a wildcard receive takes another offer.
 //
-// Who has handed a half to match and then calls MPI (PST_Imatch, MPI_Barrier) does not act where it may not have a
-// thread for that; its peer must come through all the same. So such a half *leaves* all that the peer needs:
+// A process may return from PST_Imatch and then block inside MPI, in a barrier for instance. Below MPI_THREAD_MULTIPLE
+// it reads no letters meanwhile, and its peer must still be able to match. So such a half *leaves* with the peer all
+// that the peer needs to complete the match alone:
 //
 //   A send's offer says that it leaves. Where it or the receive does, a receive that names its sender counts as matched
 //   when its answer has left, without Confirm, if the transport cannot fail to connect
@@ -31,11 +32,12 @@
 //   receiver  Revoke     ->  sender     the receive, or one before it, has been given up
 //   sender    Revoked    ->  receiver   the invitation will not be accepted
 //   Each invitation ends by one Accept or one Revoked, and only the sender decides. It finds the send that the
-//   invitation is for by counting: those on their way when the receiver wrote are its offers without an answer, and
-//   what it has accepted of which the receiver had not read. The receives that wait before this one take the first of
-//   them. If one is left it is the receive's, though it has been offered: the receiver has kept that offer for the
-//   receive, or will, and does not answer it. Otherwise a send to come is; where no transport has left enough for it,
-//   the invitation is declined, and the send offered. No receive is invited behind one with a wildcard that could take
+//   invitation is for by counting. The invitation says how many receives wait before its own. The sends that the
+//   receiver did not know of when it wrote are those that have been accepted since, and then those that are offered and
+//   not answered: the receives before take the first of these, and the next one is the invited one, though it has been
+//   offered; the receiver has kept that offer for the receive, or will, and does not answer it. If there is no such
+//   send yet, the invitation waits for it. Where no transport has left enough, the invitation is declined, and the send
+//   offered. No receive is invited behind one with a wildcard that could take
 //   its message. Where a receive is given up, or posted again, all behind it are revoked, as their places change, and
 //   where a send is withdrawn its sender declines by itself. Until an invitation that is revoked has ended, only its
 //   sender knows which send it counts for: no further receive of the envelope is invited, and answers wait for Confirm.
@@ -259,7 +261,8 @@ class Matcher {
   static void uncount(Counts& counts, const Envelope& key) noexcept {
     if (const auto found = counts.find(key); found != counts.end() && --found->second == 0) counts.erase(found);
   }
-  // Whether the receive counts as matched when its answer has left: nobody may act on one of the sides.
+  // Whether the receive counts as matched as soon as its answer has been sent: one of the two processes may not act
+  // again, so no Confirm can be expected.
   static bool one_leaves(const Receiving& receiving, const IncomingOffer& offer);
   static std::string text_of(const Refusals& refusals);
   static void write_refusals(LetterWriter& letter, const Refusals& refusals);

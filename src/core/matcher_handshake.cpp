@@ -43,8 +43,8 @@ Matcher::Refusals Matcher::read_refusals(LetterReader& letter) {
   return refusals;
 }
 
-// What goes wrong for the operation that a letter is for fails that one; whose letters cannot be told apart any more is
-// lost to matching.
+// What goes wrong with a letter fails the operation that it names, and nothing else. Where a letter is too short to
+// name one, its sender's letters mean nothing any more, and that rank is lost to matching.
 void Matcher::read(int rank, std::span<const std::byte> bytes) {
   auto kind = LetterKind::offer;
   std::optional<Id> id;

@@ -218,7 +218,7 @@ void Matcher::decline(int rank, Id invitation) {
   send(rank, letter.take());
 }
 
-// Of one that is not known here any more the receiver hears by what it has been answered.
+// An invitation that is not known here has been accepted or declined already, and that letter is the receiver's answer.
 void Matcher::read_revoke(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
   const auto communicator = letter.value<group::CommunicatorId>();
@@ -230,7 +230,7 @@ void Matcher::read_revoke(int rank, LetterReader& letter) {
   if (revoked != found->second.end()) decline_from(lane, static_cast<std::size_t>(revoked - found->second.begin()));
 }
 
-// Those behind it as well: their places change with its own, of which letters are on their way.
+// Declines those behind it, too: each of them counts the receives before it, and one of these is gone.
 void Matcher::decline_from(const Envelope& lane, std::size_t place) {
   const auto found = invitations_.find(lane);
   if (found == invitations_.end()) return;

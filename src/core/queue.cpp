@@ -46,10 +46,10 @@ void Queue::remove(Operation& operation) noexcept {
 
 namespace {
 
-// Apart, so that the checks are few instructions of the call itself.
 constexpr auto in_another_capture =
     " was not started in the same graph capture as its wait: have both inside it, or both outside";
 
+// Not inlined, so that each check costs the call few instructions.
 [[noreturn, gnu::cold, gnu::noinline]] void refuse(const Operation& operation, ErrorKind kind, const char* why) {
   throw OperationError(operation, kind, why);
 }

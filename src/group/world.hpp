@@ -38,9 +38,9 @@ class World {
   void together(const std::function<void()>& step);
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
-  // Collective, inside MPI_Finalize: returns when all processes have become ready() or given up, or when meanwhile(),
-  // which is called again and again, says false: then this process gives up. True: all are ready. Looks for processes that have died itself, as no monitor
-  // does any more: nobody else calls watch() by now.
+  // Collective, inside MPI_Finalize. Calls meanwhile() again and again until every process is ready() or has given up;
+  // this one gives up when meanwhile() says false. True: all were ready. Looks for dead processes too, as the monitor
+  // has ended by now.
   bool part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept;
 
   // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of one kernel that wait, on a device that has no room for all: one stays, the others leave. What a block has
-// to do, its duty, it hands to the one that stays, which does it when its own is done: nothing of a duty that is handed
-// over has to be remembered, it is begun anew.
+// A device may have no room for all blocks of all kernels that wait. Then one block of a kernel stays, and the others
+// leave. What a block has to do, its duty, it hands to the one that stays, which does it when its own is done. A duty
+// that is handed over is begun anew, at its first part that has not been done.
 //
 //   leave:   somebody stays: set the bit of my duty, and end       nobody stays: set STAYS, and wait on
 //   next:    a duty stands there: clear its bit, and do it         none: clear STAYS, and end

@@ -57,7 +57,7 @@ class HostPlan : public Plan {
   void pass_on() noexcept;
   void give_up(Sink& sink, const base::Error& error) noexcept;
 
-  Epoch waits_enqueued_ = 0;  // the own of enqueue calls
+  Epoch waits_enqueued_ = 0;  // enqueue calls alone use it
   // The last thing that a wait on a stream writes: who has seen it may use all of the plan.
   std::atomic<Epoch> waits_ended_{0};
 

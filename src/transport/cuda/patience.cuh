@@ -25,7 +25,7 @@ class Patience {
 
   static constexpr unsigned looks_between = 16;
 
-  // After looks_between looks in vain.
+  // Called after every looks_between looks that have found nothing.
   __device__ Request late() {
     const Word64 now = nanoseconds();
     if (since_ == 0) since_ = last_ = now;

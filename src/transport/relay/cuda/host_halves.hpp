@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Halves over host memory, which show only by their first start whether a CUDA stream uses them. What that needs of the
-// driver must not be asked for in an enqueue call: page-locking memory may wait for the device, perhaps for what this
-// very start would let go on, and invalidates captures. So it is asked for by the match where there is a CUDA queue,
-// and otherwise by PST_Queue_init of the first one.
+// Halves over host memory. Only their first start shows whether a CUDA stream uses them, and for that they need
+// page-locked words. Those cannot be made in an enqueue call: page-locking may wait for the device, perhaps for what
+// this very start would let go on, and it invalidates captures. So the match makes them where there is a CUDA queue,
+// and otherwise PST_Queue_init of the first one does.
 #pragma once
 
 #include <mutex>
