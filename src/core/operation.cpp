@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
-
-#include "base/log.hpp"
 
 namespace penstock::core {
 
@@ -83,9 +80,11 @@ void Operation::match_failed() noexcept {
 // outside captures and one inside there is none, nor between two captures: a graph's launch is ordered against other
 // uses of the same requests by the program, as for any buffer that the graph uses.
 void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-  uses_.reserve(uses_.size() + 1);  // first, as this can fail
   const auto last = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.capture == capture; });
-  if (last != uses_.end()) {
+  const bool is_new = last == uses_.end();
+  if (capture != 0) note_captured_on(stream);
+  if (is_new) uses_.reserve(uses_.size() + 1);  // before the order is made, as this can fail
+  if (!is_new) {
     const auto from = last->stream.lock();
     if (from != stream) {
       plan_->hand_over(from.get(), *stream);
@@ -100,6 +99,15 @@ void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std
   });
   uses_.push_back({capture, stream});
   last_stream_ = stream.get();
+  last_capture_ = capture;
+}
+
+void Operation::note_captured_on(const std::shared_ptr<device::Stream>& stream) {
+  std::erase_if(captured_on_, [&](const auto& each) {
+    const auto other = each.lock();
+    return !other || other == stream;
+  });
+  captured_on_.push_back(stream);
 }
 
 void Operation::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
@@ -115,19 +123,27 @@ void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
   if (plan_) plan_->wait(stream, sink);
 }
 
-// Graphs may still run on the streams of captures, and starts outside captures on theirs.
+bool Operation::in_captured_stream() const {
+  if (!plan_) return false;
+  const auto captured = [](const std::weak_ptr<device::Stream>& owner) {
+    const auto stream = owner.lock();
+    return stream && stream->is_captured();
+  };
+  return std::any_of(uses_.begin(), uses_.end(), [&](const Use& use) { return captured(use.stream); }) ||
+         std::any_of(captured_on_.begin(), captured_on_.end(), captured);
+}
+
+// Starts outside captures may still run on the last stream of those, behind which all others of them are, and graphs on
+// the streams that were captured.
 std::shared_ptr<device::Stream> Operation::behind_all_uses() noexcept {
   std::shared_ptr<device::Stream> last;
-  for (auto use = uses_.rbegin(); use != uses_.rend(); ++use) {
-    const auto stream = use->stream.lock();
+  const auto add = [&](const std::weak_ptr<device::Stream>& owner) {
+    const auto stream = owner.lock();
+    if (stream && last && stream != last) last->come_behind(*stream);
     if (!last) last = stream;
-    if (!stream || stream == last) continue;
-    try {
-      plan_->hand_over(stream.get(), *last);
-    } catch (const std::exception& failure) {
-      base::log::error(failure.what());
-    }
-  }
+  };
+  for (auto use = uses_.rbegin(); use != uses_.rend(); ++use) add(use->stream);
+  for (const auto& owner : captured_on_) add(owner);
   return last;
 }
 

@@ -61,7 +61,7 @@ class Operation {
   // Before a start, on a stream that is in `capture`: orders it behind this operation's last wait where that is on
   // another stream. Throws Error(stream), Error(resources); then it is as if it had not been called.
   void follow(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-    if (plan_ && (last_stream_ != stream.get() || started_in != capture)) [[unlikely]]
+    if (plan_ && (last_stream_ != stream.get() || last_capture_ != capture)) [[unlikely]]
       change_stream(stream, capture);
   }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
@@ -81,13 +81,8 @@ class Operation {
   // A queue or a match call refers to it.
   bool in_use() const noexcept { return started_on != nullptr || match_state() == MatchState::under_way; }
 
-  // What was enqueued for it last may not have run, and nothing can be enqueued behind it now.
-  bool in_captured_stream() const {
-    return plan_ && std::any_of(uses_.begin(), uses_.end(), [](const Use& use) {
-             const auto stream = use.stream.lock();
-             return stream && stream->capture() != 0;
-           });
-  }
+  // Nothing can be enqueued now behind all that was enqueued for it. Any thread.
+  bool in_captured_stream() const;
 
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
   Queue* started_on = nullptr;
@@ -103,7 +98,8 @@ class Operation {
 
   std::string label_of(const MatchResult* result) const;
   void change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture);
-  // The stream of the last use that still exists, which comes behind all others from now on; null if none exists.
+  void note_captured_on(const std::shared_ptr<device::Stream>& stream);
+  // A stream that comes behind all others that the operation was used on, from now on; null where none is left.
   std::shared_ptr<device::Stream> behind_all_uses() noexcept;
 
   Recording recording_;
@@ -117,14 +113,16 @@ class Operation {
   // Compared only: it may have been freed. No other stream can have its address before the last use below is renewed:
   // all are made by std::make_shared, whose memory holds the count too, and stays while there is a weak owner.
   device::Stream* last_stream_ = nullptr;
+  std::uint64_t last_capture_ = 0;
   bool has_moved_ = false;  // it has been started on more than one stream
-  // Where it has been started last outside captures (0), and in each capture: the last one of all at the back. Kept
-  // when the stream or the capture changes.
+  // Where it has been started last outside captures (0), and in each capture that may be under way: the last one of all
+  // at the back. Renewed when the stream or the capture changes.
   struct Use {
     std::uint64_t capture;
     std::weak_ptr<device::Stream> stream;
   };
   std::vector<Use> uses_;
+  std::vector<std::weak_ptr<device::Stream>> captured_on_;  // graphs of these captures may run there
 };
 
 }  // namespace penstock::core

@@ -28,8 +28,14 @@ class Stream {
   virtual void flush() noexcept {}
   // The queue over this stream goes: nobody is told about failures of its work any more.
   virtual void leave() noexcept {}
-  // The graph capture that the stream is in, 0 for none. Work of a capture runs when its graph is launched.
+  // For an enqueue call of the stream's queue: the graph capture that the stream is in, 0 for none. Work of a capture
+  // runs when its graph is launched.
   virtual std::uint64_t capture() const { return 0; }
+  // The same for any thread at any time.
+  virtual bool is_captured() const noexcept { return false; }
+  // Stream order: what is enqueued here from now on runs after all that `other`, a stream of the same kind, holds by
+  // now. Neither is captured.
+  virtual void come_behind(const Stream& /*other*/) noexcept {}
   // True when everything enqueued has ended. Does not block.
   virtual bool idle() const = 0;
 

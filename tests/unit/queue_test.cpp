@@ -30,12 +30,15 @@ class TestStream final : public device::Stream {
     if (pieces > room) throw Error(ErrorKind::resources, "no room");
   }
   std::uint64_t capture() const override { return in_capture; }
+  bool is_captured() const noexcept override { return in_capture != 0; }
+  void come_behind(const device::Stream& other) noexcept override { behind.insert(&other); }
   void synchronize(const std::function<void()>&) override {
     if (synchronize_error) throw Error(*synchronize_error);
   }
   bool idle() const override { return true; }
 
   std::uint64_t in_capture = 0;
+  std::set<const device::Stream*> behind;
   std::size_t room = 1000;
   std::optional<Error> synchronize_error;
 };
@@ -365,7 +368,7 @@ TEST_F(ChangedStream, IsOrderedThoughItWasCapturedInBetween) {
   EXPECT_EQ(calls[0].last, stream.get());
 }
 
-// Graphs may still run on the stream of the capture.
+// Graphs may still run on the streams of captures.
 TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptures) {
   epoch(*queue);
   second->in_capture = 7;
@@ -373,8 +376,42 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptur
   second->in_capture = 0;
   Operation::retire(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
+  EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
+  EXPECT_EQ(calls[0].hand_overs, 0);
+}
+
+TEST_F(ChangedStream, ItsEndComesBehindACapturedStreamThatHasBeenUsedOutsideSince) {
+  stream->in_capture = 7;
+  epoch(*queue);
+  stream->in_capture = 0;
+  epoch(*queue);
+  epoch(*other);
+  Operation::retire(operations[0].release());
+  EXPECT_EQ(calls[0].closed_on, second.get());
+  EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
+}
+
+TEST_F(ChangedStream, ItsEndComesBehindAllStreamsOfACapture) {
+  stream->in_capture = second->in_capture = 7;
+  epoch(*queue);
+  epoch(*other);
+  stream->in_capture = second->in_capture = 0;
+  Operation::retire(operations[0].release());
+  EXPECT_EQ(calls[0].closed_on, second.get());
+  EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
+}
+
+// It follows on the other stream, but is not started: it has not been used in that capture.
+TEST_F(ChangedStream, IsOrderedThoughACallHasFailedInBetween) {
+  stream->in_capture = 7;
+  queue->start(count, all.data());
+  queue->wait(count, all.data());
+  second->room = 0;
+  expect_error(ErrorKind::resources, [&] { other->start(count, all.data()); });
+  second->room = 1000;
+  second->in_capture = 7;
+  epoch(*other);
   EXPECT_EQ(calls[0].hand_overs, 1);
-  EXPECT_EQ(calls[0].last, stream.get());
 }
 
 TEST_F(ChangedStream, ItsEndComesBehindTheLastStartOutsideThoughTheStreamOfACaptureIsGone) {

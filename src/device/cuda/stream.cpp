@@ -105,6 +105,24 @@ std::uint64_t Stream::current_capture() const noexcept {
   return status == cudaStreamCaptureStatusActive ? id + 1 : 0;
 }
 
+// Without an event, where there is no memory for one or the device has died, the caller waits.
+void Stream::come_behind(const device::Stream& other) noexcept {
+  const auto& before = static_cast<const Stream&>(other);
+  cudaEvent_t event = nullptr;
+  bool ordered = false;
+  {
+    const DeviceGuard guard(before.device_);
+    ordered = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+              cudaEventRecord(event, before.handle_) == cudaSuccess;
+  }
+  const DeviceGuard guard(device_);
+  ordered = ordered && cudaStreamWaitEvent(handle_, event, 0) == cudaSuccess;
+  if (event != nullptr) cudaEventDestroy(event);  // the driver keeps it until it has been reached
+  if (ordered) return;
+  (void)cudaStreamSynchronize(before.handle_);
+  (void)cudaGetLastError();
+}
+
 #if PENSTOCK_HIP
 
 bool Stream::keep_with_graph(std::shared_ptr<void>) const noexcept {

@@ -36,6 +36,9 @@ class Stream final : public device::Stream {
   void flush() noexcept override;
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
+  bool is_captured() const noexcept override { return current_capture() != 0; }
+  std::uint64_t current_capture() const noexcept;  // as capture(), for any thread
+  void come_behind(const device::Stream& other) noexcept override;
   std::uint64_t last_capture() const noexcept { return last_capture_; }  // what capture() last said
   // What is kept until the graph that is being captured is destroyed. False, and nothing is kept: none is captured, or
   // there is nothing to keep.
@@ -44,8 +47,6 @@ class Stream final : public device::Stream {
   bool idle() const override;
 
  private:
-  std::uint64_t current_capture() const noexcept;
-
   cudaStream_t handle_;
   int device_ = 0;
   void* context_ = nullptr;

@@ -55,13 +55,16 @@ cudaError_t WaitEnd::put_event(const Stream& stream) noexcept {
 }
 
 void WaitEnd::order(const Stream& last, const Stream& next) {
-  if (!recorded_) {
-    if (last.synchronizations() != synchronizations_) return;
+  const std::uint64_t capture = next.last_capture();
+  if (!recorded_ || capture_ != capture) {
+    // The host waits for nothing that is captured.
+    if (capture == 0 && last.synchronizations() != synchronizations_) return;
     // An event would become part of a graph that the wait is not in.
-    if (last.capture() != next.capture()) refuse("the stream of its last wait is being captured now");
+    if (last.current_capture() != capture) refuse("the stream of its last wait is being captured now");
     if (const cudaError_t code = put_event(last); code != cudaSuccess)
       refuse(std::string("no event can be recorded on the stream of its last wait: ") + cudaGetErrorString(code));
     recorded_ = true;
+    capture_ = capture;
   }
   const DeviceGuard guard(next.device());
   const cudaError_t code = cudaStreamWaitEvent(next.handle(), event_, 0);

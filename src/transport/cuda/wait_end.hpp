@@ -26,9 +26,12 @@ class WaitEnd {
     recorded_ = false;
   }
   // It has been: this is the point that order() waits for.
-  void record(const device::cuda::Stream& stream) noexcept { recorded_ = put_event(stream) == cudaSuccess; }
-  // What `next` does from now on comes after that point of `last`; where it was not recorded, after all that `last`
-  // holds by now, unless the host has synchronised that since. Throws Error(stream).
+  void record(const device::cuda::Stream& stream) noexcept {
+    recorded_ = put_event(stream) == cudaSuccess;
+    capture_ = stream.last_capture();
+  }
+  // What `next` does from now on comes after that point of `last`; where it was not recorded, or in another capture,
+  // after all that `last` holds by now, unless the host has synchronised that since. Throws Error(stream).
   void order(const device::cuda::Stream& last, const device::cuda::Stream& next);
 
  private:
@@ -37,6 +40,7 @@ class WaitEnd {
   cudaEvent_t event_ = nullptr;
   int device_ = -1;  // of the event
   bool recorded_ = false;
+  std::uint64_t capture_ = 0;           // in which it was recorded
   std::uint64_t synchronizations_ = 0;  // of the stream, before the wait was enqueued
 };
 

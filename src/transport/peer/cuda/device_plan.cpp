@@ -121,7 +121,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   drop_wait_ends();
   const device::cuda::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
-  if (cuda_stream.capture() == 0 &&
+  if (!cuda_stream.is_captured() &&
       cudaMemcpyAsync(&fate().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) == cudaSuccess &&
       cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
     return;

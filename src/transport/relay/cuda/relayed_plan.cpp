@@ -156,7 +156,7 @@ void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argu
   ended_argument_ = argument;
   drop_wait_ends();
   const device::cuda::DeviceGuard guard(cuda_stream(stream).device());
-  if (cuda_stream(stream).capture() == 0 &&
+  if (!cuda_stream(stream).is_captured() &&
       cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess)
     return;
   close();
