@@ -72,7 +72,6 @@ int PST_Queue_free(PST_Queue* queue) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
-    core::Queue& found = api::queue_of(library, *queue);
     core::refuse_on_workers("PST_Queue_free");
     const auto failure = library.queues().free_queue(reinterpret_cast<std::uintptr_t>(*queue), library.meanwhile());
     *queue = PST_QUEUE_NULL;

@@ -57,9 +57,19 @@ Registry::Registry() : state_(std::make_unique<State>()) {
   state_->table.store(state_->tables.back().get(), std::memory_order_release);
 }
 
-// Made when the library is loaded, since a call of MPI that asks for it has no error for want of memory. Never
-// destroyed: requests may be freed as late as in MPI_Finalize.
-Registry& Registry::registry_ = *new Registry;
+// Never destroyed: requests may be freed as late as in MPI_Finalize.
+[[gnu::cold]] Registry& Registry::make() noexcept {
+  static Registry& registry = *new Registry;
+  made_.store(&registry, std::memory_order_release);
+  return registry;
+}
+
+namespace {
+
+// When the library is loaded, since a call of MPI that asks for it has no error for want of memory.
+[[maybe_unused]] const Registry& made_at_load = Registry::get();
+
+}  // namespace
 
 Operation* Registry::find(Handle handle) const noexcept {
   if (handle == 0) return nullptr;

@@ -3,6 +3,7 @@
 // recording a handle again replaces the entry.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +18,11 @@ using Handle = std::uintptr_t;  // the bits of an MPI_Request
 
 class Registry {
  public:
-  static Registry& get() noexcept { return registry_; }  // there before initialisation, too
+  // There before initialisation, too, and before the library's own initialisers: those of other libraries may call MPI.
+  static Registry& get() noexcept {
+    Registry* const made = made_.load(std::memory_order_acquire);
+    return made != nullptr ? *made : make();
+  }
 
   // Keeps the recording of a new request. Any thread.
   void record(Handle handle, Recording recording);
@@ -32,7 +37,8 @@ class Registry {
   Operation* remove_any(std::size_t& from) noexcept;
 
  private:
-  static Registry& registry_;
+  static inline constinit std::atomic<Registry*> made_{nullptr};
+  static Registry& make() noexcept;
 
   Registry();
   struct Table;

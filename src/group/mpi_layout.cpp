@@ -21,7 +21,15 @@ struct Unused {
   std::atomic<bool> any{false};  // a hint: what it misses is freed by a later call
 };
 
-Unused& unused = *new Unused;  // never destroyed: layouts may end while the process exits
+// Never destroyed, as layouts may end while the process exits. It has no initialiser that runs, as those of other
+// libraries may run first and call MPI.
+union Kept {
+  constexpr Kept() : unused() {}
+  constexpr ~Kept() {}
+  Unused unused;
+};
+constinit Kept kept;
+constinit Unused& unused = kept.unused;
 
 }  // namespace
 
