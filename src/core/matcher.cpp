@@ -146,11 +146,16 @@ void Matcher::give_up(Operation& operation, MatchJob& job, const Error& error) {
   fail(operation, job, error);
 }
 
-void Matcher::give_up_all(const Error& error) {
-  const auto jobs = jobs_;
-  for (const auto& job : jobs)
-    for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end()))
-      give_up(*operation, *job, error);
+// Those for which why(operation, job) has an error. Takes no memory, and giving up one gives no other an outcome.
+template <class Why>
+void Matcher::give_up_where(Why&& why) {
+  for (auto next = jobs_.begin(); next != jobs_.end();) {
+    const std::shared_ptr<MatchJob> job = *next++;
+    for (auto each = job->open.begin(); each != job->open.end();) {
+      Operation& operation = **each++;
+      if (const std::optional<Error> error = why(operation, *job)) give_up(operation, *job, *error);
+    }
+  }
 }
 
 void Matcher::settle(MatchJob& job) {
@@ -199,13 +204,12 @@ void Matcher::withdraw(Operation& operation, const Error& why) {
     }
     return revoke_behind(key, posted->number);
   }
-  if (!kept_.empty()) {
-    const auto keeps = std::find_if(inviting_.begin(), inviting_.end(),
-                                    [&](const auto& each) { return each.second.receiving.operation == &operation; });
-    if (keeps != inviting_.end()) {
-      keeps->second.receiving.operation = nullptr;
-      return revoke(keeps->first);
-    }
+  // It keeps an offer, or there was no memory to post it.
+  const auto keeps = std::find_if(inviting_.begin(), inviting_.end(),
+                                  [&](const auto& each) { return each.second.receiving.operation == &operation; });
+  if (keeps != inviting_.end()) {
+    keeps->second.receiving.operation = nullptr;
+    return revoke(keeps->first);
   }
   const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(),
                                     [&](const auto& each) { return each.first.operation == &operation; });
@@ -231,16 +235,18 @@ void Matcher::look_for_lost_causes() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
   next_look_ = now + std::chrono::milliseconds(2);  // a look costs time in proportion to the requests under way
-  const auto jobs = jobs_;
-  const auto is_late = [now](const auto& job) { return job->deadline && now >= *job->deadline; };
-  if (std::any_of(jobs.begin(), jobs.end(), is_late))
-    base::log::error("what the matches wait for:" + describe_matches());
-  for (const auto& job : jobs) {
-    const bool late = is_late(job);
-    for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end()))
-      if (const auto error = lost_cause(*operation, late)) give_up(*operation, *job, *error);
-  }
+  const auto is_late = [now](const MatchJob& job) { return job.deadline && now >= *job.deadline; };
+  if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return is_late(*job); })) report_matches();
+  give_up_where([&](const Operation& operation, const MatchJob& job) { return lost_cause(operation, is_late(job)); });
   look_for_dead_senders();
+}
+
+void Matcher::report_matches() const noexcept {
+  try {
+    base::log::error("what the matches wait for:" + describe_matches());
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
 }
 
 // Receives whose sender will not confirm any more. Named ones have been given up by now; others take another offer.
@@ -265,23 +271,22 @@ void Matcher::look_for_dead_senders() {
 
 std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) const {
   const int peer = operation.recording().peer_world;
+  const auto cannot = [&](ErrorKind kind, const std::string& why) {
+    return base::error_by(kind, [&] { return operation.label() + " cannot be matched: " + why; });
+  };
   if (peer >= 0 && world_.dead(peer).load(std::memory_order_acquire))
-    return Error(ErrorKind::peer_dead,
-                 operation.label() + " cannot be matched: the peer process has ended: see its output");
+    return cannot(ErrorKind::peer_dead, "the peer process has ended: see its output");
   if (peer >= 0 && mailbox_.lost(peer))
-    return Error(ErrorKind::mpi, operation.label() +
-                                     " cannot be matched: MPI has failed to carry a letter to or from "
-                                     "the peer; see the log");
+    return cannot(ErrorKind::mpi, "MPI has failed to carry a letter to or from the peer; see the log");
   if (const auto why = unreadable_.find(peer); why != unreadable_.end())
-    return Error(ErrorKind::internal, operation.label() + " cannot be matched: " + why->second);
-  if (late)
-    return Error(
-        ErrorKind::timeout,
-        fmt::format(
-            "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed to "
-            "match, and that neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
-            operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0));
-  return std::nullopt;
+    return cannot(ErrorKind::internal, why->second);
+  if (!late) return std::nullopt;
+  return base::error_by(ErrorKind::timeout, [&] {
+    return fmt::format(
+        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed to match, and that "
+        "neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
+        operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
+  });
 }
 
 // What holds up a match may be a wait that only the caller can release.
@@ -351,7 +356,8 @@ void Matcher::read_letters() {
     for (int polls = 1; mailbox_.poll(handle) && polls < most_polls && !to_answer_.empty(); ++polls) continue;
     answer_those_that_leave();
   } catch (const std::exception& failure) {
-    give_up_all(error_of(failure));
+    const Error error = error_of(failure);
+    give_up_where([&](const Operation&, const MatchJob&) { return std::optional(error); });
   }
 }
 
@@ -391,13 +397,12 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
   try {
     std::unique_lock lock(mutex_);
     ending_ = true;
-    const auto jobs = jobs_;
-    for (const auto& job : jobs)
-      for (Operation* operation : std::vector<Operation*>(job->open.begin(), job->open.end())) {
-        const Error error(ErrorKind::not_matched, operation->label() + " is still unmatched at " + call);
-        base::log::error(error.text());
-        give_up(*operation, *job, error);
-      }
+    give_up_where([&](const Operation& operation, const MatchJob&) {
+      const Error error =
+          base::error_by(ErrorKind::not_matched, [&] { return operation.label() + " is still unmatched at " + call; });
+      base::log::error(error.text());
+      return std::optional(error);
+    });
     silent_ = true;
     drive(std::move(lock));
   } catch (const std::exception& failure) {
@@ -425,7 +430,11 @@ void Matcher::part() noexcept {
   const auto began = steady_clock::now();
   std::optional<steady_clock::time_point> in_trouble_since;
   const auto go_on = [&] {
-    drive();
+    try {
+      drive();
+    } catch (const std::exception& failure) {
+      base::log::error(failure.what());
+    }
     const auto now = steady_clock::now();
     if (settings_.timeout.count() > 0 && now - began > settings_.timeout) return false;
     if (!in_trouble_since && anybody_unreachable()) in_trouble_since = now;

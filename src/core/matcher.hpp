@@ -238,7 +238,8 @@ class Matcher {
   void succeed(Operation& operation, MatchJob& job);
   void fail(Operation& operation, MatchJob& job, const base::Error& error);
   void give_up(Operation& operation, MatchJob& job, const base::Error& error);
-  void give_up_all(const base::Error& error);
+  template <class Why>
+  void give_up_where(Why&& why);
   void settle(MatchJob& job);
   void end_settled_jobs();
   void withdraw(Operation& operation, const base::Error& why);
@@ -246,6 +247,7 @@ class Matcher {
   std::string describe_matches() const;
   std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
   void look_for_lost_causes();
+  void report_matches() const noexcept;
   void look_for_dead_senders();
   bool anybody_unreachable() const;
   void note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,

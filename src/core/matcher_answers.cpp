@@ -22,13 +22,15 @@ using transport::Verdict;
 void Matcher::take_offer_or_wait(Receiving receiving, bool again) {
   const Envelope key = envelope_of(receiving.operation->recording());
   if (auto offer = take_unexpected(key)) return pair(std::move(receiving), std::move(*offer));
-  if (again) {
-    revoke_behind(key, receiving.number);
-  } else {
-    if (receiving.job->leaves) answer_those_that_leave();  // or their sender alone would count them
-    if (may_invite(receiving, key)) invite(receiving, key);
-  }
-  posted_.post(receiving.number, key, receiving);
+  attempt(*receiving.operation, receiving.job, [&] {
+    if (again) {
+      revoke_behind(key, receiving.number);
+    } else {
+      if (receiving.job->leaves) answer_those_that_leave();  // or their sender alone would count them
+      if (may_invite(receiving, key)) invite(receiving, key);
+    }
+    posted_.post(receiving.number, key, receiving);
+  });
 }
 
 std::optional<Matcher::IncomingOffer> Matcher::take_unexpected(const Envelope& key) {
@@ -68,15 +70,22 @@ bool Matcher::one_leaves(const Receiving& receiving, const IncomingOffer& offer)
 }
 
 void Matcher::pair(Receiving receiving, IncomingOffer offer) {
-  if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
-    inviting->second.offer = std::move(offer);  // until its sender has decided
-    ++kept_[inviting->second.key];
-    return;
+  try {
+    if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
+      ++kept_[inviting->second.key];
+      inviting->second.offer = std::move(offer);  // until its sender has decided
+      return;
+    }
+    if (one_leaves(receiving, offer)) {
+      to_answer_.emplace_back(std::move(receiving), std::move(offer));
+      return;
+    }
+  } catch (const std::bad_alloc& failure) {  // what was to be kept has not been moved
+    const Error error = error_of(failure);
+    refuse(offer, *receiving.job, error);
+    return give_up(*receiving.operation, *receiving.job, error);
   }
-  if (one_leaves(receiving, offer))
-    to_answer_.emplace_back(std::move(receiving), std::move(offer));
-  else
-    answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
+  answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
 }
 
 void Matcher::answer_those_that_leave() {

@@ -173,21 +173,23 @@ void Queue::wait_outstanding() {
   enqueue_outstanding();
 }
 
-// What was started in a capture cannot be waited for outside it: it leaves the list, which nothing else would end.
-Operation* Queue::forget_captured() noexcept {
-  Operation* found = nullptr;
-  for (Operation* operation = first_; operation; operation = operation->next) {
-    if (operation->started_in == 0) continue;
-    remove(*operation);  // and still knows who comes next
-    found = operation;
-  }
-  return found;
+// What was started in a capture cannot be waited for outside it: it leaves the list, which nothing else would end, and
+// may be freed at once. So what is to be told of it is made first.
+std::optional<OperationError> Queue::forget_captured() {
+  std::optional<OperationError> told;
+  for (Operation* operation = first_; operation; operation = operation->next)
+    if (operation->started_in != 0) told.emplace(*operation, ErrorKind::not_started, in_another_capture);
+  if (!told) return told;
+  for (Operation* operation = first_; operation; operation = operation->next)
+    if (operation->started_in != 0) remove(*operation);  // and still knows who comes next
+  return told;
 }
 
 // A stream that has failed, as a GPU's does with its device, is a failure of all communication on it.
 void Queue::complete(const std::function<void()>& meanwhile) {
   refuse_in_capture();
-  const Operation* const captured = forget_captured();
+  const std::optional<OperationError> captured = forget_captured();
+  if (captured) base::log::error(captured->text());  // whatever else there is to be told
   enqueue_outstanding();
   try {
     stream_->synchronize(meanwhile);
@@ -197,7 +199,7 @@ void Queue::complete(const std::function<void()>& meanwhile) {
   }
   raise();
   settled_ = true;
-  if (captured) refuse(*captured, ErrorKind::not_started, in_another_capture);
+  if (captured) throw OperationError(*captured);
 }
 
 void Queue::refuse_in_capture() const {

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/trace.hpp"
+#include "core/operation_error.hpp"
 #include "device/stream.hpp"
 #include "transport/plan.hpp"
 
@@ -74,7 +75,7 @@ class Queue final : public transport::Sink {
   void add(Operation& operation) noexcept;
   void remove(Operation& operation) noexcept;
   void enqueue_outstanding();
-  Operation* forget_captured() noexcept;  // the last of them, null: there were none
+  std::optional<OperationError> forget_captured();  // the last of them, null: there were none
   // The work of an enqueue call for operations that have been checked, and its flush; `enqueued` counts along.
   template <class Enqueue>
   void enqueue(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,

@@ -95,7 +95,8 @@ class MpiWorld final : public World {
     int done = 0;
     if (PMPI_Iallreduce(&votes_->ours, &votes_->of_all, 1, MPI_INT, MPI_MIN, comm_.get(), &everybody) != MPI_SUCCESS)
       return false;
-    for (; !done && meanwhile(); std::this_thread::yield()) {
+    // Who has given up brings its vote to the others all the same.
+    for (int rounds_left = ready ? 0 : 100; !done && (meanwhile() || --rounds_left > 0); std::this_thread::yield()) {
       watch(0);
       if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
     }

@@ -39,8 +39,8 @@ class World {
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
   // Collective, inside MPI_Finalize. Calls meanwhile() again and again until every process is ready() or has given up;
-  // this one gives up when meanwhile() says false. True: all were ready. Looks for dead processes too, as the monitor
-  // has ended by now.
+  // this one gives up when meanwhile() says false. True: all were ready when they came. Looks for dead processes too, as
+  // the monitor has ended by now.
   bool part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept;
 
   // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never

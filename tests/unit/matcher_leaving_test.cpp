@@ -9,6 +9,7 @@
 
 #include "core/matcher.hpp"
 #include "unit/match_office.hpp"
+#include "unit/scarce_memory.hpp"
 
 namespace penstock::core::test {
 namespace {
@@ -372,6 +373,67 @@ TEST_F(LeavingTest, TheDeadInviteNobodyAndWhatTheyAcceptedIsForgotten) {
   zero_.world.kill(1);
   drive(zero_, *left);
   EXPECT_EQ(kind(*left), ErrorKind::peer_dead);
+}
+
+// Of two sends to receives that leave, `left` allocations into the match: each half has an outcome, and nothing of the
+// matcher refers to it behind that.
+void match_with_scarce_memory(std::uint64_t left, std::uint64_t failures, bool receives_first) {
+  base::Settings settings;
+  settings.timeout = milliseconds(1);
+  Office office;
+  Clerk zero(0, 2, office, settings), one(1, 2, office, settings);
+  std::vector<std::unique_ptr<Operation>> receives, sends;
+  for (int i = 0; i < 2; ++i) {
+    receives.push_back(zero.receive(1));
+    sends.push_back(one.send(0));
+  }
+  const auto receiving = zero.matcher->prepare({receives[0].get(), receives[1].get()});
+  const auto sending = one.matcher->prepare({sends[0].get(), sends[1].get()});
+  receiving->leaves = true;
+  const auto begin = [](Clerk& clerk, const std::shared_ptr<MatchJob>& job) {
+    try {
+      clerk.matcher->begin(job);
+    } catch (const std::bad_alloc&) {  // nothing of it is under way
+      job->finished = true;
+      job->error.emplace(**job->open.begin(), Error(ErrorKind::resources));
+    }
+  };
+  const auto drive = [](Clerk& clerk) {
+    try {
+      clerk.matcher->drive();
+    } catch (const std::bad_alloc&) {
+    }
+  };
+  {
+    const ScarceMemory scarce(left, failures);
+    if (receives_first) begin(zero, receiving);
+    begin(one, sending);
+    if (!receives_first) begin(zero, receiving);
+    for (int round = 0; round < 2; ++round) {
+      drive(zero);
+      drive(one);
+    }
+  }
+  while (!receiving->finished || !sending->finished) {
+    drive(zero);
+    drive(one);
+  }
+  for (const auto* halves : {&receives, &sends})
+    for (const auto& half : *halves) EXPECT_NE(half->match_state(), MatchState::under_way);
+  receives.clear();
+  sends.clear();
+  std::this_thread::sleep_for(milliseconds(2));  // the next look for lost causes
+  drive(zero);
+  drive(one);
+}
+
+TEST(LeavingWithoutMemory, EachHalfHasAnOutcomeWhereverTheMemoryGivesOut) {
+  for (const std::uint64_t failures : {std::uint64_t{1}, ScarceMemory::all})
+    for (const bool receives_first : {true, false})
+      for (std::uint64_t left = 0; left < 300; ++left) {
+        SCOPED_TRACE(testing::Message() << failures << " failures behind " << left << " allocations");
+        match_with_scarce_memory(left, failures, receives_first);
+      }
 }
 
 }  // namespace

@@ -262,6 +262,15 @@ TEST_F(QueueTest, AStartThatWasCapturedWithoutItsWaitIsToldAtTheEnd) {
   EXPECT_FALSE(queues.free_queue(handle, {}).has_value());
 }
 
+TEST_F(QueueTest, AStartThatWasCapturedWithoutItsWaitLeavesTheQueueThoughItFails) {
+  stream->in_capture = 7;
+  queue->start(1, all.data());
+  stream->in_capture = 0;
+  stream->synchronize_error = Error(ErrorKind::resources, "out of memory");
+  expect_error(ErrorKind::resources, [&] { queue->complete({}); });
+  EXPECT_EQ(all[0]->started_on, nullptr);
+}
+
 // The captured starts have not run: the peer still serves what it closed behind.
 TEST_F(QueueTest, CapturedStartsDoNotCountAsMade) {
   stream->in_capture = 7;

@@ -11,10 +11,14 @@ namespace {
 constexpr std::uint64_t plenty = std::numeric_limits<std::uint64_t>::max();
 std::atomic<std::uint64_t> count{0};
 thread_local std::uint64_t left_here = plenty;
+thread_local std::uint64_t failures_here = plenty;
 
 void* counted(std::size_t size, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
-  if (left_here == 0) throw std::bad_alloc();
+  if (left_here == 0) {
+    if (failures_here != plenty && --failures_here == 0) left_here = plenty;
+    throw std::bad_alloc();
+  }
   if (left_here != plenty) --left_here;
   void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();
@@ -58,8 +62,9 @@ std::uint64_t allocations() noexcept {
   return count.load();
 }
 
-ScarceMemory::ScarceMemory(std::uint64_t left) noexcept {
+ScarceMemory::ScarceMemory(std::uint64_t left, std::uint64_t failures) noexcept {
   left_here = left;
+  failures_here = failures;
 }
 
 ScarceMemory::~ScarceMemory() {

@@ -8,10 +8,12 @@ namespace penstock {
 
 std::uint64_t allocations() noexcept;  // of all threads
 
-// While it lives this thread's allocations fail, but for so many of the next.
+// While it lives this thread's allocations fail, but for so many of the next; or only so many of those behind them
+// fail.
 class ScarceMemory {
  public:
-  explicit ScarceMemory(std::uint64_t left) noexcept;
+  static constexpr std::uint64_t all = ~std::uint64_t{0};
+  explicit ScarceMemory(std::uint64_t left, std::uint64_t failures = all) noexcept;
   ~ScarceMemory();
   ScarceMemory(const ScarceMemory&) = delete;
   ScarceMemory& operator=(const ScarceMemory&) = delete;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <new>
+#include <optional>
 
 #include "base/log.hpp"
 #include "device/cuda/runtime.hpp"
@@ -62,25 +63,27 @@ bool GatePages::work_on(int device, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     if (const auto known = work_on_.find(device); known != work_on_.end()) return known->second;
   }
-  const bool works = trial(stream);
-  const std::lock_guard lock(mutex_);
-  return work_on_[device] = works;
-}
-
-bool GatePages::trial(cudaStream_t stream) {
+  std::optional<bool> works;
   try {
     const std::shared_ptr<Gate> gate = take();
-    device::cuda::WordOperations operations;
-    operations.store(gate->words.open, 1);
-    operations.await(gate->words.open, 1);
-    show_to_devices(*gate);
-    device::cuda::check(operations.enqueue(stream), "a stream's wait for a value");
-    device::cuda::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    works = false;
+    pass(*gate, stream);
+    works = true;
   } catch (const base::Error& error) {
     base::log::info(fmt::format("waits are by kernels: {}", error.text()));
-    return false;
   }
-  return true;
+  if (!works) return false;  // there was no room for a gate, and there may be some later
+  const std::lock_guard lock(mutex_);
+  return work_on_[device] = *works;
+}
+
+void GatePages::pass(Gate& gate, cudaStream_t stream) {
+  device::cuda::WordOperations operations;
+  operations.store(gate.words.open, 1);
+  operations.await(gate.words.open, 1);
+  show_to_devices(gate);
+  device::cuda::check(operations.enqueue(stream), "a stream's wait for a value");
+  device::cuda::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
 }  // namespace penstock::transport::peer::cuda

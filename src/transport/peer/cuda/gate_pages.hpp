@@ -31,7 +31,7 @@ class GatePages : public std::enable_shared_from_this<GatePages> {
   bool work_on(int device, cudaStream_t stream);
 
  private:
-  bool trial(cudaStream_t stream);
+  void pass(Gate& gate, cudaStream_t stream);  // throws base::Error where the device cannot
 
   Arena& arena_;
   std::mutex mutex_;
