@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "conformance/one_way.hpp"
@@ -277,6 +279,56 @@ TEST(CudaGraph, G8_AStartBelongsToTheCaptureOfItsWait) {
     pair.finish_send();
     pair.finish_receive();
     pair.expect_good(1);
+  }
+}
+
+// Two streams of one capture, and one of another, in turns. What orders the epochs inside each graph is the library;
+// the graphs are launched one after the other.
+TEST(CudaGraph, G8_TwoCapturesThatTakeTurnsWithARequest) {
+  for (const std::size_t bytes : {std::size_t{8}, eager_max() + 1}) {
+    Sender sender(bytes, Memory::ordinary, 1);
+    Receiver receiver(bytes, Memory::ordinary, 1);
+    sender.init(Kind::standard, rank(), 0);
+    receiver.init(rank(), 0);
+    match_all({&sender.request(), &receiver.request()});
+    Lane first, forked, other;
+    const auto epoch = [&](Lane& lane) {
+      std::array<MPI_Request, 2> both{sender.request(), receiver.request()};
+      EXPECT_PST(PST_Enqueue_startall(lane.queue(), 2, both.data()));
+      EXPECT_PST(PST_Enqueue_waitall(lane.queue(), 2, both.data()));
+    };
+    const auto branch = [](Lane& from, Lane& to) {
+      cudaEvent_t event = nullptr;
+      ASSERT_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+      ASSERT_CUDA(cudaEventRecord(event, from.stream()));
+      ASSERT_CUDA(cudaStreamWaitEvent(to.stream(), event, 0));
+      ASSERT_CUDA(cudaEventDestroy(event));
+    };
+    first.launch(Sender::fill, &sender);
+    first.synchronize();
+    std::optional<Graph> second;
+    Graph graph(
+        first.stream(),
+        [&] {
+          branch(first, forked);
+          epoch(first);
+          epoch(forked);
+          second.emplace(
+              other.stream(), [&] { epoch(other); }, cudaStreamCaptureModeRelaxed);
+          epoch(first);
+          branch(forked, first);
+        },
+        cudaStreamCaptureModeRelaxed);
+    for (int launch = 0; launch < 3; ++launch) {
+      graph.launch();
+      first.synchronize();
+      second->launch();
+      other.synchronize();
+    }
+    for (Lane* lane : {&first, &forked, &other}) lane->finish();
+    first.launch(Receiver::check, &receiver);
+    first.synchronize();
+    receiver.expect_good(1);
   }
 }
 
