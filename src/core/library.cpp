@@ -274,9 +274,8 @@ void free_request(std::uintptr_t handle) {
     throw OperationError(*operation, ErrorKind::in_use,
                          " is being matched: complete the match before MPI_Request_free");
   if (operation->in_captured_stream())
-    throw OperationError(
-        *operation, ErrorKind::stream,
-        ": the stream that it was used on last is being captured: free it after the capture has ended");
+    throw OperationError(*operation, ErrorKind::stream,
+                         ": a stream that it was used on is being captured: free it after the capture has ended");
   Registry::get().remove(handle);
   Operation::retire(operation);
 }

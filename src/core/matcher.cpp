@@ -271,8 +271,8 @@ void Matcher::look_for_dead_senders() {
 
 std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) const {
   const int peer = operation.recording().peer_world;
-  const auto cannot = [&](ErrorKind kind, const std::string& why) {
-    return base::error_by(kind, [&] { return operation.label() + " cannot be matched: " + why; });
+  const auto cannot = [&](ErrorKind kind, std::string_view why) {
+    return base::error_by(kind, [&] { return fmt::format("{} cannot be matched: {}", operation.label(), why); });
   };
   if (peer >= 0 && world_.dead(peer).load(std::memory_order_acquire))
     return cannot(ErrorKind::peer_dead, "the peer process has ended: see its output");
