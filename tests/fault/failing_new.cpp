@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, it lets allocations of libpenstock fail as if there were no memory: from failing_new_begin() on those that
-// are number PENSTOCK_TEST_FAIL_FIRST and behind it, PENSTOCK_TEST_FAIL_COUNT of them.
+// Preloaded, it lets allocations of libpenstock fail as if there were no memory, also those that the C++ library and
+// fmt make for it: from failing_new_begin() on those that are number PENSTOCK_TEST_FAIL_FIRST and behind it,
+// PENSTOCK_TEST_FAIL_COUNT of them.
 #include <link.h>
+#include <unwind.h>
 
 #include <atomic>
 #include <cstdint>
@@ -37,17 +39,30 @@ long number_in(const char* name) {
   return text == nullptr ? 0 : std::atol(text);
 }
 
-bool is_to_fail(const void* caller) {
+struct Callers {
+  int frames_left = 8;  // of those behind operator new, in which a string or a text's buffer grows
+  bool in_library = false;
+};
+
+_Unwind_Reason_Code look_at_caller(_Unwind_Context* context, void* argument) {
+  auto& callers = *static_cast<Callers*>(argument);
+  const std::uintptr_t address = _Unwind_GetIP(context);
+  callers.in_library = address >= library.begin && address < library.end;
+  return callers.in_library || --callers.frames_left == 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+bool is_to_fail() {
   if (!begun.load(std::memory_order_relaxed)) return false;
-  const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  if (address < library.begin || address >= library.end) return false;
+  Callers callers;
+  _Unwind_Backtrace(look_at_caller, &callers);
+  if (!callers.in_library) return false;
   const long number = calls.fetch_add(1, std::memory_order_relaxed);
   return number >= first && number < behind_last;
 }
 
-void* allocate(std::size_t bytes, std::size_t alignment, const void* caller) {
+void* allocate(std::size_t bytes, std::size_t alignment) {
   void* const memory =
-      is_to_fail(caller) ? nullptr : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      is_to_fail() ? nullptr : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -66,13 +81,13 @@ extern "C" long failing_new_calls() {
 }
 
 void* operator new(std::size_t bytes) {
-  return allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__, __builtin_return_address(0));
+  return allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+  return allocate(bytes, static_cast<std::size_t>(alignment));
 }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return is_to_fail(__builtin_return_address(0)) ? nullptr : std::malloc(bytes);
+  return is_to_fail() ? nullptr : std::malloc(bytes);
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);
