@@ -88,6 +88,7 @@
 #define cudaEventSynchronize hipEventSynchronize
 #define cudaStreamCaptureMode hipStreamCaptureMode
 #define cudaStreamCaptureModeGlobal hipStreamCaptureModeGlobal
+#define cudaStreamCaptureModeRelaxed hipStreamCaptureModeRelaxed
 #define cudaStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal
 #define cudaStreamCaptureStatus hipStreamCaptureStatus
 #define cudaStreamCaptureStatusActive hipStreamCaptureStatusActive
