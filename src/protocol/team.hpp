@@ -105,8 +105,8 @@ PENSTOCK_HD Telling end_well(T& block, std::uint64_t through) {
 
 // At the end of a block whose copy does not hold, after count_through. `first`: of all failures of its queue. Who tells
 // is who made it so that all are through and somebody has failed: this block by its count, if others had failed by
-// then, or by its mark, if all were through by then. A block that is the first failure of its queue, and marks that after
-// all are through, tells the host itself, as nobody else sees it.
+// then, or by its mark, if all were through by then. A block that is the first failure of its queue, and marks that
+// after all are through, tells the host itself, as nobody else sees it.
 template <class T>
 PENSTOCK_HD Telling end_badly(T& block, std::uint64_t through, bool first) {
   if (block.blocks() == 1) return {true, first};
