@@ -53,6 +53,14 @@ std::string unknown_words(const CLI::App& app, int argc, char** argv) {
   return text;
 }
 
+// What can stand where the words end that were understood: empty where a subcommand is complete.
+std::string known_words(const CLI::App& app) {
+  if (const auto chosen = app.get_subcommands(); !chosen.empty()) return known_words(*chosen.front());
+  std::string text;
+  for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) text += " " + known->get_name();
+  return text;
+}
+
 // Help, or a wrong command line: said once, by rank 0, with the status that every rank ends with. A misspelt word is
 // named, also where what it was meant to be is missing now.
 int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
@@ -63,7 +71,10 @@ int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** 
   if (status == 0 || unknown.empty()) {
     app.exit(error);
   } else {
-    std::fprintf(stderr, "penstock: not understood:%s\nRun with --help for more information.\n", unknown.c_str());
+    const std::string known = known_words(app);
+    std::fprintf(stderr, "penstock: not understood:%s\n", unknown.c_str());
+    if (!known.empty()) std::fprintf(stderr, "What can stand there:%s\n", known.c_str());
+    std::fprintf(stderr, "Run with --help for more information.\n");
   }
   return status;
 }
