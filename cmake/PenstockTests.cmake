@@ -133,8 +133,9 @@ function(penstock_sanitizer_environment result)
       "LSAN_OPTIONS=suppressions=${folder}/lsan.supp:print_suppressions=0"
       "UBSAN_OPTIONS=print_stacktrace=1")
   elseif(PENSTOCK_SANITIZE STREQUAL "thread")
+    # A report is known by functions of both its stacks: the longest history, or the older one may be lost.
     list(APPEND environment
-      "TSAN_OPTIONS=suppressions=${folder}/tsan-${penstock_mpi_vendor}.supp:halt_on_error=0:exitcode=66:second_deadlock_stack=1")
+      "TSAN_OPTIONS=suppressions=${folder}/tsan-${penstock_mpi_vendor}.supp:history_size=7:halt_on_error=0:exitcode=66:second_deadlock_stack=1")
   endif()
   set(${result} "${environment}" PARENT_SCOPE)
 endfunction()
