@@ -12,8 +12,8 @@ long count_together(int rank) {
   penstock::Queue queue(stream);
   penstock::Buffer<long> number(1);
   penstock::Requests requests;
-  requests.add(penstock::send_init(number.all(), 1 - rank, 0, MPI_COMM_WORLD));
-  requests.add(penstock::recv_init(number.all(), 1 - rank, 0, MPI_COMM_WORLD));
+  requests.add(penstock::send_init(number, 1 - rank, 0, MPI_COMM_WORLD));
+  requests.add(penstock::recv_init(number, 1 - rank, 0, MPI_COMM_WORLD));
   penstock::match(requests);
 
   auto add_one = [&] { ++number[0]; };

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -295,24 +296,33 @@ MPI_Datatype datatype() {
 // The mode of a send: what its completion and its start mean, as in MPI.
 enum class Mode { standard, synchronous, ready, buffered };
 
-// Makes a persistent send of `data`, which must outlive the request. Does not block; MPI's errors are thrown.
-template <class Element>
-Request send_init(std::span<Element> data, int destination, int tag, MPI_Comm comm, Mode mode = Mode::standard) {
+// Elements that stand one behind the other: a vector, an array, a span. Not a container that ends with the call.
+template <class Range>
+concept Elements =
+    std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range>;
+
+// Makes a persistent send of `elements`, which must outlive the request and stay where they are (a vector must not
+// grow). Does not block; MPI's errors are thrown.
+template <Elements Range>
+Request send_init(Range&& elements, int destination, int tag, MPI_Comm comm, Mode mode = Mode::standard) {
+  const std::span data(elements);
   constexpr decltype(&PST_Send_init) make[] = {PST_Send_init, PST_Ssend_init, PST_Rsend_init, PST_Bsend_init};
   MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(make[static_cast<int>(mode)](data.data(), detail::to_count(data.size()), datatype<Element>(),
-                                             destination, tag, comm, &request),
+  detail::check(make[static_cast<int>(mode)](data.data(), detail::to_count(data.size()),
+                                             datatype<typename decltype(data)::element_type>(), destination, tag, comm,
+                                             &request),
                 "PST_Send_init");
   return Request(request);
 }
 
-// Makes a persistent receive into `data`, which must outlive the request. Does not block; MPI's errors are thrown.
-template <class Element>
-Request recv_init(std::span<Element> data, int source, int tag, MPI_Comm comm) {
+// Makes a persistent receive into `elements`: as with send_init.
+template <Elements Range>
+Request recv_init(Range&& elements, int source, int tag, MPI_Comm comm) {
+  const std::span data(elements);
   MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(
-      PST_Recv_init(data.data(), detail::to_count(data.size()), datatype<Element>(), source, tag, comm, &request),
-      "PST_Recv_init");
+  detail::check(PST_Recv_init(data.data(), detail::to_count(data.size()),
+                              datatype<typename decltype(data)::element_type>(), source, tag, comm, &request),
+                "PST_Recv_init");
   return Request(request);
 }
 

@@ -6,6 +6,18 @@
 
 #include <penstock/halo.hpp>
 #include <penstock/penstock.hpp>
+#include <span>
+#include <vector>
 
 static_assert(PST_VERSION >= 100);
 static_assert(MPIX_QUEUE_HOST == PST_QUEUE_HOST);
+
+// What send_init and recv_init take: memory that may outlive the call.
+static_assert(penstock::Elements<std::vector<double>&>);
+static_assert(penstock::Elements<const std::vector<double>&>);
+static_assert(penstock::Elements<int (&)[4]>);
+static_assert(penstock::Elements<std::span<double>>);
+static_assert(penstock::Elements<penstock::Buffer<int>&>);
+static_assert(!penstock::Elements<std::vector<double>>);
+static_assert(!penstock::Elements<penstock::Buffer<int>>);
+static_assert(!penstock::Elements<double&>);
