@@ -8,9 +8,9 @@
 #include <penstock/penstock.hpp>
 
 long count_together(int rank) {
+  penstock::Buffer<long> number(1);
   penstock::Stream stream;
   penstock::Queue queue(stream);
-  penstock::Buffer<long> number(1);
   penstock::Requests requests;
   requests.add(penstock::send_init(number, 1 - rank, 0, MPI_COMM_WORLD));
   requests.add(penstock::recv_init(number, 1 - rank, 0, MPI_COMM_WORLD));

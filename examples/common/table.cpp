@@ -59,7 +59,7 @@ void print_table(const Setup& setup, const std::vector<Row>& rows, const Options
                gain && with_gains ? fmt::format("{:.2f}", *gain) : "-",
                row.over_floor ? fmt::format(" {:>11.2f}", *row.over_floor) : "");
   }
-  if (!with_gains) fmt::print("oversubscribed: MPI's busy waiting dominates\n");
+  if (!with_gains) fmt::print("more ranks than cores: these times say nothing\n");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void print_table(const Setup& setup, const std::vector<Row>& rows) {
     fmt::print("{:<24} {:<18} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport, row.step_us.median,
                tool::spread_text(row.step_us), speed ? fmt::format("{:.2f}", *speed) : "-", row.enqueue_us.median);
   }
-  if (setup.oversubscribed) fmt::print("oversubscribed: MPI's busy waiting dominates\n");
+  if (setup.oversubscribed) fmt::print("more ranks than cores: these times say nothing\n");
 }
 
 std::string to_json(const Setup& setup, const std::vector<Row>& rows, int indent) {

@@ -236,7 +236,8 @@ PST_API int PST_Request_free(MPI_Request* request);
  * non-overtaking rule. MPI_ANY_SOURCE and MPI_ANY_TAG are resolved here, once. A request to MPI_PROC_NULL matches at
  * once and is a no-op for ever. Not collective: only the two processes of each pair take part. The status of a receive
  * holds its resolved source and tag, and MPI_Get_count the size of the matched send; that of a send is empty.
- * `statuses` may be MPI_STATUSES_IGNORE. PST_Match and PST_Matchall block until every peer has handed its half to match
+ * `statuses` may be MPI_STATUSES_IGNORE. MPI_REQUEST_NULL is an error, here and in every array of requests, unlike in
+ * MPI_Waitall. PST_Match and PST_Matchall block until every peer has handed its half to match
  * (PENSTOCK_TIMEOUT bounds that), so ranks that send to each other give both requests to one PST_Matchall: PST_Match of
  * the send and then of the receive, on both, never returns. A count of 0 succeeds at once. Errors: PST_ERROR_ARGUMENT,
  * PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends),
@@ -265,8 +266,8 @@ PST_API int PST_Is_matched(MPI_Request request, int* flag);
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Match_status(MPI_Request request, MPI_Status* status);
 
-/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "peer-hip", "proxy",
- * "null" for MPI_PROC_NULL), cut to size-1 characters and terminated. Does not block. Errors: PST_ERROR_ARGUMENT,
+/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "peer-hip", "ofi",
+ * "proxy", "null" for MPI_PROC_NULL), cut to size-1 characters and terminated. Does not block. Errors: PST_ERROR_ARGUMENT,
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
 

@@ -429,8 +429,8 @@ class Queue : public QueueView {
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------
 
-// Owns an array that messages reach without an extra copy (PST_Alloc_mem). Free the requests over it first: declare
-// them after it.
+// Owns an array that messages reach without an extra copy (PST_Alloc_mem). Declare buffers before the streams and queues
+// that use them, and requests last: a queue's destructor completes what is enqueued, which needs the buffers.
 template <class Element>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<Element>, "messages are bytes: the elements must be trivially copyable");

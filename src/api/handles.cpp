@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/handles.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -21,24 +23,42 @@ void refuse_queue(PST_Queue queue) {
 
 void refuse_request(MPI_Request request) {
   if (request == MPI_REQUEST_NULL)
-    throw Error(ErrorKind::request, "the request is MPI_REQUEST_NULL: make it with MPI_Send_init or its kind");
+    throw Error(ErrorKind::request, "the request is MPI_REQUEST_NULL: leave it out, or make it with MPI_Send_init or its kind "
+                "(to or from MPI_PROC_NULL it does nothing)");
   if (core::MatchingRequests::get().contains(group::handle_bits(request)))
     throw Error(ErrorKind::request,
                 "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
                 "and enqueued is the persistent request");
   const std::string& why = why_not_recording();
   throw Error(ErrorKind::request, why.empty()
-                                      ? "the request is not a persistent one that Penstock has recorded: only those of "
-                                        "MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
+                                      ? "the request has been freed, or is not a persistent one that Penstock has recorded: only "
+                                        "those of MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
                                       : "the request has not been recorded: " + why);
 }
+
+namespace {
+
+[[noreturn, gnu::cold]] void refuse_element(int index, int count, MPI_Request request) {
+  try {
+    refuse_request(request);
+  } catch (const Error& why) {
+    if (count == 1) throw;
+    throw Error(why.kind(), fmt::format("element {} of the array: {}", index, why.what()));
+  }
+}
+
+}  // namespace
 
 std::span<core::Operation* const> operations_of(int count, const MPI_Request* requests) {
   if (count < 0) throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
   if (count > 0) require_pointer(requests, "the array of requests");
   auto& operations = base::thread_own<std::vector<core::Operation*>>();
   operations.clear();
-  for (int i = 0; i < count; ++i) operations.push_back(&operation_of(requests[i]));
+  for (int i = 0; i < count; ++i) {
+    core::Operation* const found = core::Registry::get().find(group::handle_bits(requests[i]));
+    if (found == nullptr) refuse_element(i, count, requests[i]);
+    operations.push_back(found);
+  }
   return operations;
 }
 

@@ -157,7 +157,7 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
     require_status(status, MPI_STATUS_IGNORE);
     const core::Operation& operation = api::operation_of(request);
     if (!operation.matched())
-      throw core::OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+      throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
     write_status(operation, status);
   });
 }
@@ -168,7 +168,7 @@ int PST_Request_transport(MPI_Request request, char* name, int size) {
     const core::Operation& operation = api::operation_of(request);
     if (!name || size <= 0) throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
     if (!operation.matched())
-      throw core::OperationError(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+      throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
     std::snprintf(name, static_cast<std::size_t>(size), "%s", operation.transport().c_str());
   });
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/run_delay.hpp"
 
 namespace penstock::base {
 namespace {
@@ -35,7 +36,10 @@ class SignalsBlocked {
 std::thread start_thread(const char* name, std::function<void()> body) {
   const SignalsBlocked blocked;
   try {
-    std::thread thread(std::move(body));
+    std::thread thread([body = std::move(body)] {
+      body();
+      keep_run_delay();
+    });
     pthread_setname_np(thread.native_handle(), name);
     return thread;
   } catch (const std::system_error& failure) {

@@ -8,10 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <span>
-#include <system_error>
 #include <vector>
 
 #include "group/machine.hpp"
@@ -66,19 +63,6 @@ std::string Cores::only_core() const {
       "this process may run on core {} alone, of {}{}: its threads and streams take turns there with each other "
       "and with whatever else runs there; give it more cores, or launch with --bind-to none",
       core, online, processes_ > 1 ? fmt::format(", which {} ranks share", processes_) : "");
-}
-
-RunDelay look_at_run_delay() {
-  double ran = 0, waited = 0;
-  std::error_code failure;
-  for (std::filesystem::directory_iterator each("/proc/self/task", failure), end; !failure && each != end;
-       each.increment(failure)) {
-    double thread_ran = 0, thread_waited = 0;
-    if (!(std::ifstream(each->path() / "schedstat") >> thread_ran >> thread_waited)) continue;
-    ran += thread_ran;
-    waited += thread_waited;
-  }
-  return {waited > 0 ? waited / (ran + waited) : 0, waited * 1e-9};
 }
 
 }  // namespace penstock::core

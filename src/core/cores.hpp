@@ -26,12 +26,4 @@ class Cores {
   int processes_ = 1;
 };
 
-// How long the threads that the process has now were ready to run and had no core, of the time that they ran or were
-// ready: 0 to 1; 0 where the kernel does not count.
-struct RunDelay {
-  double share = 0;
-  double seconds = 0;
-};
-RunDelay look_at_run_delay();
-
 }  // namespace penstock::core

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/run_delay.hpp"
 #include "core/library.hpp"
 #include "core/matcher.hpp"
 #include "core/transports.hpp"
@@ -92,7 +93,7 @@ std::string describe(Library& library, const std::string& version) {
   if (const std::string text = library.cores().only_core(); !text.empty()) json["only_core"] = text;
   json["ranks_on_our_cores"] = library.cores().processes();
   // Always as long: the program may have asked for the length before.
-  json["run_delay"] = fmt::format("{:.2f}", look_at_run_delay().share);
+  json["run_delay"] = fmt::format("{:.2f}", base::look_at_run_delay().share);
   json["numa_nodes"] = machine.numa_nodes;
   const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
   const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);

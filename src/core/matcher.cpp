@@ -284,7 +284,7 @@ std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) 
   return base::error_by(ErrorKind::timeout, [&] {
     return fmt::format(
         "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed to match, and that "
-        "neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
+        "neither rank waits for the other before that (one PST_Matchall takes all that they exchange); SIGUSR1 prints what a rank waits for",
         operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
   });
 }
@@ -316,7 +316,8 @@ std::string Matcher::describe_matches() const {
       });
   unexpected_.for_each([&](const Envelope& envelope, const IncomingOffer& offer) {
     add([&] {
-      return fmt::format("rank {} has handed a send of {} bytes (tag {}) to match, which waits for its receive here",
+      return fmt::format("rank {} has handed a send of {} bytes (tag {}) to match, which waits here for a receive of its communicator, source "
+          "and tag",
                          envelope.source, offer.message.bytes, envelope.tag);
     });
   });

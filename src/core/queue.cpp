@@ -54,25 +54,32 @@ constexpr auto in_another_capture =
   throw OperationError(operation, kind, why);
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_queue(const Operation& operation) {
+  throw OperationError(
+      operation, ErrorKind::wrong_queue,
+      fmt::format(" was started on queue {}: enqueue its wait on that one", operation.started_on->number()));
+}
+
 }  // namespace
 
 inline void Queue::check_start(Operation& operation) const {
-  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
   if (operation.started_on)
     refuse(operation, ErrorKind::already_started,
-           " has been started and no wait has been enqueued since: enqueue PST_Enqueue_wait first");
+           " has been started and no wait has been enqueued since, or stands twice among the requests: enqueue "
+           "PST_Enqueue_wait first");
   if (operation.peer_closed())
     refuse(operation, ErrorKind::peer_freed,
-           ": the peer has freed its half of the pair: free this one too, and match new requests");
+           ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one too, and match new requests");
   operation.check_stream(*stream_);
 }
 
 inline void Queue::check_wait(const Operation& operation, std::uint64_t capture) const {
-  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, " has not been matched: call PST_Match first");
+  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
   if (!operation.started_on)
     refuse(operation, ErrorKind::not_started, " has not been started: enqueue PST_Enqueue_start first");
   if (operation.started_on != this)
-    refuse(operation, ErrorKind::wrong_queue, " was started on another queue: enqueue its wait on that one");
+    refuse_queue(operation);
   if (operation.started_in != capture) refuse(operation, ErrorKind::not_started, in_another_capture);
 }
 

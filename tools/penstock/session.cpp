@@ -4,7 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <penstock/penstock.hpp>
+#include <utility>
 
 namespace penstock::tool {
 namespace {
@@ -25,6 +28,20 @@ int cores_of(MPI_Comm host) {
   return CPU_COUNT(&all);
 }
 
+// Ranks that the launcher of another MPI has started are alone, each for itself: how many they are says its environment.
+void warn_of_foreign_launcher(const std::string& mpi) {
+  for (const auto& [size_name, rank_name] :
+       {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, std::pair{"PMI_SIZE", "PMI_RANK"}}) {
+    const char* size = std::getenv(size_name);
+    const char* rank = std::getenv(rank_name);
+    if (size == nullptr || rank == nullptr || std::atoi(size) < 2 || std::atoi(rank) != 0) continue;
+    std::fprintf(stderr,
+                 "penstock: warning: %s processes were started, and each is alone: this command is built for %s, and the "
+                 "launcher is of another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
+                 size, mpi.c_str());
+  }
+}
+
 }  // namespace
 
 Session::Session(int thread_level) {
@@ -34,6 +51,7 @@ Session::Session(int thread_level) {
   return_errors();
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  if (size_ == 1) warn_of_foreign_launcher(mpi_name());
 }
 
 Session::~Session() {

@@ -92,7 +92,7 @@ std::optional<Error> Channel::broken(Epoch epoch) const {
                  "a ready send was started before its receive, as the receiver has seen: use a standard send, or order "
                  "the start");
   if (closed_reason_ == ErrorKind::peer_freed)
-    return Error(ErrorKind::peer_freed, fmt::format("rank {} has freed its half of the pair", peer));
+    return Error(ErrorKind::peer_freed, fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
   return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long threads were ready to run and had no core, as the kernel's scheduler counts it.
+#pragma once
+
+namespace penstock::base {
+
+// Of the time that threads ran or were ready: 0 to 1; 0 where the kernel does not count.
+struct RunDelay {
+  double share = 0;
+  double seconds = 0;
+};
+
+// Of the threads that the process has now, and of ours that have ended.
+RunDelay look_at_run_delay();
+
+// The last call of each thread of ours: the kernel forgets what it has counted of a thread that ends, and a program
+// frees its streams, which are threads, before anybody asks.
+void keep_run_delay() noexcept;
+
+}  // namespace penstock::base
