@@ -182,6 +182,7 @@ void add_halo(CLI::App& parent, tool::Command& command) {
                                 "Steps of an exchange with the 26 neighbours of a periodic 3D grid of ranks: faces, "
                                 "edges and corners, in one start and one wait",
                                 run_halo, cuda_halo, options);
+  app->remove_option(app->get_option("--sizes"));  // its sizes are the halo's
   add_halo_option(*app, *options);
 }
 

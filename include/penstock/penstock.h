@@ -18,9 +18,9 @@
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread level. Two calls
  *      that name the same queue or the same request must not overlap. PST_Init, PST_Finalize, PST_Comm_attach and the
  *      calls under "Requests" and "Matching" call MPI and follow the program's MPI thread level; what else calls MPI
- *      says so.
- *      All others call an error handler, and drive matches under way, at MPI_THREAD_MULTIPLE in any thread, at
- *      MPI_THREAD_SINGLE and FUNNELED in the thread that has initialised the library, at SERIALIZED never.
+ *      says so. All others call an error handler, and drive matches under way, only where MPI may be called: at
+ *      MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised the library, at
+ *      SERIALIZED in none.
  *   6. Counts are numbers of requests, sizes are bytes.
  *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line. Between
  *      MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind PST_ERROR_NOT_INITIALIZED, as 2
@@ -251,10 +251,11 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
  * the MPI_Wait or MPI_Test family; it cannot be cancelled. At MPI_THREAD_MULTIPLE a thread of the library drives the
  * match at all times. At lower levels these calls drive it: the MPI_Wait and MPI_Test families, MPI_Send, MPI_Ssend,
  * MPI_Rsend, MPI_Recv, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv; in other calls of MPI,
- * such as collectives, it stands still. While this rank is in such a call, a peer that blocks in PST_Match still
- * returns if it receives what this rank sends, from host memory; or if it sends from host memory, on the same host, to
- * a receive of this rank that names its source and tag and has no wildcard receive before it. Errors found at the call
- * are returned by it, later ones by the completing call. Does not block. Source: ST III-C. */
+ * such as collectives, it stands still. While this rank is in such a call, a peer's PST_Match still returns for what the
+ * peer receives from this rank's host memory, and for what the peer sends from host memory on the same host to a receive
+ * here that names source and tag and has no wildcard receive before it; any other waits until this rank drives matches
+ * again. Errors found at the call are returned by it, later ones by the completing call. Does not block. Source: ST
+ * III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 

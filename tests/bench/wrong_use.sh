@@ -24,6 +24,7 @@ refuses 1 'nccl is not one of --device host' halo --baseline nccl
 refuses 1 '--halo' halo --halo 0
 refuses 1 '--window' message-rate --window 0
 refuses 1 'not understood: --window' halo --window 3
+refuses 1 'not understood: --sizes' halo --sizes 8
 refuses 1 'What can stand there: latency ' latnecy
 refuses 1 'are for --device cuda' halo --graph
 refuses 1 '--sizes: -5 is not a whole number' latency --sizes -5
