@@ -124,7 +124,7 @@ struct Owner {
     demand(PST_Describe(nullptr, 0, &length) == MPI_ERR_OTHER, "PST_Describe after the end");
     std::array<char, 200> text{};
     demand(PST_Last_error(text.data(), text.size()) == MPI_SUCCESS, "PST_Last_error after the end");
-    demand(std::string(text.data()).find("not initialised") != std::string::npos, "PST_Last_error has the wrong text");
+    demand(std::string(text.data()).find("has ended") != std::string::npos, "PST_Last_error has the wrong text");
   }
 
   ~Owner() {
