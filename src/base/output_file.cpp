@@ -42,7 +42,7 @@ OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mod
     : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)), patience_(patience) {
   const int flags = mode == Mode::append ? O_APPEND : O_NOFOLLOW;
   descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
-  if (descriptor_ < 0) refuse_to_open(errno);
+  if (descriptor_ < 0) refuse_to_open(errno, mode);
   try {
     require_writable_kind();
     if (mode == Mode::replace && type_of(descriptor_) == S_IFREG) lock();
@@ -56,12 +56,12 @@ OutputFile::~OutputFile() {
   close(descriptor_);
 }
 
-void OutputFile::refuse_to_open(int error) const {
+void OutputFile::refuse_to_open(int error, Mode mode) const {
   struct stat status {};
   const mode_t type = stat(path_.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
   if (error == ENXIO && type == S_IFIFO) refuse("nobody reads that FIFO");
   if (error == ENXIO && type == S_IFSOCK) refuse("that is a socket: give an ordinary file, a terminal or a pipe");
-  if (error == ELOOP)
+  if (error == ELOOP && mode == Mode::replace)
     refuse(
         "a symbolic link, as /dev/stdout is one, is not followed, since what it leads to would be overwritten: name "
         "the file itself; for a pipe make a FIFO (mkfifo)");

@@ -30,7 +30,7 @@ class OutputFile {
   [[noreturn]] void refuse_by_errno() const;
 
  private:
-  [[noreturn]] void refuse_to_open(int error) const;
+  [[noreturn]] void refuse_to_open(int error, Mode mode) const;
   void require_writable_kind();
   bool wait_for_room(std::chrono::steady_clock::time_point since) const noexcept;
   void lock() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opaque handles that can be checked: a handle names a place and how often the place has been used, so that null, freed
-// and invented handles are found on every call, without a lock.
+// Opaque handles that can be checked: a handle names its table's kind, a place and how often the place has been used,
+// so that null, freed and invented handles, and those of another kind, are found on every call, without a lock.
 #pragma once
 
 #include <array>
@@ -15,6 +15,8 @@ namespace penstock::core {
 template <class T>
 class HandleTable {
  public:
+  // Tables of different kinds know nothing of each other's handles.
+  explicit HandleTable(std::uint16_t kind = 0) noexcept : kind_(std::uintptr_t{kind} << 48) {}
   // The handle's value is never 0. Null when all 65536 places are taken.
   std::uintptr_t insert(std::shared_ptr<T> object) {
     const std::lock_guard lock(mutex_);
@@ -65,7 +67,6 @@ class HandleTable {
     for (std::uint32_t place = 0; const std::shared_ptr<T> object = next(place); ++place) visit(*object);
   }
 
-  HandleTable() = default;
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
   ~HandleTable() {
@@ -83,15 +84,15 @@ class HandleTable {
   using Chunk = std::array<Slot, chunk_size>;
 
   // The number of uses is odd for a live handle, hence the value is never 0.
-  static std::uintptr_t encode(std::uint32_t place, std::uint32_t use) {
-    return (static_cast<std::uintptr_t>(use) << 16) | place;
+  std::uintptr_t encode(std::uint32_t place, std::uint32_t use) const noexcept {
+    return kind_ | (static_cast<std::uintptr_t>(use) << 16) | place;
   }
   Slot& slot_of(std::uint32_t place) noexcept {
     return (*chunks_[place / chunk_size].load(std::memory_order_relaxed))[place % chunk_size];
   }
   const Slot* find_slot(std::uintptr_t handle) const noexcept {
     const auto place = static_cast<std::uint32_t>(handle & 0xffff);
-    const std::uintptr_t use = handle >> 16;
+    const std::uintptr_t use = (handle ^ kind_) >> 16;  // too large for a handle of another kind
     const Chunk* chunk = chunks_[place / chunk_size].load(std::memory_order_acquire);
     if (!chunk || use % 2 == 0) return nullptr;
     const Slot& slot = (*chunk)[place % chunk_size];
@@ -113,6 +114,7 @@ class HandleTable {
     return nullptr;
   }
 
+  const std::uintptr_t kind_;
   std::mutex mutex_;
   std::array<std::atomic<Chunk*>, chunk_count> chunks_{};
   std::vector<std::uint32_t> free_;

@@ -65,8 +65,8 @@ class Queues {
                      std::function<void(const base::Error&)> when_failed);
 
   base::TraceFile* const trace_;
-  HandleTable<HostStream> streams_;
-  HandleTable<Queue> queues_;
+  HandleTable<HostStream> streams_{1};
+  HandleTable<Queue> queues_{2};
   std::atomic<std::uint64_t> numbers_{0};
   std::atomic<std::uint64_t> stream_numbers_{0};
 };

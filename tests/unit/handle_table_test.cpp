@@ -32,6 +32,18 @@ TEST(HandleTable, AFreedHandleIsNotTheNextOne) {
   for (const auto handle : seen) EXPECT_EQ(table.find(handle), nullptr);
 }
 
+TEST(HandleTable, KnowsNoHandleOfAnotherKind) {
+  HandleTable<int> streams(1), queues(2);
+  const auto stream = streams.insert(std::make_shared<int>(1));
+  const auto queue = queues.insert(std::make_shared<int>(2));
+  EXPECT_NE(stream, queue);
+  EXPECT_EQ(*streams.find(stream), 1);
+  EXPECT_EQ(*queues.find(queue), 2);
+  EXPECT_EQ(streams.find(queue), nullptr);
+  EXPECT_EQ(queues.find(stream), nullptr);
+  EXPECT_EQ(queues.remove(stream), nullptr);
+}
+
 TEST(HandleTable, SaysWhenItIsFull) {
   HandleTable<int> table;
   const auto object = std::make_shared<int>(0);

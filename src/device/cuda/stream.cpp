@@ -118,8 +118,12 @@ void Stream::come_behind(const device::Stream& other) noexcept {
   const DeviceGuard guard(device_);
   ordered = ordered && cudaStreamWaitEvent(handle_, event, 0) == cudaSuccess;
   if (event != nullptr) cudaEventDestroy(event);  // the driver keeps it until it has been reached
-  if (ordered) return;
-  (void)cudaStreamSynchronize(before.handle_);
+  if (!ordered) before.wait_until_dry();
+}
+
+void Stream::wait_until_dry() const noexcept {
+  const DeviceGuard guard(device_);
+  (void)cudaStreamSynchronize(handle_);
   (void)cudaGetLastError();
 }
 

@@ -38,6 +38,8 @@ class Stream final : public device::Stream {
   std::uint64_t capture() const override;
   bool is_captured() const noexcept override { return current_capture() != 0; }
   std::uint64_t current_capture() const noexcept;  // as capture(), for any thread
+  // For ends that nothing can be enqueued for. Errors are left to the call that finds them next.
+  void wait_until_dry() const noexcept;
   void come_behind(const device::Stream& other) noexcept override;
   std::uint64_t last_capture() const noexcept { return last_capture_; }  // what capture() last said
   // What is kept until the graph that is being captured is destroyed. False, and nothing is kept: none is captured, or

@@ -121,10 +121,13 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   drop_wait_ends();
   const device::cuda::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
-  if (!cuda_stream.is_captured() &&
-      cudaMemcpyAsync(&fate().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) == cudaSuccess &&
-      cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
-    return;
+  if (!cuda_stream.is_captured()) {
+    if (cudaMemcpyAsync(&fate().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) ==
+            cudaSuccess &&
+        cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
+      return;
+    cuda_stream.wait_until_dry();  // the pair's kernels, and the copy, may still be under way
+  }
   close();
   ended(argument);
 }

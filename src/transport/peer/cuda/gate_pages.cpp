@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <new>
-#include <optional>
 
 #include "base/log.hpp"
 #include "device/cuda/runtime.hpp"
@@ -63,18 +62,16 @@ bool GatePages::work_on(int device, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     if (const auto known = work_on_.find(device); known != work_on_.end()) return known->second;
   }
-  std::optional<bool> works;
+  bool works = true;
   try {
-    const std::shared_ptr<Gate> gate = take();
-    works = false;
-    pass(*gate, stream);
-    works = true;
+    pass(*take(), stream);
   } catch (const base::Error& error) {
     base::log::info(fmt::format("waits are by kernels: {}", error.text()));
+    if (error.kind() != base::ErrorKind::unsupported) return false;  // of memory there may be enough later
+    works = false;
   }
-  if (!works) return false;  // there was no room for a gate, and there may be some later
   const std::lock_guard lock(mutex_);
-  return work_on_[device] = *works;
+  return work_on_[device] = works;
 }
 
 void GatePages::pass(Gate& gate, cudaStream_t stream) {

@@ -156,9 +156,10 @@ void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argu
   ended_argument_ = argument;
   drop_wait_ends();
   const device::cuda::DeviceGuard guard(cuda_stream(stream).device());
-  if (!cuda_stream(stream).is_captured() &&
-      cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess)
-    return;
+  if (!cuda_stream(stream).is_captured()) {
+    if (cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess) return;
+    cuda_stream(stream).wait_until_dry();  // the pair's kernels may still be under way
+  }
   close();
   ended(argument);
 }
