@@ -27,7 +27,7 @@ endif()
 if(LIBFABRIC_FOUND)
   target_compile_definitions(penstock_flags INTERFACE PENSTOCK_OFI=1)
   message(STATUS "libfabric: ${LIBFABRIC_VERSION}")
-  # Its headers alone: it is loaded when it is wanted (src/transport/ofi/libfabric.hpp). The library is looked for where the
+  # Its headers alone: it is loaded when it is wanted (src/ofi/libfabric.hpp). The library is looked for where the
   # dynamic linker looks, and then here.
   list(GET LIBFABRIC_LINK_LIBRARIES 0 libfabric_file)
   get_filename_component(libfabric_folder "${libfabric_file}" DIRECTORY)

@@ -11,7 +11,7 @@ endif()
 add_library(penstock_gpu INTERFACE)
 target_include_directories(penstock_gpu INTERFACE "${PROJECT_SOURCE_DIR}/compat")
 
-# The driver is not needed to build, and never linked: see src/device/cuda.
+# The driver is not needed to build, and never linked: see src/device/gpu.
 if(PENSTOCK_CUDA)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)

@@ -52,7 +52,7 @@ target_compile_options(penstock_flags INTERFACE
 if(PENSTOCK_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 elseif(PENSTOCK_SANITIZE STREQUAL "thread")
-  set(sanitizers -fsanitize=thread -Wno-tsan)  # which tells of fences: transport/peer/host_port.hpp
+  set(sanitizers -fsanitize=thread -Wno-tsan)  # which tells of fences: peer/host_port.hpp
 elseif(NOT PENSTOCK_SANITIZE STREQUAL "")
   message(FATAL_ERROR "PENSTOCK_SANITIZE is '${PENSTOCK_SANITIZE}': give nothing, address or thread")
 endif()

@@ -3,7 +3,7 @@
 // that there is one copy of everything. It stands for the vendors' own headers: nothing else includes those.
 //
 // Absent from HIP, and so from a HIP build: dependent launch (kernels follow each other in stream order), the upload of
-// graphs, and the driver's launch call (see device/cuda/launch.cpp).
+// graphs, and the driver's launch call (see device/gpu/launch.cpp).
 #pragma once
 
 #include <array>
@@ -191,7 +191,7 @@ inline hipError_t cudaGraphUpload(hipGraphExec_t, hipStream_t) {
 
 // ---- What the two say differently ----------------------------------------------------------------------------------
 
-namespace penstock::gpu {
+namespace penstock::vendor {
 
 using DeviceIdentity = std::array<std::byte, 16>;  // the same in every process
 
@@ -286,7 +286,7 @@ inline bool awaits_predecessor(const void* kernel) noexcept {
 
 #endif
 
-}  // namespace penstock::gpu
+}  // namespace penstock::vendor
 
 // ---- Kernels -------------------------------------------------------------------------------------------------------
 
@@ -378,7 +378,7 @@ __device__ inline void __nanosleep(unsigned) {
   __builtin_amdgcn_s_sleep(8);
 }
 
-namespace penstock::gpu {
+namespace penstock::vendor {
 
 // Two words beside each other. The memory model of both vendors makes this two accesses in no order.
 __device__ inline void store_pair(std::uint64_t* to, std::uint64_t first, std::uint64_t second) {
@@ -404,11 +404,11 @@ __device__ inline std::uint64_t nanoseconds() {
   return __builtin_amdgcn_s_memrealtime() * 10;  // a clock of 100 MHz on gfx9
 }
 
-}  // namespace penstock::gpu
+}  // namespace penstock::vendor
 
 #else
 
-namespace penstock::gpu {
+namespace penstock::vendor {
 
 // Two words beside each other, in one instruction. The memory model makes it two 64-bit accesses in no order.
 __device__ inline void store_pair(std::uint64_t* to, std::uint64_t first, std::uint64_t second) {
@@ -443,7 +443,7 @@ __device__ inline std::uint64_t nanoseconds() {
   return now;
 }
 
-}  // namespace penstock::gpu
+}  // namespace penstock::vendor
 
 #endif
 #endif

@@ -26,7 +26,7 @@ Kernel::Kernel(const void* symbol) : symbol_(symbol) {
   // Loads it now: a first launch beside a kernel that waits might have to wait for that one.
   cudaFuncAttributes attributes{};
   CHECK_CUDA(cudaFuncGetAttributes(&attributes, symbol));
-  waits_ = gpu::awaits_predecessor(symbol);
+  waits_ = vendor::awaits_predecessor(symbol);
 }
 
 void Kernel::launch(const Shape& shape, cudaStream_t stream, bool dependent, Caller caller, void* argument) const {

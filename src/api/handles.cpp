@@ -8,7 +8,7 @@
 
 #include "api/errors.hpp"
 #include "base/thread_own.hpp"
-#include "core/matching_requests.hpp"
+#include "core/matching/matching_requests.hpp"
 #include "group/mpi_handle.hpp"
 
 namespace penstock::api {
@@ -23,17 +23,18 @@ void refuse_queue(PST_Queue queue) {
 
 void refuse_request(MPI_Request request) {
   if (request == MPI_REQUEST_NULL)
-    throw Error(ErrorKind::request, "the request is MPI_REQUEST_NULL: leave it out, or make it with MPI_Send_init or its kind "
+    throw Error(ErrorKind::request,
+                "the request is MPI_REQUEST_NULL: leave it out, or make it with MPI_Send_init or its kind "
                 "(to or from MPI_PROC_NULL it does nothing)");
   if (core::MatchingRequests::get().contains(group::handle_bits(request)))
     throw Error(ErrorKind::request,
                 "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
                 "and enqueued is the persistent request");
   const std::string& why = why_not_recording();
-  throw Error(ErrorKind::request, why.empty()
-                                      ? "the request has been freed, or is not a persistent one that Penstock has recorded: only "
-                                        "those of MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
-                                      : "the request has not been recorded: " + why);
+  throw Error(ErrorKind::request,
+              why.empty() ? "the request has been freed, or is not a persistent one that Penstock has recorded: only "
+                            "those of MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
+                          : "the request has not been recorded: " + why);
 }
 
 namespace {

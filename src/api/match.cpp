@@ -5,8 +5,8 @@
 
 #include "api/errors.hpp"
 #include "api/handles.hpp"
-#include "core/matcher.hpp"
-#include "core/matching_requests.hpp"
+#include "core/matching/matcher.hpp"
+#include "core/matching/matching_requests.hpp"
 #include "core/monitor.hpp"
 #include "core/queues.hpp"
 #include "group/mpi_handle.hpp"
@@ -156,8 +156,7 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
     core::Library::require();
     require_status(status, MPI_STATUS_IGNORE);
     const core::Operation& operation = api::operation_of(request);
-    if (!operation.matched())
-      throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
+    if (!operation.matched()) throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
     write_status(operation, status);
   });
 }
@@ -167,8 +166,7 @@ int PST_Request_transport(MPI_Request request, char* name, int size) {
     core::Library::require();
     const core::Operation& operation = api::operation_of(request);
     if (!name || size <= 0) throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
-    if (!operation.matched())
-      throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
+    if (!operation.matched()) throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
     std::snprintf(name, static_cast<std::size_t>(size), "%s", operation.transport().c_str());
   });
 }

@@ -8,7 +8,7 @@
 #include "api/recorder_idup.hpp"
 #include "base/forked.hpp"
 #include "core/library.hpp"
-#include "core/matching_requests.hpp"
+#include "core/matching/matching_requests.hpp"
 #include "core/operation.hpp"
 #include "core/operation_error.hpp"
 #include "core/queue.hpp"

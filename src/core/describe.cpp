@@ -8,12 +8,12 @@
 #include "base/error.hpp"
 #include "base/run_delay.hpp"
 #include "core/library.hpp"
-#include "core/matcher.hpp"
+#include "core/matching/matcher.hpp"
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
 #include "group/machine.hpp"
 #if PENSTOCK_OFI
-#include "transport/ofi/provider_list.hpp"
+#include "ofi/provider_list.hpp"
 #endif
 
 namespace penstock::core {
@@ -51,13 +51,13 @@ nlohmann::ordered_json describe_transport(const Transports::Entry& entry, const 
 #if PENSTOCK_OFI
 nlohmann::ordered_json describe_providers(const base::Settings& settings) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  std::vector<transport::ofi::ProviderVerdict> verdicts;
+  std::vector<ofi::ProviderVerdict> verdicts;
   try {
-    verdicts = transport::ofi::list_providers(settings);
+    verdicts = ofi::list_providers(settings);
   } catch (const base::Error& error) {
     return nlohmann::ordered_json::array({{{"name", "libfabric"}, {"usable", false}, {"why", error.text()}}});
   }
-  for (const transport::ofi::ProviderVerdict& one : verdicts)
+  for (const ofi::ProviderVerdict& one : verdicts)
     json.push_back({{"name", one.provider},
                     {"fabric", one.fabric},
                     {"domain", one.domain},

@@ -14,7 +14,7 @@
 #include "base/log.hpp"
 #include "base/run_delay.hpp"
 #include "base/trace_file.hpp"
-#include "core/matcher.hpp"
+#include "core/matching/matcher.hpp"
 #include "core/monitor.hpp"
 #include "core/operation_error.hpp"
 #include "core/queues.hpp"
@@ -88,10 +88,10 @@ void report_run_delay(const Cores& cores) {
   const base::RunDelay delay = base::look_at_run_delay();
   if (delay.share < notable_run_delay || delay.seconds < notable_seconds) return;
   const std::string only_core = cores.only_core();
-  const std::string text = fmt::format(
-      "threads of this process were ready to run but had no core for {:.0f} % of the time ({:.1f} s): {}",
-      100 * delay.share, delay.seconds,
-      only_core.empty() ? "give it more cores, or end what else runs there" : only_core);
+  const std::string text =
+      fmt::format("threads of this process were ready to run but had no core for {:.0f} % of the time ({:.1f} s): {}",
+                  100 * delay.share, delay.seconds,
+                  only_core.empty() ? "give it more cores, or end what else runs there" : only_core);
   if (only_core.empty())
     base::log::info(text);
   else
@@ -100,9 +100,10 @@ void report_run_delay(const Cores& cores) {
 
 void warn_of_unfinished_work(const Queue& queue) noexcept {
   try {
-    base::log::warn(fmt::format("queue {} has unfinished work, and the end of the library waits for it: call PST_Queue_wait before; "
-                               "SIGUSR1 prints what it waits for, PENSTOCK_TIMEOUT (seconds) ends such a wait",
-                               queue.number()));
+    base::log::warn(fmt::format(
+        "queue {} has unfinished work, and the end of the library waits for it: call PST_Queue_wait before; "
+        "SIGUSR1 prints what it waits for, PENSTOCK_TIMEOUT (seconds) ends such a wait",
+        queue.number()));
   } catch (const std::exception&) {
     base::log::warn("a queue has unfinished work, and the end of the library waits for it");
   }
@@ -149,12 +150,14 @@ Library& Library::require() {
   if (const std::string why = Failure::last().get(); !why.empty())
     throw Error(ErrorKind::not_initialized, "Penstock is not initialised: PST_Init, or MPI_Init, has failed: " + why);
   if (finalised())
-    throw Error(ErrorKind::not_initialized,
-                "Penstock has ended with PST_Finalize or MPI_Finalize: free queues and streams before, and call nothing "
-                "of it after that");
-  throw Error(ErrorKind::not_initialized,
-              "Penstock is not initialised: call PST_Init after MPI_Init. If MPI_Init alone was to initialise it, MPI_Init "
-              "does not resolve to libpenstock: name libpenstock before the MPI library when linking, or preload it");
+    throw Error(
+        ErrorKind::not_initialized,
+        "Penstock has ended with PST_Finalize or MPI_Finalize: free queues and streams before, and call nothing "
+        "of it after that");
+  throw Error(
+      ErrorKind::not_initialized,
+      "Penstock is not initialised: call PST_Init after MPI_Init. If MPI_Init alone was to initialise it, MPI_Init "
+      "does not resolve to libpenstock: name libpenstock before the MPI library when linking, or preload it");
 }
 
 void Library::initialise() {

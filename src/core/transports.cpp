@@ -6,15 +6,15 @@
 #include <span>
 
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-#include "transport/cuda/make_gpus.hpp"
-#include "transport/peer/cuda/cuda_peer.hpp"
-#include "transport/relay/cuda/relayed_transport.hpp"
-#include "transport/relay/relay.hpp"
+#include "gpu/make_gpus.hpp"
+#include "peer_gpu/cuda_peer.hpp"
+#include "relay/gpu/relayed_transport.hpp"
+#include "relay/relay.hpp"
 #endif
 #if PENSTOCK_OFI
-#include "transport/ofi/ofi.hpp"
+#include "ofi/ofi.hpp"
 #endif
-#include "transport/proxy/proxy.hpp"
+#include "proxy/proxy.hpp"
 
 namespace penstock::core {
 
@@ -30,15 +30,13 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
     entries_.push_back({std::move(transport), yes});
   };
   world.together([&] {
-    auto peer = std::make_unique<transport::peer::Peer>(settings, world);
+    auto peer = std::make_unique<peer::Peer>(settings, world);
     peer_ = peer.get();
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-    const auto gpus = transport::cuda::make_gpus(settings);
-    add(transport::peer::cuda::make_transport(settings, world, *peer_, gpus));
-    const auto relay = std::make_shared<transport::relay::Relay>(spin);
-    const auto for_gpus = [&](std::unique_ptr<Transport> host) {
-      return transport::relay::cuda::relayed(std::move(host), gpus, relay);
-    };
+    const auto gpus = gpu::make_gpus(settings);
+    add(peer_gpu::make_transport(settings, world, *peer_, gpus));
+    const auto relay = std::make_shared<relay::Relay>(spin);
+    const auto for_gpus = [&](std::unique_ptr<Transport> host) { return relay::relayed(std::move(host), gpus, relay); };
 #else
     const auto for_gpus = [](std::unique_ptr<Transport> host) { return host; };
 #endif
@@ -47,9 +45,9 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
     // Opening a network costs descriptors and time, for nothing where shared memory reaches everybody.
     const bool asked_for = !settings.transports.empty();
     const auto needed = [this, asked_for] { return asked_for || !all_reached_; };
-    add(for_gpus(std::make_unique<transport::ofi::Ofi>(settings, world, spin, needed)));
+    add(for_gpus(std::make_unique<ofi::Ofi>(settings, world, spin, needed)));
 #endif
-    add(for_gpus(std::make_unique<transport::proxy::Proxy>(settings, world, spin)));
+    add(for_gpus(std::make_unique<proxy::Proxy>(settings, world, spin)));
   });
   for (Transport* const each : in_order_of_meeting()) {
     Transport& transport = *each;

@@ -10,7 +10,7 @@
 
 #include "base/settings.hpp"
 #include "group/world.hpp"
-#include "transport/peer/peer.hpp"
+#include "peer/peer.hpp"
 #include "transport/transport.hpp"
 
 namespace penstock::core {
@@ -39,8 +39,8 @@ class Transports {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }
   transport::Transport* find(
-      const std::string& name) const noexcept;               // null if there is none of that name or it is not allowed
-  transport::peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
+      const std::string& name) const noexcept;    // null if there is none of that name or it is not allowed
+  peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
 
   // Whether this end can use the transport for the message, and why (not).
   static transport::Verdict judge(const Entry& entry, const transport::Message& message);
@@ -53,7 +53,7 @@ class Transports {
 
   std::vector<Entry> entries_;
   bool all_reached_ = false;
-  transport::peer::Peer* peer_ = nullptr;
+  peer::Peer* peer_ = nullptr;
 };
 
 }  // namespace penstock::core

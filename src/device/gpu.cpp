@@ -4,8 +4,8 @@
 #include "base/error.hpp"
 
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-#include "device/cuda/memory.hpp"
-#include "device/cuda/open.hpp"
+#include "device/gpu/memory.hpp"
+#include "device/gpu/open.hpp"
 #endif
 
 namespace penstock::device {
@@ -26,40 +26,40 @@ Error not_built_in(Vendor vendor) {
 
 GpuStatus gpu_status(Vendor vendor) {
   if (vendor != built_for) return {false, "not built into this library"};
-  const std::string why_not = cuda::why_unusable();
-  return why_not.empty() ? GpuStatus{true, cuda::describe_devices()} : GpuStatus{false, why_not};
+  const std::string why_not = gpu::why_unusable();
+  return why_not.empty() ? GpuStatus{true, gpu::describe_devices()} : GpuStatus{false, why_not};
 }
 
 std::vector<Gpu> list_gpus() {
-  return cuda::why_unusable().empty() ? cuda::list_gpus() : std::vector<Gpu>{};
+  return gpu::why_unusable().empty() ? gpu::list_gpus() : std::vector<Gpu>{};
 }
 
 std::string current_gpu() {
-  return cuda::current_gpu();
+  return gpu::current_gpu();
 }
 
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
   if (vendor != built_for) throw not_built_in(vendor);
-  if (const std::string why_not = cuda::why_unusable(); !why_not.empty())
+  if (const std::string why_not = gpu::why_unusable(); !why_not.empty())
     throw Error(ErrorKind::unsupported,
                 "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " + why_not + "; use PST_QUEUE_HOST");
-  return cuda::open_stream(handle);
+  return gpu::open_stream(handle);
 }
 
 MemoryKind memory_kind(const void* address) noexcept {
-  return cuda::look_at(address).on_device ? MemoryKind::cuda : MemoryKind::host;
+  return gpu::look_at(address).on_device ? MemoryKind::cuda : MemoryKind::host;
 }
 
 int gpu_of(const void* address) noexcept {
-  return cuda::look_at(address).device;
+  return gpu::look_at(address).device;
 }
 
 std::string against_network_access(const void* address, bool written) {
-  return cuda::against_network_access(address, written);
+  return gpu::against_network_access(address, written);
 }
 
 void enter_gpu(int device) noexcept {
-  cuda::enter(device);
+  gpu::enter(device);
 }
 
 #else

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks who may include what: the layers of src/, mpi.h, vendor headers, and that programs use the public API only.
+"""Checks who may include what: the rooms of src/, mpi.h, vendor headers, and that programs use the public API only.
 
 Usage: check_layering.py ROOT. Prints one line for each violation and fails if there is one.
 """
@@ -9,23 +9,25 @@ import re
 import sys
 from pathlib import Path
 
-# A layer may include itself and what stands before it; those of one row do not see one another.
-ROWS = [["base"], ["protocol"], ["device"], ["group"], ["transport"], ["core"],
+# A room may include itself and what stands before it; those of one row do not see one another.
+ROWS = [["base"], ["protocol"], ["device"], ["group"], ["transport"], ["plan"], ["gpu"],
+        ["peer", "ofi", "proxy", "relay"], ["peer_gpu"], ["core"],
         ["rma", "channel", "coll", "overlap"], ["api"]]
-RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
+RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
 
-# Which headers only some folders of src/ may include. The public headers bring mpi.h with them.
+# Which headers only some folders of src/ may include. The public headers bring mpi.h with them. A folder whose name
+# begins with * stands for all folders that end so, at any depth.
+GPU_FOLDERS = ["*gpu"]
 RESTRICTED = [
-    ("mpi.h", re.compile(r"mpi(-ext)?\.h|penstock/.*\.(h|hpp)"), ["group", "transport/proxy", "api"]),
-    ("GPU vendor headers", re.compile(r"(gpu_runtime\.hpp|cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"),
-     ["device/cuda", "device/hip", "transport/cuda", "transport/peer/cuda", "transport/relay/cuda"]),
-    ("libfabric headers", re.compile(r"rdma/.*"), ["transport/ofi"]),
+    ("mpi.h", re.compile(r"mpi(-ext)?\.h|penstock/.*\.(h|hpp)"), ["group", "proxy", "api"]),
+    ("GPU vendor headers",
+     re.compile(r"(gpu_runtime\.hpp|cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"), GPU_FOLDERS),
+    ("libfabric headers", re.compile(r"rdma/.*"), ["ofi"]),
     ("the halo library", re.compile(r"penstock/halo.*|halo/.*"), ["(what stands over libpenstock)"]),
     ("hwloc", re.compile(r"hwloc.*"), ["group"]),
 ]
-# Parts of a layer that must not see one another.
-SEPARATE = [["device/host", "device/cuda", "device/hip"],
-            ["transport/peer", "transport/ofi", "transport/proxy", "transport/relay"]]
+# Parts of src/ that must not see one another.
+SEPARATE = [["device/host", "device/gpu"], ["peer_gpu", "ofi", "proxy", "relay"], ["gpu", "ofi", "proxy"]]
 # Compile time: these stay out of headers.
 SOURCES_ONLY = re.compile(r"(fmt|spdlog|nlohmann)/.*")
 # What base may use beside the standard library and the operating system.
@@ -48,7 +50,13 @@ def includes(path):
 
 
 def inside(part, folders):
-    return any(part == folder or part.startswith(folder + "/") for folder in folders)
+    for folder in folders:
+        if folder.startswith("*"):
+            if any(name.endswith(folder[1:]) for name in part.split("/")):
+                return True
+        elif part == folder or part.startswith(folder + "/"):
+            return True
+    return False
 
 
 def included_part(src, path, name):
@@ -63,12 +71,12 @@ def included_part(src, path, name):
     return Path(name).parent.as_posix() if first in RANK and "/" in name else None
 
 
-def check_layers(part, target):
-    layer, other = part.split("/")[0], target.split("/")[0]
+def check_rooms(part, target):
+    room, other = part.split("/")[0], target.split("/")[0]
     if other not in RANK:
-        return f"{other} is not a layer"
-    if layer != other and RANK[other] >= RANK[layer]:
-        return f"{layer} must not include {other}"
+        return f"{other} is not a room"
+    if room != other and RANK[other] >= RANK[room]:
+        return f"{room} must not include {other}"
     for parts in SEPARATE:
         mine = [one for one in parts if inside(part, [one])]
         theirs = [one for one in parts if inside(target, [one])]
@@ -92,17 +100,17 @@ def check_src(root):
     src = root / "src"
     for path in source_files(src):
         part = path.relative_to(src).parent.as_posix()
-        layer = part.split("/")[0]
-        if layer not in RANK:
-            yield path, "", f"{layer} is not a layer"
+        room = part.split("/")[0]
+        if room not in RANK:
+            yield path, "", f"{room} is not a room"
             continue
-        if layer == "protocol" and path.suffix != ".hpp":
+        if room == "protocol" and path.suffix != ".hpp":
             yield path, "", "protocol is header-only"
         for name in includes(path):
             if name.startswith(".."):
                 yield path, name, "write includes from src/"
             target = included_part(src, path, name)
-            problem = check_library(path, part, name) if target is None else check_layers(part, target)
+            problem = check_library(path, part, name) if target is None else check_rooms(part, target)
             if problem:
                 yield path, name, problem
 

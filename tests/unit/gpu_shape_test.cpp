@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many blocks a kernel of several pairs has: what gpu_shares.cpp counts a waiting kernel for rests on it.
-#include "transport/peer/cuda/shape.hpp"
+#include "peer_gpu/shape.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::peer_gpu {
 namespace {
 
 unsigned blocks_of(const std::vector<Pair>& pairs) {
@@ -43,4 +43,4 @@ TEST(GpuShape, OnlySomeOfThePairsShare) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::peer_gpu

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "transport/peer/cuda/gpu_shares.hpp"
+#include "peer_gpu/gpu_shares.hpp"
 #include "unit/peer_two.hpp"
 
-namespace penstock::transport::peer::cuda {
+namespace penstock::peer_gpu {
 namespace {
 
 constexpr unsigned most = 48, processors = 132;
@@ -20,12 +20,12 @@ constexpr DeviceIdentity this_gpu{std::byte{1}}, other_gpu{std::byte{2}};
 // Two processes whose shared memory reaches each other.
 class GpuSharesTest : public ::testing::Test {
  protected:
-  GpuSharesTest() : ends_(introduce(settings_)) {
-    std::vector<Blob> announcements;
+  GpuSharesTest() : ends_(peer::introduce(settings_)) {
+    std::vector<transport::Blob> announcements;
     for (int rank = 0; rank < 2; ++rank) announcements.push_back(shares(rank).announce(*end(rank).transport));
     for (int rank = 0; rank < 2; ++rank) shares(rank).meet(end(rank).world, *end(rank).transport, announcements);
   }
-  End& end(int rank) { return (*ends_)[static_cast<std::size_t>(rank)]; }
+  peer::End& end(int rank) { return (*ends_)[static_cast<std::size_t>(rank)]; }
   GpuShares& shares(int rank) { return *shares_[static_cast<std::size_t>(rank)]; }
   std::shared_ptr<WaitPlaces> places(int rank, const DeviceIdentity& gpu = this_gpu) {
     return shares(rank).places(gpu, processors, true);
@@ -33,7 +33,7 @@ class GpuSharesTest : public ::testing::Test {
 
  private:
   const base::Settings settings_;
-  const std::unique_ptr<std::array<End, 2>> ends_;
+  const std::unique_ptr<std::array<peer::End, 2>> ends_;
   const std::array<std::shared_ptr<GpuShares>, 2> shares_{std::make_shared<GpuShares>(most),
                                                           std::make_shared<GpuShares>(most)};
 };
@@ -110,7 +110,7 @@ TEST_F(GpuSharesTest, WhoHasDiedHoldsNoPlaces) {
 // The table lies in memory that is there only then. Where it was announced before, each process counted for itself.
 TEST(GpuShares, IsAnnouncedAfterTheMemoryThatItLiesIn) {
   const base::Settings settings;
-  End end(settings, 0, 2);
+  peer::End end(settings, 0, 2);
   const auto shares = std::make_shared<GpuShares>(most);
   EXPECT_THROW((void)shares->announce(*end.transport), base::Error);
   (void)end.transport->announce();
@@ -118,4 +118,4 @@ TEST(GpuShares, IsAnnouncedAfterTheMemoryThatItLiesIn) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer::cuda
+}  // namespace penstock::peer_gpu

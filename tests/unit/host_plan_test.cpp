@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What peer and proxy plans have in common: starts, waits, failures, release, close.
-#include "transport/host_plan.hpp"
+#include "plan/host_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace penstock::transport {
+namespace penstock::plan {
 namespace {
 
 using base::Error;
@@ -18,19 +18,19 @@ using base::ErrorKind;
 using device::host::Stream;
 using std::chrono::microseconds;
 
-class TestSink final : public Sink {
+class TestSink final : public transport::Sink {
  public:
   void fail(const Error& error) noexcept override {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = error;
     failed_.store(true, std::memory_order_release);
   }
-  void blocked_since(Plan& plan) noexcept override {
+  void blocked_since(transport::Plan& plan) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = &plan;
     ++times_blocked_;
   }
-  void unblocked(Plan&) noexcept override {
+  void unblocked(transport::Plan&) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = nullptr;
   }
@@ -55,14 +55,14 @@ class TestSink final : public Sink {
  private:
   std::mutex mutex_;
   std::optional<Error> error_;
-  Plan* blocked_ = nullptr;
+  transport::Plan* blocked_ = nullptr;
   int times_blocked_ = 0;
 };
 
 class TestPlan final : public HostPlan {
  public:
   TestPlan() { set_label("receive from rank 3 (tag 7)"); }
-  bool peer_closed(Epoch) const noexcept override { return false; }
+  bool peer_closed(protocol::Epoch) const noexcept override { return false; }
   std::string describe() const override { return "epoch 1"; }
   std::string path() const override { return "test"; }
 
@@ -120,7 +120,7 @@ TEST_F(HostPlanTest, RunsStartsAndWaitsInOrder) {
 
 TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
   start_and_wait();
-  sink.when_blocked([&](Plan& blocked) {
+  sink.when_blocked([&](transport::Plan& blocked) {
     EXPECT_EQ(&blocked, &plan);
     plan.arrived = 1;
   });
@@ -133,7 +133,7 @@ TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
 TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
   start_and_wait();
   start_and_wait();
-  sink.when_blocked([](Plan& blocked) { blocked.release(Error(ErrorKind::timeout, "too long")); });
+  sink.when_blocked([](transport::Plan& blocked) { blocked.release(Error(ErrorKind::timeout, "too long")); });
   stream.synchronize({});
   ASSERT_TRUE(sink.error().has_value());
   EXPECT_EQ(sink.error()->kind(), ErrorKind::timeout);
@@ -144,7 +144,7 @@ TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
 
 TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
   start_and_wait();
-  sink.when_blocked([&](Plan& blocked) {
+  sink.when_blocked([&](transport::Plan& blocked) {
     // The wait cannot tell the sink that it has ended before this returns.
     plan.arrived = 1;
     std::this_thread::yield();
@@ -156,7 +156,7 @@ TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
   if (!too_late) return;
   plan.arrived = 1;
   start_and_wait();
-  sink.when_blocked([&](Plan&) { plan.arrived = 2; });
+  sink.when_blocked([&](transport::Plan&) { plan.arrived = 2; });
   stream.synchronize({});
   EXPECT_FALSE(sink.failed());
   EXPECT_EQ(plan.waits, 2u);
@@ -299,4 +299,4 @@ TEST_F(HostPlanTest, RefusesOtherStreams) {
 }
 
 }  // namespace
-}  // namespace penstock::transport
+}  // namespace penstock::plan

@@ -16,10 +16,10 @@
 #include <mutex>
 #include <thread>
 
-#include "transport/ofi/cxi.hpp"
+#include "ofi/cxi.hpp"
 #include "unit/ofi_layer.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 // The registers of all counters that have been opened while it was switched on.
@@ -169,4 +169,4 @@ std::uint64_t stores() {
 
 }  // namespace nic
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -6,11 +6,11 @@
 
 #include <cstdint>
 
-namespace penstock::transport::ofi::nic {
+namespace penstock::ofi::nic {
 
 // From now on fabrics are opened with it. They are closed before it is switched off.
 void switch_on();
 void switch_off();
 std::uint64_t stores();  // into registers, since it was switched on
 
-}  // namespace penstock::transport::ofi::nic
+}  // namespace penstock::ofi::nic

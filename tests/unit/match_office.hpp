@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/matcher.hpp"
+#include "core/matching/matcher.hpp"
 #include "core/operation.hpp"
 
 namespace penstock::core::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI's order of matching, against a plain list that is searched from the front.
-#include "core/match_order.hpp"
+#include "core/matching/match_order.hpp"
 
 #include <gtest/gtest.h>
 

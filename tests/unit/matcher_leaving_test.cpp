@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "core/matcher.hpp"
+#include "core/matching/matcher.hpp"
 #include "unit/match_office.hpp"
 #include "unit/scarce_memory.hpp"
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "core/matcher.hpp"
+#include "core/matching/matcher.hpp"
 #include "unit/match_office.hpp"
 
 namespace penstock::core::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // G9: a match ends, by a pair or by an error, whatever dies or fails in the middle of its handshake.
-#include "core/matcher.hpp"
+#include "core/matching/matcher.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "unit/ofi_halves.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 constexpr unsigned slots = 2;
@@ -27,8 +27,8 @@ class OfiBuffers : public ::testing::Test {
     Shape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
-    sender_ = make_half(*sending_, Direction::send, out_, Mode::buffered, shape, *receiving_);
-    receiver_ = make_half(*receiving_, Direction::receive, in_, Mode::buffered, shape, *sending_);
+    sender_ = make_half(*sending_, transport::Direction::send, out_, protocol::Mode::buffered, shape, *receiving_);
+    receiver_ = make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::buffered, shape, *sending_);
     sender_->connect(receiver_->answer());
     receiver_->connect(sender_->offer());
   }
@@ -43,7 +43,7 @@ class OfiBuffers : public ::testing::Test {
     sender_->advance();
     receiving_->look();
   }
-  void send(Epoch epoch) {
+  void send(protocol::Epoch epoch) {
     sender_->fill(epoch);
     sender_->trigger(epoch);
     while (!sender_->complete(epoch) || !receiver_->arrived(epoch)) look();
@@ -60,7 +60,7 @@ class OfiBuffers : public ::testing::Test {
 };
 
 TEST_F(OfiBuffers, G5_CreditsThatAreLateRefuseNoStart) {
-  for (Epoch epoch = 1; epoch <= slots; ++epoch) {
+  for (protocol::Epoch epoch = 1; epoch <= slots; ++epoch) {
     EXPECT_TRUE(sender_->buffer_free(epoch));
     send(epoch);
   }
@@ -68,7 +68,7 @@ TEST_F(OfiBuffers, G5_CreditsThatAreLateRefuseNoStart) {
   ask();
   EXPECT_FALSE(sender_->buffer_free(slots + 1)) << "nothing has been taken";
 
-  for (Epoch epoch = 1; epoch <= 20; ++epoch) {
+  for (protocol::Epoch epoch = 1; epoch <= 20; ++epoch) {
     receiver_->take_out(epoch);
     EXPECT_EQ(in_, out_);
     EXPECT_FALSE(sender_->buffer_free(slots + epoch)) << "the credit has come, which this test holds back";
@@ -82,4 +82,4 @@ TEST_F(OfiBuffers, G5_CreditsThatAreLateRefuseNoStart) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

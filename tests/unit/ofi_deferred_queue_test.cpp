@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line of halves whose starts wait for entries of the provider: order, limit and what each policy waits for.
-#include "transport/ofi/deferred_queue.hpp"
+#include "ofi/deferred_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 using Policy = DeferredQueue::Policy;
@@ -226,4 +226,4 @@ TEST(OfiDeferredQueue, CountsTheStartsThatWaitedUntilTheirDoorbell) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

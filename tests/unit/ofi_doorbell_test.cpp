@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Doorbells over counters of a provider made here: one that maps them as the CXI extension does, over a page of memory,
 // and one that maps nothing.
-#include "transport/ofi/doorbell.hpp"
+#include "ofi/doorbell.hpp"
 
 #include <gtest/gtest.h>
 #include <rdma/fi_eq.h>
@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "transport/ofi/fid.hpp"
-#include "transport/ofi/provider.hpp"
+#include "ofi/fid.hpp"
+#include "ofi/provider.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 // A counter with a page of registers, which nobody behind it reads: what was stored stays there to be looked at.
@@ -251,4 +251,4 @@ TEST(OfiWordDoorbell, RingsACounterOfTheProvider) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of messages in memory of GPUs over a provider that takes such memory, or does not, or refuses some. Threads
 // stand for the streams of the GPUs, and for the kernels that copy what is staged.
-#include "transport/ofi/gpu_memory.hpp"
+#include "ofi/gpu_memory.hpp"
 
 #include <rdma/fi_errno.h>
 
 #include <cstring>
 #include <thread>
 
-#include "transport/ofi/provider_list.hpp"
-#include "transport/relay/access.hpp"
+#include "ofi/provider_list.hpp"
+#include "relay/access.hpp"
 #include "unit/ofi_gpu_network.hpp"
 #include "unit/ofi_two.hpp"
 #include "unit/relay_half.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 using base::NetworkGpuMemory;
@@ -26,25 +26,26 @@ constexpr std::uint64_t epochs = 60;
 
 // One end of a pair, whose message lies in memory of a GPU.
 struct GpuEnd {
-  GpuEnd(Relay& by, GpuNetwork& network, Direction direction, Mode mode, std::size_t bytes, int gpu)
+  GpuEnd(Relay& by, GpuNetwork& network, transport::Direction direction, protocol::Mode mode, std::size_t bytes,
+         int gpu)
       : memory(bytes), staging(bytes), relay(by) {
     network.know(memory);
     message.direction = direction;
     message.mode = mode;
     message.buffer = memory.device();
     message.bytes = bytes;
-    message.memory = MemoryKind::cuda;
+    message.memory = device::MemoryKind::cuda;
     message.gpu = gpu;
-    message.peer = direction == Direction::send ? 1 : 0;
+    message.peer = direction == transport::Direction::send ? 1 : 0;
   }
 
   // As the host transport is given the message.
-  Message given(Access as, std::string reason) {
+  transport::Message given(Access as, std::string reason) {
     access = as;
     why = std::move(reason);
     return access == Access::staged ? relay::on_host(message, staging.data(), message.bytes) : message;
   }
-  void connect(std::unique_ptr<Plan> plan) {
+  void connect(std::unique_ptr<transport::Plan> plan) {
     path = plan->path();
     half.emplace(relay, std::move(plan));
   }
@@ -66,7 +67,7 @@ struct GpuEnd {
 
   DeviceMemory memory;
   std::vector<std::byte> staging;
-  Message message;
+  transport::Message message;
   Access access = Access::host;
   std::string why, path;
   Relay& relay;
@@ -79,15 +80,15 @@ class OfiGpuMemory : public OfiTwo {
     settings.slots = epochs;  // so that a buffered send finds room, however late its receive is
     OfiTwo::introduce(settings, true);
   }
-  void match(std::size_t bytes, Mode mode = Mode::standard) {
-    sender_.emplace(relays_[0], network_, Direction::send, mode, bytes, 3);
-    receiver_.emplace(relays_[1], network_, Direction::receive, mode, bytes, 5);
-    Transport& from = end(0).transport;
-    Transport& to = end(1).transport;
+  void match(std::size_t bytes, protocol::Mode mode = protocol::Mode::standard) {
+    sender_.emplace(relays_[0], network_, transport::Direction::send, mode, bytes, 3);
+    receiver_.emplace(relays_[1], network_, transport::Direction::receive, mode, bytes, 5);
+    transport::Transport& from = end(0).transport;
+    transport::Transport& to = end(1).transport;
     const auto offer = relay::try_access(from, sender_->message, [&](Access access, std::string why) {
       return from.offer(sender_->given(access, std::move(why)));
     });
-    Message announced = sender_->message;  // as the handshake tells of it
+    transport::Message announced = sender_->message;  // as the handshake tells of it
     announced.buffer = nullptr;
     const auto acceptance = relay::try_access(to, receiver_->message, [&](Access access, std::string why) {
       return to.accept(receiver_->given(access, std::move(why)), announced, offer->blob());
@@ -110,7 +111,7 @@ class OfiGpuMemory : public OfiTwo {
     receiver_.reset();
     network_.forget_memory();
   }
-  void match_and_run(std::size_t bytes, Mode mode, Access sending, Access receiving) {
+  void match_and_run(std::size_t bytes, protocol::Mode mode, Access sending, Access receiving) {
     SCOPED_TRACE(testing::Message() << bytes << " bytes, mode " << static_cast<int>(mode));
     match(bytes, mode);
     EXPECT_EQ(sender_->access, sending) << sender_->why;
@@ -141,7 +142,7 @@ TEST_F(OfiGpuMemory, ALargeMessageGoesStraightBetweenTheMemoriesOfTwoGpus) {
     settings.ofi_entries = entries;
     introduce(settings);
     if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-    for (const Mode mode : {Mode::standard, Mode::synchronous}) {
+    for (const protocol::Mode mode : {protocol::Mode::standard, protocol::Mode::synchronous}) {
       const std::size_t before = network_.registered().size();
       const std::uint64_t written = network_.writes_from_gpu();
       match_and_run(large, mode, Access::direct, Access::direct);
@@ -161,7 +162,7 @@ TEST_F(OfiGpuMemory, ASmallSynchronousMessageDoesToo) {
   introduce();
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   for (const std::size_t bytes : {std::size_t{0}, small}) {
-    match_and_run(bytes, Mode::synchronous, Access::direct, Access::direct);
+    match_and_run(bytes, protocol::Mode::synchronous, Access::direct, Access::direct);
     end_pair();
   }
 }
@@ -169,11 +170,11 @@ TEST_F(OfiGpuMemory, ASmallSynchronousMessageDoesToo) {
 TEST_F(OfiGpuMemory, WhatWaitsInSlotsIsStagedWhereTheProcessorCopiesIt) {
   introduce();
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-  match_and_run(small, Mode::standard, Access::direct, Access::staged);
+  match_and_run(small, protocol::Mode::standard, Access::direct, Access::staged);
   EXPECT_NE(receiver_->why.find("slots"), std::string::npos) << receiver_->why;
   end_pair();
   for (const std::size_t bytes : {small, large}) {
-    match_and_run(bytes, Mode::buffered, Access::staged, Access::staged);
+    match_and_run(bytes, protocol::Mode::buffered, Access::staged, Access::staged);
     EXPECT_NE(sender_->why.find("slots"), std::string::npos) << sender_->why;
     end_pair();
   }
@@ -188,7 +189,7 @@ TEST_F(OfiGpuMemory, ARefusedRegionIsStagedAtThatEndAlone) {
       network_.refusal = code;
       network_.regions_taken = taken;
       const Access sending = taken > 0 ? Access::direct : Access::staged;
-      match_and_run(large, Mode::standard, sending, Access::staged);
+      match_and_run(large, protocol::Mode::standard, sending, Access::staged);
       EXPECT_NE(receiver_->why.find("fi_mr_regattr"), std::string::npos) << receiver_->why;
       EXPECT_NE(receiver_->why.find(fi_strerror(-code)), std::string::npos) << receiver_->why;
       EXPECT_EQ(sender_->why.empty(), taken > 0) << sender_->why;
@@ -203,7 +204,7 @@ TEST_F(OfiGpuMemory, OneProcessMayHaveAProviderThatTakesItAndTheOtherNot) {
     if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
     EXPECT_EQ(end(0).transport.usable().why.find("is staged") == std::string::npos, serve == 1);
     EXPECT_NE(end(1).transport.usable().why.find("is staged"), std::string::npos);
-    match_and_run(large, Mode::standard, serve == 1 ? Access::direct : Access::staged, Access::staged);
+    match_and_run(large, protocol::Mode::standard, serve == 1 ? Access::direct : Access::staged, Access::staged);
     EXPECT_NE(receiver_->why.find("does not take memory of GPUs"), std::string::npos) << receiver_->why;
     end_pair();
     leave();
@@ -220,7 +221,7 @@ TEST_F(OfiGpuMemory, AProviderThatMayCallCudaIsTakenOnlyWhenAskedFor) {
     introduce(settings);
     if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
     const Access access = asked_for ? Access::direct : Access::staged;
-    match_and_run(large, Mode::standard, access, access);
+    match_and_run(large, protocol::Mode::standard, access, access);
     EXPECT_EQ(network_.registered().size(), asked_for ? 2u : 0u);
     const std::string why = end(0).transport.usable().why;
     EXPECT_EQ(why.find("FI_OPT_CUDA_API_PERMITTED") == std::string::npos, asked_for) << why;
@@ -237,7 +238,7 @@ TEST_F(OfiGpuMemory, AnEndpointThatDoesNotOpenWithItOpensWithout) {
   network_.endpoint_refusal = -FI_ENOMEM;
   introduce();
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-  match_and_run(large, Mode::standard, Access::staged, Access::staged);
+  match_and_run(large, protocol::Mode::standard, Access::staged, Access::staged);
   EXPECT_GT(network_.asked(), 0);
   EXPECT_NE(end(0).transport.usable().why.find("fi_endpoint"), std::string::npos) << end(0).transport.usable().why;
 }
@@ -251,7 +252,7 @@ TEST_F(OfiGpuMemory, NobodyIsAskedWhereItIsSwitchedOffOrThereAreNoGpus) {
   introduce(settings);
   EXPECT_EQ(network_.asked(), 0);
   EXPECT_EQ(network_.promises(), 0);
-  match_and_run(large, Mode::standard, Access::staged, Access::staged);
+  match_and_run(large, protocol::Mode::standard, Access::staged, Access::staged);
   EXPECT_NE(end(0).transport.usable().why.find("PENSTOCK_OFI_HMEM=0"), std::string::npos);
 }
 
@@ -266,4 +267,4 @@ TEST_F(OfiGpuMemory, TheListOfProvidersTellsWhoTakesIt) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -4,9 +4,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
 
-#include "transport/ofi/gpu_memory.hpp"
+#include "ofi/gpu_memory.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 
 namespace {
 
@@ -173,4 +173,4 @@ ssize_t GpuNetwork::write(fid_ep* endpoint, const fi_msg_rma* message, std::uint
   return network.own_writes_.writemsg(endpoint, &changed, flags);
 }
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

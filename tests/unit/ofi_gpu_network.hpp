@@ -18,10 +18,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "transport/ofi/provider.hpp"
+#include "ofi/provider.hpp"
 #include "unit/ofi_layer.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 
 class DeviceMemory {
  public:
@@ -129,4 +129,4 @@ class GpuNetwork final : public Layer {
   std::atomic<std::uint64_t> writes_from_gpu_{0};
 };
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "transport/ofi/channel.hpp"
-#include "transport/ofi/provider.hpp"
+#include "ofi/channel.hpp"
+#include "ofi/provider.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 
 struct Process {
   Fabric fabric{choose_provider({}, {})};
@@ -39,9 +39,10 @@ struct Process {
 };
 
 // A half whose messages go from, or to, `buffer`. It is not connected yet.
-inline std::unique_ptr<Channel> make_half(Process& process, Direction direction, std::vector<std::byte>& buffer,
-                                          Mode mode, const Shape& shape, Process& peer) {
-  Message message;
+inline std::unique_ptr<Channel> make_half(Process& process, transport::Direction direction,
+                                          std::vector<std::byte>& buffer, protocol::Mode mode, const Shape& shape,
+                                          Process& peer) {
+  transport::Message message;
   message.direction = direction;
   message.mode = mode;
   message.buffer = buffer.data();
@@ -49,4 +50,4 @@ inline std::unique_ptr<Channel> make_half(Process& process, Direction direction,
   return std::make_unique<Channel>(process.common, message, mode, shape, process.fabric.insert(peer.fabric.name()));
 }
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 
 Layer* layer = nullptr;
 
@@ -33,4 +33,4 @@ extern "C" int fi_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* 
   return code;
 }
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

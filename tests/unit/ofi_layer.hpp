@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 
 struct Layer {
   virtual ~Layer() = default;
@@ -22,4 +22,4 @@ struct Layer {
 // Of this program; null: none.
 extern Layer* layer;
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

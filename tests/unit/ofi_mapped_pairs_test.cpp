@@ -6,7 +6,7 @@
 #include "unit/mapped_nic.hpp"
 #include "unit/ofi_two.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 class OfiMappedPairs : public OfiTwo {
@@ -33,7 +33,7 @@ TEST_F(OfiMappedPairs, EveryStartOfASendIsOneStoreWhetherItWasPostedOrNot) {
     settings.slots = epochs;  // so that a buffered send finds room, however late its receive is
     introduce(settings);
     if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-    for (const Mode mode : {Mode::standard, Mode::synchronous, Mode::buffered})
+    for (const protocol::Mode mode : {protocol::Mode::standard, protocol::Mode::synchronous, protocol::Mode::buffered})
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{64}, std::size_t{50000}}) {
         SCOPED_TRACE(testing::Message() << entries << " entries, "
                                         << "mode " << static_cast<int>(mode) << ", " << bytes << " bytes");
@@ -42,7 +42,8 @@ TEST_F(OfiMappedPairs, EveryStartOfASendIsOneStoreWhetherItWasPostedOrNot) {
         run_ahead(epochs);
         free();
         // Where the receive lets the send go it rings, too.
-        const bool rendezvous = mode == Mode::synchronous || (mode == Mode::standard && bytes > 16384);
+        const bool rendezvous =
+            mode == protocol::Mode::synchronous || (mode == protocol::Mode::standard && bytes > 16384);
         EXPECT_EQ(nic::stores() - before, rendezvous ? 2 * epochs : epochs);
       }
     if (entries == 0) {
@@ -58,7 +59,7 @@ TEST_F(OfiMappedPairs, CountersStartAgainFromZero) {
   settings.ofi_counter_limit = 16;
   introduce(settings);
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-  for (const Mode mode : {Mode::standard, Mode::synchronous})
+  for (const protocol::Mode mode : {protocol::Mode::standard, protocol::Mode::synchronous})
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
       match(bytes, mode);
       run_ahead(300);
@@ -67,4 +68,4 @@ TEST_F(OfiMappedPairs, CountersStartAgainFromZero) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -25,7 +25,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 }
 #endif
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 using OfiPairs = OfiTwo;
@@ -35,7 +35,7 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{100000}}) {
     SCOPED_TRACE(bytes);
-    match(bytes, Mode::standard);
+    match(bytes, protocol::Mode::standard);
     run_ahead(1000);
     free();
   }
@@ -52,8 +52,8 @@ TEST_F(OfiPairs, AReceiverThatCannotStartItsThreadSaysSoBeforeItAnswers) {
   introduce(only_ofi());
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   std::vector<std::byte> out(64, std::byte{5}), in(64);
-  const Message send = message(Direction::send, Mode::standard, out, out.size());
-  const Message receive = message(Direction::receive, Mode::standard, in, in.size());
+  const transport::Message send = message(transport::Direction::send, protocol::Mode::standard, out, out.size());
+  const transport::Message receive = message(transport::Direction::receive, protocol::Mode::standard, in, in.size());
   const auto offer = end(0).transport.offer(send);
   refuses_threads = true;
   EXPECT_THROW(end(1).transport.accept(receive, send, offer->blob()), base::Error);
@@ -75,10 +75,10 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
   settings.ofi_entries = 10;
   introduce(settings);
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-  match(64, Mode::standard);
+  match(64, protocol::Mode::standard);
   std::vector<std::byte> out(64, std::byte{5}), in(64);
-  const auto [send, receive] = connect(message(Direction::send, Mode::standard, out, out.size()),
-                                       message(Direction::receive, Mode::standard, in, in.size()));
+  const auto [send, receive] = connect(message(transport::Direction::send, protocol::Mode::standard, out, out.size()),
+                                       message(transport::Direction::receive, protocol::Mode::standard, in, in.size()));
   run_ahead(1000, [&] {
     const auto posted = [&] { return end(0).transport.statistics().posted; };
     while (posted() < 8) std::this_thread::yield();
@@ -104,7 +104,7 @@ TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {
       introduce(settings);
       if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
       for (const std::size_t bytes : {std::size_t{64}, std::size_t{50000}}) {
-        match(bytes, Mode::standard);
+        match(bytes, protocol::Mode::standard);
         run_ahead(100);
         free();
       }
@@ -126,7 +126,7 @@ TEST_F(OfiPairs, CountersStartAgainFromZero) {
   settings.ofi_counter_limit = 16;
   introduce(settings);
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-  for (const Mode mode : {Mode::standard, Mode::synchronous})
+  for (const protocol::Mode mode : {protocol::Mode::standard, protocol::Mode::synchronous})
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
       SCOPED_TRACE(bytes);
       match(bytes, mode);
@@ -138,7 +138,7 @@ TEST_F(OfiPairs, CountersStartAgainFromZero) {
 TEST_F(OfiPairs, AMessageLongerThanTheNetworksLongestTravelsInParts) {
   introduce(only_ofi());
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
-  match((std::size_t{20} << 20) + 5, Mode::standard);
+  match((std::size_t{20} << 20) + 5, protocol::Mode::standard);
   run_ahead(3);
 }
 
@@ -146,10 +146,11 @@ TEST_F(OfiPairs, ARecordOfAnotherVersionIsRefused) {
   introduce(only_ofi());
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   std::vector<std::byte> buffer(100);
-  const Message send = message(Direction::send, Mode::standard, buffer, buffer.size());
-  const Message receive = message(Direction::receive, Mode::standard, buffer, buffer.size());
+  const transport::Message send = message(transport::Direction::send, protocol::Mode::standard, buffer, buffer.size());
+  const transport::Message receive =
+      message(transport::Direction::receive, protocol::Mode::standard, buffer, buffer.size());
   const auto offer = end(0).transport.offer(send);
-  Blob blob = offer->blob();
+  transport::Blob blob = offer->blob();
   blob[0] ^= std::byte{1};
   EXPECT_THROW(end(1).transport.accept(receive, send, blob), base::Error);
   EXPECT_THROW(end(1).transport.accept(receive, send, {}), base::Error);
@@ -157,4 +158,4 @@ TEST_F(OfiPairs, ARecordOfAnotherVersionIsRefused) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

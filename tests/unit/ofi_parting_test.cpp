@@ -12,7 +12,7 @@
 
 #include "unit/ofi_halves.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 // Stands before an endpoint's additions: lets the provider have no room for them, or the network keep them for a while.
@@ -98,8 +98,8 @@ class OfiParting : public ::testing::Test {
     Shape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
-    Pair pair{make_half(*sending_, Direction::send, out_, Mode::standard, shape, *receiving_),
-              make_half(*receiving_, Direction::receive, in_, Mode::standard, shape, *sending_)};
+    Pair pair{make_half(*sending_, transport::Direction::send, out_, protocol::Mode::standard, shape, *receiving_),
+              make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::standard, shape, *sending_)};
     pair.sender->connect(pair.receiver->answer());
     pair.receiver->connect(pair.sender->offer());
     return pair;
@@ -116,11 +116,11 @@ class OfiParting : public ::testing::Test {
     for (int i = 0; i < passes; ++i) look();
   }
 
-  void send(Pair& pair, Epoch epoch) {
+  void send(Pair& pair, protocol::Epoch epoch) {
     pair.sender->trigger(epoch);
     while (!pair.sender->complete(epoch) || !pair.receiver->arrived(epoch)) look();
   }
-  void close(Channel& half, Epoch served) {
+  void close(Channel& half, protocol::Epoch served) {
     half.tell(served + 1, base::ErrorKind::peer_freed);
     half.released = true;
   }
@@ -204,4 +204,4 @@ TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which provider of libfabric is taken, over which interface, and what is said about the others.
-#include "transport/ofi/libfabric.hpp"
-#include "transport/ofi/provider.hpp"
+#include "ofi/libfabric.hpp"
+#include "ofi/provider.hpp"
 
 #include <gtest/gtest.h>
 #include <rdma/fi_domain.h>
@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "transport/ofi/fabric.hpp"
-#include "transport/ofi/provider_list.hpp"
+#include "ofi/fabric.hpp"
+#include "ofi/provider_list.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 using base::Settings;
@@ -301,4 +301,4 @@ TEST(OfiTrial, TheReasonNamesTheCallAndWhatItSaid) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who shares a process's network interfaces, and whether loopback reaches everybody.
-#include "transport/ofi/surroundings.hpp"
+#include "ofi/surroundings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 namespace {
 
 std::vector<std::byte> rank_in(const std::string& network, const std::string& cores) {
@@ -69,4 +69,4 @@ TEST(OfiSurroundings, WhatDoesNotFitIsUnknown) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "transport/ofi/ofi.hpp"
+#include "ofi/ofi.hpp"
 #include "unit/peer_two.hpp"
 
-namespace penstock::transport::ofi {
+namespace penstock::ofi {
 
 using peer::FakeWorld;
 using peer::make_stream;
@@ -38,7 +38,7 @@ struct End {
   std::shared_ptr<device::host::Stream> stream = make_stream();
 
   // before, start, wait, after, in the order of the stream
-  void enqueue(Plan& plan, void (*before)(void*), void (*after)(void*), void* argument) {
+  void enqueue(transport::Plan& plan, void (*before)(void*), void (*after)(void*), void* argument) {
     if (before != nullptr) stream->launch(before, argument);
     plan.start(*stream, sink);
     plan.wait(*stream, sink);
@@ -46,13 +46,14 @@ struct End {
   }
 };
 
-inline Message message(Direction direction, Mode mode, std::vector<std::byte>& buffer, std::size_t bytes) {
-  Message one;
+inline transport::Message message(transport::Direction direction, protocol::Mode mode, std::vector<std::byte>& buffer,
+                                  std::size_t bytes) {
+  transport::Message one;
   one.direction = direction;
   one.mode = mode;
   one.buffer = buffer.data();
   one.bytes = bytes;
-  one.peer = direction == Direction::send ? 1 : 0;
+  one.peer = direction == transport::Direction::send ? 1 : 0;
   return one;
 }
 
@@ -61,29 +62,30 @@ class OfiTwo : public ::testing::Test {
  protected:
   void introduce(const base::Settings& settings, bool for_gpus = false) {
     for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
-    std::vector<Blob> announcements;
+    std::vector<transport::Blob> announcements;
     for (const auto& end : ends_) announcements.push_back(end->transport.announce());
     for (const auto& end : ends_) end->transport.meet(announcements);
   }
   // Without a provider that defers work there is nothing to be seen here.
   bool served() { return end(0).transport.usable().yes; }
 
-  void match(std::size_t bytes, Mode mode) {
+  void match(std::size_t bytes, protocol::Mode mode) {
     out_.assign(bytes, std::byte{0});
     in_.assign(bytes, std::byte{0});
     filled_ = checked_ = 0;
-    const Message send = message(Direction::send, mode, out_, bytes);
-    const Message receive = message(Direction::receive, mode, in_, bytes);
+    const transport::Message send = message(transport::Direction::send, mode, out_, bytes);
+    const transport::Message receive = message(transport::Direction::receive, mode, in_, bytes);
     std::tie(send_, receive_) = connect(send, receive);
   }
-  std::pair<std::unique_ptr<Plan>, std::unique_ptr<Plan>> connect(const Message& send, const Message& receive) {
+  std::pair<std::unique_ptr<transport::Plan>, std::unique_ptr<transport::Plan>> connect(
+      const transport::Message& send, const transport::Message& receive) {
     const auto offer = end(0).transport.offer(send);
     const auto acceptance = end(1).transport.accept(receive, send, offer->blob());
     auto sending = offer->connect(acceptance->blob());
     return {std::move(sending), acceptance->confirm()};
   }
   void free() {
-    for (std::unique_ptr<Plan>* plan : {&send_, &receive_}) {
+    for (std::unique_ptr<transport::Plan>* plan : {&send_, &receive_}) {
       if (*plan) (*plan)->close();
       plan->reset();
     }
@@ -132,7 +134,7 @@ class OfiTwo : public ::testing::Test {
 
   std::array<std::unique_ptr<End>, 2> ends_;
   std::vector<std::byte> out_, in_;
-  std::unique_ptr<Plan> send_, receive_;
+  std::unique_ptr<transport::Plan> send_, receive_;
   std::uint64_t filled_ = 0, checked_ = 0;
   std::size_t wrong_ = 0;
 };
@@ -143,4 +145,4 @@ inline base::Settings only_ofi() {
   return settings;
 }
 
-}  // namespace penstock::transport::ofi
+}  // namespace penstock::ofi

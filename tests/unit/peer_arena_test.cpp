@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory of one process: growth, mapping by others, what is left behind, what happens when there is no more.
-#include "transport/peer/arena.hpp"
+#include "peer/arena.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "transport/peer/arena_file.hpp"
-#include "transport/peer/mapping.hpp"
-#include "transport/peer/memory.hpp"
+#include "peer/arena_file.hpp"
+#include "peer/mapping.hpp"
+#include "peer/memory.hpp"
 #include "unit/scarce_memory.hpp"
 
-namespace penstock::transport::peer {
+namespace penstock::peer {
 namespace {
 
 std::string file_of(const ArenaIdentity& identity) {
@@ -239,4 +239,4 @@ TEST(PeerMemory, OrdinaryMemoryWhereThereIsNoShared) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer
+}  // namespace penstock::peer

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "transport/peer/handshake.hpp"
+#include "peer/handshake.hpp"
 #include "unit/peer_two.hpp"
 #include "unit/scarce_memory.hpp"
 
-namespace penstock::transport::peer {
+namespace penstock::peer {
 namespace {
 
 using base::Error;
@@ -30,7 +30,7 @@ base::Settings settings_of(std::size_t eager_max) {
   return settings;
 }
 
-void once(Plan& plan, End& end) {
+void once(transport::Plan& plan, End& end) {
   plan.start(*end.stream, end.sink);
   plan.wait(*end.stream, end.sink);
 }
@@ -124,7 +124,7 @@ TEST(PeerEnds, WaitEndsWhenThePeerFreesItsHalfMeanwhile) {
     std::uint64_t from = 1, to = 0;
     Matched pair = match(a, b, &from, 8, &to, 8);
     once(*pair.receive, b);
-    b.sink.when_blocked([&](Plan&) { pair.send->close(); });
+    b.sink.when_blocked([&](transport::Plan&) { pair.send->close(); });
     b.stream->synchronize({});
     ASSERT_TRUE(b.sink.error());
     EXPECT_EQ(b.sink.error()->kind(), ErrorKind::peer_freed);
@@ -155,7 +155,7 @@ TEST(PeerEnds, WaitEndsWhenThePeerDies) {
     std::uint64_t from = 1, to = 0;
     Matched pair = match((*ends)[0], b, &from, 8, &to, 8);
     once(*pair.receive, b);
-    b.sink.when_blocked([&](Plan&) { b.world.kill(0); });
+    b.sink.when_blocked([&](transport::Plan&) { b.world.kill(0); });
     b.stream->synchronize({});
     ASSERT_TRUE(b.sink.error());
     EXPECT_EQ(b.sink.error()->kind(), ErrorKind::peer_dead);
@@ -190,10 +190,10 @@ TEST(PeerEnds, L21ReleasedWaitSpoilsThePairOnBothSides) {
       End& a = (*ends)[0];
       End& b = (*ends)[1];
       std::uint64_t from = 1, to = 99;
-      Matched pair = match(a, b, &from, 8, &to, 8, Mode::synchronous);
+      Matched pair = match(a, b, &from, 8, &to, 8, protocol::Mode::synchronous);
       End& released = sender_released ? a : b;
       once(sender_released ? *pair.send : *pair.receive, released);
-      released.sink.when_blocked([](Plan& plan) {
+      released.sink.when_blocked([](transport::Plan& plan) {
         EXPECT_NE(plan.describe().find("epoch 1"), std::string::npos) << plan.describe();
         plan.release(Error(ErrorKind::timeout, "too long"));
       });
@@ -310,19 +310,19 @@ TEST(PeerEnds, AHalfThatCannotConnectIsClosedTowardsItsPeer) {
   End& a = (*ends)[0];
   End& b = (*ends)[1];
   std::uint64_t from = 1, to = 0;
-  Message send;
-  send.direction = Direction::send;
+  transport::Message send;
+  send.direction = transport::Direction::send;
   send.buffer = &from;
   send.bytes = 8;
   send.peer = 1;
-  Message receive = send;
-  receive.direction = Direction::receive;
+  transport::Message receive = send;
+  receive.direction = transport::Direction::receive;
   receive.buffer = &to;
   receive.peer = 0;
   const auto offer = a.transport->offer(send);
   const auto acceptance = b.transport->accept(receive, send, offer->blob());
   const auto matched = acceptance->confirm();
-  Blob answer = acceptance->blob();
+  transport::Blob answer = acceptance->blob();
   AnswerRecord record;
   std::memcpy(&record, answer.data(), sizeof record);
   record.path = static_cast<std::uint32_t>(Path::rendezvous);
@@ -349,4 +349,4 @@ TEST(PeerSettings, MoreSlotsThanFlagsAreRefused) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer
+}  // namespace penstock::peer

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "unit/peer_two.hpp"
 
-namespace penstock::transport::peer {
+namespace penstock::peer {
 namespace {
 
 using base::ErrorKind;
@@ -114,12 +114,12 @@ void expect_no_error(End& end) {
   EXPECT_FALSE(error) << error->text();
 }
 
-class PeerPairs : public ::testing::TestWithParam<std::tuple<Way, Mode>> {};
+class PeerPairs : public ::testing::TestWithParam<std::tuple<Way, protocol::Mode>> {};
 
 TEST_P(PeerPairs, G6EveryByteOfEveryEpochArrives) {
   const auto& [way, mode] = GetParam();
   // A buffered send does not wait for its receiver, so that it needs room for all epochs of a round.
-  const unsigned slots = mode == Mode::buffered ? 6 : 2;
+  const unsigned slots = mode == protocol::Mode::buffered ? 6 : 2;
   if (slots >= std::uint64_t{1} << PENSTOCK_FLAG_BITS) GTEST_SKIP();
   const auto ends = introduce(settings_for(way, slots));
   End& a = (*ends)[0];
@@ -134,11 +134,14 @@ TEST_P(PeerPairs, G6EveryByteOfEveryEpochArrives) {
     Buffer from(a, way.shared_buffers, bytes, random() % 16);
     Buffer to(b, way.shared_buffers, bytes + 33, random() % 16);
     Matched pair = match(a, b, from.data(), bytes, to.data(), bytes + 33, mode);
-    const int rounds = mode == Mode::ready || mode == Mode::buffered ? 6 : 1;
+    const int rounds = mode == protocol::Mode::ready || mode == protocol::Mode::buffered ? 6 : 1;
     std::uint64_t epoch = 1;
     for (int round = 0; round < rounds; ++round) {
-      const int epochs = mode == Mode::ready ? 1 : mode == Mode::buffered ? 5 : bytes > 20000 ? 8 : 25;
-      if (mode == Mode::ready) {
+      const int epochs = mode == protocol::Mode::ready      ? 1
+                         : mode == protocol::Mode::buffered ? 5
+                         : bytes > 20000                    ? 8
+                                                            : 25;
+      if (mode == protocol::Mode::ready) {
         // Its promise: the receive has been started.
         Work fill{from.data(), bytes, epoch, nullptr};
         pair.receive->start(*b.stream, b.sink);
@@ -166,7 +169,7 @@ TEST_P(PeerPairs, G6EveryByteOfEveryEpochArrives) {
   expect_no_error(b);
 }
 
-std::string name_of(const ::testing::TestParamInfo<std::tuple<Way, Mode>>& parameter) {
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Way, protocol::Mode>>& parameter) {
   constexpr const char* names[] = {"Standard", "Synchronous", "Ready", "Buffered"};
   const auto& [way, mode] = parameter.param;
   return std::string(way.name) + names[static_cast<std::size_t>(mode)];
@@ -174,8 +177,8 @@ std::string name_of(const ::testing::TestParamInfo<std::tuple<Way, Mode>>& param
 
 INSTANTIATE_TEST_SUITE_P(Ways, PeerPairs,
                          ::testing::Combine(::testing::ValuesIn(ways),
-                                            ::testing::Values(Mode::standard, Mode::synchronous, Mode::ready,
-                                                              Mode::buffered)),
+                                            ::testing::Values(protocol::Mode::standard, protocol::Mode::synchronous,
+                                                              protocol::Mode::ready, protocol::Mode::buffered)),
                          name_of);
 
 TEST(PeerPath, IsTheOneThatFits) {
@@ -201,7 +204,7 @@ TEST(PeerSelf, L19MessagesToOneselfOnOneStreamAndOnTwo) {
       base::Settings settings;
       settings.eager_max = eager_max;
       End end(settings, 0, 1);
-      const std::vector<Blob> announcement{end.transport->announce()};
+      const std::vector<transport::Blob> announcement{end.transport->announce()};
       end.transport->meet(announcement);
       end.transport->met();
       const auto second = one_stream ? end.stream : make_stream();
@@ -239,7 +242,7 @@ TEST(PeerRing, L12RunsAheadBySlotsMinusOne) {
       pair.send->wait(*a.stream, a.sink);
       a.stream->launch(pass, &passed);
     }
-    a.sink.when_blocked([&](Plan& plan) {
+    a.sink.when_blocked([&](transport::Plan& plan) {
       EXPECT_EQ(passed.load(), slots - 1);
       EXPECT_NE(plan.describe().find("epoch " + std::to_string(slots)), std::string::npos) << plan.describe();
     });
@@ -258,7 +261,7 @@ TEST(PeerBuffered, G5FullLibraryBuffersAreAnError) {
   End& a = (*ends)[0];
   End& b = (*ends)[1];
   std::vector<std::byte> from(50000), to(50000);
-  Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size(), Mode::buffered);
+  Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size(), protocol::Mode::buffered);
   for (int i = 0; i < 2; ++i) {
     pair.send->start(*a.stream, a.sink);
     pair.send->wait(*a.stream, a.sink);
@@ -281,7 +284,7 @@ TEST(PeerReady, G5BrokenPromiseIsReportedWhenChecked) {
     End& a = (*ends)[0];
     End& b = (*ends)[1];
     std::vector<std::byte> from(5000), to(5000);
-    Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size(), Mode::ready);
+    Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size(), protocol::Mode::ready);
     pair.receive->start(*b.stream, b.sink);
     b.stream->synchronize({});
     pair.send->start(*a.stream, a.sink);
@@ -307,7 +310,7 @@ TEST(PeerReady, L9TokenMayJustifyIt) {
     Buffer from(a, way.shared_buffers, bytes, 0);
     Buffer to(b, way.shared_buffers, bytes, 0);
     std::uint64_t token_from = 1, token_to = 0;
-    Matched data = match(a, b, from.data(), bytes, to.data(), bytes, Mode::ready);
+    Matched data = match(a, b, from.data(), bytes, to.data(), bytes, protocol::Mode::ready);
     Matched token = match(b, a, &token_from, 8, &token_to, 8);
     std::vector<Work> work(2 * epochs);
     std::uint64_t wrong = 0;
@@ -377,4 +380,4 @@ TEST(PeerRendezvous, G6BothSidesCopyOneMessage) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer
+}  // namespace penstock::peer

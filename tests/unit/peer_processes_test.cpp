@@ -16,16 +16,16 @@
 #include "base/error.hpp"
 #include "unit/peer_two.hpp"
 
-namespace penstock::transport::peer {
+namespace penstock::peer {
 namespace {
 
 // One of two processes, and the line to the other.
 class Process {
  public:
   Process(int rank, int line, const base::Settings& settings) : line_(line), end(settings, rank, 2) {
-    const Blob mine = end.transport->announce();
+    const transport::Blob mine = end.transport->announce();
     tell(mine);
-    std::vector<Blob> all(2, mine);
+    std::vector<transport::Blob> all(2, mine);
     all[static_cast<std::size_t>(1 - rank)] = hear();
     end.transport->meet(all);
     tell({});
@@ -33,16 +33,16 @@ class Process {
     end.transport->met();
   }
 
-  void tell(const Blob& blob) const {
+  void tell(const transport::Blob& blob) const {
     const std::size_t size = blob.size();
     if (write(line_, &size, sizeof(size)) != static_cast<ssize_t>(sizeof(size)) ||
         write(line_, blob.data(), size) != static_cast<ssize_t>(size))
       std::abort();
   }
-  Blob hear() const {
+  transport::Blob hear() const {
     std::size_t size = 0;
     if (read(line_, &size, sizeof(size)) != static_cast<ssize_t>(sizeof(size))) std::abort();
-    Blob blob(size);
+    transport::Blob blob(size);
     for (std::size_t got = 0; got < size;) {
       const ssize_t more = read(line_, blob.data() + got, size - got);
       if (more <= 0) std::abort();
@@ -51,21 +51,21 @@ class Process {
     return blob;
   }
 
-  std::unique_ptr<Plan> match(Direction direction, void* buffer, std::size_t bytes) {
-    Message message;
+  std::unique_ptr<transport::Plan> match(transport::Direction direction, void* buffer, std::size_t bytes) {
+    transport::Message message;
     message.direction = direction;
     message.buffer = buffer;
     message.bytes = bytes;
     message.peer = 1 - end.world.rank();
-    if (direction == Direction::send) {
+    if (direction == transport::Direction::send) {
       const auto offer = end.transport->offer(message);
       tell(offer->blob());
       auto plan = offer->connect(hear());
       tell({});
       return plan;
     }
-    Message send = message;
-    send.direction = Direction::send;
+    transport::Message send = message;
+    send.direction = transport::Direction::send;
     send.buffer = nullptr;
     const auto acceptance = end.transport->accept(message, send, hear());
     tell(acceptance->blob());
@@ -105,7 +105,7 @@ int run_two(const base::Settings& settings, const std::function<void(Process&, p
   return status;
 }
 
-void once(Plan& plan, End& end) {
+void once(transport::Plan& plan, End& end) {
   plan.start(*end.stream, end.sink);
   plan.wait(*end.stream, end.sink);
 }
@@ -139,8 +139,8 @@ TEST_P(PeerProcesses, G6EchoOfEverySizeIsWhatWasSent) {
           std::vector<std::byte> own[2];
           std::byte* out = buffer_for(process, bytes, own[0]);
           std::byte* in = buffer_for(process, bytes, own[1]);
-          const auto send = process.match(Direction::send, out, bytes);
-          const auto receive = process.match(Direction::receive, in, bytes);
+          const auto send = process.match(transport::Direction::send, out, bytes);
+          const auto receive = process.match(transport::Direction::receive, in, bytes);
           for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
             for (std::size_t i = 0; i < bytes; ++i) out[i] = pattern(epoch, i);
             once(*send, end);
@@ -158,8 +158,8 @@ TEST_P(PeerProcesses, G6EchoOfEverySizeIsWhatWasSent) {
         for (const std::size_t bytes : sizes) {
           std::vector<std::byte> own;
           std::byte* both = buffer_for(process, bytes, own);
-          const auto receive = process.match(Direction::receive, both, bytes);
-          const auto send = process.match(Direction::send, both, bytes);
+          const auto receive = process.match(transport::Direction::receive, both, bytes);
+          const auto send = process.match(transport::Direction::send, both, bytes);
           for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
             once(*receive, end);
             once(*send, end);
@@ -188,7 +188,7 @@ TEST(PeerProcessDeath, CopyWithAKilledPeerFailsAndIsNotReportedAsDone) {
       [&](Process& process, pid_t other) {
         End& end = process.end;
         std::vector<std::byte> out(bytes);
-        const auto send = process.match(Direction::send, out.data(), bytes);
+        const auto send = process.match(transport::Direction::send, out.data(), bytes);
         process.hear();  // the receive has been started
         kill(other, SIGKILL);
         if (send->path().find("cross-memory") == std::string::npos) GTEST_SKIP() << send->path();
@@ -204,7 +204,7 @@ TEST(PeerProcessDeath, CopyWithAKilledPeerFailsAndIsNotReportedAsDone) {
       [&](Process& process) {
         End& end = process.end;
         std::vector<std::byte> in(bytes);
-        const auto receive = process.match(Direction::receive, in.data(), bytes);
+        const auto receive = process.match(transport::Direction::receive, in.data(), bytes);
         receive->start(*end.stream, end.sink);
         end.stream->synchronize({});
         process.tell({});
@@ -215,4 +215,4 @@ TEST(PeerProcessDeath, CopyWithAKilledPeerFailsAndIsNotReportedAsDone) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::peer
+}  // namespace penstock::peer

@@ -19,9 +19,9 @@
 #include "base/settings.hpp"
 #include "device/host/stream.hpp"
 #include "group/world.hpp"
-#include "transport/peer/peer.hpp"
+#include "peer/peer.hpp"
 
-namespace penstock::transport::peer {
+namespace penstock::peer {
 
 class FakeWorld final : public group::World {
  public:
@@ -49,18 +49,18 @@ class FakeWorld final : public group::World {
   std::vector<std::atomic<bool>> dead_;
 };
 
-class RecordingSink final : public Sink {
+class RecordingSink final : public transport::Sink {
  public:
   void fail(const base::Error& error) noexcept override {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = error;
     failed_.store(true, std::memory_order_release);
   }
-  void blocked_since(Plan& plan) noexcept override {
+  void blocked_since(transport::Plan& plan) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = &plan;
   }
-  void unblocked(Plan&) noexcept override {
+  void unblocked(transport::Plan&) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = nullptr;
   }
@@ -81,7 +81,7 @@ class RecordingSink final : public Sink {
  private:
   std::mutex mutex_;
   std::optional<base::Error> error_;
-  Plan* blocked_ = nullptr;
+  transport::Plan* blocked_ = nullptr;
 };
 
 inline std::shared_ptr<device::host::Stream> make_stream() {
@@ -102,7 +102,7 @@ struct End {
 
 inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& settings) {
   std::unique_ptr<std::array<End, 2>> ends(new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
-  std::vector<Blob> announcements;
+  std::vector<transport::Blob> announcements;
   for (End& end : *ends) announcements.push_back(end.transport->announce());
   for (End& end : *ends) end.transport->meet(announcements);
   for (End& end : *ends) end.transport->met();
@@ -110,25 +110,25 @@ inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& setti
 }
 
 struct Matched {
-  std::unique_ptr<Plan> send;
-  std::unique_ptr<Plan> receive;
+  std::unique_ptr<transport::Plan> send;
+  std::unique_ptr<transport::Plan> receive;
 };
 
 // The handshake between a sender and a receiver that both live here. Throws what the transport throws.
 inline Matched match(End& sender, End& receiver, void* from, std::size_t bytes, void* to, std::size_t room,
-                     Mode mode = Mode::standard) {
-  Message send;
-  send.direction = Direction::send;
+                     protocol::Mode mode = protocol::Mode::standard) {
+  transport::Message send;
+  send.direction = transport::Direction::send;
   send.mode = mode;
   send.buffer = from;
   send.bytes = bytes;
   send.peer = receiver.world.rank();
-  Message receive = send;
-  receive.direction = Direction::receive;
+  transport::Message receive = send;
+  receive.direction = transport::Direction::receive;
   receive.buffer = to;
   receive.bytes = room;
   receive.peer = sender.world.rank();
-  Message told = send;
+  transport::Message told = send;
   told.buffer = nullptr;
 
   const auto offer = sender.transport->offer(send);
@@ -143,4 +143,4 @@ inline std::byte pattern(std::uint64_t epoch, std::size_t at) {
   return static_cast<std::byte>((epoch * 131 + at * 7 + (at >> 8)) & 0xff);
 }
 
-}  // namespace penstock::transport::peer
+}  // namespace penstock::peer

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tags of accepted pairs: one counter for each source, used again only when given back, an error when there are none.
-#include "transport/proxy/tags.hpp"
+#include "proxy/tags.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 
-namespace penstock::transport::proxy {
+namespace penstock::proxy {
 namespace {
 
 TEST(ProxyTags, CountForEachSourceAlone) {
@@ -41,4 +41,4 @@ TEST(ProxyTags, ExhaustionIsAnErrorThatSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::proxy
+}  // namespace penstock::proxy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/ranges.hpp"
+#include "base/free_ranges.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "unit/scarce_memory.hpp"
 
-namespace penstock::transport {
+namespace penstock::base {
 namespace {
 
 TEST(Ranges, GivesWhatIsFreeAndNothingElse) {
@@ -119,4 +119,4 @@ TEST(Ranges, ACallWithoutMemoryChangesNothingAndGivingNeedsNone) {
 }
 
 }  // namespace
-}  // namespace penstock::transport
+}  // namespace penstock::base

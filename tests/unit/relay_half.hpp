@@ -6,15 +6,15 @@
 #include <thread>
 #include <utility>
 
-#include "transport/relay/relay.hpp"
+#include "relay/relay.hpp"
 
-namespace penstock::transport::relay {
+namespace penstock::relay {
 
 // One half of a pair on a stream: what the kernels of its starts and waits do.
 class Half {
  public:
-  Half(Relay& relay, std::unique_ptr<Plan> plan)
-      : relay_(relay), plan_(std::move(plan)), lane(static_cast<HostPlan&>(*plan_), words_) {
+  Half(Relay& relay, std::unique_ptr<transport::Plan> plan)
+      : relay_(relay), plan_(std::move(plan)), lane(static_cast<plan::HostPlan&>(*plan_), words_) {
     relay_.add(lane);
   }
   ~Half() {
@@ -22,7 +22,7 @@ class Half {
   }
 
   void enqueue(bool replayed = false) {
-    if (!replayed) static_cast<HostPlan&>(*plan_).expect_start();
+    if (!replayed) static_cast<plan::HostPlan&>(*plan_).expect_start();
     relay_.expect(lane, replayed);
   }
   void start() { std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release); }
@@ -44,7 +44,7 @@ class Half {
 
  private:
   Relay& relay_;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<transport::Plan> plan_;
   Words words_{};
   bool closed_ = false;
 
@@ -52,4 +52,4 @@ class Half {
   Lane lane;
 };
 
-}  // namespace penstock::transport::relay
+}  // namespace penstock::relay

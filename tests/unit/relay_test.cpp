@@ -2,7 +2,7 @@
 // The relay between the words that streams of GPUs write and the plans of a host transport: every epoch, in every order
 // of the two sides, once; failures reach the words; an end in order and out of order. Threads stand for the streams:
 // they touch the words as kernels do, and nothing else.
-#include "transport/relay/relay.hpp"
+#include "relay/relay.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "unit/peer_two.hpp"
 #include "unit/relay_half.hpp"
 
-namespace penstock::transport::relay {
+namespace penstock::relay {
 namespace {
 
 using base::ErrorKind;
@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 class RelayTest : public ::testing::Test {
  protected:
-  void match(std::size_t bytes, Mode mode = Mode::standard) {
+  void match(std::size_t bytes, protocol::Mode mode = protocol::Mode::standard) {
     from.assign(bytes, std::byte{0});
     to.assign(bytes, std::byte{0});
     auto [send, receive] = peer::match((*ends)[0], (*ends)[1], from.data(), bytes, to.data(), bytes, mode);
@@ -62,7 +62,7 @@ class RelayTest : public ::testing::Test {
 };
 
 TEST_F(RelayTest, EveryEpochArrivesOnce) {
-  for (const Mode mode : {Mode::standard, Mode::synchronous})
+  for (const protocol::Mode mode : {protocol::Mode::standard, protocol::Mode::synchronous})
     for (const std::size_t bytes : {0, 8, 57, 5000, 100001}) {
       SCOPED_TRACE(bytes);
       match(bytes, mode);
@@ -212,4 +212,4 @@ TEST_F(RelayTest, ManyLanesOfWhichFewAreBusy) {
 }
 
 }  // namespace
-}  // namespace penstock::transport::relay
+}  // namespace penstock::relay

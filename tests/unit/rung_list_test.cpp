@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of rung channels: each at most once, none lost, the earliest first, and what was written before is seen.
-#include "transport/rung_list.hpp"
+#include "plan/rung_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace penstock::transport {
+namespace penstock::plan {
 namespace {
 
 struct Item : Rung<Item> {
@@ -94,4 +94,4 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
 }
 
 }  // namespace
-}  // namespace penstock::transport
+}  // namespace penstock::plan

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/explorer/port.hpp"
 
-#include "transport/peer/parts.hpp"
+#include "peer/parts.hpp"
 
 namespace penstock::explorer {
 
 namespace {
 
 // The shipped word with two bits a field: the model's values are bytes.
-using Parts = transport::peer::PartsWord<2>;
+using Parts = peer::PartsWord<2>;
 
 Order order_of(std::memory_order order) {
   if (order == std::memory_order_acquire) return Order::acquire;

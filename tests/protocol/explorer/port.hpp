@@ -103,7 +103,7 @@ class ModelPort {
   virtual void pull() { copy(Side::receiver); }
   virtual bool copy_failed() const { return step_.fate.failed; }
 
-  // The waiting side helps: transport/peer/parts.hpp over the accesses below.
+  // The waiting side helps: peer/parts.hpp over the accesses below.
   virtual bool push_with_help(Epoch epoch) { return offer(step_.places.pushed_parts, epoch, Side::sender); }
   virtual bool pull_with_help(Epoch epoch) { return offer(step_.places.pulled_parts, epoch, Side::receiver); }
   virtual bool help_push(Epoch epoch) { return help(step_.places.pushed_parts, epoch, Side::receiver); }

@@ -148,7 +148,7 @@ const char* World::zero(State& state, unsigned index, unsigned p) const {
   const PairSpec& spec = specs_[p];
   const PairPlaces& places = places_[p];
   bool ordered = true;
-  // What transport/peer/holding.cpp waits for.
+  // What peer/holding.cpp waits for.
   if (spec.may_close) state.memory.load(index, closed_by_peer(owned(index, p)), Order::acquire, 0);
   for (std::uint8_t location : places.words)
     if (location != no_place) ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);

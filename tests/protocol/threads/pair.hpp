@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
+#include "peer/host_port.hpp"
 #include "protocol/explorer/pair.hpp"
 #include "protocol/rendezvous.hpp"
 #include "protocol/ring.hpp"
-#include "transport/peer/host_port.hpp"
 
 namespace penstock::threads {
 
@@ -21,7 +21,7 @@ using explorer::Path;
 using explorer::Side;
 using protocol::Epoch;
 using protocol::Mode;
-namespace peer = transport::peer;
+namespace peer = peer;
 
 // The shipped port claims by exchange; this one makes the state machines claim by flags.
 template <std::size_t line_bytes>

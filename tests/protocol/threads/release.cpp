@@ -11,7 +11,7 @@ namespace {
 constexpr Epoch epochs = 6;
 constexpr unsigned looks_between_questions = 4;
 
-// One end, with the order of calls that transport/host_plan.cpp has.
+// One end, with the order of calls that plan/host_plan.cpp has.
 class End {
  public:
   End(Pair& pair, Side side, std::uint64_t seed) : pair_(pair), side_(side), random_(seed) {

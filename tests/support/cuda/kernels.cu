@@ -51,15 +51,15 @@ __global__ void set(std::byte* data, std::size_t bytes, std::uint8_t value) {
 }
 
 __global__ void spin(std::uint64_t nanoseconds) {
-  const std::uint64_t begin = gpu::nanoseconds();
-  while (gpu::nanoseconds() - begin < nanoseconds) {
+  const std::uint64_t begin = vendor::nanoseconds();
+  while (vendor::nanoseconds() - begin < nanoseconds) {
   }
 }
 
 __global__ void crowd(std::uint64_t most_nanoseconds, std::uint64_t salt) {
-  const std::uint64_t begin = gpu::nanoseconds();
+  const std::uint64_t begin = vendor::nanoseconds();
   const std::uint64_t mine = pattern_word(salt, 1, blockIdx.x) % most_nanoseconds;
-  while (gpu::nanoseconds() - begin < mine) {
+  while (vendor::nanoseconds() - begin < mine) {
   }
 }
 

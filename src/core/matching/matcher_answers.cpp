@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receives take offers and answer them: see matcher.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "core/matching/letter.hpp"
+#include "core/matching/matcher.hpp"
+#include "core/message_of.hpp"
+#include "core/operation.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+using transport::Message;
+using transport::Verdict;
+
+// A receive whose offer has come to nothing is posted again, as early as it was.
+void Matcher::take_offer_or_wait(Receiving receiving, bool again) {
+  const Envelope key = envelope_of(receiving.operation->recording());
+  if (auto offer = take_unexpected(key)) return pair(std::move(receiving), std::move(*offer));
+  attempt(*receiving.operation, receiving.job, [&] {
+    if (again) {
+      revoke_behind(key, receiving.number);
+    } else {
+      if (receiving.job->leaves) answer_those_that_leave();  // or their sender alone would count them
+      if (may_invite(receiving, key)) invite(receiving, key);
+    }
+    posted_.post(receiving.number, key, receiving);
+  });
+}
+
+std::optional<Matcher::IncomingOffer> Matcher::take_unexpected(const Envelope& key) {
+  auto offer = unexpected_.take(key);
+  while (offer && gone(offer->sender)) offer = unexpected_.take(key);
+  return offer;
+}
+
+void Matcher::read_offer(int rank, LetterReader& letter) {
+  if (gone(rank)) return;
+  IncomingOffer offer;
+  offer.sender = rank;
+  offer.number = unexpected_.next_number();
+  offer.id = letter.value<Id>();
+  offer.envelope.communicator = letter.value<group::CommunicatorId>();
+  offer.envelope.source = letter.value<int>();
+  offer.envelope.tag = letter.value<int>();
+  offer.message.mode = letter.value<transport::Mode>();
+  offer.message.bytes = letter.value<std::size_t>();
+  offer.message.memory = letter.value<transport::MemoryKind>();
+  offer.message.peer = rank;
+  offer.refusals = read_refusals(letter);
+  for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
+    std::string name = letter.text();
+    const auto blob = letter.bytes();
+    offer.blobs.emplace(std::move(name), transport::Blob(blob.begin(), blob.end()));
+  }
+  offer.leaves = letter.value<bool>();
+  if (auto posted = posted_.take(offer.envelope))
+    pair(std::move(posted->second), std::move(offer));
+  else
+    unexpected_.add(offer.number, offer.envelope, std::move(offer));
+}
+
+bool Matcher::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {
+  return (offer.leaves || receiving.job->leaves) && receiving.operation->recording().peer != any_rank;
+}
+
+void Matcher::pair(Receiving receiving, IncomingOffer offer) {
+  try {
+    if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
+      ++kept_[inviting->second.key];
+      inviting->second.offer = std::move(offer);  // until its sender has decided
+      return;
+    }
+    if (one_leaves(receiving, offer)) {
+      to_answer_.emplace_back(std::move(receiving), std::move(offer));
+      return;
+    }
+  } catch (const std::bad_alloc& failure) {  // what was to be kept has not been moved
+    const Error error = error_of(failure);
+    refuse(offer, *receiving.job, error);
+    return give_up(*receiving.operation, *receiving.job, error);
+  }
+  answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
+}
+
+void Matcher::answer_those_that_leave() {
+  while (!to_answer_.empty()) {
+    auto [receiving, offer] = std::move(to_answer_.front());
+    to_answer_.pop_front();
+    if (gone(offer.sender))
+      take_offer_or_wait(std::move(receiving), true);
+    else
+      answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
+  }
+}
+
+void Matcher::answer(Answered answered) {
+  try {
+    send_answer(answered);
+  } catch (const std::exception& failure) {
+    const Error error = error_of(failure);
+    refuse(answered.offer, *answered.receiving.job, error);
+    fail(*answered.receiving.operation, *answered.receiving.job, error);
+  }
+}
+
+void Matcher::send_answer(Answered& answered) {
+  const Operation& operation = *answered.receiving.operation;
+  const IncomingOffer& offer = answered.offer;
+  if (offer.message.bytes > operation.recording().bytes)
+    throw Error(ErrorKind::truncate,
+                fmt::format("{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
+                            operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
+                            operation.recording().bytes));
+  if (!accept_next(answered))
+    throw Error(transports_.refusal(message_of(operation, offer.sender)),
+                fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
+                            operation.label(), text_of(offer.refusals), text_of(answered.refusals)));
+  const Id id = ++last_id_;
+  LetterWriter letter;
+  letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
+  // An invitation that is being revoked may be accepted for this send all the same: then the receive is posted again.
+  const bool counts_at_once = one_leaves(answered.receiving, offer) && !answered.acceptance->needs_confirmation() &&
+                              revoking_.count(offer.envelope) == 0;
+  letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->blob());
+  write_refusals(letter, answered.refusals);
+  if (counts_at_once) {
+    write(offer.sender, *answered.receiving.job, letter);
+    return complete(answered);
+  }
+  const auto place = answered_.try_emplace(id).first;  // what may throw comes before the letter is sent
+  try {
+    write(offer.sender, *answered.receiving.job, letter);
+  } catch (...) {
+    answered_.erase(place);
+    throw;
+  }
+  place->second = std::move(answered);
+}
+
+bool Matcher::accept_next(Answered& answered) {
+  const Operation& operation = *answered.receiving.operation;
+  Message receive = message_of(operation, answered.offer.sender);
+  receive.mode = answered.offer.message.mode;
+  for (const Transports::Entry& entry : transports_.entries()) {
+    const std::string name = entry.transport->name();
+    if (std::find(answered.tried.begin(), answered.tried.end(), name) != answered.tried.end()) continue;
+    answered.tried.push_back(name);
+    try {
+      const Verdict verdict = Transports::judge(entry, receive);
+      if (!verdict.yes) {
+        answered.refusals.emplace_back(name, verdict.why);
+        continue;
+      }
+      const auto offered = answered.offer.blobs.find(name);
+      if (offered == answered.offer.blobs.end()) continue;  // the sender has said why
+      answered.acceptance = entry.transport->accept(receive, answered.offer.message, offered->second);
+      answered.transport = name;
+      return true;
+    } catch (const std::exception& failure) {
+      answered.refusals.emplace_back(name, error_of(failure).text());
+    }
+  }
+  return false;
+}
+
+void Matcher::refuse(const IncomingOffer& offer, MatchJob& job, const Error& error) noexcept {
+  try {
+    LetterWriter letter;
+    letter.value(LetterKind::answer).value(offer.id).value(Id{0}).value(error.kind()).text(error.text());
+    write(offer.sender, job, letter);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+void Matcher::read_confirm(LetterReader& letter) {
+  const auto found = answered_.find(letter.value<Id>());
+  const auto connected = letter.value<bool>();
+  const std::string why = connected ? "" : letter.text();
+  if (found == answered_.end()) return;  // the sender has died, or withdrawn
+  Answered answered = std::move(found->second);
+  answered_.erase(found);
+  if (!answered.receiving.operation) {  // abandoned while its answer was on the way
+    if (connected) return answered.acceptance->confirm()->close();
+    // Or the sender would wait for our next answer.
+    return refuse(answered.offer, *answered.receiving.job, *answered.abandoned);
+  }
+  if (connected) return complete(answered);
+  answered.acceptance.reset();
+  answered.refusals.emplace_back(answered.transport, why);
+  answer(std::move(answered));
+}
+
+void Matcher::complete(Answered& answered) {
+  Operation& operation = *answered.receiving.operation;
+  const auto job = answered.receiving.job;
+  attempt(operation, job, [&] {
+    auto plan = answered.acceptance->confirm();
+    const transport::Plan& path = *plan;
+    operation.take_match({answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
+                         std::move(plan), answered.transport);
+    note_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
+    succeed(operation, *job);
+  });
+}
+
+}  // namespace penstock::core

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What network cards can do with memory of the device.
+#include <gpu_runtime.hpp>
+
+#include "device/gpu/driver.hpp"
+#include "device/gpu/memory.hpp"
+#include "device/gpu/open.hpp"
+
+namespace penstock::device::gpu {
+
+#if PENSTOCK_HIP
+
+// HIP has no attributes for it.
+std::string against_network_access(const void* address, bool) {
+  return look_at(address).managed ? "networks do not reach managed memory" : "";
+}
+
+#else
+
+namespace {
+
+bool cards_reach(const void* address) noexcept {
+  using PointerGetAttribute = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
+  static const auto get = reinterpret_cast<PointerGetAttribute>(driver_function("cuPointerGetAttribute", 4000));
+  unsigned capable = 0;
+  return get != nullptr &&
+         get(&capable, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, reinterpret_cast<CUdeviceptr>(address)) ==
+             CUDA_SUCCESS &&
+         capable != 0;
+}
+
+bool sees_writes_in_order(int device) noexcept {
+  int order = 0;
+  if (cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device) == cudaSuccess)
+    return order >= cudaGPUDirectRDMAWritesOrderingOwner;
+  (void)cudaGetLastError();
+  return false;
+}
+
+}  // namespace
+
+std::string against_network_access(const void* address, bool written) {
+  const Region region = look_at(address);
+  if (!region.on_device) return "";
+  if (!cards_reach(address)) return "network cards do not reach this kind of memory (GPUDirect RDMA)";
+  // Nobody could flush them: the stream goes on without the host.
+  if (written && !sees_writes_in_order(region.device))
+    return "the device sees what a network card has written only after a flush by the host";
+  return "";
+}
+
+#endif
+
+}  // namespace penstock::device::gpu

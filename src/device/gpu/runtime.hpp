@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small helpers over the CUDA runtime, which is linked statically: a process without a GPU starts and runs all the
+// same.
+#pragma once
+
+#include <gpu_runtime.hpp>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace penstock::device::gpu {
+
+// Whether nothing of the device's context runs any more, or will, for the rest of the process.
+inline bool ends_context(cudaError_t code) noexcept {
+  switch (code) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorContextIsDestroyed:
+#if !PENSTOCK_HIP
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorMpsClientTerminated:
+#endif
+      return true;
+    default:
+      return false;
+  }
+}
+
+inline void check(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  const auto kind = code == cudaErrorMemoryAllocation ? base::ErrorKind::resources
+                    : ends_context(code)              ? base::ErrorKind::stream
+                                                      : base::ErrorKind::unsupported;
+  (void)cudaGetLastError();  // it is reported here, not by the program's next call
+  throw base::Error(kind, std::string(call) + ": " + cudaGetErrorString(code));
+}
+
+// Makes a device the current one for a scope; free when it is already.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device) noexcept {
+    if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) {
+      before_ = -1;
+      return;
+    }
+    cudaSetDevice(device);
+  }
+  ~DeviceGuard() {
+    if (before_ >= 0) cudaSetDevice(before_);
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int before_ = -1;
+};
+
+}  // namespace penstock::device::gpu

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/gpu/stream.hpp"
+
+#include <chrono>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "device/gpu.hpp"
+#include "device/gpu/driver.hpp"
+#include "device/gpu/open.hpp"
+#include "device/gpu/runtime.hpp"
+
+namespace penstock::device::gpu {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+constexpr std::chrono::microseconds meanwhile_interval{100};
+
+bool is_default(cudaStream_t handle) noexcept {
+  return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+}
+
+// The default streams are those of the caller's current device.
+int device_of(cudaStream_t handle) {
+  int device = 0;
+  const cudaError_t code = is_default(handle) ? cudaGetDevice(&device) : cudaStreamGetDevice(handle, &device);
+  if (code == cudaSuccess) return device;
+  (void)cudaGetLastError();
+  throw Error(ErrorKind::stream,
+              std::string("the " PENSTOCK_GPU " stream of a new queue is not valid: ") + cudaGetErrorString(code));
+}
+
+}  // namespace
+
+std::string why_unusable() {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  (void)cudaGetLastError();
+  if (code == cudaSuccess && devices > 0) return "";
+  if (code == cudaErrorInsufficientDriver) {
+    int version = 0;
+    if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
+      return "the " PENSTOCK_GPU " driver is too old for this library";
+    return PENSTOCK_HIP ? "there is no HIP driver" : "there is no CUDA driver (libcuda.so.1)";
+  }
+  const bool none = code == cudaSuccess || code == cudaErrorNoDevice;
+  return none ? "there is no " PENSTOCK_GPU " device" : cudaGetErrorString(code);
+}
+
+std::string describe_devices() {
+  int devices = 0;
+  cudaGetDeviceCount(&devices);
+  cudaDeviceProp properties{};
+  const bool named = cudaGetDeviceProperties(&properties, 0) == cudaSuccess;
+  return std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs") +
+         (named ? std::string(", ") + properties.name : "");
+}
+
+void enter(int device) noexcept {
+  if (current_context() == nullptr && cudaSetDevice(device) != cudaSuccess) (void)cudaGetLastError();
+}
+
+std::shared_ptr<device::Stream> open_stream(const void* handle) {
+  return std::make_shared<Stream>(*static_cast<const cudaStream_t*>(handle));
+}
+
+Stream::Stream(cudaStream_t handle) : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
+  const DeviceGuard guard(device_);
+  check(cudaFree(nullptr), "making the device's context");
+  context_ = current_context();
+}
+
+bool Stream::waits_for_legacy_stream() const noexcept {
+  unsigned flags = 0;
+  if (cudaStreamGetFlags(handle_, &flags) == cudaSuccess) return (flags & cudaStreamNonBlocking) == 0;
+  (void)cudaGetLastError();
+  return true;
+}
+
+void Stream::flush() noexcept {
+  if (attachment_) attachment_->flush();
+}
+
+std::uint64_t Stream::capture() const {
+  return last_capture_ = current_capture();
+}
+
+std::uint64_t Stream::current_capture() const noexcept {
+  static const auto is_capturing =
+      reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(driver_function("cuStreamIsCapturing", 10000));
+  CUstreamCaptureStatus quick{};
+  if (is_capturing != nullptr && current_context() == context_ && is_capturing(handle_, &quick) == CUDA_SUCCESS &&
+      quick == CU_STREAM_CAPTURE_STATUS_NONE)
+    return 0;
+  cudaStreamCaptureStatus status{};
+  unsigned long long id = 0;
+  if (cudaStreamGetCaptureInfo(handle_, &status, &id) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  return status == cudaStreamCaptureStatusActive ? id + 1 : 0;
+}
+
+// Without an event, where there is no memory for one or the device has died, the caller waits.
+void Stream::come_behind(const device::Stream& other) noexcept {
+  const auto& before = static_cast<const Stream&>(other);
+  cudaEvent_t event = nullptr;
+  bool ordered = false;
+  {
+    const DeviceGuard guard(before.device_);
+    ordered = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+              cudaEventRecord(event, before.handle_) == cudaSuccess;
+  }
+  const DeviceGuard guard(device_);
+  ordered = ordered && cudaStreamWaitEvent(handle_, event, 0) == cudaSuccess;
+  if (event != nullptr) cudaEventDestroy(event);  // the driver keeps it until it has been reached
+  if (!ordered) before.wait_until_dry();
+}
+
+void Stream::wait_until_dry() const noexcept {
+  const DeviceGuard guard(device_);
+  (void)cudaStreamSynchronize(handle_);
+  (void)cudaGetLastError();
+}
+
+#if PENSTOCK_HIP
+
+bool Stream::keep_with_graph(std::shared_ptr<void>) const noexcept {
+  return false;
+}
+
+#else
+
+bool Stream::keep_with_graph(std::shared_ptr<void> kept) const noexcept {
+  if (!kept) return false;
+  cudaStreamCaptureStatus status{};
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamGetCaptureInfo(handle_, &status, nullptr, &graph) != cudaSuccess ||
+      status != cudaStreamCaptureStatusActive)
+    return false;
+  auto* const owner = new (std::nothrow) std::shared_ptr<void>(std::move(kept));
+  if (owner == nullptr) return false;
+  const auto destroy = [](void* object) { delete static_cast<std::shared_ptr<void>*>(object); };
+  cudaUserObject_t object = nullptr;
+  if (cudaUserObjectCreate(&object, owner, destroy, 1, cudaUserObjectNoDestructorSync) != cudaSuccess) {
+    destroy(owner);
+    return false;
+  }
+  if (cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove) == cudaSuccess) return true;
+  cudaUserObjectRelease(object);
+  return false;
+}
+
+#endif
+
+void Stream::synchronize(const std::function<void()>& meanwhile) {
+  const DeviceGuard guard(device_);
+  cudaError_t code = cudaSuccess;
+  if (meanwhile) {
+    while ((code = cudaStreamQuery(handle_)) == cudaErrorNotReady) {
+      meanwhile();
+      std::this_thread::sleep_for(meanwhile_interval);
+    }
+  } else {
+    code = cudaStreamSynchronize(handle_);
+  }
+  if (attachment_) attachment_->synchronized(code);
+  check(code, "the queue's " PENSTOCK_GPU " stream has failed");
+  synchronizations_.fetch_add(1, std::memory_order_release);
+}
+
+bool Stream::idle() const {
+  if (capture() != 0) return false;
+  const DeviceGuard guard(device_);
+  const cudaError_t code = cudaStreamQuery(handle_);
+  if (code == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  if (attachment_) attachment_->synchronized(code);
+  check(code, "the queue's " PENSTOCK_GPU " stream has failed");
+  return true;
+}
+
+}  // namespace penstock::device::gpu

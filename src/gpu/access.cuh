@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses of a kernel to memory that other processors look at.
+#pragma once
+
+#include <gpu_runtime.hpp>
+
+#include "gpu/words.hpp"
+#include "protocol/port.hpp"
+
+namespace penstock::gpu {
+
+using protocol::Order;
+
+// Between the two processes of a pair.
+using SystemWord = ::cuda::atomic_ref<Word64, ::cuda::thread_scope_system>;
+// Between the blocks of one kernel.
+using DeviceWord = ::cuda::atomic_ref<Word64, ::cuda::thread_scope_device>;
+
+PENSTOCK_HD constexpr ::cuda::memory_order order_of(Order order) {
+  switch (order) {
+    case Order::relaxed:
+      return ::cuda::memory_order_relaxed;
+    case Order::acquire:
+      return ::cuda::memory_order_acquire;
+    case Order::release:
+      return ::cuda::memory_order_release;
+    case Order::acq_rel:
+      return ::cuda::memory_order_acq_rel;
+    case Order::seq_cst:
+      break;
+  }
+  return ::cuda::memory_order_seq_cst;
+}
+
+// A cell: each half has its flag, as the memory model makes it two accesses in no order. Relaxed: the data travels
+// inside the words.
+__device__ inline void store_cell(Cell* cell, Cell value) {
+  vendor::store_pair(&cell->low, value.low, value.high);
+}
+
+__device__ inline Cell load_cell(const Cell* cell) {
+  Cell value;
+  vendor::load_pair(&cell->low, value.low, value.high);
+  return value;
+}
+
+// Every kernel of ours does this before it reads anything that other work may have written, on every path: it may have
+// been launched while its predecessor still runs, and its successor waits for it alone.
+using vendor::await_predecessor;
+// Once nothing in this kernel waits for a peer any more, the successor's blocks may take their places.
+using vendor::let_successor_in;
+using vendor::nanoseconds;
+
+}  // namespace penstock::gpu

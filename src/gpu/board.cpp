@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/board.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <utility>
+
+#include "device/gpu/driver.hpp"
+#include "device/gpu/runtime.hpp"
+#include "gpu/kernel_plan.hpp"
+#include "gpu/watch.hpp"
+
+namespace penstock::gpu {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+template <class Word>
+Word load(Word& word) noexcept {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+Report& report_of(const Board::Memory& memory) noexcept {
+  return *static_cast<Report*>(memory.report.get());
+}
+
+Error failure(const char* what, cudaError_t code) noexcept {
+  return base::error_by(ErrorKind::stream, [&] { return fmt::format("{}: {}", what, cudaGetErrorString(code)); });
+}
+
+}  // namespace
+
+Board::Board(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch)
+    : stream_(stream.handle()),
+      device_(stream.device()),
+      context_(stream.context()),
+      memory_(std::move(memory)),
+      dependent_launch_(dependent_launch),
+      watch_(watch) {
+  Report& report = report_of(memory_);
+  report.crowd = reinterpret_cast<Word64*>(memory_.crowd.get());
+  report.room = ~0u;
+  watch_.add(*this);
+}
+
+Board::~Board() {
+  watch_.remove(*this);
+}
+
+Launch Board::launch_on(cudaStream_t stream) const noexcept {
+  return {stream, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_,
+          standing_ != Standing::all_stay};
+}
+
+void Board::share_device(std::shared_ptr<WaitPlaces> places) {
+  place_ = places->take(WaitPlaces::User::queue);
+  std::atomic_ref(report_of(memory_).room).store(places->room(), std::memory_order_relaxed);
+  places_ = std::move(places);
+}
+
+// A graph keeps its place until it is destroyed, which costs each of its launches some 7 us (docs/performance.md): the
+// first one of a queue shares the queue's.
+Standing Board::choose_standing(const device::gpu::Stream& stream) noexcept {
+  if (!places_) return standing_;
+  if (first_capture_ == 0) first_capture_ = stream.last_capture();
+  if (stream.last_capture() == first_capture_ || stream.last_capture() == 0) return standing_ = place_.standing;
+  if (capture_ != stream.last_capture()) {
+    capture_ = stream.last_capture();
+    WaitPlaces::Place place = places_->take(WaitPlaces::User::graph);
+    in_capture_ = stream.keep_with_graph(std::move(place.held)) ? place.standing : Standing::at_gates;
+  }
+  return standing_ = in_capture_;
+}
+
+// In any order: a start waits for nobody but a wait that stands before it, and each wait ends without the others.
+void Board::flush() noexcept {
+  std::optional<device::gpu::DeviceGuard> guard;
+  cudaError_t code = cudaSuccess;
+  for (const auto& gathering : gatherings_) {
+    if (!gathering || gathering->empty()) continue;
+    if (!guard && device::gpu::current_context() != context_) guard.emplace(device_);
+    if (const cudaError_t failed = gathering->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
+  }
+  if (code == cudaSuccess) return;
+  const Error error = failure("a kernel cannot be launched", code);
+  if (device::gpu::ends_context(code)) watch_.lose(device_, error);
+  fail(error);
+}
+
+// In the order of the stream, so that graphs which are launched later find it too.
+void Board::fail(const Error& error) noexcept {
+  std::optional<device::gpu::DeviceGuard> guard;
+  if (device::gpu::current_context() != context_) guard.emplace(device_);
+  if (cudaMemsetAsync(memory_.sticky.get(), 1, sizeof(Sticky::failed), stream_) != cudaSuccess)
+    (void)cudaGetLastError();
+  fail_sink(error);
+}
+
+void Board::fail_sink(const Error& error) noexcept {
+  failed_by_host_.store(true, std::memory_order_release);
+  if (transport::Sink* const sink = sink_.load(std::memory_order_acquire); sink != nullptr) sink->fail(error);
+}
+
+void Board::give_up(std::uint32_t id) noexcept {
+  watch_.give_up(id);
+}
+
+void Board::synchronized(cudaError_t code) noexcept {
+  watch_.look_at(*this);
+  if (device::gpu::ends_context(code)) watch_.lose(device_, failure("the GPU has failed", code));
+}
+
+void Board::abort(const Error& error) noexcept {
+  {
+    const std::lock_guard lock(error_mutex_);
+    if (abort_error_) return;
+    abort_error_ = error;
+  }
+  std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
+}
+
+void Board::change_blocked(KernelPlan* plan) noexcept {
+  if (plan == blocked_) return;
+  transport::Sink& sink = *sink_.load(std::memory_order_acquire);
+  if (blocked_ != nullptr) sink.unblocked(*blocked_);
+  blocked_ = plan;
+  if (blocked_ != nullptr) sink.blocked_since(*blocked_);
+}
+
+Error Board::error_of(Failure failure, const KernelPlan* plan) {
+  if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
+  const std::lock_guard lock(error_mutex_);
+  return abort_error_ ? *abort_error_ : Error(ErrorKind::internal, "a wait has ended without a reason");
+}
+
+void Board::look_at_waits() noexcept {
+  Report& report = report_of(memory_);
+  KernelPlan* waiting = watch_.find(load(report.waiting));
+  if (waiting != nullptr)
+    waiting->waits_for(waiting->awaited_epoch());
+  else
+    waiting = look_at_gate();
+  change_blocked(waiting);
+  if (waiting == nullptr) return;
+  if (places_) std::atomic_ref(report.room).store(places_->room(), std::memory_order_relaxed);  // others may have come
+  for (KernelPlan* each : watch_.plans())
+    if (each != nullptr) each->note_death();
+  waiting->look_for_lost_cause();
+}
+
+// The plan before whose kernel the stream has stood since the last look.
+KernelPlan* Board::look_at_gate() noexcept {
+  Report& report = report_of(memory_);
+  const AtGate before = std::exchange(at_gate_, {});
+  const std::uint32_t id = load(report.gated);
+  KernelPlan* const plan = watch_.find(id);
+  if (plan == nullptr) return nullptr;
+  const protocol::Epoch epoch = plan->epoch_at_gate();
+  // A gate is left before the next epoch is written: found again, this is the epoch that stands there.
+  if (load(report.gated) != id) return nullptr;
+  at_gate_ = {id, epoch};
+  if (at_gate_ != before) return nullptr;
+  plan->waits_for(epoch);
+  return plan;
+}
+
+// No kernel runs at a gate that could look at the abort word. Again and again, since each kernel behind it may stand at
+// a gate of its own.
+void Board::let_through() noexcept {
+  Report& report = report_of(memory_);
+  if (load(report.abort) == 0 && load(report.failed) == 0) return;
+  if (KernelPlan* const plan = watch_.find(load(report.gated)); plan != nullptr) plan->open_gate();
+}
+
+void Board::look() noexcept {
+  transport::Sink* const sink = sink_.load(std::memory_order_acquire);
+  if (sink == nullptr) return;
+  if (!failed_) look_at_waits();
+  let_through();
+  const std::uint64_t failed = load(report_of(memory_).failed);
+  if (failed == 0 && !failed_by_host_.load(std::memory_order_acquire)) return;
+  // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers
+  // again. Kernels behind the failed one give up their pairs later, perhaps after a start on another queue.
+  for (KernelPlan* each : watch_.plans())
+    if (each != nullptr) each->follow(*this);
+  if (std::exchange(failed_, true)) return;
+  change_blocked(nullptr);
+  // What waits in the same kernel, or beside it, ends too.
+  std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
+  if (failed != 0) sink->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
+}
+
+}  // namespace penstock::gpu

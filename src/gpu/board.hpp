@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA forms keep for one queue: the work of the enqueue call under way, which few kernels will serve, and the
+// memory in which the queue's kernels report.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "device/gpu/stream.hpp"
+#include "gpu/launch.hpp"
+#include "gpu/wait_places.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::gpu {
+
+class KernelPlan;
+class Watch;
+
+// Transports that work on CUDA queues.
+enum class Form : std::uint8_t { peer, relay };
+inline constexpr std::size_t forms = 2;
+
+// What an enqueue call has gathered for the kernels of one of them.
+class Gathering {
+ public:
+  virtual ~Gathering() = default;
+  virtual bool empty() const noexcept = 0;
+  virtual cudaError_t launch(const Launch& launch) noexcept = 0;  // all of it; empty afterwards
+};
+
+class Board final : public device::gpu::Attachment {
+ public:
+  struct Memory {
+    std::shared_ptr<void> report;  // pinned
+    std::shared_ptr<std::byte> sticky;
+    std::shared_ptr<std::byte> crowd;  // of the device: Report::crowd
+  };
+  Board(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch);
+  ~Board() override;
+
+  void add(Form form, std::unique_ptr<Gathering> gathering) noexcept { gatherings_[at(form)] = std::move(gathering); }
+  Gathering* gathering(Form form) const noexcept { return gatherings_[at(form)].get(); }
+  // The launches of this queue's kernels, on its stream or another one.
+  Launch launch_on(cudaStream_t stream) const noexcept;
+
+  // Asks for a place for this queue's waits now, and for one for each graph that is captured on it but the first.
+  void share_device(std::shared_ptr<WaitPlaces> places);
+  // Enqueue calls: how the waits of the one under way stand.
+  Standing choose_standing(const device::gpu::Stream& stream) noexcept;
+
+  // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
+  void report_to(transport::Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
+  void flush() noexcept override;
+  void synchronized(cudaError_t code) noexcept override;
+  // The queue fails by something that no kernel knows of: those that are not launched yet are to do nothing.
+  void fail(const base::Error& error) noexcept;
+  // Of a plan whose kernel could not be launched, by its id in reports.
+  void give_up(std::uint32_t id) noexcept;
+
+  // Ends every wait of the queue; the first error counts. Any thread.
+  void abort(const base::Error& error) noexcept;
+
+ private:
+  friend class Watch;
+  static constexpr std::size_t at(Form form) noexcept { return static_cast<std::size_t>(form); }
+  // Passes on what the kernels have reported. Under the watch's lock.
+  void look() noexcept;
+  void look_at_waits() noexcept;
+  KernelPlan* look_at_gate() noexcept;
+  void let_through() noexcept;
+  void change_blocked(KernelPlan* plan) noexcept;
+  void fail_sink(const base::Error& error) noexcept;
+  base::Error error_of(Failure failure, const KernelPlan* plan);
+
+  cudaStream_t stream_;
+  int device_;
+  void* context_;
+  Memory memory_;
+  bool dependent_launch_;
+  Watch& watch_;
+  std::atomic<transport::Sink*> sink_{nullptr};           // enqueue calls set it, the watch asks for it
+  std::shared_ptr<WaitPlaces> places_;                    // null: all blocks stay, always
+  WaitPlaces::Place place_{Standing::all_stay, nullptr};  // the queue's
+  std::uint64_t first_capture_ = 0;
+  std::uint64_t capture_ = 0;  // that was last asked about
+  Standing in_capture_ = Standing::all_stay;
+  Standing standing_ = Standing::all_stay;  // of the call under way
+  std::array<std::unique_ptr<Gathering>, forms> gatherings_;
+  struct AtGate {
+    std::uint32_t id = 0;  // in reports; 0: at none
+    protocol::Epoch epoch = 0;
+    bool operator==(const AtGate&) const = default;
+  };
+  AtGate at_gate_;                 // when it was looked at last
+  KernelPlan* blocked_ = nullptr;  // what the sink has been told of
+  bool failed_ = false;            // and whether
+  std::atomic<bool> failed_by_host_{false};
+  std::mutex error_mutex_;
+  std::optional<base::Error> abort_error_;
+};
+
+}  // namespace penstock::gpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/gpus.hpp"
+
+#include "device/gpu/runtime.hpp"
+#include "gpu/make_gpus.hpp"
+
+namespace penstock::gpu {
+
+Watch& Gpus::watch() {
+  const std::lock_guard lock(mutex_);
+  if (!watch_) watch_ = std::make_unique<Watch>();
+  return *watch_;
+}
+
+Board& Gpus::board_on(device::gpu::Stream& stream) {
+  if (stream.attachment() == nullptr) {
+    const device::gpu::DeviceGuard guard(stream.device());
+    Board::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky)),
+                         devices_.crowd(stream.device())};
+    auto board = std::make_unique<Board>(stream, std::move(memory), dependent_launch_, watch());
+    if (share_device_) board->share_device(share_device_(stream.device()));
+    stream.attach(std::move(board));
+  }
+  return static_cast<Board&>(*stream.attachment());
+}
+
+void Gpus::keep(std::shared_ptr<std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(memory));
+}
+
+std::shared_ptr<Gpus> make_gpus(const base::Settings& settings) {
+  return std::make_shared<Gpus>(settings.cuda_dependent_launch);
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan whose starts and waits are kernels on a CUDA stream: what the board of its queue and the watch need to know
+// of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/error.hpp"
+#include "device/gpu/stream.hpp"
+#include "gpu/wait_end.hpp"
+#include "gpu/words.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::gpu {
+
+class Board;
+class Watch;
+
+class KernelPlan : public transport::Plan {
+ public:
+  void release(const base::Error& error) noexcept override;
+  void hand_over(device::Stream* last, device::Stream& next) override;
+  void wait_flushed(device::Stream& stream) noexcept override;
+
+  // For boards, under the watch's lock.
+  void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
+  bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
+  void forget(const Board& board) noexcept;
+  // The epoch that one of its kernels waits for, once that has said that it waits.
+  virtual protocol::Epoch awaited_epoch() const noexcept = 0;
+  // A wait that lasts: releases it if it is hopeless.
+  virtual void look_for_lost_cause() noexcept = 0;
+  virtual base::Error error_of(Failure failure) const = 0;  // that its kernel has reported
+  // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer no more.
+  virtual void note_death() noexcept {}
+  // This queue has failed: the peer is told of what this half serves no more. Asked for again and again.
+  virtual void follow(const Board& failed) noexcept = 0;
+  // A kernel of this plan could not be launched, or none will run any more: the peer is told that nothing is served.
+  virtual void give_up() noexcept = 0;
+  virtual bool needs(int device) const noexcept = 0;
+  // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch; and lets it go on.
+  virtual protocol::Epoch epoch_at_gate() const noexcept { return 0; }
+  virtual void open_gate() noexcept {}
+
+ protected:
+  // From the first to the second the watch may call: so not before the plan is whole, and first of all in its
+  // destructor.
+  std::uint32_t enter(Watch& watch);  // the id in reports
+  void leave_watch() noexcept;
+
+  // For an enqueue call, before its work: the stream's board, which reports to the sink from now on.
+  Board& board_on(device::Stream& stream, transport::Sink& sink) noexcept;
+  void drop_wait_ends() noexcept {
+    direct_end_.drop();
+    captured_end_.drop();
+  }
+  protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+
+ private:
+  Watch* watch_ = nullptr;
+  std::atomic<Board*> board_{nullptr};     // the queue that it was last used on
+  std::atomic<protocol::Epoch> epoch_{0};  // that a wait reported
+  // Of waits outside captures and inside: between them there is no order. For enqueue calls alone.
+  WaitEnd& end_on(const device::gpu::Stream& stream) noexcept {
+    return stream.last_capture() == 0 ? direct_end_ : captured_end_;
+  }
+  WaitEnd direct_end_;
+  WaitEnd captured_end_;
+};
+
+}  // namespace penstock::gpu

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gpu_runtime.hpp>
+
+#include "gpu/words.hpp"
+
+namespace penstock::gpu {
+
+// Where a queue's kernels run, and where they report.
+struct Launch {
+  cudaStream_t stream = nullptr;
+  Report* report = nullptr;  // as the device addresses it
+  Sticky* sticky = nullptr;
+  bool dependent = true;  // programmatic dependent launch, where the code and the device have it
+  bool crowded = false;   // many kernels may wait on the device: this one's blocks leave, all but one
+};
+
+}  // namespace penstock::gpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that reads what kernels report: a wait that lasts, a queue that has failed. It makes no CUDA call, and
+// sleeps while there is no queue.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace penstock::gpu {
+
+class Board;
+class KernelPlan;
+
+class Watch {
+ public:
+  Watch();
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void add(Board& board);
+  void remove(Board& board) noexcept;
+  std::uint32_t add(KernelPlan& plan);  // its id in reports
+  void remove(KernelPlan& plan) noexcept;
+  void look_at(Board& board) noexcept;
+  void give_up(std::uint32_t id) noexcept;                   // the plan
+  void lose(int device, const base::Error& error) noexcept;  // all plans and queues that need it
+
+  // For boards, which are looked at under the lock.
+  KernelPlan* find(std::uint64_t id_plus_one) const noexcept;
+  const std::vector<KernelPlan*>& plans() const noexcept { return plans_; }
+
+ private:
+  void run() noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Board*> boards_;
+  std::vector<KernelPlan*> plans_;  // by id; null: free
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace penstock::gpu

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair: its words, counters and regions, and how its epochs are carried out.
+//
+//   sender    trigger  counts starts, and for a rendezvous the receiver's CTS too: so it fires on even values only
+//             data     counts the writes that have been placed: the last one ends the epoch
+//   receiver  trigger  counts starts (rendezvous): each triggers the CTS, whose ends cts_ends counts
+//             data     counts the writes that have arrived: the last one ends the epoch
+//
+// A start rings a doorbell. Where the NIC maps its counters that is the trigger itself, and nobody else has to do
+// anything for an epoch that is posted: so the last write also triggers a signal, `done += 1`, that a stream can poll.
+// The counter `signals` tells when these have ended: a counter apart from cts_ends, since operations to one process end
+// in their order, those to several in any. Otherwise the engine, which hands the doorbell on, looks at `data` itself.
+//
+// An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
+// engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
+// a time is under way, so that no message rests on the network's order; and how the halves part does not either
+// (protocol/parting.hpp).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "ofi/deferred_queue.hpp"
+#include "ofi/deferred_work.hpp"
+#include "ofi/doorbell.hpp"
+#include "ofi/fabric.hpp"
+#include "ofi/handshake.hpp"
+#include "ofi/operation_pool.hpp"
+#include "ofi/word_pool.hpp"
+#include "plan/rung_list.hpp"
+#include "protocol/parting.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::ofi {
+
+// What the channels of a process share.
+struct Common {
+  Fabric& fabric;
+  WordPool& words;
+  OperationPool& operations;
+  Source one;                   // the constant that additions add
+  fi_addr_t self;               // this process
+  std::uint64_t counter_limit;  // no threshold may come near it
+  bool signals;                 // the provider tells streams what has ended, as no thread of ours need be awake
+};
+
+class Channel : public plan::Rung<Channel>, public DeferredQueue::Half {
+ public:
+  Channel(Common& common, const transport::Message& message, protocol::Mode send_mode, const Shape& shape,
+          fi_addr_t peer);  // throws Error
+  ~Channel();
+
+  bool sends() const noexcept { return direction == transport::Direction::send; }
+  bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
+  OfferRecord offer() const;
+  AnswerRecord answer() const;
+  void connect(const OfferRecord& sender) noexcept;
+  void connect(const AnswerRecord& receiver) noexcept;
+
+  // ---- Where starts are enqueued, one thread at a time
+  // One more start will come. True: soon, so that it may be posted now; the others are seen when earlier ones are rung.
+  bool arm() noexcept {
+    const protocol::Epoch epoch = armed_.load(std::memory_order_relaxed) + 1;
+    armed_.store(epoch, std::memory_order_release);
+    return epoch <= started.load(std::memory_order_relaxed) + epochs_ahead;
+  }
+
+  // ---- The worker's side
+  void fill(protocol::Epoch epoch) noexcept;      // copies the message of a buffered send
+  void take_out(protocol::Epoch epoch) noexcept;  // copies a ring's message to its receiver's buffer
+  void trigger(protocol::Epoch epoch) noexcept {
+    if (stream_rings()) doorbell_->ring(1);
+    started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
+  }
+  protocol::Epoch completed() const noexcept {
+    return std::max(load(words_.words->done), counted_.load(std::memory_order_acquire));
+  }
+  bool complete(protocol::Epoch epoch) const noexcept { return completed() >= epoch; }
+  // Ring: whether the slot of that epoch is free.
+  bool room(protocol::Epoch epoch) const noexcept {
+    return std::max(load(words_.words->consumed), load(words_.words->seen)) + shape.slots >= epoch;
+  }
+  // Buffered sends: whether that epoch's buffer here and its slot there are free.
+  bool buffer_free(protocol::Epoch epoch) const noexcept {
+    return room(epoch) && (epoch <= shape.slots || complete(epoch - shape.slots));
+  }
+  unsigned buffers() const noexcept { return shape.slots; }
+  bool closed_before(protocol::Epoch epoch) const noexcept {
+    return protocol::closed_before(closed_epoch(load(words_.words->closed)), epoch);
+  }
+  // Why start or wait number `epoch` cannot succeed, as far as the words tell.
+  std::optional<base::Error> broken(protocol::Epoch epoch) const;
+  const Words& words() const noexcept { return *words_.words; }
+
+  // ---- The side of progress, under the engine's lock
+  unsigned entries() const noexcept;  // that posting the next start takes; 0: there is none to be posted now
+  unsigned post() noexcept;           // entries taken; fewer: the provider has no more
+  bool advance() noexcept;            // true: something has moved
+  // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards. false: not now.
+  bool ask_what_is_taken() noexcept;
+  bool brought() const noexcept { return !question_.under_way; }
+  bool arrived(protocol::Epoch epoch) const noexcept;  // its message, whether or not it has been started
+  bool restless() const noexcept;                      // there is something to look after
+  void ended(Operation& operation) noexcept;           // reported by the completion queue
+  void failed(Operation& operation, base::Error error) noexcept;
+  void fail(base::Error error) noexcept;  // the first one counts
+  void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void give_up() noexcept;  // nothing that has not begun ever will
+  // The network has not said that it has been delivered.
+  bool owes_notice() const noexcept { return notice_owed_ || notice_operation_.under_way; }
+  // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way to our words.
+  bool over() const noexcept;
+
+  const transport::Direction direction;
+  const protocol::Mode mode;
+  const int peer;
+  void* const buffer;
+  const Shape shape;
+
+  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
+  // last use, before the provider touches it.
+  alignas(64) std::atomic<protocol::Epoch> started{0};
+
+  // Progress only.
+  alignas(64) unsigned freed = 0;  // entries that have become free since the engine asked
+  bool taken_over = false;         // the last epoch, or a part of it
+  bool released = false;           // our half is closed
+  bool enrolled = false;           // the engine moves it
+  std::size_t place = 0;           // among all channels
+  std::size_t active_place = 0;
+  bool active = false;
+
+ private:
+  // Providers walk through what they hold, and the more a pair has posted the less is left for others.
+  static constexpr protocol::Epoch epochs_ahead = 8;
+
+  // How much of the epoch `posted_` the provider has.
+  struct Posted {
+    bool signal = false;
+    bool cts = false;
+    unsigned parts = 0;
+  };
+
+  void allocate(const transport::Message& message);
+  bool whole(const Posted& part) const noexcept;
+  std::uint64_t steps() const noexcept { return rendezvous() && sends() ? 2 : 1; }
+  bool rendezvous() const noexcept { return shape.protocol == Protocol::rendezvous; }
+  std::uint64_t relative(protocol::Epoch epoch) const noexcept { return epoch - base_; }
+  std::uint64_t read(const Counter& counter) const noexcept { return fi_cntr_read(counter.get()); }
+  bool ready_for_next() const noexcept;
+  // Several epochs of a buffered send may have been started: the engine lets one after the other go.
+  bool stream_rings() const noexcept { return doorbell_ && !buffered(); }
+  // The doorbell does not wait for the engine.
+  bool rings_ahead() const noexcept { return stream_rings() && !doorbell_->needs_relay(); }
+
+  Source source(protocol::Epoch epoch, unsigned part) const noexcept;
+  Target target(protocol::Epoch epoch, unsigned part) const noexcept;
+  Target own_word(const std::uint64_t& word) const noexcept;
+  Target remote_word(std::size_t offset) const noexcept;
+  bool defer(Operation* operation, const Counter& trigger, std::uint64_t threshold, const Counter& completion) noexcept;
+  bool defer_signal(protocol::Epoch epoch) noexcept;
+  bool defer_data(protocol::Epoch epoch, unsigned part) noexcept;
+  bool defer_cts(protocol::Epoch epoch) noexcept;
+  Operation* take_operation(protocol::Epoch epoch, Operation::Role role) noexcept;
+
+  void take_doorbell() noexcept;
+  void hand_on_doorbell() noexcept;
+  void rewind() noexcept;
+  bool carry_out() noexcept;
+  bool issue_parts() noexcept;
+  bool send_cts() noexcept;
+  bool look_at_counters() noexcept;
+  bool free_entries() noexcept;
+  bool forget_posted() noexcept;
+  bool has_ended(const Operation& operation) const noexcept;
+  bool in_flight() const noexcept;
+  bool give_credits() noexcept;
+  bool send_notice() noexcept;
+  void poke() noexcept;
+  bool anything_under_way() const noexcept;
+  bool quiet() const noexcept;
+
+  Common& common_;
+  const fi_addr_t peer_address_;
+  WordPool::Place words_;
+  std::unique_ptr<std::byte[]> staging_;  // the slots of a ring's receiver, the copies of a buffered send
+  Counter trigger_, data_, signals_, cts_ends_;
+  std::unique_ptr<Doorbell> doorbell_;  // of the trigger
+  std::uint64_t doorbell_word_ = 0;
+  std::uint64_t signals_posted_ = 0, cts_posted_ = 0;
+  Region source_;   // where the provider wants it, and of a GPU's memory
+  Region landing_;  // receiver
+  Region cts_;      // sender of a rendezvous
+  Place peer_words_, peer_landing_, peer_cts_;
+
+  alignas(64) std::atomic<protocol::Epoch> armed_{0};    // starts that have been enqueued
+  alignas(64) std::atomic<protocol::Epoch> counted_{0};  // complete as the counters tell, ahead of a signal
+  std::atomic<const base::Error*> failure_{nullptr};     // points to failure_text_, written before
+  std::optional<base::Error> failure_text_;
+
+  protocol::Epoch base_ = 0;    // the counters count from here
+  protocol::Epoch rung_ = 0;    // doorbells
+  protocol::Epoch posted_ = 0;  // posted or passed over
+  Posted part_;                 // of epoch posted_
+  std::uint64_t looks_ = 0;
+  Operation* first_posted_ = nullptr;
+  Operation* last_posted_ = nullptr;
+
+  // Of the epoch that the engine carries out, if there is one.
+  protocol::Epoch carrying_ = 0;
+  Posted carried_;  // what the provider has of it
+  bool fired_ = false;
+  unsigned issued_ = 0;
+  unsigned placed_ = 0;
+  bool counted_placed_ = false;
+  std::unique_ptr<Operation[]> hand_;  // one a part
+  bool cts_owed_ = false;
+  Operation cts_operation_;
+
+  protocol::Credits credits_;
+  std::unique_ptr<Operation[]> credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
+  Operation question_;
+  std::uint64_t notice_[2] = {};  // as it stands in Words
+  bool notice_owed_ = false;
+  Operation notice_operation_;
+  bool reachable_ = false;  // the peer knows our words
+  bool given_up_ = false;
+  bool forgotten_ = false;     // given up, and the provider has nothing of ours any more
+  protocol::Epoch begun_ = 0;  // given up: the last epoch whose operations had begun
+  unsigned lost_ = 0;          // operations that have failed
+};
+
+}  // namespace penstock::ofi

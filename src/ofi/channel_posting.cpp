@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the provider is given of a half ahead of its doorbells, and what it has done with.
+#include "ofi/channel.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::ofi {
+
+unsigned Channel::entries() const noexcept {
+  const protocol::Epoch epoch = posted_ + 1;
+  if (given_up_ || notice_[0] != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
+      epoch > armed_.load(std::memory_order_acquire))
+    return 0;
+  // An epoch that is posted in part stays the last one until its doorbell.
+  if (posted_ > rung_ && !whole(part_)) return 0;
+  // A signal posted now might come before the one that we shall write ourselves.
+  if (common_.signals && (!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal) return 0;
+  if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
+  return (common_.signals ? 1 : 0) + (sends() ? shape.parts : rendezvous() ? 1 : 0);
+}
+
+bool Channel::whole(const Posted& part) const noexcept {
+  if (common_.signals && !part.signal) return false;
+  return sends() ? part.parts == shape.parts : part.cts || !rendezvous();
+}
+
+Operation* Channel::take_operation(protocol::Epoch epoch, Operation::Role role) noexcept {
+  Operation* const operation = common_.operations.take();
+  if (operation == nullptr) return nullptr;
+  operation->channel = this;
+  operation->epoch = epoch;
+  operation->role = role;
+  operation->next = nullptr;
+  return operation;
+}
+
+bool Channel::defer(Operation* operation, const Counter& trigger, std::uint64_t threshold,
+                    const Counter& completion) noexcept {
+  const int code = operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
+  if (code != 0) {
+    common_.operations.give(*operation);
+    if (code != -FI_EAGAIN && code != -FI_ENOSPC && code != -FI_ENOMEM) fail(common_.fabric.error("fi_control", code));
+    return false;
+  }
+  (last_posted_ ? last_posted_->next : first_posted_) = operation;
+  last_posted_ = operation;
+  return true;
+}
+
+bool Channel::defer_signal(protocol::Epoch epoch) noexcept {
+  Operation* const operation = take_operation(epoch, Operation::Role::signal);
+  if (operation == nullptr) return false;
+  operation->number = signals_posted_ + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one, own_word(words_.words->done));
+  if (!defer(operation, data_, shape.parts * relative(epoch), signals_)) return false;
+  ++signals_posted_;
+  return true;
+}
+
+bool Channel::defer_data(protocol::Epoch epoch, unsigned part) noexcept {
+  Operation* const operation = take_operation(epoch, Operation::Role::data);
+  if (operation == nullptr) return false;
+  operation->make_write(common_.fabric.endpoint(), source(epoch, part), target(epoch, part));
+  return defer(operation, trigger_, steps() * relative(epoch), data_);
+}
+
+bool Channel::defer_cts(protocol::Epoch epoch) noexcept {
+  Operation* const operation = take_operation(epoch, Operation::Role::cts);
+  if (operation == nullptr) return false;
+  operation->number = cts_posted_ + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
+  if (!defer(operation, trigger_, relative(epoch), cts_ends_)) return false;
+  ++cts_posted_;
+  return true;
+}
+
+unsigned Channel::post() noexcept {
+  const protocol::Epoch epoch = posted_ + 1;
+  Posted part;
+  if (common_.signals) {
+    if (!defer_signal(epoch)) return 0;
+    part.signal = true;
+  }
+  if (sends())
+    while (part.parts < shape.parts && defer_data(epoch, part.parts)) ++part.parts;
+  else
+    part.cts = rendezvous() && defer_cts(epoch);
+  const unsigned taken = (part.signal ? 1 : 0) + (part.cts ? 1 : 0) + part.parts;
+  if (taken == 0) return 0;
+  posted_ = epoch;
+  part_ = part;
+  return taken;
+}
+
+// Where there are signals, writes stand behind that of their epoch, which ends after them.
+bool Channel::has_ended(const Operation& operation) const noexcept {
+  switch (operation.role) {
+    case Operation::Role::data:
+      return common_.signals || read(data_) >= shape.parts * relative(operation.epoch);
+    case Operation::Role::signal:
+      return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
+    case Operation::Role::cts:
+      return read(cts_ends_) >= operation.number;
+    default:  // is not posted ahead
+      return false;
+  }
+}
+
+bool Channel::free_entries() noexcept {
+  bool moved = false;
+  while (first_posted_ != nullptr && has_ended(*first_posted_)) {
+    Operation* const operation = std::exchange(first_posted_, first_posted_->next);
+    common_.operations.give(*operation);
+    ++freed;
+    moved = true;
+  }
+  if (first_posted_ == nullptr) last_posted_ = nullptr;
+  return moved;
+}
+
+}  // namespace penstock::ofi

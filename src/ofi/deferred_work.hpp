@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations that this transport is made of, as the provider wants them: deferred until a counter reaches a
+// threshold, or at once.
+#pragma once
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ofi/fabric.hpp"
+#include "protocol/epoch.hpp"
+
+namespace penstock::ofi {
+
+class Channel;
+
+// A place in the memory of a process.
+struct Target {
+  fi_addr_t process = FI_ADDR_UNSPEC;
+  std::uint64_t address = 0;
+  std::uint64_t key = 0;
+};
+
+struct Source {
+  const void* memory = nullptr;
+  std::size_t bytes = 0;
+  void* descriptor = nullptr;
+};
+
+// A write, a read, or an addition of one to a word, with all that the provider's structures point to.
+class Operation {
+ public:
+  Operation() noexcept { work_.operation = this; }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
+  void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;  // for issue() alone
+  void make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept;
+
+  // Queues it: it runs when `trigger` has reached `threshold`, and then counts on `completion`. 0 or a negative code.
+  int defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* completion) noexcept;
+  // Runs it now. Its end is reported to the completion queue if `reported`; otherwise only a failure is. What it reads
+  // is copied before this returns if `copied` (small operations only).
+  ssize_t issue(bool reported, bool copied) noexcept;
+
+  enum class Role : std::uint8_t { data, signal, cts, credit, question, notice };
+  void belong_to(Channel& owner, Role its_role) noexcept {
+    channel = &owner;
+    role = its_role;
+  }
+
+  // Of what the completion queue reports.
+  static Operation& of(void* context) noexcept { return *static_cast<Work*>(context)->operation; }
+
+  Channel* channel = nullptr;  // whose it is
+  protocol::Epoch epoch = 0;   // it is for
+  Role role = Role::data;
+  bool under_way = false;     // issued, and its end has not been reported; not of data
+  std::uint64_t number = 0;   // of its role, as the counter of its end counts; not of data
+  Operation* next = nullptr;  // in a list of its owner's
+
+ private:
+  // Completions name the operation by the address of its context, which is the first in here.
+  struct Work {
+    fi_deferred_work deferred{};
+    Operation* operation = nullptr;
+  };
+  static_assert(offsetof(fi_deferred_work, context) == 0);
+
+  enum class Kind : std::uint8_t { write, read, addition };
+
+  void* context() noexcept { return &work_; }
+  void make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept;
+
+  Work work_;
+  Kind kind_ = Kind::write;
+  void* descriptor_ = nullptr;
+  iovec local_{};
+  fi_rma_iov remote_{};
+  fi_ioc operand_{};
+  fi_rma_ioc word_{};
+  fi_op_rma transfer_{};
+  fi_op_atomic addition_{};
+};
+
+}  // namespace penstock::ofi

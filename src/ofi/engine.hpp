@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves libfabric along. One pass posts deferred operations, rings doorbells, lets the provider make progress and looks
+// at what is under way; whoever gets the turn runs it: the progress thread, or the worker of a stream that has just
+// started something or waits for it. Lending a hand saves the hand-over between two threads.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "ofi/channel.hpp"
+#include "ofi/deferred_queue.hpp"
+#include "ofi/fabric.hpp"
+#include "ofi/gpu_memory.hpp"
+#include "plan/engine_plan.hpp"
+#include "plan/progress_thread.hpp"
+
+namespace penstock::ofi {
+
+class Engine final : private plan::ProgressThread::Work, private DeferredQueue::Poster {
+ public:
+  struct Options {
+    unsigned slots;
+    std::size_t eager_max;
+    bool check_ready;
+    std::chrono::microseconds spin;
+    std::chrono::milliseconds timeout;  // 0: none
+    base::Throttle throttle;
+    unsigned entries;
+    std::optional<std::uint64_t> counter_limit;  // empty: what the counters can hold
+  };
+
+  Engine(const Options& options, group::World& world, FabricInfo provider);  // throws base::Error
+  ~Engine() override;  // inside MPI_Finalize: delivers what is owed, then waits for the others
+
+  const std::string& provider() const noexcept { return fabric_.provider(); }
+  std::vector<std::byte> name() const { return fabric_.name(); }
+  bool takes_gpu_memory() const noexcept { return ofi::takes_gpu_memory(fabric_.info()); }
+  const std::string& calls_gpu_runtime() const noexcept { return fabric_.calls_gpu_runtime(); }
+  void meet(int rank, std::span<const std::byte> name);  // throws base::Error
+
+  // ---- At match; throw base::Error
+  Shape shape_for(const transport::Message& send) const;
+  std::shared_ptr<Channel> add(const transport::Message& message, protocol::Mode send_mode, const Shape& shape);
+  void enroll(const std::shared_ptr<Channel>& channel) noexcept;  // it is complete
+  void drop(std::shared_ptr<Channel>& channel) noexcept;          // its owner has no use for it any more
+
+  // ---- Where starts are enqueued
+  void arm(Channel& channel) noexcept;  // one more start will come
+  void reclaim() noexcept;              // PST_Queue_wait has ended
+
+  // ---- On a stream's worker
+  void ring(Channel& channel) noexcept;       // after a word of it has been written
+  void look(Channel& channel) noexcept;       // a pass, if the turn is free
+  void leave() noexcept;                      // after a wait: from now on the thread looks
+  void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
+  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory, at first; later
+  // calls find its answer, which takes the network alone and no act of any program.
+  plan::Buffer find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept;
+  bool arrived(Channel& channel, protocol::Epoch epoch) noexcept;   // a message that has not been asked for is here
+  void release(Channel& channel, protocol::Epoch closed) noexcept;  // this half is gone: tells the peer
+  void spoil(Channel& channel, protocol::Epoch closed, base::ErrorKind reason) noexcept;  // the same, and gives it up
+
+  bool check_ready() const noexcept { return options_.check_ready; }
+  std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
+  bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
+  Statistics statistics() const noexcept;
+
+ private:
+  plan::ProgressThread::Outcome advance() noexcept override;
+  bool nothing_to_do(bool listening) noexcept override;
+  unsigned entries_for(const DeferredQueue::Half& half) noexcept override;
+  unsigned post(DeferredQueue::Half& half) noexcept override;
+
+  template <class Act>
+  void take_turn(Act act) noexcept;
+  bool take_rung() noexcept;
+  bool pass(Channel* favourite) noexcept;
+  bool move(Channel& channel) noexcept;
+  bool move_some(const Channel* moved) noexcept;
+  bool take_completions() noexcept;
+  void take_failure() noexcept;
+  void list(Channel& channel) noexcept;
+  void unlist(Channel& channel) noexcept;
+  void reap_one() noexcept;
+  void forget(Channel& channel) noexcept;
+  void wake_if_asleep() noexcept;
+  bool has_work() const noexcept;  // under the lock
+  void wake_if_needed() noexcept;
+  void deliver() noexcept;
+  bool part() noexcept;
+  void say_farewell() noexcept;
+  bool owes_messages() const noexcept;
+
+  const Options options_;
+  group::World& world_;
+  mutable std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
+  Fabric fabric_;
+  WordPool words_;
+  OperationPool operations_;
+  std::vector<fi_addr_t> addresses_;  // by world rank
+  Common common_;
+  WordPool::Place constants_;
+  plan::RungList<Channel> rung_;
+  DeferredQueue deferred_;
+  std::vector<std::shared_ptr<Channel>> channels_;
+  std::size_t promised_ = 0;       // channels added and not enrolled yet
+  std::vector<Channel*> active_;   // has room for all
+  std::vector<Channel*> leaving_;  // released; has room for all
+  std::size_t cursor_ = 0;         // where the next pass goes on
+  std::size_t leaving_cursor_ = 0;
+  std::uint64_t taken_over_ = 0;
+  std::atomic<bool> attended_{false};  // a worker waits, and has looked since the thread asked
+  plan::ProgressThread thread_;
+};
+
+}  // namespace penstock::ofi

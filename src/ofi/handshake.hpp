@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two processes tell each other: once at initialisation, and twice for each pair. Both run the same library, so
+// the records travel as they lie in memory; the version catches what is not so.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/blob.hpp"
+
+namespace penstock::ofi {
+
+inline constexpr std::uint64_t handshake_version = 0x70656e7374660003;
+
+struct Announcement {
+  std::uint64_t version = handshake_version;
+  std::uint32_t usable = 0;
+  std::uint32_t name_bytes = 0;
+  char provider[32] = {};
+  std::byte name[128] = {};  // of the endpoint
+};
+
+// A place in the memory of the process that says it.
+struct Place {
+  std::uint64_t address = 0;
+  std::uint64_t key = 0;
+};
+
+// How the messages of a pair travel: see Engine::shape_for().
+enum class Protocol : std::uint32_t { ring, rendezvous, ready };
+
+struct Shape {
+  std::uint64_t bytes = 0;  // of the message
+  std::uint64_t part_bytes = 0;
+  std::uint32_t parts = 1;  // writes a message
+  Protocol protocol = Protocol::ring;
+  std::uint32_t slots = 0;  // of a ring
+  std::uint32_t padding = 0;
+
+  // A message of no bytes is one byte of nothing, since only a write is counted.
+  std::uint64_t wire_bytes() const noexcept { return bytes > 0 ? bytes : 1; }
+  std::uint64_t slot_bytes() const noexcept { return (wire_bytes() + 63) / 64 * 64; }
+};
+
+struct OfferRecord {
+  std::uint64_t version = handshake_version;
+  Shape shape;
+  Place words;
+  Place cts;  // of a rendezvous: writes there count on the sender's trigger
+};
+
+struct AnswerRecord {
+  std::uint64_t version = handshake_version;
+  Place words;
+  Place landing;  // the receive buffer, or the slots
+};
+
+}  // namespace penstock::ofi

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ofi/ofi.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "device/gpu.hpp"
+#include "ofi/engine.hpp"
+#include "ofi/gpu_memory.hpp"
+#include "ofi/handshake.hpp"
+#include "ofi/ofi_plan.hpp"
+#include "ofi/provider.hpp"
+#include "ofi/surroundings.hpp"
+
+namespace penstock::ofi {
+
+using base::Error;
+using base::ErrorKind;
+using base::NetworkGpuMemory;
+
+namespace {
+
+// What a provider's queue of deferred work holds where it does not say: a network card's.
+constexpr unsigned entries_unless_told = 500;
+
+class OfiOffer final : public transport::Offer {
+ public:
+  OfiOffer(Engine& engine, std::shared_ptr<Channel> channel) noexcept : engine_(engine), channel_(std::move(channel)) {}
+  ~OfiOffer() override {
+    if (channel_) engine_.drop(channel_);
+  }
+  transport::Blob blob() const override { return transport::to_blob(channel_->offer()); }
+  std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
+    channel_->connect(transport::from_blob<AnswerRecord>(answer));
+    const std::shared_ptr<Channel> channel = channel_;
+    engine_.enroll(channel);
+    try {
+      return std::make_unique<OfiPlan>(engine_, std::move(channel_));
+    } catch (...) {
+      engine_.release(*channel, 1);
+      throw;
+    }
+  }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Channel> channel_;
+};
+
+// Its plan is made before the sender has connected, so that nothing is left to fail.
+class OfiAcceptance final : public transport::Acceptance {
+ public:
+  OfiAcceptance(Engine& engine, const std::shared_ptr<Channel>& channel)
+      : engine_(engine), channel_(channel), plan_(std::make_unique<OfiPlan>(engine, channel)) {}
+  transport::Blob blob() const override { return transport::to_blob(channel_.lock()->answer()); }
+  bool needs_confirmation() const override { return false; }
+  std::unique_ptr<transport::Plan> confirm() override {
+    engine_.enroll(channel_.lock());
+    return std::move(plan_);
+  }
+
+ private:
+  Engine& engine_;
+  std::weak_ptr<Channel> channel_;  // the plan's, who gives it back
+  std::unique_ptr<transport::Plan> plan_;
+};
+
+}  // namespace
+
+class Ofi::State {
+ public:
+  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+        std::function<bool()> needed, bool for_gpus)
+      : settings_(settings), world_(world), spin_(spin), needed_(std::move(needed)), for_gpus_(for_gpus) {}
+
+  Announcement announce() {
+    Announcement ours;
+    std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
+    ours.version = handshake_version;
+    // Collective: whatever the settings of one process are, all are here.
+    const Surroundings around = look_around(world_, own_place(device::current_gpu()));
+    if (!settings_.allows(base::ofi_transport)) return ours;
+    if (!needed_()) {
+      why_not_ = "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the network)";
+      return ours;
+    }
+    try {
+      FabricInfo provider = choose_provider(settings_, around);
+      const std::string name = provider->fabric_attr->prov_name;
+      open_with_gpu_memory(*provider);
+      if (!engine_) open(std::move(provider));
+      const std::vector<std::byte> endpoint = engine_->name();
+      if (endpoint.size() > sizeof(ours.name) || name.size() >= sizeof(ours.provider))
+        throw Error(ErrorKind::transport, fmt::format("ofi: addresses of {} are too long", name));
+      std::memcpy(ours.provider, name.data(), name.size());
+      std::memcpy(ours.name, endpoint.data(), endpoint.size());
+      ours.name_bytes = static_cast<std::uint32_t>(endpoint.size());
+      ours.usable = 1;
+    } catch (const Error& error) {
+      engine_.reset();
+      why_not_ = error.text();
+    }
+    return ours;
+  }
+
+  // Who cannot be met is not served; that is no failure of the job.
+  void meet(std::span<const transport::Blob> announcements) {
+    peers_.resize(announcements.size());
+    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+      transport::Verdict& peer = peers_[rank];
+      try {
+        const auto theirs = transport::from_blob<Announcement>(announcements[rank]);
+        if (theirs.usable != 0) anybody_ = true;
+        peer = judge(static_cast<int>(rank), theirs);
+      } catch (const Error& error) {
+        peer = {false, error.what()};
+      }
+    }
+  }
+
+  transport::Verdict usable() const {
+    if (!engine_) return {false, why_not_};
+    std::string how = fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
+    if (for_gpus_) {
+      const std::string why = against_gpu_memory();
+      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)" : "; memory of GPUs is staged: " + why;
+    }
+    return {true, how};
+  }
+
+  transport::Counts counts() const {
+    if (!engine_) return {};
+    const Statistics seen = engine_->statistics();
+    return {
+        {"entries", entries()},         {"entries_in_use", seen.in_use},      {"most_entries_in_use", seen.most_in_use},
+        {"starts_posted", seen.posted}, {"starts_throttled", seen.throttled}, {"starts_carried_out", seen.taken_over}};
+  }
+
+  transport::Verdict can_serve(const transport::Message& message) const {
+    if (message.memory != device::MemoryKind::host)
+      if (const std::string why = against_gpu_memory(message); !why.empty()) return {false, why};
+    if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+    return peers_[static_cast<std::size_t>(message.peer)];
+  }
+
+  std::string against_blocking_streams() const {
+    if (!engine_ || engine_->calls_gpu_runtime().empty()) return "";
+    return "the network's own copies may wait for this stream, which would wait for them: use a stream made with "
+           "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
+  }
+
+  Engine& engine() {
+    if (!engine_) throw Error(ErrorKind::transport, why_not_);
+    return *engine_;
+  }
+  void queue_waited() noexcept {
+    if (engine_ && settings_.ofi_throttle == base::Throttle::application) engine_->reclaim();
+  }
+  // The end of an engine is collective: all take part if anybody has one.
+  ~State() {
+    if (engine_ || !anybody_ || world_.given_up()) return;
+    const auto began = std::chrono::steady_clock::now();
+    world_.part([] { return true; },
+                [&] {
+                  const auto waited = std::chrono::steady_clock::now() - began;
+                  return !world_.anybody_dead() && (settings_.timeout.count() == 0 || waited <= settings_.timeout);
+                });
+  }
+
+ private:
+  void open(FabricInfo provider) {
+    engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
+                                                       .eager_max = settings_.ofi_eager_max,
+                                                       .check_ready = settings_.check,
+                                                       .spin = spin_,
+                                                       .timeout = settings_.timeout,
+                                                       .throttle = settings_.ofi_throttle,
+                                                       .entries = entries(),
+                                                       .counter_limit = settings_.ofi_counter_limit},
+                                       world_, std::move(provider));
+  }
+
+  // Where the provider has it and it will be used: it may cost other messages something.
+  void open_with_gpu_memory(const fi_info& provider) {
+    if (!for_gpus_ || settings_.ofi_gpu_memory == NetworkGpuMemory::never) return;
+    FabricInfo more = with_gpu_memory(provider);
+    if (!more) return;
+    try {
+      open(std::move(more));
+      if (settings_.ofi_gpu_memory == NetworkGpuMemory::automatic) why_not_gpu_memory_ = engine_->calls_gpu_runtime();
+    } catch (const Error& error) {
+      why_not_gpu_memory_ = error.text();
+    }
+    if (!why_not_gpu_memory_.empty()) engine_.reset();
+  }
+
+  // Why the provider is not given memory of GPUs; empty: it is.
+  std::string against_gpu_memory() const {
+    if (settings_.ofi_gpu_memory == NetworkGpuMemory::never) return "PENSTOCK_OFI_HMEM=0";
+    if (!why_not_gpu_memory_.empty()) return why_not_gpu_memory_;
+    if (!engine_ || !engine_->takes_gpu_memory()) return "the provider does not take memory of GPUs (FI_HMEM)";
+    return "";
+  }
+  std::string against_gpu_memory(const transport::Message& message) const {
+    const std::string why = against_gpu_memory();
+    const bool written = message.direction == transport::Direction::receive;
+    return why.empty() ? device::against_network_access(message.buffer, written) : why;
+  }
+
+  unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }
+
+  transport::Verdict judge(int rank, const Announcement& theirs) {
+    if (!engine_) return {false, why_not_};
+    if (theirs.usable == 0) return {false, fmt::format("rank {} has no provider that can defer work", rank)};
+    if (engine_->provider() != theirs.provider)
+      return {false, fmt::format("rank {} uses the provider {}", rank, theirs.provider)};
+    engine_->meet(rank, std::span(theirs.name, theirs.name_bytes));
+    return {true, fmt::format("deferred operations over {}", theirs.provider)};
+  }
+
+  const base::Settings& settings_;
+  group::World& world_;
+  const std::chrono::microseconds spin_;
+  const std::function<bool()> needed_;
+  const bool for_gpus_;
+  std::string why_not_ = "not in PENSTOCK_TRANSPORT";
+  std::string why_not_gpu_memory_;  // of a provider that has it
+  bool anybody_ = false;
+  std::vector<transport::Verdict> peers_;  // by world rank
+  std::unique_ptr<Engine> engine_;
+};
+
+Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+         std::function<bool()> needed, bool for_gpus)
+    : state_(std::make_unique<State>(settings, world, spin, std::move(needed), for_gpus)) {}
+
+Ofi::~Ofi() = default;
+
+transport::Blob Ofi::announce() {
+  return transport::to_blob(state_->announce());
+}
+
+void Ofi::meet(std::span<const transport::Blob> announcements) {
+  state_->meet(announcements);
+}
+
+transport::Verdict Ofi::usable() const {
+  return state_->usable();
+}
+
+transport::Counts Ofi::counts() const {
+  return state_->counts();
+}
+
+transport::Verdict Ofi::can_serve(const transport::Message& message) const {
+  return state_->can_serve(message);
+}
+
+std::string Ofi::against_blocking_streams() const {
+  return state_->against_blocking_streams();
+}
+
+std::unique_ptr<transport::Offer> Ofi::offer(const transport::Message& send) {
+  Engine& engine = state_->engine();
+  return std::make_unique<OfiOffer>(engine, engine.add(send, send.mode, engine.shape_for(send)));
+}
+
+std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& receive, const transport::Message& send,
+                                                   std::span<const std::byte> offer) {
+  Engine& engine = state_->engine();
+  const auto theirs = transport::from_blob<OfferRecord>(offer);
+  auto channel = engine.add(receive, send.mode, theirs.shape);
+  channel->connect(theirs);
+  return std::make_unique<OfiAcceptance>(engine, std::move(channel));
+}
+
+Statistics Ofi::statistics() const {
+  return state_->engine().statistics();
+}
+
+void Ofi::queue_waited() noexcept {
+  state_->queue_waited();
+}
+
+}  // namespace penstock::ofi

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ofi/surroundings.hpp"
+
+#include <sys/stat.h>
+
+#include <cstring>
+#include <span>
+
+#include "group/machine.hpp"
+
+namespace penstock::ofi {
+namespace {
+
+struct Introduction {
+  char network[64] = {};
+  char pci[32] = {};
+  char os_name[32] = {};
+  char cores[256] = {};
+};
+
+template <std::size_t room>
+void put(char (&field)[room], const std::string& text) {
+  // What does not fit is left out whole: half a list of cores would be another place.
+  if (text.size() < room) std::memcpy(field, text.data(), text.size());
+}
+
+}  // namespace
+
+// A namespace has a number, which another kernel may have given, too.
+std::string network_identity() {
+  struct stat network {};
+  const bool known = stat("/proc/self/ns/net", &network) == 0;
+  return group::kernel_identity() + "/" + (known ? std::to_string(network.st_ino) : "?");
+}
+
+group::Place own_place(const std::string& gpu) {
+  group::Place place = group::own_cores();
+  place.pci = gpu;
+  return place;
+}
+
+std::vector<std::byte> introduce(const std::string& network, const group::Place& own) {
+  Introduction mine;
+  put(mine.network, network);
+  put(mine.pci, own.pci);
+  put(mine.os_name, own.os_name);
+  put(mine.cores, own.cores);
+  const auto bytes = std::as_bytes(std::span(&mine, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+Surroundings surroundings_of(std::size_t rank, const std::vector<std::vector<std::byte>>& introductions) {
+  std::vector<Introduction> all(introductions.size());
+  for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(&all[i], introductions[i].data(), sizeof all[i]);
+  Surroundings around;
+  around.users.clear();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (std::strcmp(all[rank].network, all[i].network) != 0) continue;
+    if (i == rank) around.self = around.users.size();
+    around.users.push_back({.pci = all[i].pci, .os_name = all[i].os_name, .cores = all[i].cores});
+  }
+  around.all_here = around.users.size() == all.size();
+  return around;
+}
+
+Surroundings look_around(group::World& world, const group::Place& own) {
+  return surroundings_of(static_cast<std::size_t>(world.rank()), world.all_gather(introduce(network_identity(), own)));
+}
+
+}  // namespace penstock::ofi

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ofi/word_pool.hpp"
+
+#include <utility>
+
+namespace penstock::ofi {
+
+WordPool::Place WordPool::take() {
+  if (free_.empty()) {
+    auto chunk = std::make_unique<Chunk>();
+    chunk->region = Region(fabric_, chunk->words.data(), sizeof(chunk->words));
+    free_.reserve((chunks_.size() + 1) * per_chunk);
+    chunks_.push_back(std::move(chunk));
+    for (Words& words : chunks_.back()->words) free_.push_back({&words, &chunks_.back()->region});
+  }
+  const Place place = free_.back();
+  free_.pop_back();
+  *place.words = Words{};
+  return place;
+}
+
+void WordPool::give(const Place& place) noexcept {
+  free_.push_back(place);
+}
+
+}  // namespace penstock::ofi

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which path a pair takes. Decided once, by the receiver, from what both sides have said.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "peer/host_port.hpp"
+#include "peer/plans.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::peer {
+
+// How one side gets at the other's user buffer.
+enum class Copy : std::uint8_t { impossible, shared, across };
+
+struct Circumstances {
+  std::size_t bytes = 0;
+  std::size_t eager_max = 0;
+  protocol::Mode mode = protocol::Mode::standard;
+  Copy pull = Copy::impossible;
+  Copy push = Copy::impossible;
+};
+
+struct Decision {
+  Path path = Path::ring;
+  std::uint32_t line_bytes = cache_line;
+  std::uint32_t parts = 1;
+};
+
+Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept;
+Decision decide(const Circumstances& circumstances) noexcept;
+std::string describe_path(Path path, const PortSetup& port);
+
+}  // namespace penstock::peer

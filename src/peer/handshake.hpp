@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two processes tell each other about the peer transport: once at initialisation, and twice for each pair. Both
+// ends run the same library on the same host, so the records travel as they lie in memory; the magic number catches
+// what is not so.
+#pragma once
+
+#include <cstdint>
+
+#include "peer/arena.hpp"
+#include "transport/blob.hpp"
+
+namespace penstock::peer {
+
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0003;
+
+struct Announcement {
+  std::uint64_t version = handshake_version;
+  std::uint32_t usable = 0;
+  std::int32_t process = 0;
+  std::uint32_t flag_bits = 0;
+  std::uint32_t padding = 0;
+  // Address of 1 + (number of processes) words: the first holds the arena's first nonce, to be read across; the others
+  // are for the processes of that rank to be written across.
+  std::uint64_t probe = 0;
+  ArenaIdentity arena;
+};
+
+// Where a user's buffer is, for the other side.
+struct BufferPlace {
+  std::uint64_t address = 0;   // in its own process
+  std::uint32_t in_arena = 0;  // then `place` says where
+  std::uint32_t padding = 0;
+  Place place;
+};
+
+struct OfferRecord {
+  std::uint64_t version = handshake_version;
+  std::uint64_t eager_max = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t writes_across = 0;  // the sender can write the receiver's memory by cross-memory copy
+  std::uint32_t padding = 0;
+  BufferPlace buffer;
+  Place block;
+};
+
+struct AnswerRecord {
+  std::uint64_t version = handshake_version;
+  std::uint32_t path = 0;
+  std::uint32_t line_bytes = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t parts = 1;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t padding = 0;
+  BufferPlace buffer;
+  Place block;
+};
+
+// A receiver that comes first and will not act, to its sender; and that one's whole decision.
+struct InviteRecord {
+  std::uint64_t version = handshake_version;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t reads_across = 0;  // the receiver can read the sender's memory by cross-memory copy
+  BufferPlace buffer;
+  Place block;
+};
+
+struct InvitedRecord {
+  std::uint64_t version = handshake_version;
+  std::uint64_t bytes = 0;  // of the message
+  std::uint32_t path = 0;
+  std::uint32_t mode = 0;
+  std::uint32_t line_bytes = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t parts = 1;
+  std::uint32_t checks_ready = 0;
+  BufferPlace buffer;
+  Place block;  // SenderBlock, then the ring
+};
+
+}  // namespace penstock::peer

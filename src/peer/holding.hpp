@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one half of a pair holds in this process's arena, and what becomes of it when the half is freed: the peer may
+// still store into the block (a late FIN, a claim), so it is reused only when the peer's last store has come: CLOSED,
+// or where kernels store, GONE.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "peer/arena.hpp"
+
+namespace penstock::peer {
+
+class Holding {
+ public:
+  Holding() = default;
+  Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> user_memory);  // zeroed; throws Error(resources)
+
+  std::byte* block() const noexcept { return body_ ? body_->block : nullptr; }
+  Place place() const { return *body_->arena.find(body_->block, body_->bytes); }
+
+ private:
+  friend class Retired;
+  struct Body {
+    Body(Arena& in, std::size_t count, std::shared_ptr<const void> memory);
+    ~Body() { arena.free(block); }
+    Body(const Body&) = delete;
+    Body& operator=(const Body&) = delete;
+
+    Arena& arena;
+    std::byte* block;
+    std::size_t bytes;
+    std::shared_ptr<const void> user_memory;  // PST_Alloc_mem memory that the peer addresses
+    // For Retired, which needs no memory of its own.
+    const std::uint64_t* last_by_peer = nullptr;
+    const std::atomic<bool>* peer_dead = nullptr;
+    std::unique_ptr<Body> next;
+    bool over() const noexcept;
+  };
+
+  std::unique_ptr<Body> body_;
+};
+
+// Blocks whose own half is gone and whose peer's may not be.
+class Retired {
+ public:
+  Retired() = default;
+  ~Retired();
+  Retired(const Retired&) = delete;
+  Retired& operator=(const Retired&) = delete;
+
+  // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a dead peer stores
+  // nothing any more either, and will not say so.
+  void add(Holding holding, const std::uint64_t* last_by_peer, const std::atomic<bool>* peer_dead = nullptr) noexcept;
+  void sweep() noexcept;  // looks at a few of them, so that a match costs the same however many there are
+  void sweep_all() noexcept;
+  std::size_t size() const;
+
+ private:
+  using Body = Holding::Body;
+  std::unique_ptr<Body> take_first() noexcept;
+  void put_last(std::unique_ptr<Body> body) noexcept;
+  void sweep_some(std::size_t most) noexcept;
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<Body> first_;
+  Body* last_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace penstock::peer

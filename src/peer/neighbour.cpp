@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/neighbour.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "peer/cross_memory.hpp"
+
+namespace penstock::peer {
+
+namespace {
+
+// Empty: it works. Writing is tried only after reading has shown that this is the process that we mean.
+std::string try_cross_memory(const Announcement& peer, int rank) {
+  std::uint64_t seen = 0;
+  if (const int error = read_process(peer.process, &seen, peer.probe, sizeof(seen)); error != 0)
+    return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
+  if (seen != peer.arena.nonce[0]) return "cross-memory copy reaches another process (process numbers are not shared)";
+  const std::uint64_t mark = ~seen ^ static_cast<std::uint64_t>(rank);
+  const std::uint64_t slot = peer.probe + sizeof(mark) * (1 + static_cast<std::uint64_t>(rank));
+  int error = write_process(peer.process, &mark, slot, sizeof(mark));
+  if (error == 0) error = read_process(peer.process, &seen, slot, sizeof(seen));
+  if (error != 0) return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
+  return seen == mark ? "" : "cross-memory copy does not keep what it writes";
+}
+
+}  // namespace
+
+Neighbour get_to_know(const Announcement& announcement, int rank, bool allow_cross_memory) {
+  Neighbour neighbour;
+  if (announcement.usable == 0) {
+    neighbour.why_not = "peer has no shared memory";
+    return neighbour;
+  }
+  if (announcement.flag_bits != PENSTOCK_FLAG_BITS) {
+    neighbour.why_not = "peer runs a Penstock built with another flag width";
+    return neighbour;
+  }
+  neighbour.arena = Mapping::open(announcement.arena, neighbour.why_not);
+  if (!neighbour.arena) return neighbour;
+  neighbour.process = announcement.process;
+  neighbour.why_no_cross_memory =
+      allow_cross_memory ? try_cross_memory(announcement, rank) : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
+  neighbour.cross_memory = neighbour.why_no_cross_memory.empty();
+  return neighbour;
+}
+
+}  // namespace penstock::peer

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/pair_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+namespace penstock::peer {
+
+using base::Error;
+using base::ErrorKind;
+
+PairPlan::PairPlan(Pair pair, const std::uint64_t& closed_by_peer)
+    : closed_by_peer_(closed_by_peer),
+      peer_(pair.peer),
+      peer_dead_(*pair.peer_dead),
+      holding_(std::move(pair.holding)),
+      retired_(*pair.retired),
+      path_(std::move(pair.path)) {}
+
+PairPlan::~PairPlan() {
+  retired_.add(std::move(holding_), &closed_by_peer_, &peer_dead_);
+}
+
+std::string PairPlan::describe() const {
+  const protocol::Epoch epoch = shown_epoch_.load(std::memory_order_relaxed);
+  return fmt::format("epoch {}, {}, waits for {}", epoch, path_, missing(epoch));
+}
+
+std::optional<Error> PairPlan::why_hopeless(protocol::Epoch epoch) const {
+  if (peer_closed(epoch)) return peer_freed(epoch);
+  if (peer_dead_.load(std::memory_order_acquire))
+    return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended before epoch {}", peer_, epoch));
+  return std::nullopt;
+}
+
+std::optional<Error> PairPlan::why_not_started(StartOutcome outcome, protocol::Epoch epoch) const {
+  switch (outcome) {
+    case StartOutcome::started:
+      break;
+    case StartOutcome::peer_closed:
+      return peer_freed(epoch);
+    case StartOutcome::no_buffer:
+      return Error(ErrorKind::buffer,
+                   "the receiver has taken none of the buffered messages: let it catch up, or raise PENSTOCK_SLOTS");
+    case StartOutcome::receiver_not_started:
+      return Error(ErrorKind::ready, "ready send started before its receive: use a standard send, or order the start");
+  }
+  return std::nullopt;
+}
+
+Error PairPlan::peer_freed(protocol::Epoch epoch) const {
+  return Error(ErrorKind::peer_freed,
+               fmt::format("rank {} has freed its request, or given it up, before epoch {}", peer_, epoch));
+}
+
+Error PairPlan::copy_failed(int error) const {
+  if (error == ESRCH) return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended during a copy", peer_));
+  return Error(ErrorKind::transport,
+               fmt::format("cross-memory copy with rank {} failed: {} (PENSTOCK_CMA=0 does without)", peer_,
+                           std::strerror(error)));
+}
+
+}  // namespace penstock::peer

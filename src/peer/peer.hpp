@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs whose two processes address the same memory: host form, shared memory of one host, and a process with itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "group/world.hpp"
+#include "peer/arena.hpp"
+#include "peer/holding.hpp"
+#include "peer/memory.hpp"
+#include "peer/neighbour.hpp"
+#include "peer/pair_plan.hpp"
+#include "peer/plans.hpp"
+#include "transport/transport.hpp"
+
+namespace penstock::peer {
+
+class Peer final : public transport::Transport {
+ public:
+  Peer(const base::Settings& settings, group::World& world);  // throws Error(setting)
+  ~Peer() override;
+
+  std::string name() const override { return std::string(base::peer_transport); }
+  transport::Blob announce() override;
+  void meet(std::span<const transport::Blob> announcements) override;
+  void met() override;
+
+  transport::Verdict usable() const override;
+  transport::Verdict can_serve(const transport::Message& message) const override;
+  std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+                                                std::span<const std::byte> offer) override;
+  std::unique_ptr<transport::Offer> invite(const transport::Message& receive) override;
+  std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message& send,
+                                                           const transport::Message& receive,
+                                                           std::span<const std::byte> invitation) override;
+
+  // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at. They announce
+  // themselves later.
+  bool announced() const noexcept { return memory_ != nullptr; }
+  transport::Verdict reaches(int rank) const;  // the shared memory of that process
+  Holding hold(std::size_t block_bytes, std::shared_ptr<const void> keep) {
+    return Holding(*arena_, block_bytes, std::move(keep));
+  }
+  Arena& arena() noexcept { return *arena_; }  // where usable()
+  std::byte* map(int rank, const Place& place) const;
+  Retired& retired() const noexcept { return retired_; }
+
+  Memory& memory() noexcept { return *memory_; }                        // from announce() on
+  const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
+
+ private:
+  class SendHalf;
+  class ReceiveHalf;
+  class InvitingHalf;
+  class InvitedHalf;
+
+  BufferPlace place_of(const transport::Message& message, std::size_t bytes) const;
+  std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
+  Pair pair_with(int rank) const;
+  std::unique_ptr<transport::Plan> make_or_close(transport::Direction direction, Pair& pair,
+                                                 const std::function<std::unique_ptr<transport::Plan>()>& make);
+
+  const base::Settings& settings_;
+  group::World& world_;
+  std::unique_ptr<Arena> arena_;
+  std::string why_no_arena_ = "not announced";
+  std::vector<std::uint64_t> probe_;  // others write here while they get to know us
+  std::vector<Neighbour> neighbours_;
+  std::unique_ptr<Memory> memory_;
+  mutable Retired retired_;
+};
+
+}  // namespace penstock::peer

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_gpu/cuda_peer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/log.hpp"
+#include "device/gpu.hpp"
+#include "device/gpu/driver.hpp"
+#include "device/gpu/memory.hpp"
+#include "device/gpu/open.hpp"
+#include "device/gpu/runtime.hpp"
+#include "device/gpu/word_operations.hpp"
+#include "gpu/gpus.hpp"
+#include "peer/handshake.hpp"
+#include "peer/peer.hpp"
+#include "peer_gpu/device_plan.hpp"
+#include "peer_gpu/gate_pages.hpp"
+#include "peer_gpu/gpu_shares.hpp"
+#include "peer_gpu/imports.hpp"
+#include "peer_gpu/pair_gathering.hpp"
+#include "peer_gpu/shape.hpp"
+
+namespace penstock::peer_gpu {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+// A user's buffer, for the other side.
+struct Buffer {
+  std::uint32_t exported = 0;  // otherwise only its own process reaches it
+  std::int32_t device = -1;    // in its own process
+  DeviceIdentity device_identity{};
+  DevicePlace place;
+};
+
+// Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's can too.
+enum class Gates : std::uint32_t { none, possible, wanted };
+
+// What both letters hold.
+struct HalfRecord {
+  Buffer buffer;
+  peer::Place gate;        // where its calls may stand at it
+  DevicePlace words;       // SenderWords, or ReceiverWords and a ring
+  peer::Place host_words;  // EndWords
+  std::uint32_t has_gate = 0;
+  std::uint32_t needs_gate = 0;  // for its own sake, as there was no place for it to wait by kernels
+};
+
+struct DeviceOffer {
+  std::uint64_t version = peer::handshake_version;
+  std::uint64_t eager_max = 0;
+  std::uint32_t checks_ready = 0;
+  std::uint32_t native_atomics = 0;  // may be used, where the link has them
+  Gates gates = Gates::none;
+  std::uint32_t padding = 0;
+  HalfRecord half;
+};
+
+struct DeviceAnswer {
+  std::uint64_t version = peer::handshake_version;
+  std::uint32_t checks_ready = 0;
+  Route route = Route::ring;
+  std::uint8_t always_at_gates = 0;
+  std::uint8_t padding[2] = {};
+  std::uint32_t native_atomics = 0;
+  std::uint32_t parts = 1;
+  HalfRecord half;
+};
+
+std::string describe(const Pair& pair, bool staged) {
+  if (pair.route == Route::rendezvous)
+    return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
+  return fmt::format("{}{}", staged ? "whole message staged" : "ring",
+                     pair.route == Route::wide_ring ? ", 128-byte lines" : "");
+}
+
+std::string describe_path(const DevicePair& pair, bool staged) {
+  return describe(pair.pair, staged) + (pair.always_at_gates ? ", waits by value" : "");
+}
+
+}  // namespace
+
+class CudaPeer final : public transport::Transport {
+ public:
+  CudaPeer(const base::Settings& settings, group::World& world, peer::Peer& host, std::shared_ptr<Gpus> gpus)
+      : settings_(settings),
+        world_(world),
+        host_(host),
+        gpus_(std::move(gpus)),
+        shares_(std::make_shared<GpuShares>(settings.cuda_waits)) {
+    gpus_->share_devices([this](int device) { return places_on(device); });
+  }
+  // Halves that were given up in the order of a stream end on the driver's threads.
+  ~CudaPeer() override {
+    gpus_->share_devices({});
+    gpus_->finish();
+    shares_->part();
+  }
+
+  std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
+  transport::Blob announce() override { return shares_->announce(host_); }
+  void meet(std::span<const transport::Blob> announcements) override { shares_->meet(world_, host_, announcements); }
+  void prepare(device::Stream& stream) override;
+
+  transport::Verdict usable() const override;
+  transport::Verdict can_serve(const transport::Message& message) const override;
+  std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+                                                std::span<const std::byte> offer) override;
+
+ private:
+  class SendHalf;
+  class ReceiveHalf;
+
+  Buffer describe_buffer(const transport::Message& message);
+  // Our half: private words, and the words that the peer stores into.
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool always_at_gates);
+  // The other half's memory, as our device addresses it.
+  std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
+  Gates gates_on(int device);
+  bool take_turns(int rank, const Buffer& ours, const Buffer& theirs) const;
+  bool may_take_turns(int rank, int device) const;
+  bool always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours);
+  std::shared_ptr<WaitPlaces> places_on(int device) {
+    const Devices& devices = gpus_->devices();
+    return shares_->places(devices.identity(device), devices.processors(device), gates_on(device) != Gates::none);
+  }
+  void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
+  void warn_of_turns(int rank, bool gated);
+  GatePages& gate_pages();
+  EndWords* reach_host_words(int rank, const peer::Place& place) {
+    return reinterpret_cast<EndWords*>(host_.map(rank, place));
+  }
+  std::unique_ptr<transport::Plan> make_plan(DevicePair pair) {
+    return std::make_unique<DevicePlan>(std::move(pair), gpus_->watch(), settings_.cuda_blocks);
+  }
+
+  const base::Settings& settings_;
+  group::World& world_;
+  peer::Peer& host_;
+  const std::shared_ptr<Gpus> gpus_;
+  const std::shared_ptr<GpuShares> shares_;
+  Imports imports_;
+  std::mutex mutex_;
+  std::set<int> loaded_;  // devices that have our kernels
+  std::shared_ptr<GatePages> gate_pages_;
+  std::atomic<bool> warned_{false};
+};
+
+// The sender's half until the answer has come.
+class CudaPeer::SendHalf final : public transport::Offer {
+ public:
+  SendHalf(CudaPeer& owner, const transport::Message& send) : owner_(owner), send_(send) {
+    record_.eager_max = owner.settings_.cuda_eager_max;
+    record_.checks_ready = owner.settings_.check;
+    record_.native_atomics = owner.settings_.cuda_atomics;
+    record_.half.buffer = owner.describe_buffer(send);
+    record_.gates = owner.gates_on(record_.half.buffer.device);
+    pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), record_.half,
+                               owner.may_take_turns(send.peer, record_.half.buffer.device));
+    pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
+  }
+
+  transport::Blob blob() const override { return transport::to_blob(record_); }
+
+  std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
+    const auto theirs = transport::from_blob<DeviceAnswer>(answer);
+    const int device = theirs.half.buffer.device;
+    pair_.always_at_gates = theirs.always_at_gates != 0;
+    owner_.join_gates(send_.peer, pair_, record_.half, theirs.half);
+    if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer))
+      owner_.warn_of_turns(send_.peer, pair_.always_at_gates);
+    Pair& pair = pair_.pair;
+    pair.receiver = reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.half.words));
+    pair.buffer = static_cast<std::byte*>(send_.buffer);
+    pair.bytes = send_.bytes;
+    pair.mode = send_.mode;
+    pair.sends = true;
+    pair.route = theirs.route;
+    pair.parts = static_cast<std::uint16_t>(theirs.parts);
+    pair.share = share_of(pair.route, pair.bytes, pair.parts);
+    if (is_ring(pair.route)) pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
+    pair.native_atomics = theirs.native_atomics != 0;
+    pair.checks_ready = theirs.checks_ready != 0;
+    if (!is_ring(pair.route)) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
+    pair_.our_end = owner_.reach_host_words(send_.peer, theirs.half.host_words);
+    pair_.path = describe_path(pair_, pair.bytes > record_.eager_max);
+    return owner_.make_plan(std::move(pair_));
+  }
+
+ private:
+  CudaPeer& owner_;
+  transport::Message send_;
+  DevicePair pair_;
+  DeviceOffer record_;
+};
+
+// The receiver's half until the sender has confirmed.
+class CudaPeer::ReceiveHalf final : public transport::Acceptance {
+ public:
+  ReceiveHalf(CudaPeer& owner, const transport::Message& receive, const transport::Message& send,
+              const DeviceOffer& offer)
+      : owner_(owner) {
+    const int rank = receive.peer;
+    const bool self = rank == owner.world_.rank();
+    record_.half.buffer = owner.describe_buffer(receive);
+    const Buffer& ours = record_.half.buffer;
+    const Buffer& theirs = offer.half.buffer;
+    const Devices::Reach reach = owner.gpus_->devices().reach(ours.device, theirs.device_identity);
+    if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
+    const bool always = owner.always_at_gates(rank, offer, ours);
+    if (owner.take_turns(rank, ours, theirs)) owner.warn_of_turns(rank, always);
+    const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
+    const Route route = send.bytes > offer.eager_max && exported                             ? Route::rendezvous
+                        : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines ? Route::wide_ring
+                                                                                             : Route::ring;
+    const std::size_t ring_bytes = is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
+
+    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half, always);
+    owner.join_gates(rank, pair_, record_.half, offer.half);
+    Pair& pair = pair_.pair;
+    pair.receiver = reinterpret_cast<ReceiverWords*>(record_.half.words.address);
+    pair.sender = reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
+    pair.buffer = static_cast<std::byte*>(receive.buffer);
+    pair.bytes = send.bytes;
+    pair.mode = send.mode;
+    pair.route = route;
+    pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
+    pair.share = share_of(pair.route, pair.bytes, pair.parts);
+    if (is_ring(pair.route)) pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
+    pair.native_atomics = reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
+    pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
+    if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
+    pair_.our_end = owner.reach_host_words(rank, offer.half.host_words);
+    pair_.path = describe_path(pair_, pair.bytes > offer.eager_max);
+
+    record_.checks_ready = pair.checks_ready;
+    record_.route = route;
+    record_.always_at_gates = always;
+    record_.parts = pair.parts;
+    record_.native_atomics = pair.native_atomics;
+    owner.gpus_->watch();  // its thread may not start, which the sender must hear of by the answer
+  }
+
+  transport::Blob blob() const override { return transport::to_blob(record_); }
+  std::unique_ptr<transport::Plan> confirm() override { return owner_.make_plan(std::move(pair_)); }
+
+ private:
+  CudaPeer& owner_;
+  DevicePair pair_;
+  DeviceAnswer record_;
+};
+
+transport::Verdict CudaPeer::usable() const {
+  if (const transport::Verdict host = host_.usable(); !host.yes) return host;
+  // A match of host memory must not start a driver that the program does not use.
+  if (!device::gpu::driver_is_loaded()) return {false, "no " PENSTOCK_GPU " driver is loaded"};
+  const std::string why_not = device::gpu::why_unusable();
+  return {why_not.empty(), why_not.empty() ? PENSTOCK_GPU " memory, mapped between processes" : why_not};
+}
+
+transport::Verdict CudaPeer::can_serve(const transport::Message& message) const {
+  if (message.memory != device::MemoryKind::cuda) return {false, "buffer is not in " PENSTOCK_GPU " memory"};
+  if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+  if (message.mode == protocol::Mode::buffered)
+    return {false, "buffered sends are not served from " PENSTOCK_GPU " memory"};
+  return host_.reaches(message.peer);
+}
+
+std::unique_ptr<transport::Offer> CudaPeer::offer(const transport::Message& send) {
+  host_.retired().sweep();
+  return std::make_unique<SendHalf>(*this, send);
+}
+
+std::unique_ptr<transport::Acceptance> CudaPeer::accept(const transport::Message& receive,
+                                                        const transport::Message& send,
+                                                        std::span<const std::byte> offer) {
+  host_.retired().sweep();
+  return std::make_unique<ReceiveHalf>(*this, receive, send, transport::from_blob<DeviceOffer>(offer));
+}
+
+void CudaPeer::prepare(device::Stream& stream) {
+  if (stream.kind() != device::StreamKind::cuda) return;
+  auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
+  const device::gpu::DeviceGuard guard(cuda_stream.device());
+  Board& board = gpus_->board_on(cuda_stream);
+  {
+    const std::lock_guard lock(mutex_);
+    const Launch launch = board.launch_on(gpus_->devices().arena(cuda_stream.device())->stream());
+    if (loaded_.insert(cuda_stream.device()).second) device::gpu::check(load_kernels(launch), "loading the kernels");
+  }
+  board.add(Form::peer, std::make_unique<PairGathering>(board));
+}
+
+Buffer CudaPeer::describe_buffer(const transport::Message& message) {
+  const device::gpu::Region region = device::gpu::look_at(message.buffer);
+  if (!region.on_device) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
+  Buffer buffer;
+  buffer.device = region.device;
+  buffer.device_identity = gpus_->devices().identity(region.device);
+  buffer.place.address = reinterpret_cast<std::uint64_t>(message.buffer);
+  const bool inside = message.bytes <= region.base + region.bytes - buffer.place.address;
+  if (region.exportable && inside) {
+    buffer.place = export_memory(message.buffer);
+    buffer.exported = 1;
+  }
+  return buffer;
+}
+
+DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half,
+                                  bool always_at_gates) {
+  DevicePair pair;
+  pair.peer = rank;
+  pair.peer_dead = &world_.dead(rank);
+  pair.arena = gpus_->devices().arena(device);
+  pair.half = pair.arena->allocate(sizeof(HalfWords));
+  pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
+  static_assert(sizeof(Fate) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
+  pair.fate = gpus_->pinned().take();
+  pair.pair.fate = static_cast<Fate*>(pair.fate.get());
+  pair.retired = &host_.retired();
+  // All that the peer's kernels store into, until it is gone.
+  struct Kept {
+    std::shared_ptr<std::byte> words;
+    std::shared_ptr<Gate> gate;
+  };
+  const auto kept = std::make_shared<Kept>();
+  kept->words = pair.arena->allocate(words_bytes);
+  half.words = export_memory(kept->words.get());
+  pair.always_at_gates = always_at_gates;
+  if (gates_on(device) != Gates::none) pair.wait_place = places_on(device)->take_for_pair();
+  if (gates_on(device) != Gates::none && (always_at_gates || !pair.wait_place)) {
+    half.has_gate = 1;
+    half.needs_gate = !pair.wait_place;
+    kept->gate = gate_pages().take();
+    pair.gate = kept->gate.get();
+    half.gate = gate_pages().place(*pair.gate);
+  }
+  pair.holding = host_.hold(sizeof(EndWords), kept);
+  pair.peer_end = reinterpret_cast<EndWords*>(pair.holding.block());
+  half.host_words = pair.holding.place();
+  return pair;
+}
+
+GatePages& CudaPeer::gate_pages() {
+  const std::lock_guard lock(mutex_);
+  if (!gate_pages_) gate_pages_ = std::make_shared<GatePages>(host_.arena());
+  return *gate_pages_;
+}
+
+// Tried once a device.
+Gates CudaPeer::gates_on(int device) {
+  if (settings_.cuda_wait == base::CudaWait::kernel) return Gates::none;
+  const bool wanted = settings_.cuda_wait == base::CudaWait::value;
+  const device::gpu::DeviceGuard guard(device);
+  if (host_.usable().yes && device::gpu::has_word_operations() &&
+      gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
+    return wanted ? Gates::wanted : Gates::possible;
+  if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
+  return Gates::none;
+}
+
+// A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the wait, has none
+// meanwhile.
+bool CudaPeer::take_turns(int rank, const Buffer& ours, const Buffer& theirs) const {
+  return rank != world_.rank() && ours.device_identity == theirs.device_identity &&
+         !gpus_->devices().runs_beside_others(ours.device);
+}
+
+// The sender does not know yet where the receiver is.
+bool CudaPeer::may_take_turns(int rank, int device) const {
+  return rank != world_.rank() &&
+         (settings_.cuda_wait == base::CudaWait::value || !gpus_->devices().runs_beside_others(device));
+}
+
+// Within one process all streams run beside each other.
+bool CudaPeer::always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours) {
+  if (rank == world_.rank() || offer.half.has_gate == 0) return false;
+  const Gates possible = gates_on(ours.device);
+  const bool wanted = offer.gates == Gates::wanted || possible == Gates::wanted;
+  return possible != Gates::none && (wanted || take_turns(rank, ours, offer.half.buffer));
+}
+
+// Each message that opens a gate costs a store into the host's memory, so it is done only where a call may stand there.
+void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs) {
+  const auto stands = [&](const HalfRecord& half) {
+    return half.has_gate != 0 && (half.needs_gate != 0 || pair.always_at_gates);
+  };
+  if (stands(ours))
+    gate_pages().show_to_devices(*pair.gate);
+  else
+    pair.gate = nullptr;
+  if (!stands(theirs)) return;
+  pair.peer_gate = reinterpret_cast<Gate*>(host_.map(rank, theirs.gate));
+  gate_pages().show_to_devices(*pair.peer_gate);
+}
+
+void CudaPeer::warn_of_turns(int rank, bool gated) {
+  if (warned_.exchange(true)) return;
+  base::log::warn(
+      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so their kernels take turns "
+                  "by time slices and each message waits for {}: start nvidia-cuda-mps-control -d before the job",
+                  rank, gated ? "a change of turns" : "several"));
+}
+
+std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {
+  if (rank == world_.rank()) {
+    gpus_->devices().connect(pair.arena->device(), other_device);
+    return reinterpret_cast<std::byte*>(place.address);
+  }
+  pair.imports.push_back(imports_.open(rank, pair.arena->device(), place));
+  return pair.imports.back().get();
+}
+
+std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings, group::World& world,
+                                                     peer::Peer& host, std::shared_ptr<Gpus> gpus) {
+  return std::make_unique<CudaPeer>(settings, world, host, std::move(gpus));
+}
+
+}  // namespace penstock::peer_gpu

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair whose messages are moved by kernels.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "device/gpu.hpp"
+#include "gpu/device_arena.hpp"
+#include "gpu/kernel_plan.hpp"
+#include "peer/holding.hpp"
+#include "peer_gpu/batch.hpp"
+#include "peer_gpu/gate.hpp"
+
+namespace penstock::peer_gpu {
+
+// Everything fixed at match.
+struct DevicePair {
+  Pair pair;      // without id
+  int peer = -1;  // world rank
+  const std::atomic<bool>* peer_dead = nullptr;
+  std::shared_ptr<DeviceArena> arena;
+  std::shared_ptr<std::byte> half;  // ours, on the device
+  std::vector<std::shared_ptr<std::byte>> imports;
+  std::shared_ptr<void> fate;  // pinned
+  peer::Holding holding;       // host words, and the memory that the peer's kernels store into
+  Gate* gate = nullptr;        // ours; kept by the holding. Null: there are no gates here
+  Gate* peer_gate = nullptr;
+  bool always_at_gates = false;
+  std::shared_ptr<void> wait_place;  // the half waits by kernels, unless always_at_gates
+  peer::Retired* retired = nullptr;
+  EndWords* our_end = nullptr;   // in the peer's memory
+  EndWords* peer_end = nullptr;  // in ours
+  std::string path;
+};
+
+class DevicePlan final : public KernelPlan {
+ public:
+  DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks);
+  ~DevicePlan() override;
+
+  void check_stream(const device::Stream& stream) const override;
+  void start(device::Stream& stream, transport::Sink& sink) override;
+  void wait(device::Stream& stream, transport::Sink& sink) override;
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
+  void close() override;
+  bool peer_closed(protocol::Epoch epoch) const noexcept override;
+  std::string describe() const override;
+  std::string path() const override { return "peer-" PENSTOCK_GPU_KEY " (" + fixed_.path + ")"; }
+
+  void look_for_lost_cause() noexcept override;
+  base::Error error_of(Failure failure) const override;
+  void note_death() noexcept override;
+  void give_up() noexcept override;
+  bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
+  void follow(const Board&) noexcept override;  // what a kernel has given up, the peer's host learns
+  protocol::Epoch awaited_epoch() const noexcept override;
+  protocol::Epoch epoch_at_gate() const noexcept override;
+  void open_gate() noexcept override;
+
+ private:
+  bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
+  Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
+  Gating gating(bool starts) const noexcept;
+  bool at_gates(Board& board, const device::Stream& stream) const noexcept;
+  void close_at(protocol::Epoch first_not_served) noexcept;
+  void leave_at(protocol::Epoch first_not_served) noexcept;
+  static void end_close(void* plan);
+  protocol::Epoch first_not_served(const Half& half) const noexcept;
+
+  DevicePair fixed_;
+  Pair start_;  // for its kernel, if a start needs one
+  Pair wait_;
+  Gating start_gating_;  // empty where the call never waits, or there are no gates
+  Gating wait_gating_;
+  bool starts_by_kernel_;
+  bool waits_by_kernel_;
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> given_up_by_host_{false};
+  void (*ended_)(void*) = nullptr;
+  void* ended_argument_ = nullptr;
+};
+
+}  // namespace penstock::peer_gpu

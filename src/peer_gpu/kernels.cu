@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_gpu/kernels.hpp"
+#include "peer_gpu/shape.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "device/gpu/launch.hpp"
+#include "peer_gpu/gate.hpp"
+#include "peer_gpu/works.cuh"
+
+namespace penstock::peer_gpu {
+namespace {
+
+using device::gpu::Kernel;
+
+enum class Call { start, wait };
+// Which pairs a kernel may be given. Kernels for rings alone have less code and need fewer registers.
+enum class Kit { ring, rendezvous, any };
+
+constexpr Kit kit_of(const Pair& pair) {
+  return is_ring(pair.route) ? Kit::ring : Kit::rendezvous;
+}
+
+constexpr int resident(Kit kit) {  // blocks a multiprocessor has registers for, at least
+  return kit == Kit::ring ? 2 : 1;
+}
+
+// The blocks of one kernel together that may wait: they keep their places while they do, 32 multiprocessors at most
+// (gpu_shares.cpp). So may those of a ring's start, whose sender can be ahead of its slots.
+constexpr unsigned most_that_wait(Call call, Kit kit) {
+  if (kit == Kit::ring) return 64;
+  return call == Call::start ? 32 : 16;
+}
+// Of a rendezvous a start waits for nobody.
+constexpr unsigned most_that_pass = 96;
+
+// ---- What a block does ---------------------------------------------------------------------------------------------
+
+// The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
+__device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Place& place) {
+  unsigned which = duty;
+  if (which >= count) {
+    unsigned left = duty - count;
+    for (which = 0; left + 1 >= pairs[which].blocks; ++which) left -= pairs[which].blocks - 1u;
+    place.index = left + 1;
+  }
+  place.blocks = pairs[which].blocks;
+  return pairs[which];
+}
+
+template <Call call, Kit kit, Form form>
+__device__ void serve(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
+  using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
+  if (kit == Kit::ring || is_ring(pair.route))
+    Rings::template run<form>(pair.work, reports, pair, place, crew);
+  else
+    Others::template run<form>(pair.work, reports, pair, place, crew);
+}
+
+// ---- One pair ------------------------------------------------------------------------------------------------------
+
+template <class Work, Kit kit>
+__global__ void __launch_bounds__(most_threads, resident(kit)) run_one(const __grid_constant__ Batch<1> argument) {
+  await_predecessor();
+  const Batch<1>& batch = vendor::grid_constant(argument);
+  if (batch.count == 0) return;
+  Crew<Form::all_stay> crew;
+  Work::template run<Form::all_stay>({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x}, crew);
+}
+
+template <Kit kit, class... Each>
+std::span<const Kernel> kernels_of(Works<Each...>) {
+  static const std::array<Kernel, sizeof...(Each)> kernels{
+      Kernel(reinterpret_cast<const void*>(&run_one<Each, kit>))...};
+  return kernels;
+}
+
+std::span<const Kernel> kernels_for(Call call, Kit kit) {
+  if (kit == Kit::ring)
+    return call == Call::start ? kernels_of<Kit::ring>(RingStarts()) : kernels_of<Kit::ring>(RingWaits());
+  return call == Call::start ? kernels_of<Kit::rendezvous>(RendezvousStarts())
+                             : kernels_of<Kit::rendezvous>(RendezvousWaits());
+}
+
+cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
+  const Kit kit = kit_of(pair);
+  const bool passes = call == Call::start && kit == Kit::rendezvous;
+  const unsigned blocks = std::min<unsigned>(pair.blocks, passes ? most_that_pass : most_that_wait(call, kit));
+  Batch<1> batch{launch.report, launch.sticky, 1, {pair}};
+  return kernels_for(call, kit)[pair.work].launch({blocks, pair.threads, launch.stream, launch.dependent}, &batch);
+}
+
+// ---- Several pairs -------------------------------------------------------------------------------------------------
+
+template <Call call, Kit kit, int capacity>
+__global__ void __launch_bounds__(most_threads, resident(kit))
+    run_several(const __grid_constant__ Batch<capacity> argument) {
+  await_predecessor();
+  const Batch<capacity>& batch = vendor::grid_constant(argument);
+  if (batch.count == 0) return;
+  Place place;
+  const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), blockIdx.x, place);
+  Crew<Form::all_stay> crew;
+  serve<call, kit>({*batch.report, *batch.sticky}, pair, place, crew);
+}
+
+// ---- On a crowded device -------------------------------------------------------------------------------------------
+
+// In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a
+// thread.
+template <protocol::Mode mode>
+__device__ void send_in_ring(const Reports& reports, const Pair& pair, const Place& place,
+                             Crew<Form::one_stays>& crew) {
+  if (pair.route == Route::ring)
+    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+  else
+    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+}
+
+template <Call call>
+__device__ void serve_duty(const Reports& reports, const Pair& pair, const Place& place, Crew<Form::one_stays>& crew) {
+  if (!is_ring(pair.route)) {
+    using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
+    Others::template run<Form::one_stays>(pair.work, reports, pair, place, crew);
+  } else if constexpr (call == Call::start) {
+    if (!pair.sends)
+      StartRingReceive::run<Form::one_stays>(reports, pair, place, crew);
+    else if (pair.mode == protocol::Mode::synchronous)
+      send_in_ring<protocol::Mode::synchronous>(reports, pair, place, crew);
+    else if (pair.mode == protocol::Mode::ready)
+      send_in_ring<protocol::Mode::ready>(reports, pair, place, crew);
+    else
+      send_in_ring<protocol::Mode::standard>(reports, pair, place, crew);
+  } else if (pair.sends) {
+    WaitRingSend::run<Form::one_stays>(reports, pair, place, crew);
+  } else if (pair.route == Route::ring) {
+    WaitRingReceive<Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+  } else {
+    WaitRingReceive<Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+  }
+}
+
+// For one pair or several: each block has one duty after the other.
+template <Call call, int capacity>
+__global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constant__ Batch<capacity> argument) {
+  await_predecessor();
+  const Batch<capacity>& batch = vendor::grid_constant(argument);
+  if (batch.count == 0) return;
+  Crew<Form::one_stays> crew(batch.pair[0]);
+  do {
+    Place place;
+    const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), crew.duty(), place);
+    serve_duty<call>({*batch.report, *batch.sticky}, pair, place, crew);
+  } while (crew.goes_on());
+}
+
+unsigned share_out(std::span<Pair> pairs, Call call, Kit kit, bool crowded) {
+  const auto waits = [&](const Pair& pair) { return call == Call::wait || is_ring(pair.route); };
+  const auto passes = [&](const Pair& pair) { return !waits(pair); };
+  const auto all = [](const Pair&) { return true; };
+  const unsigned most = most_that_wait(call, kit);
+  if (crowded) return share_out(pairs, std::min(most, protocol::relief::most_duties), all);
+  return share_out(pairs, most, waits) + share_out(pairs, most_that_pass, passes);
+}
+
+template <Call call, Kit kit, int capacity>
+cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs) {
+  Batch<capacity> batch;
+  batch.report = launch.report;
+  batch.sticky = launch.sticky;
+  batch.count = static_cast<int>(pairs.size());
+  std::copy(pairs.begin(), pairs.end(), batch.pair);
+  // The block that stays does one duty after the other: it must find none that waits for another block's, nor one
+  // without which another block's message is not whole.
+  if (launch.crowded && pairs.size() > 1)
+    for (int i = 0; i < batch.count; ++i)
+      if (!is_ring(batch.pair[i].route)) batch.pair[i].blocks = 1;
+  unsigned threads = 32;
+  for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
+  const std::span shared(batch.pair, pairs.size());
+  const unsigned blocks = std::max(share_out(shared, call, kit, launch.crowded), 1u);
+  static const Kernel all_stay(reinterpret_cast<const void*>(&run_several<call, kit, capacity>));
+  static const Kernel one_stays(reinterpret_cast<const void*>(&run_crew<call, capacity>));
+  const Kernel& kernel = launch.crowded ? one_stays : all_stay;
+  return kernel.launch({blocks, threads, launch.stream, launch.dependent}, &batch);
+}
+
+// A launch costs the more the more arguments it carries.
+template <Call call, Kit kit>
+cudaError_t launch_several_of(const Launch& launch, std::span<const Pair> pairs) {
+  return pairs.size() <= 4 ? launch_several_as<call, kit, 4>(launch, pairs)
+                           : launch_several_as<call, kit, largest_batch>(launch, pairs);
+}
+
+template <Call call>
+cudaError_t launch(const Launch& launch, std::span<const Pair> pairs) {
+  if (pairs.size() == 1 && !launch.crowded) return launch_one(launch, call, pairs.front());
+  const bool rings = std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.route); });
+  return rings ? launch_several_of<call, Kit::ring>(launch, pairs) : launch_several_of<call, Kit::any>(launch, pairs);
+}
+
+// ---- Loading -------------------------------------------------------------------------------------------------------
+
+cudaError_t load_one(const Launch& launch, Call call, Kit kit) {
+  Batch<1> nothing;
+  for (const Kernel& kernel : kernels_for(call, kit))
+    if (const cudaError_t code = kernel.launch({1, 32, launch.stream, launch.dependent}, &nothing); code != cudaSuccess)
+      return code;
+  return cudaSuccess;
+}
+
+template <Call call, Kit kit>
+cudaError_t load_several(const Launch& launch, bool crowded) {
+  Launch form = launch;
+  form.crowded = crowded;
+  const cudaError_t code = launch_several_as<call, kit, 4>(form, {});
+  return code == cudaSuccess ? launch_several_as<call, kit, largest_batch>(form, {}) : code;
+}
+
+}  // namespace
+
+std::uint8_t work_of_start(const Pair& pair) {
+  return static_cast<std::uint8_t>(is_ring(pair.route) ? ring_start(pair) : rendezvous_start(pair));
+}
+
+std::uint8_t work_of_wait(const Pair& pair) {
+  return static_cast<std::uint8_t>(is_ring(pair.route) ? ring_wait(pair) : rendezvous_wait(pair));
+}
+
+cudaError_t launch_starts(const Launch& call, std::span<const Pair> pairs) {
+  return launch<Call::start>(call, pairs);
+}
+
+cudaError_t launch_waits(const Launch& call, std::span<const Pair> pairs) {
+  return launch<Call::wait>(call, pairs);
+}
+
+cudaError_t load_kernels(const Launch& launch) {
+  for (const Call call : {Call::start, Call::wait})
+    for (const Kit kit : {Kit::ring, Kit::rendezvous})
+      if (const cudaError_t code = load_one(launch, call, kit); code != cudaSuccess) return code;
+  for (const auto load : {&load_several<Call::start, Kit::ring>, &load_several<Call::start, Kit::any>,
+                          &load_several<Call::wait, Kit::ring>, &load_several<Call::wait, Kit::any>})
+    for (const bool crowded : {false, true})
+      if (const cudaError_t code = load(launch, crowded); code != cudaSuccess) return code;
+  if (const cudaError_t code = load_gate_kernel(launch); code != cudaSuccess) return code;
+  return cudaStreamSynchronize(launch.stream);
+}
+
+}  // namespace penstock::peer_gpu

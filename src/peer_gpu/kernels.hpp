@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the CUDA form: one serves all the starts of an enqueue call, one all its waits.
+#pragma once
+
+#include <gpu_runtime.hpp>
+#include <span>
+
+#include "gpu/launch.hpp"
+#include "peer_gpu/batch.hpp"
+
+namespace penstock::peer_gpu {
+
+// Which kernel serves the pair, known once its threads are: for Pair::work.
+std::uint8_t work_of_start(const Pair& pair);
+std::uint8_t work_of_wait(const Pair& pair);
+
+// From one to largest_batch pairs.
+cudaError_t launch_starts(const Launch& launch, std::span<const Pair> pairs);
+cudaError_t launch_waits(const Launch& launch, std::span<const Pair> pairs);
+// Loads every kernel onto the current device and runs each once without a pair: the first launch of a kernel may need
+// the device idle, and later it may not be.
+cudaError_t load_kernels(const Launch& launch);
+
+}  // namespace penstock::peer_gpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pairs that an enqueue call starts or waits for, which one kernel will serve.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "gpu/call_gathering.hpp"
+#include "peer_gpu/gate.hpp"
+#include "peer_gpu/kernels.hpp"
+
+namespace penstock::peer_gpu {
+
+class PairList {
+ public:
+  bool empty() const noexcept { return count_ == 0; }
+  bool takes(const Pair&, const Gating&) const noexcept { return count_ < pairs_.size(); }
+  void add(const Pair& pair, const Gating& gating) noexcept {
+    pairs_[count_++] = pair;
+    if (gating) gatings_[gated_++] = gating;
+  }
+  cudaError_t launch_starts(const Launch& launch) const noexcept {
+    return launch_by(launch, &penstock::peer_gpu::launch_starts);
+  }
+  cudaError_t launch_waits(const Launch& launch) const noexcept {
+    return launch_by(launch, &penstock::peer_gpu::launch_waits);
+  }
+  template <class Visit>
+  void each(Visit visit) const noexcept {
+    for (std::size_t i = 0; i < count_; ++i) visit(pairs_[i].id);
+  }
+  void clear() noexcept { count_ = gated_ = 0; }
+
+ private:
+  using LaunchPairs = cudaError_t (*)(const Launch&, std::span<const Pair>);
+
+  // All gates first: each wait ends once the peer's start has run, so all of them do when all starts have.
+  cudaError_t launch_by(const Launch& launch, LaunchPairs launch_pairs) const noexcept {
+    const std::span pairs(pairs_.data(), count_);
+    if (gated_ == 0) return launch_pairs(launch, pairs);
+    const std::span gates(gatings_.data(), gated_);
+    if (const cudaError_t code = stand_at_gates(launch, gates); code != cudaSuccess) return code;
+    Launch behind = launch;
+    behind.dependent = false;  // on a kernel, which a gate is not
+    return launch_pairs(behind, pairs);
+  }
+
+  std::size_t count_ = 0;
+  std::size_t gated_ = 0;
+  std::array<Pair, largest_batch> pairs_;
+  std::array<Gating, largest_batch> gatings_;
+};
+
+using PairGathering = CallGathering<PairList>;
+
+}  // namespace penstock::peer_gpu

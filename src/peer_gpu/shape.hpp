@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many threads and blocks serve a pair. The limits are measured (docs/performance.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "peer_gpu/batch.hpp"
+
+namespace penstock::peer_gpu {
+
+struct Shape {
+  std::uint16_t blocks = 1;
+  std::uint16_t threads = 32;
+};
+
+// Into how many parts a message is cut: the same number at both ends, so the receiver says it.
+std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept;
+// How much of a message each part has, in bytes, or in units of a ring.
+std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept;
+
+// `most_blocks` bounds kernels that only start.
+Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;
+Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept;
+
+// Shares the blocks of a kernel out among those of its pairs that `counts` says, as each wants them: together no more
+// than `most`, or one each. The blocks of all these.
+template <class Counts>
+unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) noexcept {
+  unsigned sharers = 0;
+  unsigned wanted = 0;
+  for (const Pair& pair : pairs) {
+    if (!counts(pair)) continue;
+    ++sharers;
+    wanted += pair.blocks;
+  }
+  if (wanted <= most) return wanted;
+  const unsigned spare = most > sharers ? most - sharers : 0;
+  unsigned given = 0;
+  for (Pair& pair : pairs) {
+    if (!counts(pair)) continue;
+    if (wanted > sharers) pair.blocks = static_cast<std::uint16_t>(1 + (pair.blocks - 1) * spare / (wanted - sharers));
+    given += pair.blocks;
+  }
+  return given;
+}
+
+}  // namespace penstock::peer_gpu

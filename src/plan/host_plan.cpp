@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/host_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+namespace penstock::plan {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::trace::Clock;
+using base::trace::Kind;
+using device::host::Command;
+
+// How long a wait looks in vain before the watchdog is told, which takes a lock: far beyond what any wait of a program
+// in its stride takes, and soon enough for a report. The clock is not read in the first looks, and then seldom.
+constexpr std::chrono::milliseconds until_blocked{20};
+constexpr std::uint32_t looks_before_clock = 512;
+// Whether the wait is hopeless is asked every so many looks: seldom enough to cost nothing, often enough for a sleeping
+// worker.
+constexpr std::uint32_t looks_between_questions = 32;
+
+using Ended = void (*)(void*);
+
+device::host::Stream& host_stream(device::Stream& stream) noexcept {
+  return static_cast<device::host::Stream&>(stream);
+}
+
+}  // namespace
+
+void HostPlan::check_stream(const device::Stream& stream) const {
+  if (stream.kind() != device::StreamKind::host)
+    throw Error(ErrorKind::unsupported,
+                label() +
+                    ": the buffer is in host memory, which is served on queues of type PST_QUEUE_HOST, and on "
+                    "those of a GPU if the process had loaded its driver before the match");
+}
+
+void HostPlan::start(device::Stream& stream, transport::Sink& sink) {
+  expect_start();
+  host_stream(stream).push({sink.track() ? &traced_start_step : &start_step, this, &sink, 0});
+}
+
+void HostPlan::wait(device::Stream& stream, transport::Sink& sink) {
+  host_stream(stream).push({sink.track() ? &traced_wait_step : &wait_step, this, &sink, 0});
+  ++waits_enqueued_;
+}
+
+// Acquire: the wait's worker is done with the plan's private words, which the next stream's will use.
+void HostPlan::hand_over(device::Stream*, device::Stream& next) {
+  if (waits_ended_.load(std::memory_order_acquire) == waits_enqueued_) return;
+  host_stream(next).await(waits_ended_, waits_enqueued_);
+}
+
+// One worker at a time: the next one begins when it has seen this.
+void HostPlan::pass_on() noexcept {
+  waits_ended_.store(waits_ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
+  host_stream(stream).push({&close_step, this, argument, reinterpret_cast<std::uintptr_t>(ended)});
+}
+
+void HostPlan::release(const Error& error) noexcept {
+  if (release_claimed_.exchange(true, std::memory_order_relaxed)) return;
+  release_error_ = error;
+  released_.store(true, std::memory_order_release);
+}
+
+void HostPlan::abandon() noexcept {
+  if (!std::exchange(spoiled_, true)) spoil();
+}
+
+// The pair is done with, and the queue gets the error. In this order: who sees the queue's failure may use the buffers
+// again, and by then the peer must be able to know.
+void HostPlan::give_up(transport::Sink& sink, const Error& error) noexcept {
+  abandon();
+  try {
+    failure_.emplace(error.kind(), fmt::format("{}: {}", label(), error.text()));
+    sink.fail(*failure_);
+  } catch (const std::exception&) {
+    sink.fail(error);
+  }
+}
+
+bool HostPlan::start_step(Command& command) noexcept {
+  static_cast<HostPlan*>(command.object)->start_now(*static_cast<transport::Sink*>(command.context));
+  return true;
+}
+
+bool HostPlan::wait_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  if (!plan.look_now(*static_cast<transport::Sink*>(command.context))) return false;
+  plan.pass_on();
+  return true;
+}
+
+bool HostPlan::traced_start_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  auto& sink = *static_cast<transport::Sink*>(command.context);
+  plan.trace_.triggered = Clock::now();
+  plan.start_now(sink);
+  sink.track()->record({Kind::trigger, plan.traced(), ++plan.trace_.epoch, plan.trace_.triggered, Clock::now()});
+  return true;
+}
+
+bool HostPlan::traced_wait_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  auto& sink = *static_cast<transport::Sink*>(command.context);
+  auto& trace = plan.trace_;
+  if (!trace.first_look) trace.first_look = Clock::now();
+  if (!plan.look_now(sink)) return false;
+  const auto end = Clock::now();
+  sink.track()->record({Kind::wait, plan.traced(), trace.epoch, *trace.first_look, end});
+  sink.track()->record({Kind::transfer, plan.traced(), trace.epoch, trace.triggered, end});
+  trace.first_look.reset();
+  plan.pass_on();
+  return true;
+}
+
+std::optional<Error> HostPlan::start_or_say_why() noexcept {
+  try {
+    return run_start();
+  } catch (const std::exception&) {
+    return Error(ErrorKind::resources);
+  }
+}
+
+std::optional<Error> HostPlan::say_why_hopeless() noexcept {
+  try {
+    return hopeless();
+  } catch (const std::exception&) {
+    return Error(ErrorKind::resources);
+  }
+}
+
+void HostPlan::start_now(transport::Sink& sink) noexcept {
+  // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait for it.
+  if (sink.failed()) {
+    abandon();
+  } else if (!spoiled_) {
+    if (const auto error = start_or_say_why()) give_up(sink, *error);
+  } else if (failure_) {
+    sink.fail(*failure_);
+  } else {
+    give_up(sink, base::error_by(ErrorKind::transport,
+                                 [] { return "the pair was given up when another queue failed; free the request"; }));
+  }
+}
+
+bool HostPlan::look_now(transport::Sink& sink) noexcept {
+  // After a start that failed or was suppressed there is nothing to wait for.
+  if (spoiled_ || run_wait()) return end_wait(sink);
+  return wait_again(sink);
+}
+
+bool HostPlan::wait_again(transport::Sink& sink) noexcept {
+  if (++looks_ == 1 && sink.failed()) {
+    abandon();
+    return end_wait(sink);
+  }
+  if (blocked_ && released_.load(std::memory_order_acquire)) {
+    give_up(sink, *release_error_);
+    return end_wait(sink);
+  }
+  if (looks_ % looks_between_questions == 0) {
+    if (const auto reason = say_why_hopeless()) {
+      // What the wait is for may have come just before its sender went.
+      if (!run_wait()) give_up(sink, *reason);
+      return end_wait(sink);
+    }
+  }
+  if (!blocked_ && looks_ >= looks_before_clock && looks_ % looks_between_questions == 0 && waits_long()) {
+    blocked_ = true;
+    sink.blocked_since(*this);
+  }
+  return false;
+}
+
+bool HostPlan::waits_long() noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (looks_ == looks_before_clock) first_clock_ = now;
+  return now - first_clock_ >= until_blocked;
+}
+
+bool HostPlan::end_wait(transport::Sink& sink) noexcept {
+  looks_ = 0;
+  if (std::exchange(blocked_, false)) {
+    sink.unblocked(*this);
+    // From here on nobody releases this wait. A release that came too late to matter is forgotten.
+    if (!spoiled_ && release_claimed_.load(std::memory_order_relaxed)) {
+      release_error_.reset();
+      released_.store(false, std::memory_order_relaxed);
+      release_claimed_.store(false, std::memory_order_relaxed);
+    }
+  }
+  return true;
+}
+
+bool HostPlan::close_step(Command& command) noexcept {
+  auto& plan = *static_cast<HostPlan*>(command.object);
+  plan.run_close();
+  const auto ended = reinterpret_cast<Ended>(static_cast<std::uintptr_t>(command.value));
+  ended(command.context);  // last: the plan may be gone when it returns
+  return true;
+}
+
+}  // namespace penstock::plan

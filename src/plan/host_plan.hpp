@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan whose starts and waits are work of a thread: what peer (host form) and proxy have in common. The thread is the
+// worker of a host stream, or a relay's for streams of a GPU.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "device/host/stream.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::plan {
+
+class HostPlan : public transport::Plan {
+ public:
+  void check_stream(const device::Stream& stream) const final;
+  void start(device::Stream& stream, transport::Sink& sink) final;
+  void wait(device::Stream& stream, transport::Sink& sink) final;
+  void hand_over(device::Stream* last, device::Stream& next) final;
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) final;
+  void close() final { run_close(); }
+  void release(const base::Error& error) noexcept final;
+
+  // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits; throws base::Error.
+  virtual void expect_start() {}
+  // The work itself, for one thread at a time: a start, then looks until the wait has ended (true). Neither blocks.
+  void start_now(transport::Sink& sink) noexcept;
+  bool look_now(transport::Sink& sink) noexcept;
+  void abandon() noexcept;  // this half serves no more, and tells the peer if it can be told
+
+ protected:
+  // All run on one thread at a time, and must not block. Those that give an error may throw for want of memory for its
+  // text, the others must not throw.
+  virtual std::optional<base::Error> run_start() = 0;
+  virtual bool run_wait() noexcept = 0;  // one look; true: ended
+  // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep looking. The look is
+  // repeated once before the answer is believed, since the evidence may have come in between.
+  virtual std::optional<base::Error> hopeless() = 0;
+  virtual void run_close() noexcept = 0;  // tells the peer that this half is gone
+  // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called once.
+  virtual void spoil() noexcept = 0;
+
+ private:
+  static bool start_step(device::host::Command& command) noexcept;
+  static bool wait_step(device::host::Command& command) noexcept;
+  static bool close_step(device::host::Command& command) noexcept;
+  static bool traced_start_step(device::host::Command& command) noexcept;
+  static bool traced_wait_step(device::host::Command& command) noexcept;
+  std::optional<base::Error> start_or_say_why() noexcept;
+  std::optional<base::Error> say_why_hopeless() noexcept;
+  bool wait_again(transport::Sink& sink) noexcept;
+  bool waits_long() noexcept;
+  bool end_wait(transport::Sink& sink) noexcept;
+  void pass_on() noexcept;
+  void give_up(transport::Sink& sink, const base::Error& error) noexcept;
+
+  protocol::Epoch waits_enqueued_ = 0;  // enqueue calls alone use it
+  // The last thing that a wait on a stream writes: who has seen it may use all of the plan.
+  std::atomic<protocol::Epoch> waits_ended_{0};
+
+  // The own of the thread that works.
+  std::uint32_t looks_ = 0;                              // in vain, in the present wait
+  std::chrono::steady_clock::time_point first_clock_{};  // in the present wait
+  bool blocked_ = false;                                 // told the sink so
+  bool spoiled_ = false;
+  std::optional<base::Error> failure_;  // why, if it was this plan's own
+  struct {
+    protocol::Epoch epoch = 0;
+    base::trace::Clock::time_point triggered;
+    std::optional<base::trace::Clock::time_point> first_look;  // of a wait that has not ended
+  } trace_;
+
+  std::atomic<bool> release_claimed_{false};  // the first release counts
+  std::atomic<bool> released_{false};         // release: release_error_ has been written
+  std::optional<base::Error> release_error_;
+};
+
+}  // namespace penstock::plan

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/progress_thread.hpp"
+
+#include <algorithm>
+
+#include "base/backoff.hpp"
+#include "base/thread.hpp"
+
+namespace penstock::plan {
+
+namespace {
+
+// How long it stays up after the last work: waking a blocked thread costs a system call, which a program that
+// communicates all the time should not pay at each start.
+constexpr int linger_steps = 20;
+constexpr std::chrono::microseconds step{100};
+
+using std::chrono::steady_clock;
+
+// Who is not needed looks the more rarely the longer that has lasted: so it comes late by a small part of the pause
+// before it. Besides, a core that is woken ever again is not idle enough for the system to move another thread there.
+steady_clock::duration between_looks(steady_clock::duration quiet) {
+  return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
+}
+
+}  // namespace
+
+void ProgressThread::start() {
+  if (!thread_.joinable()) thread_ = base::start_thread(name_, [this] { run(); });
+}
+
+void ProgressThread::stop() noexcept {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_seq_cst);
+  wake();
+  thread_.join();
+}
+
+void ProgressThread::wake() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    asleep_.store(false, std::memory_order_seq_cst);
+  }
+  awake_.notify_one();
+}
+
+void ProgressThread::run() noexcept {
+  base::Backoff backoff(spin_);
+  int idle = 0;
+  auto last_news = steady_clock::now();
+  std::optional<steady_clock::time_point> attended_since;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const Outcome outcome = work_.advance();
+    if (outcome == Outcome::attended) {
+      const auto now = steady_clock::now();
+      if (!attended_since) attended_since = now;
+      std::this_thread::sleep_for(std::max<steady_clock::duration>(step, between_looks(now - *attended_since)));
+      backoff.reset();
+      idle = 0;
+      continue;
+    }
+    attended_since.reset();
+    if (outcome == Outcome::moved || outcome == Outcome::waiting) {
+      if (outcome == Outcome::moved)
+        backoff.reset();
+      else
+        backoff.pause();
+      idle = 0;
+      continue;
+    }
+    if (idle == 0) last_news = steady_clock::now();
+    if (++idle < linger_steps) {
+      std::this_thread::sleep_for(step);
+    } else {
+      const bool listening = outcome == Outcome::listening;
+      const auto quiet = steady_clock::now() - last_news;
+      if (sleep(listening ? std::optional(between_looks(quiet)) : std::nullopt)) idle = 0;
+    }
+    backoff.reset();
+  }
+}
+
+bool ProgressThread::sleep(std::optional<steady_clock::duration> limit) noexcept {
+  asleep_.store(true, std::memory_order_seq_cst);
+  if (!work_.nothing_to_do(limit.has_value()) || stopping_.load(std::memory_order_seq_cst)) {
+    asleep_.store(false, std::memory_order_seq_cst);
+    return true;
+  }
+  std::unique_lock lock(mutex_);
+  const auto woken = [this] { return !asleep_.load(std::memory_order_seq_cst); };
+  if (!limit) {
+    awake_.wait(lock, woken);
+    return true;
+  }
+  if (awake_.wait_for(lock, *limit, woken)) return true;
+  asleep_.store(false, std::memory_order_seq_cst);
+  return false;
+}
+
+}  // namespace penstock::plan

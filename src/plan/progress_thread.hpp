@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that moves what nobody waits for. It spins, yields and sleeps in short steps while something is under way,
+// looks ever more rarely while only others can begin something, and blocks when nobody can, so that an idle process
+// uses next to no processor time.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace penstock::plan {
+
+class ProgressThread {
+ public:
+  // The last one counts least.
+  enum class Outcome {
+    moved,
+    waiting,    // something of ours is under way
+    attended,   // others look after it, as they wait for it
+    listening,  // a peer may begin something at any time, of which nobody tells us
+    idle
+  };
+
+  class Work {
+   public:
+    virtual ~Work() = default;
+    virtual Outcome advance() noexcept = 0;
+    // Asked once more after the thread has announced its sleep: whether it still has no work of its own. `listening`:
+    // it will look again by itself; otherwise it sleeps until it is woken.
+    virtual bool nothing_to_do(bool listening) noexcept = 0;
+  };
+
+  // `name`: see base::start_thread.
+  ProgressThread(const char* name, Work& work, std::chrono::microseconds spin)
+      : name_(name), work_(work), spin_(spin) {}
+  ~ProgressThread() { stop(); }
+
+  void start();  // does nothing when it runs; throws base::Error
+  void stop() noexcept;
+
+  // A ringer calls this after its work has become visible. Sequentially consistent, so that either it sees the sleeper
+  // or the sleeper sees the work.
+  bool asleep() const noexcept { return asleep_.load(std::memory_order_seq_cst); }
+  void wake() noexcept;
+
+ private:
+  void run() noexcept;
+  // True: woken, because there is something new.
+  bool sleep(std::optional<std::chrono::steady_clock::duration> limit) noexcept;
+
+  const char* const name_;
+  Work& work_;
+  const std::chrono::microseconds spin_;
+  std::thread thread_;
+  std::atomic<bool> asleep_{false};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable awake_;
+};
+
+}  // namespace penstock::plan

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/channel.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "proxy/mpi_call.hpp"
+
+namespace penstock::proxy {
+
+using base::Error;
+using base::ErrorKind;
+
+Channel::Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name, unsigned slots,
+                 MPI_Comm communicator)
+    : direction(message.direction),
+      mode(send_mode),
+      peer(message.peer),
+      pair(name.pair),
+      tag(name.tag),
+      buffer(message.buffer),
+      memory(message.memory),
+      bytes(message.bytes),
+      elements(message),
+      operations(buffered() ? slots : 1) {
+  farewell.channel = query.channel = this;
+  try {
+    if (buffered() && !elements.contiguous() && bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw Error(ErrorKind::unsupported, "proxy: MPI cannot pack a buffered send of more than 2 GiB");
+    for (Operation& operation : operations) {
+      operation.channel = this;
+      if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      make_request(operation, buffered() ? operation.buffer.get() : buffer, communicator);
+    }
+  } catch (...) {
+    free_requests();
+    throw;
+  }
+}
+
+void Channel::make_request(Operation& operation, void* from, MPI_Comm communicator) {
+  const MPI_Datatype type = elements.type();
+  const int count = elements.count();
+  MPI_Request* request = &operation.request;
+  if (!sends()) {
+    // With the receive's own type and count: MPI leaves what lies beyond a shorter message untouched, gaps included.
+    check_mpi(PMPI_Recv_init(from, count, type, peer, tag, communicator, request), "MPI_Recv_init");
+    return;
+  }
+  switch (mode) {
+    case protocol::Mode::standard:
+    case protocol::Mode::ready:
+      // Not MPI_Rsend_init: the program's promise holds between streams. Whether the peer's progress has already handed
+      // the receive to MPI is another matter.
+      check_mpi(PMPI_Send_init(from, count, type, peer, tag, communicator, request), "MPI_Send_init");
+      return;
+    case protocol::Mode::synchronous:
+      check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request), "MPI_Ssend_init");
+      return;
+    case protocol::Mode::buffered:
+      // Synchronous, so that a library buffer is free when its message has been received, neither earlier nor later.
+      if (elements.contiguous())
+        check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request), "MPI_Ssend_init");
+      else
+        check_mpi(PMPI_Ssend_init(from, static_cast<int>(bytes), MPI_PACKED, peer, tag, communicator, request),
+                  "MPI_Ssend_init");
+      return;
+  }
+}
+
+std::optional<Error> Channel::fill(protocol::Epoch epoch, MPI_Comm communicator) {
+  Operation& slot = operation(epoch);
+  if (elements.contiguous()) {
+    if (bytes > 0) std::memcpy(slot.buffer.get(), buffer, bytes);
+  } else {
+    int position = 0;
+    const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(), static_cast<int>(bytes),
+                               &position, communicator);
+    if (code != MPI_SUCCESS) return mpi_error("proxy: MPI_Pack", code);
+  }
+  slot.taken.store(true, std::memory_order_relaxed);  // published by trigger()
+  return std::nullopt;
+}
+
+std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
+  if (const Error* error = failure.load(std::memory_order_acquire)) return *error;
+  if (!closed_before(epoch)) return std::nullopt;
+  if (closed_reason_ == ErrorKind::ready)
+    return Error(ErrorKind::ready,
+                 "a ready send was started before its receive, as the receiver has seen: use a standard send, or order "
+                 "the start");
+  if (closed_reason_ == ErrorKind::peer_freed)
+    return Error(ErrorKind::peer_freed,
+                 fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
+  return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));
+}
+
+void Channel::fail(Error error) noexcept {
+  if (failure_text_) return;
+  failure_text_ = std::move(error);
+  failure.store(&*failure_text_, std::memory_order_release);
+}
+
+void Channel::peer_closed(const Notice& theirs) noexcept {
+  if (closed.load(std::memory_order_relaxed) != 0) return;
+  closed_reason_ = static_cast<ErrorKind>(theirs.reason);
+  messages = theirs.messages;
+  closed.store(theirs.closed, std::memory_order_release);
+}
+
+void Channel::free_requests() noexcept {
+  for (Operation& operation : operations)
+    if (!operation.active && operation.request != MPI_REQUEST_NULL) PMPI_Request_free(&operation.request);
+}
+
+bool Channel::any_active() const noexcept {
+  for (const Operation& operation : operations)
+    if (operation.active) return true;
+  return false;
+}
+
+}  // namespace penstock::proxy

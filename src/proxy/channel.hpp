@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair: the words between a stream's worker and the progress of MPI, and the persistent requests behind
+// them.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "plan/rung_list.hpp"
+#include "proxy/elements.hpp"
+#include "proxy/notice.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::proxy {
+
+class Channel;
+
+// One persistent request. A buffered send has one for each library buffer, every other channel has one.
+struct Operation {
+  MPI_Request request = MPI_REQUEST_NULL;
+  Channel* channel = nullptr;
+  protocol::Epoch epoch = 0;            // of the start under way
+  std::size_t place = 0;                // in the list of active operations
+  bool active = false;                  // MPI has it
+  bool given_up = false;                // active, and of no use any more
+  std::unique_ptr<std::byte[]> buffer;  // buffered sends: the library's copy
+  std::atomic<bool> taken{false};       // buffered sends: holds a message that has not been received
+};
+
+// A notice on its way out, which stays in its place until MPI has taken it.
+struct Outgoing {
+  Notice notice;
+  MPI_Request request = MPI_REQUEST_NULL;
+  Channel* channel = nullptr;  // whose it is, if anybody's
+  bool under_way = false;
+};
+
+class Channel : public plan::Rung<Channel> {
+ public:
+  // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
+  Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name, unsigned slots,
+          MPI_Comm communicator);
+  ~Channel() = default;  // free_requests() comes first
+
+  HalfKey key() const noexcept { return {peer, pair, direction}; }
+  bool sends() const noexcept { return direction == transport::Direction::send; }
+  bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
+  std::size_t buffers() const noexcept { return operations.size(); }
+  bool may_be_asked() const noexcept { return !sends() && mode == protocol::Mode::buffered; }
+  Operation& operation(protocol::Epoch epoch) noexcept { return operations[epoch % operations.size()]; }
+
+  // ---- The worker's side
+  std::optional<base::Error> fill(protocol::Epoch epoch,
+                                  MPI_Comm communicator);  // copies the message of a buffered send
+  void trigger(protocol::Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
+  bool complete(protocol::Epoch epoch) const noexcept { return completed.load(std::memory_order_acquire) >= epoch; }
+  bool closed_before(protocol::Epoch epoch) const noexcept {
+    return protocol::closed_before(closed.load(std::memory_order_acquire), epoch);
+  }
+  // Why start or wait number `epoch` cannot succeed, as far as the words tell.
+  std::optional<base::Error> broken(protocol::Epoch epoch) const;
+
+  // ---- The side of progress, under the engine's lock
+  void fail(base::Error error) noexcept;  // the first one counts
+  void peer_closed(const Notice& theirs) noexcept;
+  void free_requests() noexcept;  // of the operations that are not active
+  bool any_active() const noexcept;
+
+  const transport::Direction direction;
+  const protocol::Mode mode;
+  const int peer;
+  const std::uint64_t pair;
+  const int tag;
+  void* const buffer;
+  const device::MemoryKind memory;
+  const std::size_t bytes;
+  const Elements elements;
+
+  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
+  // last use, before MPI touches it.
+  alignas(64) std::atomic<protocol::Epoch> started{0};
+  // Written by progress, read by the worker. Release/acquire orders the payload before its use, and MPI's last look at
+  // the send buffer before it is written again.
+  alignas(64) std::atomic<protocol::Epoch> completed{0};
+  std::atomic<protocol::Epoch> closed{0};            // first epoch that the peer does not serve; 0: open
+  std::atomic<const base::Error*> failure{nullptr};  // points to failure_text, written before
+
+  // Progress only.
+  alignas(64) std::vector<Operation> operations;
+  protocol::Epoch issued = 0;
+  bool released = false;       // our half is closed
+  bool spoiled = false;        // nothing is issued any more
+  bool told = false;           // our notice is on its way, or has come
+  std::uint64_t messages = 0;  // of the peer's notice
+  Outgoing farewell;
+  Outgoing query;             // a question of this half, or an answer to the peer's
+  bool asking = false;        // the answer has not come
+  protocol::Epoch taken = 0;  // what it said last
+
+ private:
+  void make_request(Operation& operation, void* from, MPI_Comm communicator);
+
+  std::optional<base::Error> failure_text_;
+  base::ErrorKind closed_reason_ = base::ErrorKind::peer_freed;  // written before `closed`
+};
+
+}  // namespace penstock::proxy

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a persistent request is made with: a datatype and a count that fits into an int.
+#pragma once
+
+#include <mpi.h>
+
+#include "transport/message.hpp"
+
+namespace penstock::proxy {
+
+class Elements {
+ public:
+  explicit Elements(const transport::Message& message);  // throws base::Error
+  ~Elements();
+  Elements(const Elements&) = delete;
+  Elements& operator=(const Elements&) = delete;
+
+  MPI_Datatype type() const noexcept { return type_; }
+  int count() const noexcept { return count_; }
+  bool contiguous() const noexcept { return contiguous_; }
+
+ private:
+  void combine(MPI_Datatype type, std::size_t count);
+
+  MPI_Datatype type_ = MPI_BYTE;
+  int count_ = 0;
+  bool contiguous_ = true;
+  bool owned_ = false;
+  std::shared_ptr<const group::Layout> layout_;  // keeps the datatype
+};
+
+}  // namespace penstock::proxy

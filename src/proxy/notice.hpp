@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/message.hpp"
+
+namespace penstock::proxy {
+
+// What names one half of a pair in this process. `pair` is counted by the pair's receiver and never used again; the tag
+// may be.
+struct HalfKey {
+  int peer = -1;
+  std::uint64_t pair = 0;
+  transport::Direction direction = transport::Direction::send;  // ours
+  bool operator==(const HalfKey&) const = default;
+};
+
+struct HalfKeyHash {
+  std::size_t operator()(const HalfKey& key) const noexcept {
+    const auto peer = static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.peer));
+    return static_cast<std::size_t>(((peer << 40) ^ (key.pair << 1) ^ static_cast<std::uint64_t>(key.direction)) *
+                                    0x9E3779B97F4A7C15u);
+  }
+};
+
+// What the progress of one process tells that of another about a pair.
+struct Notice {
+  enum class Kind : std::uint8_t {
+    closed,    // "my half is gone": sent once by each half
+    question,  // of a buffered send: what the receiver has taken
+    answer
+  };
+
+  std::uint64_t pair = 0;
+  std::uint64_t closed = 0;    // first epoch that is not served any more
+  std::uint64_t messages = 0;  // closed, of a sender: how many it has given to MPI; answer: how many it took
+  transport::Direction addressee = transport::Direction::send;  // which half of the receiving process is meant
+  std::uint8_t reason = 0;  // closed: base::ErrorKind: peer_freed, or what has failed
+  Kind kind = Kind::closed;
+  std::uint8_t unused[5] = {};
+};
+static_assert(sizeof(Notice) == 32);
+
+// What names the pair in the handshake's answer.
+struct PairName {
+  std::uint64_t pair = 0;
+  std::int32_t tag = -1;
+};
+
+}  // namespace penstock::proxy

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small messages by which one half of a pair tells the other that it is gone, or asks it something. On the
+// communicator of the messages, in whose order MPI keeps them, under a tag of their own, since they are received from
+// anybody. The caller sees to it that one thread at a time is in here.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/reserve.hpp"
+#include "proxy/channel.hpp"
+#include "proxy/notice.hpp"
+
+namespace penstock::proxy {
+
+class Notices {
+ public:
+  static constexpr int tag = 0;  // no pair's
+
+  explicit Notices(MPI_Comm communicator) noexcept : communicator_(communicator) {}
+  Notices(const Notices&) = delete;
+  Notices& operator=(const Notices&) = delete;
+
+  void listen();  // from the first channel on; throws base::Error
+  // Each channel has two at most; one more is nobody's.
+  void reserve(std::size_t channels) { base::reserve_for(unsent_, 2 * channels + 1); }
+
+  void send(Outgoing& outgoing, int peer) noexcept;
+  // Moves unfinished sends along and calls taken(outgoing) for each that MPI is done with.
+  template <class Taken>
+  void flush(Taken taken) noexcept {
+    for (std::size_t i = 0; i < unsent_.size();) {
+      Outgoing& outgoing = *unsent_[i];
+      if (!sent(outgoing)) {
+        ++i;
+        continue;
+      }
+      unsent_[i] = unsent_.back();
+      unsent_.pop_back();
+      taken(outgoing);
+    }
+  }
+  bool all_sent() const noexcept { return unsent_.empty(); }
+  // The next notice that has arrived and its sender.
+  std::optional<std::pair<int, Notice>> take() noexcept;
+
+  void stop() noexcept;  // cancels the receive
+
+ private:
+  static bool sent(Outgoing& outgoing) noexcept;
+
+  const MPI_Comm communicator_;
+  MPI_Request receive_ = MPI_REQUEST_NULL;
+  bool listening_ = false;
+  Notice incoming_;
+  std::vector<Outgoing*> unsent_;
+};
+
+}  // namespace penstock::proxy

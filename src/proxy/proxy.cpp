@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/proxy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "proxy/engine.hpp"
+#include "proxy/mpi_call.hpp"
+#include "proxy/proxy_plan.hpp"
+#include "transport/blob.hpp"
+
+namespace penstock::proxy {
+
+using base::Error;
+using base::ErrorKind;
+using group::ThreadLevel;
+
+namespace {
+
+struct Announcement {
+  ThreadLevel level = ThreadLevel::single;
+  bool allowed = false;
+};
+
+int last_tag() {
+  int* value = nullptr;
+  int found = 0;
+  check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
+  return found ? *value : 32767;  // what the standard promises
+}
+
+class ProxyOffer final : public transport::Offer {
+ public:
+  ProxyOffer(Engine& engine, const transport::Message& send) : engine_(engine), send_(send) {}
+  transport::Blob blob() const override { return {}; }
+  std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
+    return std::make_unique<ProxyPlan>(engine_, engine_.add_sender(send_, transport::from_blob<PairName>(answer)));
+  }
+
+ private:
+  Engine& engine_;
+  transport::Message send_;
+};
+
+class ProxyAcceptance final : public transport::Acceptance {
+ public:
+  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel, std::unique_ptr<transport::Plan> plan) noexcept
+      : engine_(engine), channel_(std::move(channel)), plan_(std::move(plan)) {}
+  ~ProxyAcceptance() override {
+    if (plan_) engine_.drop(*channel_);
+  }
+  transport::Blob blob() const override {
+    PairName name;
+    std::memset(static_cast<void*>(&name), 0, sizeof(name));  // padding travels too
+    name.pair = channel_->pair;
+    name.tag = channel_->tag;
+    return transport::to_blob(name);
+  }
+  std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Channel> channel_;
+  std::unique_ptr<transport::Plan> plan_;  // made before the sender has connected, so that nothing is left to fail
+};
+
+}  // namespace
+
+class Proxy::State {
+ public:
+  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
+      : world_(world),
+        allowed_(settings.allows(base::proxy_transport)),
+        gpu_aware_(settings.gpu_aware_mpi),
+        options_{.slots = settings.slots,
+                 .check_ready = settings.check,
+                 .spin = spin,
+                 .timeout = settings.timeout,
+                 .last_tag = last_tag()} {}
+
+  ThreadLevel level() const { return world_.thread_level(); }
+
+  Announcement announcement() const {
+    Announcement ours;
+    std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
+    ours.level = level();
+    ours.allowed = allowed_;
+    return ours;
+  }
+
+  void meet(std::span<const transport::Blob> announcements) {
+    bool anybody = false;
+    for (const transport::Blob& blob : announcements) {
+      const auto theirs = transport::from_blob<Announcement>(blob);
+      levels_.push_back(theirs.level);
+      anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
+    }
+    // Making the communicators is collective, and so is the engine's end: all take part if one can use it.
+    if (anybody) engine_ = std::make_unique<Engine>(options_, world_);
+  }
+
+  transport::Verdict usable() const {
+    if (level() == ThreadLevel::multiple) return {true, "MPI messages, moved by a thread of this process"};
+    return {false,
+            fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
+                        "or set PENSTOCK_THREAD_MULTIPLE=1",
+                        group::name_of(level())),
+            ErrorKind::thread_level};
+  }
+
+  transport::Verdict can_serve(const transport::Message& message) const {
+    if (message.memory != device::MemoryKind::host && !gpu_aware_)
+      return {false, "MPI is not given memory of a GPU (PENSTOCK_GPU_AWARE_MPI)"};
+    if (message.memory != device::MemoryKind::host && message.direction == transport::Direction::send &&
+        message.mode == protocol::Mode::buffered)
+      return {false, "buffered sends are copied by the processor"};
+    const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
+    if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
+    return {false,
+            fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
+                        "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
+                        message.peer, group::name_of(theirs)),
+            ErrorKind::thread_level};
+  }
+
+  Engine& engine() {
+    if (!engine_ || level() != ThreadLevel::multiple) throw Error(ErrorKind::thread_level, usable().why);
+    return *engine_;
+  }
+
+ private:
+  group::World& world_;
+  const bool allowed_;  // by PENSTOCK_TRANSPORT
+  const bool gpu_aware_;
+  const Engine::Options options_;
+  std::vector<ThreadLevel> levels_;  // by world rank
+  std::unique_ptr<Engine> engine_;
+};
+
+Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
+    : state_(std::make_unique<State>(settings, world, spin)) {}
+
+Proxy::~Proxy() = default;
+
+transport::Blob Proxy::announce() {
+  return transport::to_blob(state_->announcement());
+}
+
+void Proxy::meet(std::span<const transport::Blob> announcements) {
+  state_->meet(announcements);
+}
+
+transport::Verdict Proxy::usable() const {
+  return state_->usable();
+}
+
+transport::Verdict Proxy::can_serve(const transport::Message& message) const {
+  return state_->can_serve(message);
+}
+
+std::string Proxy::against_blocking_streams() const {
+  return "MPI's own copies may wait for this stream, which would wait for them: use a stream made with "
+         "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0";
+}
+
+std::unique_ptr<transport::Offer> Proxy::offer(const transport::Message& send) {
+  return std::make_unique<ProxyOffer>(state_->engine(), send);
+}
+
+std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& receive, const transport::Message& send,
+                                                     std::span<const std::byte>) {
+  Engine& engine = state_->engine();
+  auto channel = engine.add_receiver(receive, send.mode);
+  try {
+    auto plan = std::make_unique<ProxyPlan>(engine, channel);
+    return std::make_unique<ProxyAcceptance>(engine, channel, std::move(plan));
+  } catch (...) {
+    engine.drop(*channel);
+    throw;
+  }
+}
+
+}  // namespace penstock::proxy

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/gpu/relayed_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "device/gpu.hpp"
+#include "device/gpu/memory.hpp"
+#include "device/gpu/runtime.hpp"
+#include "device/gpu/word_operations.hpp"
+#include "relay/gpu/post_gathering.hpp"
+
+namespace penstock::relay {
+
+using base::Error;
+using base::ErrorKind;
+using device::StreamKind;
+using gpu::Board;
+using gpu::Form;
+using gpu::PinnedPool;
+using gpu::Standing;
+
+namespace {
+
+static_assert(sizeof(Words) <= PinnedPool::piece);
+
+device::gpu::Stream& cuda_stream(device::Stream& stream) noexcept {
+  return static_cast<device::gpu::Stream&>(stream);
+}
+
+PostGathering& posts_on(const Board& board) noexcept {
+  return static_cast<PostGathering&>(*board.gathering(Form::relay));
+}
+
+}  // namespace
+
+RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& message, std::size_t bytes,
+                         Approach approach)
+    : equipment_(equipment), approach_(std::move(approach)), access_(approach_.access) {
+  post_.sends = message.direction == transport::Direction::send;
+  post_.buffer = static_cast<std::byte*>(message.buffer);
+  post_.bytes = bytes;
+  if (access_ == Access::host) return;
+  device_ = device::gpu::look_at(message.buffer).device;
+  if (device_ < 0) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
+  if (access_ == Access::staged) {
+    staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
+    arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
+    post_.staging = staging_.get();
+    post_.arrivals = reinterpret_cast<Word64*>(arrivals_.get());
+    shape(post_);
+  }
+}
+
+// MPI or the peer may still be at the message of a pair that has failed.
+RelayedPlan::~RelayedPlan() {
+  equipment_.host_halves->remove(*this);
+  leave_watch();
+  if (lane_ && lane_->given_up() && staging_) equipment_.gpus->keep(std::move(staging_));
+}
+
+void RelayedPlan::serve_by(std::unique_ptr<transport::Plan> plan) {
+  host_.reset(static_cast<plan::HostPlan*>(plan.release()));  // what all host transports make
+  try {
+    if (access_ == Access::host) return equipment_.host_halves->add(*this);
+    take_words();
+    prepare_lane();
+  } catch (...) {
+    host_->close();
+    throw;
+  }
+}
+
+void RelayedPlan::take_words() {
+  words_ = equipment_.gpus->pinned().take();
+  post_.words = static_cast<Words*>(words_.get());
+}
+
+void RelayedPlan::prepare_lane() {
+  lane_ = std::make_unique<Lane>(*host_, *post_.words);  // first: who finds the plan may give it up
+  try {
+    post_.id = enter(equipment_.gpus->watch());
+    equipment_.relay->add(*lane_);  // last: from now on the plan must be closed
+  } catch (...) {
+    leave_watch();
+    lane_.reset();
+    throw;
+  }
+}
+
+void RelayedPlan::set_label(std::string label) {
+  host_->set_label(label);
+  transport::Plan::set_label(std::move(label));
+}
+
+void RelayedPlan::set_traced(const base::trace::Message& message) {
+  host_->set_traced(message);
+  transport::Plan::set_traced(message);
+}
+
+void RelayedPlan::check_stream(const device::Stream& stream) const {
+  if (access_ != Access::host && stream.kind() != StreamKind::cuda)
+    throw Error(ErrorKind::unsupported, label() + ": the buffer is in " PENSTOCK_GPU
+                                                  " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
+  if (used_on_ && *used_on_ != stream.kind())
+    throw Error(ErrorKind::unsupported,
+                label() + ": the request has been started on a queue of another type, and stays with that type");
+  if (stream.kind() == StreamKind::cuda) check_cuda_stream(stream);
+}
+
+void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
+  const auto& on_device = static_cast<const device::gpu::Stream&>(stream);
+  if (device_ >= 0 && on_device.device() != device_)
+    throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                                                    label(), device_, on_device.device()));
+  if (!approach_.against_blocking_streams.empty() && on_device.waits_for_legacy_stream())
+    throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
+  // Host memory shows only now on which kind of stream it is used. Asked for once, before anything is enqueued; the
+  // driver is not.
+  if (!lane_) const_cast<RelayedPlan*>(this)->prepare_lane();
+}
+
+void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {
+  used_on_ = stream.kind();
+  if (stream.kind() == StreamKind::host) return host_->start(stream, sink);
+  // What has been captured may be launched at any time from now on.
+  if (cuda_stream(stream).capture() != 0)
+    replayed_ = true;
+  else
+    host_->expect_start();
+  equipment_.relay->expect(*lane_, replayed_);
+  posts_on(board_on(stream, sink)).start(post_);
+}
+
+void RelayedPlan::wait(device::Stream& stream, transport::Sink& sink) {
+  if (stream.kind() == StreamKind::host) return host_->wait(stream, sink);
+  Board& board = board_on(stream, sink);
+  const bool at_gates = board.choose_standing(cuda_stream(stream)) == Standing::at_gates;
+  posts_on(board).wait(post_, at_gates && device::gpu::has_word_operations());
+}
+
+void RelayedPlan::hand_over(device::Stream* last, device::Stream& next) {
+  if (next.kind() == StreamKind::host) return host_->hand_over(last, next);
+  KernelPlan::hand_over(last, next);
+}
+
+void RelayedPlan::wait_flushed(device::Stream& stream) noexcept {
+  if (stream.kind() == StreamKind::cuda) KernelPlan::wait_flushed(stream);
+}
+
+void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
+  if (stream.kind() == StreamKind::host) return host_->close(stream, ended, argument);
+  ended_ = ended;
+  ended_argument_ = argument;
+  drop_wait_ends();
+  const device::gpu::DeviceGuard guard(cuda_stream(stream).device());
+  if (!cuda_stream(stream).is_captured()) {
+    if (cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess) return;
+    cuda_stream(stream).wait_until_dry();  // the pair's kernels may still be under way
+  }
+  close();
+  ended(argument);
+}
+
+// On a thread of the driver's, which must not wait.
+void RelayedPlan::end_close(void* plan) {
+  auto& self = *static_cast<RelayedPlan*>(plan);
+  self.equipment_.relay->close(*self.lane_, self.ended_, self.ended_argument_);
+}
+
+void RelayedPlan::close() {
+  if (lane_)
+    equipment_.relay->close(*lane_);
+  else
+    host_->close();
+}
+
+void RelayedPlan::release(const Error& error) noexcept {
+  if (used_on_ == StreamKind::host)
+    host_->release(error);
+  else
+    KernelPlan::release(error);
+}
+
+std::string RelayedPlan::path() const {
+  std::string how;
+  if (access_ == Access::staged) how = ", from and to " PENSTOCK_GPU " memory by way of pinned memory";
+  if (access_ == Access::direct) how = ", in " PENSTOCK_GPU " memory";
+  if (!approach_.why_staged.empty()) how += " (" + approach_.why_staged + ")";
+  return host_->path() + how;
+}
+
+Error RelayedPlan::error_of(Failure failure) const {
+  if (failure == Failure::started_twice)
+    return Error(ErrorKind::already_started,
+                 label() + ": started by a graph again before a wait: have the wait of each start in its capture");
+  return lane_->error();
+}
+
+void RelayedPlan::give_up() noexcept {
+  if (!lane_->given_up()) equipment_.relay->abandon(*lane_);
+}
+
+protocol::Epoch RelayedPlan::awaited_epoch() const noexcept {
+  return std::atomic_ref(post_.words->awaited).load(std::memory_order_acquire);
+}
+
+// Behind the last wait that has ended.
+protocol::Epoch RelayedPlan::epoch_at_gate() const noexcept {
+  return std::atomic_ref(post_.words->done).load(std::memory_order_relaxed) + 1;
+}
+
+void RelayedPlan::open_gate() noexcept {
+  std::atomic_ref(post_.words->gate.open).store(1, std::memory_order_release);
+}
+
+void RelayedPlan::follow(const Board& failed) noexcept {
+  if (used_on(failed)) give_up();
+}
+
+}  // namespace penstock::relay

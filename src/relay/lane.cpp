@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/lane.hpp"
+
+#include <atomic>
+#include <bit>
+#include <exception>
+
+namespace penstock::relay {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+std::uint64_t load(std::uint64_t& word) noexcept {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+// As the relay posts.
+struct Gate {
+  protocol::gate::Words& words;
+  void store_both(protocol::gate::Words both) const noexcept {
+    std::atomic_ref(reinterpret_cast<std::uint64_t&>(words))
+        .store(std::bit_cast<std::uint64_t>(both), std::memory_order_release);
+  }
+};
+
+}  // namespace
+
+// Sequentially consistent, as the announcement of a sleep: see Relay.
+void Lane::expect(bool replayed) noexcept {
+  if (replayed)
+    replayed_.store(true, std::memory_order_seq_cst);
+  else
+    expected_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+bool Lane::lets_sleep(bool listening) const noexcept {
+  if (closing_.load(std::memory_order_seq_cst)) return false;
+  if (over_) return true;
+  if (under_way_ || expected_.load(std::memory_order_seq_cst) > epoch_) return false;
+  return listening || !replayed_.load(std::memory_order_seq_cst);
+}
+
+Activity Lane::advance() noexcept {
+  if (over_) return Activity::none;
+  if (!under_way_) {
+    // A replay counts as a start that was not expected; so a stream that has only captured is listened to for ever.
+    if (load(words_.started) <= epoch_) {
+      if (expected_.load(std::memory_order_relaxed) > epoch_) return Activity::waiting;
+      return replayed_.load(std::memory_order_relaxed) ? Activity::listening : Activity::none;
+    }
+    ++epoch_;
+    under_way_ = true;
+    plan_.start_now(*this);
+    if (!plan_.look_now(*this)) return Activity::moved;
+  } else if (!plan_.look_now(*this)) {
+    return Activity::waiting;
+  }
+  under_way_ = false;
+  if (failed())
+    give_up();
+  else
+    complete(epoch_);
+  return Activity::moved;
+}
+
+// The wait behind the gate finds what it waits for. That no epoch will be complete stands in no word of the gate, so a
+// fence keeps whoever closes the gate behind this from missing it.
+void Lane::complete(std::uint64_t epoch) noexcept {
+  std::atomic_ref(words_.completed).store(epoch, std::memory_order_release);
+  if (epoch == relay::given_up) std::atomic_thread_fence(std::memory_order_seq_cst);
+  Gate gate{words_.gate};
+  protocol::gate::post(gate, epoch_);
+}
+
+void Lane::give_up() noexcept {
+  over_ = true;
+  complete(relay::given_up);
+}
+
+void Lane::abandon() noexcept {
+  if (over_) return;
+  plan_.abandon();
+  give_up();
+}
+
+void Lane::close() noexcept {
+  over_ = true;
+  plan_.close();
+}
+
+bool Lane::given_up() const noexcept {
+  return load(words_.completed) == relay::given_up;
+}
+
+void Lane::fail(const Error& error) noexcept {
+  const std::lock_guard lock(error_mutex_);
+  if (failed()) return;
+  error_ = error;
+  failed_.store(true, std::memory_order_release);
+}
+
+Error Lane::error() const {
+  const std::lock_guard lock(error_mutex_);
+  if (error_) return *error_;
+  return Error(ErrorKind::transport, "the pair was given up when another queue failed; free the request");
+}
+
+}  // namespace penstock::relay

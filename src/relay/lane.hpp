@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// One half of a pair that a stream of a GPU starts and waits for, and that a host plan carries out.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "base/error.hpp"
+#include "plan/host_plan.hpp"
+#include "relay/words.hpp"
+
+namespace penstock::relay {
+
+// What a look at a lane has found, and so how soon to look again. The last one counts most.
+enum class Activity : std::uint8_t {
+  none,       // nothing can happen before the program enqueues something
+  listening,  // a graph may be launched at any time, of which nobody tells us
+  waiting,    // a start is enqueued, or an epoch is under way
+  moved,
+};
+
+class Lane final : private transport::Sink {
+ public:
+  Lane(plan::HostPlan& plan, Words& words) noexcept : plan_(plan), words_(words) {}
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  bool given_up() const noexcept;
+  base::Error error() const;  // why
+
+ private:
+  friend class Relay;
+  using Ended = void (*)(void*);
+
+  // Enqueue calls.
+  void expect(bool replayed) noexcept;
+
+  // One thread at a time.
+  Activity advance() noexcept;
+  // Asked by a thread that has announced its sleep: whether it may sleep until it is woken, or, `listening`, for a
+  // moment.
+  bool lets_sleep(bool listening) const noexcept;
+  void abandon() noexcept;
+  void close() noexcept;
+
+  void complete(std::uint64_t epoch) noexcept;
+  void give_up() noexcept;
+  void fail(const base::Error& error) noexcept override;
+  // The stream's own wait tells how long it lasts: this one begins with the start.
+  void blocked_since(transport::Plan&) noexcept override {}
+  void unblocked(transport::Plan&) noexcept override {}
+
+  plan::HostPlan& plan_;
+  Words& words_;
+  std::uint64_t epoch_ = 0;  // of the start under way or the last one
+  bool under_way_ = false;
+  bool over_ = false;                       // given up or closed
+  std::atomic<std::uint64_t> expected_{0};  // starts enqueued outside graphs
+  std::atomic<bool> replayed_{false};       // some were captured
+  mutable std::mutex error_mutex_;
+  std::optional<base::Error> error_;
+
+  // Of close() in the order of a stream.
+  std::atomic<bool> closing_{false};
+  Ended when_ended_ = nullptr;
+  void* argument_ = nullptr;
+  Lane* next_closed_ = nullptr;
+};
+
+}  // namespace penstock::relay

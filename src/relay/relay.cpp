@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/relay.hpp"
+
+#include <algorithm>
+
+#include "base/backoff.hpp"
+#include "base/thread.hpp"
+
+namespace penstock::relay {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+// How long it stays up after the last news: waking a blocked thread costs a system call, which a program that
+// communicates all the time should not pay at each start. Then it sleeps.
+constexpr std::chrono::milliseconds attentive{2};
+
+// Where launches of graphs are to be listened for, it looks the more rarely the longer it has been quiet: so a start is
+// found late by a small part of the pause before it.
+steady_clock::duration between_looks(steady_clock::duration quiet) {
+  return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
+}
+
+}  // namespace
+
+void Relay::begin_in_turn() {
+  if (thread_.joinable()) return;
+  stopping_.store(false, std::memory_order_relaxed);
+  thread_ = base::start_thread("penstock-relay", [this] { run(); });
+}
+
+void Relay::begin() {
+  const std::lock_guard turn(turn_);
+  begin_in_turn();
+}
+
+void Relay::add(Lane& lane) {
+  const std::lock_guard turn(turn_);
+  begin_in_turn();
+  lanes_.push_back(&lane);
+}
+
+void Relay::stop() noexcept {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_seq_cst);
+  wake_if_asleep();
+  thread_.join();
+  thread_ = {};
+}
+
+// Whoever brings work writes it first and then looks whether the thread is asleep; the thread announces its sleep and
+// then looks for work. All sequentially consistent, so that one of them sees the other.
+void Relay::wake_if_asleep() noexcept {
+  if (!asleep_.load(std::memory_order_seq_cst)) return;
+  {
+    const std::lock_guard lock(sleep_mutex_);
+    asleep_.store(false, std::memory_order_seq_cst);
+  }
+  awake_.notify_one();
+}
+
+void Relay::expect(Lane& lane, bool replayed) noexcept {
+  lane.expect(replayed);
+  wake_if_asleep();
+}
+
+void Relay::abandon(Lane& lane) noexcept {
+  const std::lock_guard turn(turn_);
+  lane.abandon();
+}
+
+void Relay::close(Lane& lane, Ended ended, void* argument) noexcept {
+  lane.when_ended_ = ended;
+  lane.argument_ = argument;
+  lane.closing_.store(true, std::memory_order_seq_cst);
+  wake_if_asleep();
+}
+
+void Relay::close(Lane& lane) noexcept {
+  const std::lock_guard turn(turn_);
+  remove(lane);
+  lane.close();
+}
+
+void Relay::remove(Lane& lane) noexcept {
+  std::erase(lanes_, &lane);
+}
+
+Activity Relay::round() noexcept {
+  Activity activity = Activity::none;
+  Lane* closed = nullptr;
+  {
+    const std::lock_guard turn(turn_);
+    for (std::size_t i = 0; i < lanes_.size();) {
+      Lane& lane = *lanes_[i];
+      const bool closing = lane.closing_.load(std::memory_order_acquire);
+      activity = std::max(activity, lane.advance());
+      if (!closing) {
+        ++i;
+        continue;
+      }
+      lane.close();
+      lane.next_closed_ = closed;
+      closed = &lane;
+      lanes_[i] = lanes_.back();
+      lanes_.pop_back();
+    }
+  }
+  while (closed != nullptr) {
+    Lane* const next = closed->next_closed_;
+    closed->when_ended_(closed->argument_);  // the lane may be gone when it returns
+    closed = next;
+  }
+  return activity;
+}
+
+bool Relay::may_sleep(bool listening) noexcept {
+  const std::lock_guard turn(turn_);
+  return std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane* lane) { return lane->lets_sleep(listening); });
+}
+
+// True: woken, because there is something new.
+bool Relay::rest(bool listening, steady_clock::duration quiet) noexcept {
+  asleep_.store(true, std::memory_order_seq_cst);
+  if (!may_sleep(listening) || stopping_.load(std::memory_order_seq_cst)) {
+    asleep_.store(false, std::memory_order_seq_cst);
+    return true;
+  }
+  std::unique_lock lock(sleep_mutex_);
+  const auto woken = [this] { return !asleep_.load(std::memory_order_seq_cst); };
+  if (!listening) {
+    awake_.wait(lock, woken);
+    return true;
+  }
+  if (awake_.wait_for(lock, between_looks(quiet), woken)) return true;
+  asleep_.store(false, std::memory_order_seq_cst);
+  return false;
+}
+
+void Relay::run() noexcept {
+  base::Backoff backoff(spin_);
+  auto last_news = steady_clock::now();
+  const auto news = [&] {
+    backoff.reset();
+    last_news = steady_clock::now();
+  };
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const Activity activity = round();
+    if (activity == Activity::moved) {
+      news();
+    } else if (activity == Activity::waiting || backoff.spinning()) {
+      backoff.pause();
+    } else if (const auto quiet = steady_clock::now() - last_news; quiet < attentive) {
+      backoff.pause();
+    } else if (rest(activity == Activity::listening, quiet)) {
+      news();
+    }
+  }
+  round();  // what has been closed before the end
+}
+
+}  // namespace penstock::relay
