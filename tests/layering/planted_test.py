@@ -34,7 +34,7 @@ CLEAN = {
     "halo/cuda/mover.cpp": '#include "../mover.hpp"\n#include <gpu_runtime.hpp>\n',
     "bench/latency.cpp": '#include <penstock/penstock.h>\n#include "table.hpp"\n',
     "bench/table.hpp": "",
-    "tests/unit/queue_test.cpp": '#include "core/queue.hpp"\n',
+    "tests/unit/core/queue_test.cpp": '#include "core/queue.hpp"\n',
 }
 
 # (file, its text, a part of the message)

@@ -10,9 +10,9 @@
 
 #include "ofi/provider_list.hpp"
 #include "relay/access.hpp"
-#include "unit/ofi_gpu_network.hpp"
-#include "unit/ofi_two.hpp"
-#include "unit/relay_half.hpp"
+#include "unit/ofi/gpu_network.hpp"
+#include "unit/ofi/two.hpp"
+#include "unit/relay/half.hpp"
 
 namespace penstock::ofi {
 namespace {

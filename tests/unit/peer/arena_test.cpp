@@ -23,7 +23,7 @@
 #include "peer/arena_file.hpp"
 #include "peer/mapping.hpp"
 #include "peer/memory.hpp"
-#include "unit/scarce_memory.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::peer {
 namespace {

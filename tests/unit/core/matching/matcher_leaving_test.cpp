@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "core/matching/matcher.hpp"
-#include "unit/match_office.hpp"
-#include "unit/scarce_memory.hpp"
+#include "unit/core/matching/match_office.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::core::test {
 namespace {

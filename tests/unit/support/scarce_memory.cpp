@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unit/scarce_memory.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 #include <atomic>
 #include <cstdlib>

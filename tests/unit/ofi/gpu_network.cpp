@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unit/ofi_gpu_network.hpp"
+#include "unit/ofi/gpu_network.hpp"
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unit/mapped_nic.hpp"
+#include "unit/ofi/mapped_nic.hpp"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "ofi/cxi.hpp"
-#include "unit/ofi_layer.hpp"
+#include "unit/ofi/layer.hpp"
 
 namespace penstock::ofi {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "base/error.hpp"
 #include "peer/handshake.hpp"
-#include "unit/peer_two.hpp"
-#include "unit/scarce_memory.hpp"
+#include "unit/peer/two.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::peer {
 namespace {

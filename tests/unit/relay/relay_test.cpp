@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "unit/peer_two.hpp"
-#include "unit/relay_half.hpp"
+#include "unit/peer/two.hpp"
+#include "unit/relay/half.hpp"
 
 namespace penstock::relay {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "ofi/ofi.hpp"
-#include "unit/peer_two.hpp"
+#include "unit/peer/two.hpp"
 
 namespace penstock::ofi {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <random>
 
-#include "unit/scarce_memory.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::base {
 namespace {

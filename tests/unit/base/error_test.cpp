@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "unit/scarce_memory.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::base {
 namespace {

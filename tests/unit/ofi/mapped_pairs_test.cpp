@@ -3,8 +3,8 @@
 // anybody's help.
 #include <cstdint>
 
-#include "unit/mapped_nic.hpp"
-#include "unit/ofi_two.hpp"
+#include "unit/ofi/mapped_nic.hpp"
+#include "unit/ofi/two.hpp"
 
 namespace penstock::ofi {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "peer_gpu/gpu_shares.hpp"
-#include "unit/peer_two.hpp"
+#include "unit/peer/two.hpp"
 
 namespace penstock::peer_gpu {
 namespace {

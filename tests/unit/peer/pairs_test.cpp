@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "unit/peer_two.hpp"
+#include "unit/peer/two.hpp"
 
 namespace penstock::peer {
 namespace {

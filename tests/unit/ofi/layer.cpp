@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two functions take the place of libfabric's own for the whole program.
-#include "unit/ofi_layer.hpp"
+#include "unit/ofi/layer.hpp"
 
 #include <dlfcn.h>
 

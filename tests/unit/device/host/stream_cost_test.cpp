@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "device/host/stream.hpp"
-#include "unit/scarce_memory.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::device::host {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/log.hpp"
-#include "unit/match_office.hpp"
+#include "unit/core/matching/match_office.hpp"
 
 namespace penstock::core::test {
 namespace {

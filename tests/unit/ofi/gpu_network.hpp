@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "ofi/provider.hpp"
-#include "unit/ofi_layer.hpp"
+#include "unit/ofi/layer.hpp"
 
 namespace penstock::ofi {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/matching/matcher.hpp"
-#include "unit/match_office.hpp"
+#include "unit/core/matching/match_office.hpp"
 
 namespace penstock::core::test {
 namespace {

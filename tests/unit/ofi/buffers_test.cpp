@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "unit/ofi_halves.hpp"
+#include "unit/ofi/halves.hpp"
 
 namespace penstock::ofi {
 namespace {

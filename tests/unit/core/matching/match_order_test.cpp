@@ -9,7 +9,7 @@
 #include <new>
 #include <random>
 
-#include "unit/scarce_memory.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace penstock::core {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "unit/ofi_two.hpp"
+#include "unit/ofi/two.hpp"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define PENSTOCK_TEST_REFUSES_THREADS 1
