@@ -33,11 +33,11 @@ setup-gpu:
 
 demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
-	@examples/life/demo.sh $(addprefix build/,$(RELEASE))
+	@apps/life/demo.sh $(addprefix build/,$(RELEASE))
 
 demo-multihost: setup ## the same between four ranks on two hosts, which are namespaces of this machine (needs root)
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
-	@examples/life/demo_multihost.sh $(addprefix build/,$(RELEASE))
+	@apps/life/demo_multihost.sh $(addprefix build/,$(RELEASE))
 
 # What goes by libfabric calls no MPI: one is enough for everyday.
 test: setup ## release builds for both MPIs, every suite; over libfabric and on several hosts with MPICH alone

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "session.hpp"
+#include "support/session.hpp"
 
 namespace penstock::bench {
 

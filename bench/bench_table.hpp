@@ -6,7 +6,7 @@
 
 #include "bench_options.hpp"
 #include "json_line.hpp"
-#include "statistics.hpp"
+#include "support/statistics.hpp"
 
 namespace penstock::bench {
 

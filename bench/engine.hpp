@@ -6,7 +6,7 @@
 #include <span>
 
 #include "batch.hpp"
-#include "stream_clock.hpp"
+#include "support/stream_clock.hpp"
 
 namespace penstock::bench {
 

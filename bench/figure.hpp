@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "statistics.hpp"
+#include "support/statistics.hpp"
 
 namespace penstock::bench {
 

@@ -8,7 +8,7 @@
 
 #include "bench_options.hpp"
 #include "figure.hpp"
-#include "session.hpp"
+#include "support/session.hpp"
 
 namespace penstock::bench {
 

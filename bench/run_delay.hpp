@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "session.hpp"
+#include "support/session.hpp"
 
 namespace penstock::bench {
 

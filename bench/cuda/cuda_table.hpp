@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "json_line.hpp"
-#include "session.hpp"
 #include "side.hpp"
+#include "support/session.hpp"
 
 namespace penstock::bench {
 

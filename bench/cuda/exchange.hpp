@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "clock.hpp"
 #include "device_memory.hpp"
+#include "support/clock.hpp"
 #include "traffic.hpp"
 
 namespace penstock::bench {

@@ -8,7 +8,7 @@
 
 #include "kernels.hpp"
 #include "measurement.hpp"
-#include "statistics.hpp"
+#include "support/statistics.hpp"
 
 namespace penstock::bench {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "options.hpp"
 #include "side.hpp"
-#include "statistics.hpp"
+#include "support/statistics.hpp"
 
 namespace penstock::bench::floor {
 namespace {

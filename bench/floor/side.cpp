@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "../cuda/kernels.hpp"
-#include "clock.hpp"
-#include "statistics.hpp"
+#include "support/clock.hpp"
+#include "support/statistics.hpp"
 
 namespace penstock::bench::floor {
 namespace {

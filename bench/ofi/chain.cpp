@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "chain_end.hpp"
-#include "clock.hpp"
+#include "support/clock.hpp"
 
 namespace penstock::bench {
 namespace {

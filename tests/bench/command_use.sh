@@ -23,7 +23,7 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 name=$(printf 'a\377b')
-cp "$(dirname "$0")/../../examples/life/patterns/acorn.rle" "$folder/$name.rle"
+cp "$(dirname "$0")/../../apps/life/patterns/acorn.rle" "$folder/$name.rle"
 (cd "$folder" && "$mpiexec" -n 1 "$command" life "$name.rle" -n 64 -t 2 --rounds 1 --json </dev/null) |
   python3 -c 'import json, sys; sys.exit("a�b" != json.load(sys.stdin)["pattern"])' || fail "life fails with $name.rle"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "command.hpp"
+#include "penstock/subcommands.hpp"
 
 namespace penstock::tool {
 namespace {

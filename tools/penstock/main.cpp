@@ -11,10 +11,10 @@
 
 #include "bench.hpp"
 #include "comb/comb.hpp"
-#include "command.hpp"
 #include "faces/faces.hpp"
 #include "jacobi/jacobi.hpp"
-#include "life.hpp"
+#include "life/life.hpp"
+#include "penstock/subcommands.hpp"
 
 namespace {
 
@@ -57,7 +57,8 @@ std::string unknown_words(const CLI::App& app, int argc, char** argv) {
 std::string known_words(const CLI::App& app) {
   if (const auto chosen = app.get_subcommands(); !chosen.empty()) return known_words(*chosen.front());
   std::string text;
-  for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) text += " " + known->get_name();
+  for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; }))
+    text += " " + known->get_name();
   return text;
 }
 

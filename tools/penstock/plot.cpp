@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "command.hpp"
+#include "penstock/subcommands.hpp"
 
 namespace penstock::tool {
 namespace {

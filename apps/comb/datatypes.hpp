@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comb/mesh.hpp"
+#include "common/mpi_datatype_exchange.hpp"
+
+namespace penstock::comb {
+
+// Zones and ghosts of all variables as they lie in `values`, for MPI to pack and unpack.
+apps::MessagesInPlace messages_in_place(const Mesh& mesh, double* values,
+                                        const std::vector<apps::Neighbour>& neighbours);
+
+}  // namespace penstock::comb

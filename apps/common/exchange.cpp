@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/exchange.hpp"
+
+#include <stdexcept>
+
+namespace penstock::apps {
+
+std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work& work, int rounds) {
+  switch (comm) {
+    case Comm::mpi:
+      return make_mpi_exchange(options, work);
+    case Comm::mpi_waitany:
+      return make_mpi_waitany_exchange(options, work);
+    case Comm::mpi_persistent:
+      return make_mpi_persistent_exchange(options, work);
+    case Comm::mpi_datatype:
+      throw std::logic_error("datatypes are the program's");
+    case Comm::stream:
+      return make_stream_exchange(options, work);
+    case Comm::stream_ready:
+      return make_stream_ready_exchange(options, work);
+    default:
+      return make_graph_exchange(options, work, rounds);
+  }
+}
+
+}  // namespace penstock::apps

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/options.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace penstock::apps {
+namespace {
+
+#if PENSTOCK_HIP
+constexpr const char* gpu_name = "hip";
+#else
+constexpr const char* gpu_name = "cuda";
+#endif
+
+const std::map<std::string, Comm> comms{{"mpi", Comm::mpi},
+                                        {"mpi-waitany", Comm::mpi_waitany},
+                                        {"mpi-persistent", Comm::mpi_persistent},
+                                        {"mpi-datatype", Comm::mpi_datatype},
+                                        {"stream", Comm::stream},
+                                        {"stream-ready", Comm::stream_ready},
+                                        {"graph", Comm::graph}};
+
+std::vector<std::string> words_of(const std::vector<Comm>& offered) {
+  std::vector<std::string> words;
+  for (const Comm comm : offered) words.emplace_back(name_of(comm));
+  return words;
+}
+
+}  // namespace
+
+const char* name_of(Comm comm) noexcept {
+  for (const auto& [name, value] : comms)
+    if (value == comm) return name.c_str();
+  return "?";
+}
+
+const char* name_of(DeviceKind device) noexcept {
+  return device == DeviceKind::host ? "host" : gpu_name;
+}
+
+bool is_host_driven(Comm comm) noexcept {
+  return comm < Comm::stream;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--comm",
+         [&options](const std::vector<std::string>& words) {
+           for (const std::string& word : words) options.comms.push_back(comms.at(word));
+         },
+         "How messages go, with commas; all that are named take turns in one run: " +
+             CLI::detail::join(words_of(options.offered), ", ") + " (default: all that the device has)")
+      ->type_name("WORD")
+      ->delimiter(',')
+      ->check(CLI::IsMember(words_of(options.offered)));
+  app.add_option_function<std::string>(
+         "--device",
+         [&options](const std::string& word) { options.device = word == "host" ? DeviceKind::host : DeviceKind::gpu; },
+         std::string("Kernels, streams and memory of: host (the default) or ") + gpu_name)
+      ->type_name("WORD")
+      ->check(CLI::IsMember({"host", gpu_name}));
+  app.add_flag("--staged", options.staged,
+               "On a GPU, MPI gets pinned copies, as where it does not take the GPU's memory");
+  app.add_flag("!--no-verify", options.verify, "Leave out the comparison with the reference");
+  app.add_flag("--json", options.as_json, "Print JSON lines");
+}
+
+void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values, const CLI::Range& range,
+                const std::string& text) {
+  app.add_option(name, values, text)->delimiter(',')->check(range);
+}
+
+std::vector<Comm> chosen_comms(const Options& options) {
+#if !PENSTOCK_CUDA && !PENSTOCK_HIP
+  if (options.device == DeviceKind::gpu)
+    throw CLI::ValidationError("--device", std::string(gpu_name) + ": this command is built without it");
+#endif
+  std::vector<Comm> all = options.offered;
+  if (options.device == DeviceKind::host) std::erase(all, Comm::graph);
+  if (options.comms.empty()) return all;
+  const auto is_asked = [&](Comm comm) {
+    return std::find(options.comms.begin(), options.comms.end(), comm) != options.comms.end();
+  };
+  if (options.device == DeviceKind::host && is_asked(Comm::graph))
+    throw CLI::ValidationError("--comm",
+                               std::string("graph: only a GPU's streams are captured: give --device ") + gpu_name);
+  std::erase_if(all, [&](Comm comm) { return !is_asked(comm); });
+  return all;
+}
+
+}  // namespace penstock::apps

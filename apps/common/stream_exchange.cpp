@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stream drives the messages: pack, one start, what is inside beside it, one wait, unpack, and the host waits once,
+// at the end. There are two sets of buffers: while one is unpacked the other may already be received into, and packed
+// into on the way.
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <penstock/penstock.hpp>
+
+#include "common/exchange.hpp"
+
+namespace penstock::apps {
+namespace {
+
+// One set of buffers, and the persistent requests on it.
+struct MessageSet {
+  MessageSet(const Options& options, const std::vector<Neighbour>& neighbours, Mode mode, int number)
+      : out(make(options, neighbours)), in(make(options, neighbours)) {
+    for (const Neighbour& each : neighbours)
+      requests.add(recv_init(in.message(each), each.rank, tag_of(opposite(each.direction), number), MPI_COMM_WORLD));
+    for (const Neighbour& each : neighbours)
+      requests.add(send_init(out.message(each), each.rank, tag_of(each.direction, number), MPI_COMM_WORLD, mode));
+  }
+
+  static SideBuffers make(const Options& options, const std::vector<Neighbour>& neighbours) {
+    return {neighbours, [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+  }
+  std::span<MPI_Request> receives() { return requests.all().first(requests.size() / 2); }
+  std::span<MPI_Request> sends() { return requests.all().last(requests.size() / 2); }
+
+  SideBuffers out;
+  SideBuffers in;
+  Requests requests;
+};
+
+// Handles of requests that are used together.
+std::vector<MPI_Request> joined(std::initializer_list<std::span<MPI_Request>> parts) {
+  std::vector<MPI_Request> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+class StreamExchange : public Exchange {
+ public:
+  StreamExchange(const Options& options, Work& work, Mode mode)
+      : lane_(make_lane(options.device, Comm::stream)),
+        work_(work),
+        sets_{MessageSet(options, work.neighbours(), mode, 0), MessageSet(options, work.neighbours(), mode, 1)} {
+    std::vector<MPI_Request> all = joined({sets_[0].requests.all(), sets_[1].requests.all()});
+    match(all);
+    for (std::size_t i = 0; i < 2; ++i) {
+      pack_[i] = [this, i] { work_.pack(*lane_, sets_[i].out.sides(), nowhere); };
+      unpack_[i] = [this, i] { work_.unpack(*lane_, sets_[i].in.sides(), nowhere); };
+      unpack_and_pack_[i] = [this, i] {
+        work_.unpack_and_pack(*lane_, sets_[i].in.sides(), sets_[1 - i].out.sides(), nowhere);
+      };
+    }
+    begin_ = [this] { work_.begin(*lane_); };
+    inside_ = [this] { work_.compute_inside(*lane_); };
+    end_ = [this] { work_.end(*lane_); };
+  }
+
+  std::string transport() const override {
+    return sets_[0].requests.size() == 0 ? "none" : sets_[0].requests[0].transport();
+  }
+  Lane& lane() override { return *lane_; }
+
+ protected:
+  static std::size_t set_of(int round) { return static_cast<std::size_t>(round % 2); }
+  MessageSet& set(int round) { return sets_[set_of(round)]; }
+
+  // Around all rounds: what is inside has an order of its own beside them.
+  void fork() {
+    if (work_.has_inside()) lane_->fork();
+  }
+  void join() {
+    if (work_.has_inside()) lane_->join();
+  }
+
+  // A round, around the start of its messages.
+  void before_start(int round) {
+    phases_.enter(Phase::pre_comm);
+    if (work_.has_ends()) lane_->launch(begin_);
+    phases_.enter(Phase::post_send);
+    if (!work_.packs_ahead() || round == 0) lane_->launch(pack_[set_of(round)]);
+  }
+  void after_start(int round, int rounds) {
+    if (work_.has_inside()) lane_->launch_beside(inside_);
+    phases_.enter(Phase::wait_recv);
+    lane_->queue().wait(set(round).requests.all());
+    const bool packs_next = work_.packs_ahead() && round + 1 < rounds;
+    lane_->launch((packs_next ? unpack_and_pack_ : unpack_)[set_of(round)]);
+    phases_.enter(Phase::post_comm);
+    if (work_.has_ends()) lane_->launch(end_);
+    phases_.leave();
+  }
+
+  const std::unique_ptr<Lane> lane_;
+
+ private:
+  Work& work_;
+  std::array<MessageSet, 2> sets_;
+  Lane::Kernel begin_;
+  std::array<Lane::Kernel, 2> pack_;
+  Lane::Kernel inside_;
+  std::array<Lane::Kernel, 2> unpack_;
+  std::array<Lane::Kernel, 2> unpack_and_pack_;
+  Lane::Kernel end_;
+};
+
+// One start a round: its sends, and the receives of the next round.
+class StandardSends : public StreamExchange {
+ public:
+  StandardSends(const Options& options, Work& work) : StreamExchange(options, work, Mode::standard) {
+    for (int i = 0; i < 2; ++i) next_[set_of(i)] = joined({set(i + 1).receives(), set(i).sends()});
+    first_ = joined({set(0).receives(), set(1).receives(), set(0).sends()});
+  }
+
+  void run(int rounds) override {
+    enqueue(rounds);
+    lane_->synchronize();
+  }
+
+ protected:
+  // All that is started has its wait.
+  void enqueue(int rounds) {
+    fork();
+    for (int round = 0; round < rounds; ++round) {
+      before_start(round);
+      lane_->queue().start(to_start(round, rounds));
+      after_start(round, rounds);
+    }
+    join();
+  }
+
+ private:
+  std::span<MPI_Request> to_start(int round, int rounds) {
+    const bool is_last = round + 1 == rounds;
+    if (round == 0) return is_last ? set(0).requests.all() : std::span<MPI_Request>(first_);
+    return is_last ? set(round).sends() : std::span<MPI_Request>(next_[set_of(round)]);
+  }
+
+  std::vector<MPI_Request> first_;
+  std::array<std::vector<MPI_Request>, 2> next_;
+};
+
+// Why the receive of every ready send has been started:
+//   1. A rank starts the receives of round k + 2 when it has unpacked those of round k, and so, in the order of its
+//      stream, before it sends the messages of round k + 1.
+//   2. A rank sends the messages of round k + 2 after it has waited for those of round k + 1. Neighbours exchange in
+//      both directions in every round, so by 1 these prove that the receives of round k + 2 are started there.
+//   3. Rounds 0 and 1 have no such messages before them: prepare() starts their receives, and a barrier follows.
+class ReadySends final : public StreamExchange {
+ public:
+  ReadySends(const Options& options, Work& work) : StreamExchange(options, work, Mode::ready) {}
+
+  void prepare(int rounds) override {
+    for (int round = 0; round < std::min(rounds, 2); ++round) lane_->queue().start(set(round).receives());
+    lane_->settle();
+  }
+
+  void run(int rounds) override {
+    fork();
+    for (int round = 0; round < rounds; ++round) {
+      before_start(round);
+      lane_->queue().start(set(round).sends());
+      after_start(round, rounds);
+      if (round + 2 < rounds) lane_->queue().start(set(round).receives());
+    }
+    join();
+    lane_->synchronize();
+  }
+};
+
+// Some rounds are captured, and replayed as often as it takes.
+class Graph final : public StandardSends {
+ public:
+  Graph(const Options& options, Work& work, int rounds)
+      : StandardSends(options, work), in_graph_(largest_part(rounds)) {
+    graph_ = lane_->capture([this] { enqueue(in_graph_); });
+  }
+
+  void run(int rounds) override {
+    for (int round = 0; round < rounds; round += in_graph_) graph_->launch();
+    lane_->synchronize();
+  }
+
+ private:
+  // A graph of thousands of kernels begins late.
+  static int largest_part(int rounds) {
+    int part = std::min(rounds, 20);
+    while (rounds % part != 0) --part;
+    return part;
+  }
+
+  int in_graph_;
+  std::unique_ptr<Replay> graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_stream_exchange(const Options& options, Work& work) {
+  return std::make_unique<StandardSends>(options, work);
+}
+
+std::unique_ptr<Exchange> make_stream_ready_exchange(const Options& options, Work& work) {
+  return std::make_unique<ReadySends>(options, work);
+}
+
+std::unique_ptr<Exchange> make_graph_exchange(const Options& options, Work& work, int rounds) {
+  return std::make_unique<Graph>(options, work, rounds);
+}
+
+}  // namespace penstock::apps

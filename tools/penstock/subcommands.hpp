@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command's own subcommands; benchmarks and applications declare theirs beside their code.
+#pragma once
+
+#include "support/command.hpp"
+
+namespace penstock::tool {
+
+void add_info(CLI::App& parent, Command& command);
+void add_plot(CLI::App& parent, Command& command);
+
+}  // namespace penstock::tool
