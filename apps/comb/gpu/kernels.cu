@@ -33,7 +33,7 @@ __global__ void check(const Mesh mesh, const double* values, int cycle, bool wit
 }
 
 __global__ void pack(const __grid_constant__ Work argument) {
-  const Work& work = penstock::gpu::grid_constant(argument);
+  const Work& work = penstock::vendor::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
   const Box box = sent_box(work.mesh, direction);
@@ -42,7 +42,7 @@ __global__ void pack(const __grid_constant__ Work argument) {
 }
 
 __global__ void unpack(const __grid_constant__ Work argument) {
-  const Work& work = penstock::gpu::grid_constant(argument);
+  const Work& work = penstock::vendor::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
   const Box box = ghost_box(work.mesh, direction);

@@ -16,8 +16,8 @@ using apps::gpu::threads;
 constexpr int most_known_points = 16;
 
 __global__ void pack(const __grid_constant__ Work argument) {
-  penstock::gpu::let_successor_in();  // the start, which waits for this kernel before it reads
-  const Work& work = penstock::gpu::grid_constant(argument);
+  penstock::vendor::let_successor_in();  // the start, which waits for this kernel before it reads
+  const Work& work = penstock::vendor::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
   const Layout message = layout_of(work.block, direction);
@@ -27,9 +27,9 @@ __global__ void pack(const __grid_constant__ Work argument) {
 }
 
 __global__ void unpack(const __grid_constant__ Work argument) {
-  penstock::gpu::await_predecessor();
-  penstock::gpu::let_successor_in();  // the next start, as for pack()
-  const Work& work = penstock::gpu::grid_constant(argument);
+  penstock::vendor::await_predecessor();
+  penstock::vendor::let_successor_in();  // the next start, as for pack()
+  const Work& work = penstock::vendor::grid_constant(argument);
   unsigned number = 0;
   const int direction = find_task(work.tasks, number);
   const Box region = region_of(work.block, direction);
@@ -65,7 +65,7 @@ cudaError_t launch_dependent(void (*kernel)(Arguments...), unsigned blocks, unsi
   kernel<<<blocks, width, 0, stream>>>(arguments...);
   return cudaGetLastError();
 #else
-  static const bool is_dependent = penstock::gpu::awaits_predecessor(reinterpret_cast<const void*>(kernel));
+  static const bool is_dependent = penstock::vendor::awaits_predecessor(reinterpret_cast<const void*>(kernel));
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;

@@ -75,13 +75,13 @@ __device__ inline void sum_group_along_y_and_z(const Block& block, double* u, co
 // array in opposite directions: what the one has touched last is still in the cache.
 template <int known_points>
 __global__ void __launch_bounds__(Inside::threads) sum_inside(Block block, double* u, Inside inside, bool downward) {
-  penstock::gpu::let_successor_in();
+  penstock::vendor::let_successor_in();
   if (known_points != 0) {
     block.points = known_points;
     inside.points = known_points;
   }
   const unsigned number = downward ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  penstock::gpu::await_predecessor();
+  penstock::vendor::await_predecessor();
   if (number < inside.blocks_along_x())
     sum_piece_along_x(block, u, inside, number);
   else
