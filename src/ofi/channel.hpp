@@ -33,7 +33,7 @@
 #include "ofi/handshake.hpp"
 #include "ofi/operation_pool.hpp"
 #include "ofi/word_pool.hpp"
-#include "plan/rung_list.hpp"
+#include "plan/ready_list.hpp"
 #include "protocol/parting.hpp"
 #include "transport/message.hpp"
 
@@ -50,7 +50,7 @@ struct Common {
   bool signals;                 // the provider tells streams what has ended, as no thread of ours need be awake
 };
 
-class Channel : public plan::Rung<Channel>, public DeferredQueue::Half {
+class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
  public:
   Channel(Common& common, const transport::Message& message, protocol::Mode send_mode, const Shape& shape,
           fi_addr_t peer);  // throws Error

@@ -114,7 +114,7 @@ void Engine::drop(std::shared_ptr<Channel>& channel) noexcept {
 
 void Engine::arm(Channel& channel) noexcept {
   if (!channel.arm()) return;
-  rung_.ring(channel);
+  ready_.mark(channel);
   wake_if_asleep();
 }
 
@@ -141,9 +141,9 @@ void Engine::wake_if_asleep() noexcept {
 }
 
 // A call may start many: what is under way besides is left to those who wait for it, and to the thread.
-void Engine::ring(Channel& channel) noexcept {
-  rung_.ring(channel);
-  take_turn([this] { take_rung(); });
+void Engine::mark_ready(Channel& channel) noexcept {
+  ready_.mark(channel);
+  take_turn([this] { take_ready(); });
 }
 
 void Engine::look(Channel& channel) noexcept {
@@ -159,7 +159,7 @@ void Engine::leave() noexcept {
 }
 
 bool Engine::has_work() const noexcept {
-  return !active_.empty() || !deferred_.empty() || !rung_.empty();
+  return !active_.empty() || !deferred_.empty() || !ready_.empty();
 }
 
 // Before the turn is given back: who rang meanwhile may have found the list empty, since we had taken from it.
@@ -169,12 +169,12 @@ void Engine::wake_if_needed() noexcept {
 
 template <class Act>
 void Engine::take_turn(Act act) noexcept {
-  bool work = !rung_.empty();
+  bool work = !ready_.empty();
   while (turn_.try_lock()) {
     act();
     work = has_work();
     turn_.unlock();
-    if (rung_.empty()) break;  // else somebody rang meanwhile, and may have found the turn taken
+    if (ready_.empty()) break;  // else somebody rang meanwhile, and may have found the turn taken
   }
   // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
   if (work) wake_if_asleep();
@@ -205,7 +205,7 @@ bool Engine::arrived(Channel& channel, protocol::Epoch epoch) noexcept {
 
 void Engine::release(Channel& channel, protocol::Epoch closed) noexcept {
   const std::lock_guard turn(turn_);
-  pass(&channel);  // afterwards this channel is in no list of the rung
+  pass(&channel);  // afterwards this channel is not in the ready list
   channel.tell(closed, ErrorKind::peer_freed);
   channel.released = true;
   leaving_.push_back(&channel);
@@ -224,16 +224,16 @@ void Engine::spoil(Channel& channel, protocol::Epoch closed, ErrorKind reason) n
 
 // ---- Under the lock
 
-bool Engine::take_rung() noexcept {
-  const bool rung = rung_.take([this](Channel& channel) { move(channel); });
-  return take_completions() || rung;
+bool Engine::take_ready() noexcept {
+  const bool took = ready_.take([this](Channel& channel) { move(channel); });
+  return take_completions() || took;
 }
 
 bool Engine::pass(Channel* favourite) noexcept {
-  bool moved = take_rung();
+  bool moved = take_ready();
   if (favourite && favourite->active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
-  if (deferred_.post(*this)) moved = true;  // what has been rung has left by now
+  if (deferred_.post(*this)) moved = true;  // what was ready has left by now
   reap_one();
   return moved;
 }

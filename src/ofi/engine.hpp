@@ -56,7 +56,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void reclaim() noexcept;              // PST_Queue_wait has ended
 
   // ---- On a stream's worker
-  void ring(Channel& channel) noexcept;       // after a word of it has been written
+  void mark_ready(Channel& channel) noexcept;       // after a word of it has been written
   void look(Channel& channel) noexcept;       // a pass, if the turn is free
   void leave() noexcept;                      // after a wait: from now on the thread looks
   void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
@@ -80,7 +80,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
 
   template <class Act>
   void take_turn(Act act) noexcept;
-  bool take_rung() noexcept;
+  bool take_ready() noexcept;
   bool pass(Channel* favourite) noexcept;
   bool move(Channel& channel) noexcept;
   bool move_some(const Channel* moved) noexcept;
@@ -107,7 +107,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   std::vector<fi_addr_t> addresses_;  // by world rank
   Common common_;
   WordPool::Place constants_;
-  plan::RungList<Channel> rung_;
+  plan::ReadyList<Channel> ready_;
   DeferredQueue deferred_;
   std::vector<std::shared_ptr<Channel>> channels_;
   std::size_t promised_ = 0;       // channels added and not enrolled yet

@@ -40,7 +40,7 @@ void OfiPlan::finish(protocol::Epoch epoch) noexcept {
   engine_.leave();
   if (channel_->sends() || !in_slots()) return;
   channel_->take_out(epoch);
-  engine_.ring(*channel_);  // gives the slot back
+  engine_.mark_ready(*channel_);  // gives the slot back
 }
 
 std::string OfiPlan::path() const {

@@ -82,7 +82,7 @@ class EnginePlan : public HostPlan {
     if (!error && channel_->buffered()) error = take_buffer(epoch);
     if (!error) {
       channel_->trigger(epoch);
-      engine_.ring(*channel_);
+      engine_.mark_ready(*channel_);
       if (checks_ready()) engine_.look_hard(*channel_);  // so that the receiver's check finds what it can
       // The pass may have brought the news that the receiver has gone.
       if (channel_->sends()) error = channel_->broken(epoch);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "plan/rung_list.hpp"
+#include "plan/ready_list.hpp"
 #include "proxy/elements.hpp"
 #include "proxy/notice.hpp"
 #include "transport/message.hpp"
@@ -42,7 +42,7 @@ struct Outgoing {
   bool under_way = false;
 };
 
-class Channel : public plan::Rung<Channel> {
+class Channel : public plan::ReadyItem<Channel> {
  public:
   // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
   Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name, unsigned slots,

@@ -86,8 +86,8 @@ void Engine::forget(Channel& channel) noexcept {
 
 // ---- On a stream's worker
 
-void Engine::ring(Channel& channel) noexcept {
-  rung_.ring(channel);
+void Engine::mark_ready(Channel& channel) noexcept {
+  ready_.mark(channel);
   look(channel);
 }
 
@@ -99,7 +99,7 @@ void Engine::look(Channel& channel) noexcept {
     turn_.unlock();
   }
   // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
-  if (thread_.asleep() && (active || !rung_.empty())) thread_.wake();
+  if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
 }
 
 void Engine::look_hard(Channel& channel) noexcept {
@@ -132,7 +132,7 @@ bool Engine::arrived(const Channel& channel, protocol::Epoch) noexcept {
 
 void Engine::release(Channel& channel, protocol::Epoch closed) noexcept {
   const std::lock_guard turn(turn_);
-  take_rung();  // afterwards this channel is in no list
+  take_ready();  // afterwards this channel is in no list
   tell(channel, closed, ErrorKind::peer_freed);
   channel.released = true;
   // Of a pair in order only buffered sends can be under way here; those go on without us.
@@ -156,13 +156,13 @@ void Engine::wake_for_notices() noexcept {
   if (!notices_.all_sent() && thread_.asleep()) thread_.wake();
 }
 
-void Engine::take_rung() noexcept {
-  rung_.take([this](Channel& channel) { issue(channel); });
+void Engine::take_ready() noexcept {
+  ready_.take([this](Channel& channel) { issue(channel); });
 }
 
 bool Engine::pass(Channel* favourite) noexcept {
   if (gpu_ >= 0) device::enter_gpu(gpu_);
-  bool moved = rung_.take([this](Channel& channel) { issue(channel); });
+  bool moved = ready_.take([this](Channel& channel) { issue(channel); });
   if (favourite)
     for (Operation& operation : favourite->operations)
       if (operation.active && test(operation)) moved = true;
@@ -367,7 +367,7 @@ plan::ProgressThread::Outcome Engine::advance() noexcept {
 bool Engine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard turn(turn_);
   if (must_listen() && !listening) return false;
-  return !has_work() && rung_.empty();
+  return !has_work() && ready_.empty();
 }
 
 }  // namespace penstock::proxy

@@ -44,7 +44,7 @@ class Engine final : private plan::ProgressThread::Work {
       Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a message may be on its way
 
   // ---- On a stream's worker
-  void ring(Channel& channel) noexcept;       // after channel.trigger()
+  void mark_ready(Channel& channel) noexcept;       // after channel.trigger()
   void look(Channel& channel) noexcept;       // a pass, if the turn is free
   void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
   // A message for this receive is here although it has not been started.
@@ -69,7 +69,7 @@ class Engine final : private plan::ProgressThread::Work {
 
   void enroll(const std::shared_ptr<Channel>& channel);
   void wake_for_notices() noexcept;
-  void take_rung() noexcept;
+  void take_ready() noexcept;
   bool pass(Channel* favourite) noexcept;
   void issue(Channel& channel) noexcept;
   bool test(Operation& operation) noexcept;
@@ -97,7 +97,7 @@ class Engine final : private plan::ProgressThread::Work {
   group::World& world_;
   std::unique_ptr<group::PrivateCommunicator> communicator_;
 
-  plan::RungList<Channel> rung_;
+  plan::ReadyList<Channel> ready_;
   std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
   Tags tags_;
   std::uint64_t next_pair_ = 1;

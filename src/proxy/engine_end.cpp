@@ -15,7 +15,7 @@ using std::chrono::steady_clock;
 Engine::~Engine() {
   thread_.stop();
   const std::lock_guard turn(turn_);
-  take_rung();
+  take_ready();
   for (auto& [key, channel] : channels_)
     tell(*channel, channel->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);
   deliver();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of rung channels: each at most once, none lost, the earliest first, and what was written before is seen.
-#include "plan/rung_list.hpp"
+// The list of pairs that have work: each at most once, none lost, the earliest first, and what was written before is seen.
+#include "plan/ready_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,25 +13,25 @@
 namespace penstock::plan {
 namespace {
 
-struct Item : Rung<Item> {
+struct Item : ReadyItem<Item> {
   std::atomic<std::uint64_t> wanted{0};
   std::uint64_t payload = 0;  // plain: ordered by `wanted`
   std::uint64_t seen = 0;
 };
 
 TEST(RungListOrder, TakesNothingFromAnEmptyList) {
-  RungList<Item> list;
+  ReadyList<Item> list;
   EXPECT_TRUE(list.empty());
   EXPECT_FALSE(list.take([](Item&) { FAIL(); }));
 }
 
 TEST(RungListOrder, TakesTheEarliestFirstAndEachOnce) {
-  RungList<Item> list;
+  ReadyList<Item> list;
   std::array<Item, 3> items;
-  list.ring(items[1]);
-  list.ring(items[0]);
-  list.ring(items[1]);
-  list.ring(items[2]);
+  list.mark(items[1]);
+  list.mark(items[0]);
+  list.mark(items[1]);
+  list.mark(items[2]);
   std::vector<Item*> taken;
   EXPECT_TRUE(list.take([&](Item& item) { taken.push_back(&item); }));
   EXPECT_EQ(taken, (std::vector<Item*>{&items[1], &items[0], &items[2]}));
@@ -39,10 +39,10 @@ TEST(RungListOrder, TakesTheEarliestFirstAndEachOnce) {
 }
 
 TEST(RungListOrder, AnItemRungDuringItsVisitComesAgain) {
-  RungList<Item> list;
+  ReadyList<Item> list;
   Item item;
-  list.ring(item);
-  EXPECT_TRUE(list.take([&](Item& same) { list.ring(same); }));
+  list.mark(item);
+  EXPECT_TRUE(list.take([&](Item& same) { list.mark(same); }));
   EXPECT_FALSE(list.empty());
   int visits = 0;
   EXPECT_TRUE(list.take([&](Item&) { ++visits; }));
@@ -57,7 +57,7 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
   struct Answer {
     std::atomic<std::uint64_t> taken{0};
   };
-  RungList<Item> list;
+  ReadyList<Item> list;
   std::vector<Item> items(ringers * items_each);
   std::vector<Answer> answers(items.size());
   std::vector<std::thread> threads;
@@ -69,7 +69,7 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
           while (answers[index].taken.load(std::memory_order_acquire) < round - 1) std::this_thread::yield();
           items[index].payload = round * 7;
           items[index].wanted.store(round, std::memory_order_release);
-          list.ring(items[index]);
+          list.mark(items[index]);
         }
       }
     });
