@@ -51,7 +51,7 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
   });
   for (Transport* const each : in_order_of_meeting()) {
     Transport& transport = *each;
-    transport::Blob announcement;
+    transport::WireRecord announcement;
     world.together([&] { announcement = transport.announce(); });
     world.together([&] { transport.meet(world.all_gather(announcement)); });
     transport.met();

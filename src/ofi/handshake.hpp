@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "transport/blob.hpp"
+#include "transport/wire_record.hpp"
 
 namespace penstock::ofi {
 

@@ -34,9 +34,9 @@ class OfiOffer final : public transport::Offer {
   ~OfiOffer() override {
     if (channel_) engine_.drop(channel_);
   }
-  transport::Blob blob() const override { return transport::to_blob(channel_->offer()); }
+  transport::WireRecord record() const override { return transport::to_wire(channel_->offer()); }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    channel_->connect(transport::from_blob<AnswerRecord>(answer));
+    channel_->connect(transport::from_wire<AnswerRecord>(answer));
     const std::shared_ptr<Channel> channel = channel_;
     engine_.enroll(channel);
     try {
@@ -57,7 +57,7 @@ class OfiAcceptance final : public transport::Acceptance {
  public:
   OfiAcceptance(Engine& engine, const std::shared_ptr<Channel>& channel)
       : engine_(engine), channel_(channel), plan_(std::make_unique<OfiPlan>(engine, channel)) {}
-  transport::Blob blob() const override { return transport::to_blob(channel_.lock()->answer()); }
+  transport::WireRecord record() const override { return transport::to_wire(channel_.lock()->answer()); }
   bool needs_confirmation() const override { return false; }
   std::unique_ptr<transport::Plan> confirm() override {
     engine_.enroll(channel_.lock());
@@ -109,12 +109,12 @@ class Ofi::State {
   }
 
   // Who cannot be met is not served; that is no failure of the job.
-  void meet(std::span<const transport::Blob> announcements) {
+  void meet(std::span<const transport::WireRecord> announcements) {
     peers_.resize(announcements.size());
     for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
       transport::Verdict& peer = peers_[rank];
       try {
-        const auto theirs = transport::from_blob<Announcement>(announcements[rank]);
+        const auto theirs = transport::from_wire<Announcement>(announcements[rank]);
         if (theirs.usable != 0) anybody_ = true;
         peer = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
@@ -241,11 +241,11 @@ Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::micro
 
 Ofi::~Ofi() = default;
 
-transport::Blob Ofi::announce() {
-  return transport::to_blob(state_->announce());
+transport::WireRecord Ofi::announce() {
+  return transport::to_wire(state_->announce());
 }
 
-void Ofi::meet(std::span<const transport::Blob> announcements) {
+void Ofi::meet(std::span<const transport::WireRecord> announcements) {
   state_->meet(announcements);
 }
 
@@ -273,7 +273,7 @@ std::unique_ptr<transport::Offer> Ofi::offer(const transport::Message& send) {
 std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& receive, const transport::Message& send,
                                                    std::span<const std::byte> offer) {
   Engine& engine = state_->engine();
-  const auto theirs = transport::from_blob<OfferRecord>(offer);
+  const auto theirs = transport::from_wire<OfferRecord>(offer);
   auto channel = engine.add(receive, send.mode, theirs.shape);
   channel->connect(theirs);
   return std::make_unique<OfiAcceptance>(engine, std::move(channel));

@@ -26,8 +26,8 @@ class Ofi final : public transport::Transport {
   ~Ofi() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
   std::string name() const override { return std::string(base::ofi_transport); }
-  transport::Blob announce() override;
-  void meet(std::span<const transport::Blob> announcements) override;
+  transport::WireRecord announce() override;
+  void meet(std::span<const transport::WireRecord> announcements) override;
   transport::Verdict usable() const override;
   transport::Counts counts() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;

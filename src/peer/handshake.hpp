@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "peer/arena.hpp"
-#include "transport/blob.hpp"
+#include "transport/wire_record.hpp"
 
 namespace penstock::peer {
 

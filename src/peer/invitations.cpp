@@ -29,10 +29,10 @@ class Peer::InvitingHalf final : public transport::Offer {
     record_.block = holding_.place();
   }
 
-  transport::Blob blob() const override { return transport::to_blob(record_); }
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    const auto theirs = transport::from_blob<InvitedRecord>(answer);
+    const auto theirs = transport::from_wire<InvitedRecord>(answer);
     Pair pair = owner_.pair_with(receive_.peer);
     pair.holding = std::move(holding_);
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(pair.holding.block());
@@ -109,7 +109,7 @@ class Peer::InvitedHalf final : public transport::Acceptance {
     if (plan_) std::atomic_ref(block_->closed).store(1, std::memory_order_release);
   }
 
-  transport::Blob blob() const override { return transport::to_blob(record_); }
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 
  private:
@@ -127,7 +127,7 @@ std::unique_ptr<transport::Acceptance> Peer::accept_invitation(const transport::
                                                                const transport::Message&,
                                                                std::span<const std::byte> invitation) {
   retired_.sweep();
-  return std::make_unique<InvitedHalf>(*this, send, transport::from_blob<InviteRecord>(invitation));
+  return std::make_unique<InvitedHalf>(*this, send, transport::from_wire<InviteRecord>(invitation));
 }
 
 // The other half may be in use already: where this one cannot be made, it hears so from its block, if that is in reach;

@@ -32,10 +32,10 @@ class Peer::SendHalf final : public transport::Offer {
     record_.block = holding_.place();
   }
 
-  transport::Blob blob() const override { return transport::to_blob(record_); }
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    const auto theirs = transport::from_blob<AnswerRecord>(answer);
+    const auto theirs = transport::from_wire<AnswerRecord>(answer);
     const auto path = static_cast<Path>(theirs.path);
     Pair pair = owner_.pair_with(send_.peer);
     pair.holding = std::move(holding_);
@@ -112,7 +112,7 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
     std::atomic_ref(block_->closed).store(1, std::memory_order_release);
   }
 
-  transport::Blob blob() const override { return transport::to_blob(record_); }
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
   bool needs_confirmation() const override { return false; }
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 
@@ -131,7 +131,7 @@ Peer::Peer(const base::Settings& settings, group::World& world) : settings_(sett
 
 Peer::~Peer() = default;
 
-transport::Blob Peer::announce() {
+transport::WireRecord Peer::announce() {
   Announcement announcement;
   announcement.process = getpid();
   announcement.flag_bits = PENSTOCK_FLAG_BITS;
@@ -148,10 +148,10 @@ transport::Blob Peer::announce() {
   probe_.assign(1 + static_cast<std::size_t>(world_.size()), 0);
   probe_[0] = announcement.arena.nonce[0];
   announcement.probe = reinterpret_cast<std::uintptr_t>(probe_.data());
-  return transport::to_blob(announcement);
+  return transport::to_wire(announcement);
 }
 
-void Peer::meet(std::span<const transport::Blob> announcements) {
+void Peer::meet(std::span<const transport::WireRecord> announcements) {
   neighbours_.resize(announcements.size());
   if (!arena_) return;
   for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
@@ -159,7 +159,7 @@ void Peer::meet(std::span<const transport::Blob> announcements) {
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
       neighbour =
-          get_to_know(transport::from_blob<Announcement>(announcements[rank]), world_.rank(), settings_.cross_memory);
+          get_to_know(transport::from_wire<Announcement>(announcements[rank]), world_.rank(), settings_.cross_memory);
     } catch (const Error& error) {
       neighbour.why_not = error.text();
     }
@@ -202,7 +202,7 @@ std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& re
   retired_.sweep();
   transport::Message sender = send;
   sender.peer = receive.peer;
-  return std::make_unique<ReceiveHalf>(*this, receive, sender, transport::from_blob<OfferRecord>(offer));
+  return std::make_unique<ReceiveHalf>(*this, receive, sender, transport::from_wire<OfferRecord>(offer));
 }
 
 BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes) const {

@@ -28,8 +28,8 @@ class Peer final : public transport::Transport {
   ~Peer() override;
 
   std::string name() const override { return std::string(base::peer_transport); }
-  transport::Blob announce() override;
-  void meet(std::span<const transport::Blob> announcements) override;
+  transport::WireRecord announce() override;
+  void meet(std::span<const transport::WireRecord> announcements) override;
   void met() override;
 
   transport::Verdict usable() const override;

@@ -106,8 +106,10 @@ class CudaPeer final : public transport::Transport {
   }
 
   std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
-  transport::Blob announce() override { return shares_->announce(host_); }
-  void meet(std::span<const transport::Blob> announcements) override { shares_->meet(world_, host_, announcements); }
+  transport::WireRecord announce() override { return shares_->announce(host_); }
+  void meet(std::span<const transport::WireRecord> announcements) override {
+    shares_->meet(world_, host_, announcements);
+  }
   void prepare(device::Stream& stream) override;
 
   transport::Verdict usable() const override;
@@ -169,10 +171,10 @@ class CudaPeer::SendHalf final : public transport::Offer {
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
   }
 
-  transport::Blob blob() const override { return transport::to_blob(record_); }
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    const auto theirs = transport::from_blob<DeviceAnswer>(answer);
+    const auto theirs = transport::from_wire<DeviceAnswer>(answer);
     const int device = theirs.half.buffer.device;
     pair_.always_at_gates = theirs.always_at_gates != 0;
     owner_.join_gates(send_.peer, pair_, record_.half, theirs.half);
@@ -250,7 +252,7 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
     owner.gpus_->watch();  // its thread may not start, which the sender must hear of by the answer
   }
 
-  transport::Blob blob() const override { return transport::to_blob(record_); }
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
   std::unique_ptr<transport::Plan> confirm() override { return owner_.make_plan(std::move(pair_)); }
 
  private:
@@ -284,7 +286,7 @@ std::unique_ptr<transport::Acceptance> CudaPeer::accept(const transport::Message
                                                         const transport::Message& send,
                                                         std::span<const std::byte> offer) {
   host_.retired().sweep();
-  return std::make_unique<ReceiveHalf>(*this, receive, send, transport::from_blob<DeviceOffer>(offer));
+  return std::make_unique<ReceiveHalf>(*this, receive, send, transport::from_wire<DeviceOffer>(offer));
 }
 
 void CudaPeer::prepare(device::Stream& stream) {

@@ -11,7 +11,7 @@
 #include "proxy/engine.hpp"
 #include "proxy/mpi_call.hpp"
 #include "proxy/proxy_plan.hpp"
-#include "transport/blob.hpp"
+#include "transport/wire_record.hpp"
 
 namespace penstock::proxy {
 
@@ -36,9 +36,9 @@ int last_tag() {
 class ProxyOffer final : public transport::Offer {
  public:
   ProxyOffer(Engine& engine, const transport::Message& send) : engine_(engine), send_(send) {}
-  transport::Blob blob() const override { return {}; }
+  transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    return std::make_unique<ProxyPlan>(engine_, engine_.add_sender(send_, transport::from_blob<PairName>(answer)));
+    return std::make_unique<ProxyPlan>(engine_, engine_.add_sender(send_, transport::from_wire<PairName>(answer)));
   }
 
  private:
@@ -53,12 +53,12 @@ class ProxyAcceptance final : public transport::Acceptance {
   ~ProxyAcceptance() override {
     if (plan_) engine_.drop(*channel_);
   }
-  transport::Blob blob() const override {
+  transport::WireRecord record() const override {
     PairName name;
     std::memset(static_cast<void*>(&name), 0, sizeof(name));  // padding travels too
     name.pair = channel_->pair;
     name.tag = channel_->tag;
-    return transport::to_blob(name);
+    return transport::to_wire(name);
   }
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 
@@ -92,10 +92,10 @@ class Proxy::State {
     return ours;
   }
 
-  void meet(std::span<const transport::Blob> announcements) {
+  void meet(std::span<const transport::WireRecord> announcements) {
     bool anybody = false;
-    for (const transport::Blob& blob : announcements) {
-      const auto theirs = transport::from_blob<Announcement>(blob);
+    for (const transport::WireRecord& record : announcements) {
+      const auto theirs = transport::from_wire<Announcement>(record);
       levels_.push_back(theirs.level);
       anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
     }
@@ -146,11 +146,11 @@ Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::m
 
 Proxy::~Proxy() = default;
 
-transport::Blob Proxy::announce() {
-  return transport::to_blob(state_->announcement());
+transport::WireRecord Proxy::announce() {
+  return transport::to_wire(state_->announcement());
 }
 
-void Proxy::meet(std::span<const transport::Blob> announcements) {
+void Proxy::meet(std::span<const transport::WireRecord> announcements) {
   state_->meet(announcements);
 }
 

@@ -13,7 +13,7 @@
 
 namespace penstock::transport {
 
-using Blob = std::vector<std::byte>;
+using WireRecord = std::vector<std::byte>;
 using protocol::Epoch;
 using protocol::Mode;
 

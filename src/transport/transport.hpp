@@ -41,7 +41,7 @@ struct Verdict {
 class Offer {
  public:
   virtual ~Offer() = default;
-  virtual Blob blob() const = 0;
+  virtual WireRecord record() const = 0;
   virtual std::unique_ptr<Plan> connect(
       std::span<const std::byte> answer) = 0;  // throws Error, and has closed the half towards the peer then
 };
@@ -50,7 +50,7 @@ class Offer {
 class Acceptance {
  public:
   virtual ~Acceptance() = default;
-  virtual Blob blob() const = 0;
+  virtual WireRecord record() const = 0;
   // False: nothing can be refused in the sender's connect(), so that this half may be used before that.
   virtual bool needs_confirmation() const { return true; }
   // The sender has connected, and may have begun: whatever can fail (memory, a thread) has been done by accept(). Where
@@ -63,8 +63,8 @@ class Transport {
   virtual ~Transport() = default;
   virtual std::string name() const = 0;
 
-  virtual Blob announce() = 0;
-  virtual void meet(std::span<const Blob> announcements) = 0;  // by world rank; includes our own
+  virtual WireRecord announce() = 0;
+  virtual void meet(std::span<const WireRecord> announcements) = 0;  // by world rank; includes our own
   virtual void met() {}
   // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws
   // Error.

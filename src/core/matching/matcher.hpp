@@ -116,7 +116,7 @@ class Matcher {
   using Refusals = std::vector<std::pair<std::string, std::string>>;  // transport, and why it does not serve
 
   using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
-  using Blobs = std::map<std::string, transport::Blob>;                     // the same
+  using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
 
   struct Sending {         // a send between its offer and its outcome
     Operation* operation;  // null: withdrawn, until the receiver says that it knows
@@ -140,7 +140,7 @@ class Matcher {
     std::uint64_t number = 0;  // how early it has come
     Envelope envelope;
     transport::Message message;  // without buffer
-    Blobs blobs;
+    WireRecords records;
     Refusals refusals;  // the sender's
     bool leaves = false;
   };
@@ -166,7 +166,7 @@ class Matcher {
     Id id = 0;
     std::size_t due = 0;         // sends of its lane that come before the one it is for
     transport::Message message;  // the receive, without buffer
-    Blobs blobs;
+    WireRecords records;
     Refusals refusals;  // the receiver's
   };
   struct Accepted {              // to one rank
@@ -231,7 +231,7 @@ class Matcher {
   std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send, const Invitation& invitation,
                                                            std::string& transport, Refusals& refusals);
   void accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
-                      std::span<const std::byte> blob);
+                      std::span<const std::byte> record);
 
   template <class Step>
   void attempt(Operation& operation, const std::shared_ptr<MatchJob>& job, Step&& step);

@@ -55,8 +55,8 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
   offer.refusals = read_refusals(letter);
   for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
     std::string name = letter.text();
-    const auto blob = letter.bytes();
-    offer.blobs.emplace(std::move(name), transport::Blob(blob.begin(), blob.end()));
+    const auto record = letter.bytes();
+    offer.records.emplace(std::move(name), transport::WireRecord(record.begin(), record.end()));
   }
   offer.leaves = letter.value<bool>();
   if (auto posted = posted_.take(offer.envelope))
@@ -127,7 +127,7 @@ void Matcher::send_answer(Answered& answered) {
   // An invitation that is being revoked may be accepted for this send all the same: then the receive is posted again.
   const bool counts_at_once = one_leaves(answered.receiving, offer) && !answered.acceptance->needs_confirmation() &&
                               revoking_.count(offer.envelope) == 0;
-  letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->blob());
+  letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->record());
   write_refusals(letter, answered.refusals);
   if (counts_at_once) {
     write(offer.sender, *answered.receiving.job, letter);
@@ -157,8 +157,8 @@ bool Matcher::accept_next(Answered& answered) {
         answered.refusals.emplace_back(name, verdict.why);
         continue;
       }
-      const auto offered = answered.offer.blobs.find(name);
-      if (offered == answered.offer.blobs.end()) continue;  // the sender has said why
+      const auto offered = answered.offer.records.find(name);
+      if (offered == answered.offer.records.end()) continue;  // the sender has said why
       answered.acceptance = entry.transport->accept(receive, answered.offer.message, offered->second);
       answered.transport = name;
       return true;

@@ -142,7 +142,7 @@ void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& j
   letter.value(recording.tag).value(message.mode).value(message.bytes).value(message.memory);
   write_refusals(letter, sending.refusals);
   letter.value(static_cast<std::uint32_t>(sending.offers.size()));
-  for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->blob());
+  for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->record());
   letter.value(job->leaves);
   enter(id, std::move(sending));
   write(recording.peer_world, *job, letter);
@@ -210,12 +210,12 @@ void Matcher::read_answer(LetterReader& letter) {
 bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
   const auto confirmed = answer.value<bool>();
   const std::string transport = answer.text();
-  const auto blob = answer.bytes();
+  const auto record = answer.bytes();
   const Refusals refusals = read_refusals(answer);
   std::unique_ptr<transport::Plan> plan;
   std::string why_not;
   try {
-    plan = sending.offers.at(transport)->connect(blob);
+    plan = sending.offers.at(transport)->connect(record);
   } catch (const std::exception& failure) {
     sending.offers.erase(transport);
     if (!confirmed) throw;  // and the receiver, which counts as matched, hears of it by its half

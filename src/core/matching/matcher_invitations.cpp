@@ -78,7 +78,7 @@ void Matcher::write_invitation(Id id, const Inviting& inviting, std::size_t befo
   letter.value(message.bytes).value(message.memory);
   write_refusals(letter, inviting.refusals);
   letter.value(static_cast<std::uint32_t>(inviting.offers.size()));
-  for (const auto& [name, offer] : inviting.offers) letter.text(name).bytes(offer->blob());
+  for (const auto& [name, offer] : inviting.offers) letter.text(name).bytes(offer->record());
   write(inviting.sender, *inviting.receiving.job, letter);
 }
 
@@ -132,7 +132,7 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
   sent.message.bytes = letter.value<std::size_t>();
   const auto kind = letter.value<ErrorKind>();
   const std::string text = letter.text();  // the transport, or what has gone wrong
-  const auto blob = letter.bytes();
+  const auto record = letter.bytes();
   sent.refusals = read_refusals(letter);
   if (found == inviting_.end()) throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
   Inviting inviting = end_invitation(found);
@@ -151,18 +151,18 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
     return fail(*operation, *inviting.receiving.job, Error(kind, operation->label() + ": " + text));
   }
   if (operation == nullptr)
-    inviting.offers.at(text)->connect(blob)->close();
+    inviting.offers.at(text)->connect(record)->close();
   else
-    accept_invited(inviting, sent, text, blob);
+    accept_invited(inviting, sent, text, record);
 }
 
 void Matcher::accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
-                             std::span<const std::byte> blob) {
+                             std::span<const std::byte> record) {
   Operation& operation = *inviting.receiving.operation;
   const auto job = inviting.receiving.job;
   posted_.withdraw(envelope_of(operation.recording()), inviting.receiving);
   attempt(operation, job, [&] {
-    auto plan = inviting.offers.at(transport)->connect(blob);
+    auto plan = inviting.offers.at(transport)->connect(record);
     const transport::Plan& path = *plan;
     operation.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes}, std::move(plan), transport);
     note_pair(path, transport, inviting.refusals, sent.refusals);
@@ -187,8 +187,8 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
   invitation.refusals = read_refusals(letter);
   for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
     std::string name = letter.text();
-    const auto blob = letter.bytes();
-    invitation.blobs.emplace(std::move(name), transport::Blob(blob.begin(), blob.end()));
+    const auto record = letter.bytes();
+    invitation.records.emplace(std::move(name), transport::WireRecord(record.begin(), record.end()));
   }
   Accepted& accepted = accepted_[rank];
   for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known) accepted.lanes.pop_front();
@@ -270,8 +270,8 @@ std::unique_ptr<transport::Acceptance> Matcher::accept_as_invited(const Message&
       refusals.emplace_back(transport, verdict.why);
       continue;
     }
-    if (const auto blob = invitation.blobs.find(transport); blob != invitation.blobs.end())
-      return entry.transport->accept_invitation(send, invitation.message, blob->second);
+    if (const auto record = invitation.records.find(transport); record != invitation.records.end())
+      return entry.transport->accept_invitation(send, invitation.message, record->second);
     const auto refused = [&](const auto& refusal) { return refusal.first == transport; };
     if (std::none_of(invitation.refusals.begin(), invitation.refusals.end(), refused)) return nullptr;
   }
@@ -301,7 +301,7 @@ bool Matcher::accept_invitation(Operation& operation, const std::shared_ptr<Matc
   letter.value(LetterKind::accept).value(invitation.id).value(offered);
   letter.value(recording.communicator->rank).value(recording.tag);
   letter.value(send.bytes).value(fits ? ErrorKind::none : ErrorKind::truncate).text(text);
-  letter.bytes(acceptance ? acceptance->blob() : transport::Blob());
+  letter.bytes(acceptance ? acceptance->record() : transport::WireRecord());
   write_refusals(letter, refusals);
   const Envelope lane = lane_of(recording.communicator->id, recording.peer_world, recording.tag);
   auto& accepted = accepted_[recording.peer_world].lanes;

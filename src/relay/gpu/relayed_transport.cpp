@@ -22,7 +22,7 @@ class RelayedOffer final : public transport::Offer {
  public:
   RelayedOffer(std::unique_ptr<RelayedPlan> plan, std::unique_ptr<transport::Offer> host)
       : plan_(std::move(plan)), host_(std::move(host)) {}
-  transport::Blob blob() const override { return host_->blob(); }
+  transport::WireRecord record() const override { return host_->record(); }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
     plan_->serve_by(host_->connect(answer));
     return std::move(plan_);
@@ -37,7 +37,7 @@ class RelayedAcceptance final : public transport::Acceptance {
  public:
   RelayedAcceptance(std::unique_ptr<RelayedPlan> plan, std::unique_ptr<transport::Acceptance> host)
       : plan_(std::move(plan)), host_(std::move(host)) {}
-  transport::Blob blob() const override { return host_->blob(); }
+  transport::WireRecord record() const override { return host_->record(); }
   bool needs_confirmation() const override { return host_->needs_confirmation(); }
   std::unique_ptr<transport::Plan> confirm() override {
     plan_->serve_by(host_->confirm());
@@ -62,8 +62,8 @@ class Relayed final : public transport::Transport {
   }
 
   std::string name() const override { return host_->name(); }
-  transport::Blob announce() override { return host_->announce(); }
-  void meet(std::span<const transport::Blob> announcements) override { host_->meet(announcements); }
+  transport::WireRecord announce() override { return host_->announce(); }
+  void meet(std::span<const transport::WireRecord> announcements) override { host_->meet(announcements); }
   void met() override { host_->met(); }
   void prepare(device::Stream& stream) override;
 

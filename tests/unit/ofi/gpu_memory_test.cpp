@@ -91,9 +91,9 @@ class OfiGpuMemory : public OfiTwo {
     transport::Message announced = sender_->message;  // as the handshake tells of it
     announced.buffer = nullptr;
     const auto acceptance = relay::try_access(to, receiver_->message, [&](Access access, std::string why) {
-      return to.accept(receiver_->given(access, std::move(why)), announced, offer->blob());
+      return to.accept(receiver_->given(access, std::move(why)), announced, offer->record());
     });
-    sender_->connect(offer->connect(acceptance->blob()));
+    sender_->connect(offer->connect(acceptance->record()));
     receiver_->connect(acceptance->confirm());
   }
   void run() {

@@ -56,10 +56,10 @@ TEST_F(OfiPairs, AReceiverThatCannotStartItsThreadSaysSoBeforeItAnswers) {
   const transport::Message receive = message(transport::Direction::receive, protocol::Mode::standard, in, in.size());
   const auto offer = end(0).transport.offer(send);
   refuses_threads = true;
-  EXPECT_THROW(end(1).transport.accept(receive, send, offer->blob()), base::Error);
+  EXPECT_THROW(end(1).transport.accept(receive, send, offer->record()), base::Error);
   refuses_threads = false;
-  const auto acceptance = end(1).transport.accept(receive, send, offer->blob());
-  const auto sending = offer->connect(acceptance->blob());
+  const auto acceptance = end(1).transport.accept(receive, send, offer->record());
+  const auto sending = offer->connect(acceptance->record());
   const auto receiving = acceptance->confirm();
   end(1).enqueue(*receiving, nullptr, nullptr, nullptr);
   end(0).enqueue(*sending, nullptr, nullptr, nullptr);
@@ -150,9 +150,9 @@ TEST_F(OfiPairs, ARecordOfAnotherVersionIsRefused) {
   const transport::Message receive =
       message(transport::Direction::receive, protocol::Mode::standard, buffer, buffer.size());
   const auto offer = end(0).transport.offer(send);
-  transport::Blob blob = offer->blob();
-  blob[0] ^= std::byte{1};
-  EXPECT_THROW(end(1).transport.accept(receive, send, blob), base::Error);
+  transport::WireRecord record = offer->record();
+  record[0] ^= std::byte{1};
+  EXPECT_THROW(end(1).transport.accept(receive, send, record), base::Error);
   EXPECT_THROW(end(1).transport.accept(receive, send, {}), base::Error);
   EXPECT_THROW(offer->connect({}), base::Error);
 }

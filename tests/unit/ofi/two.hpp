@@ -62,7 +62,7 @@ class OfiTwo : public ::testing::Test {
  protected:
   void introduce(const base::Settings& settings, bool for_gpus = false) {
     for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
-    std::vector<transport::Blob> announcements;
+    std::vector<transport::WireRecord> announcements;
     for (const auto& end : ends_) announcements.push_back(end->transport.announce());
     for (const auto& end : ends_) end->transport.meet(announcements);
   }
@@ -80,8 +80,8 @@ class OfiTwo : public ::testing::Test {
   std::pair<std::unique_ptr<transport::Plan>, std::unique_ptr<transport::Plan>> connect(
       const transport::Message& send, const transport::Message& receive) {
     const auto offer = end(0).transport.offer(send);
-    const auto acceptance = end(1).transport.accept(receive, send, offer->blob());
-    auto sending = offer->connect(acceptance->blob());
+    const auto acceptance = end(1).transport.accept(receive, send, offer->record());
+    auto sending = offer->connect(acceptance->record());
     return {std::move(sending), acceptance->confirm()};
   }
   void free() {

@@ -320,9 +320,9 @@ TEST(PeerEnds, AHalfThatCannotConnectIsClosedTowardsItsPeer) {
   receive.buffer = &to;
   receive.peer = 0;
   const auto offer = a.transport->offer(send);
-  const auto acceptance = b.transport->accept(receive, send, offer->blob());
+  const auto acceptance = b.transport->accept(receive, send, offer->record());
   const auto matched = acceptance->confirm();
-  transport::Blob answer = acceptance->blob();
+  transport::WireRecord answer = acceptance->record();
   AnswerRecord record;
   std::memcpy(&record, answer.data(), sizeof record);
   record.path = static_cast<std::uint32_t>(Path::rendezvous);

@@ -204,7 +204,7 @@ TEST(PeerSelf, L19MessagesToOneselfOnOneStreamAndOnTwo) {
       base::Settings settings;
       settings.eager_max = eager_max;
       End end(settings, 0, 1);
-      const std::vector<transport::Blob> announcement{end.transport->announce()};
+      const std::vector<transport::WireRecord> announcement{end.transport->announce()};
       end.transport->meet(announcement);
       end.transport->met();
       const auto second = one_stream ? end.stream : make_stream();

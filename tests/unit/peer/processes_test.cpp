@@ -23,9 +23,9 @@ namespace {
 class Process {
  public:
   Process(int rank, int line, const base::Settings& settings) : line_(line), end(settings, rank, 2) {
-    const transport::Blob mine = end.transport->announce();
+    const transport::WireRecord mine = end.transport->announce();
     tell(mine);
-    std::vector<transport::Blob> all(2, mine);
+    std::vector<transport::WireRecord> all(2, mine);
     all[static_cast<std::size_t>(1 - rank)] = hear();
     end.transport->meet(all);
     tell({});
@@ -33,22 +33,22 @@ class Process {
     end.transport->met();
   }
 
-  void tell(const transport::Blob& blob) const {
-    const std::size_t size = blob.size();
+  void tell(const transport::WireRecord& record) const {
+    const std::size_t size = record.size();
     if (write(line_, &size, sizeof(size)) != static_cast<ssize_t>(sizeof(size)) ||
-        write(line_, blob.data(), size) != static_cast<ssize_t>(size))
+        write(line_, record.data(), size) != static_cast<ssize_t>(size))
       std::abort();
   }
-  transport::Blob hear() const {
+  transport::WireRecord hear() const {
     std::size_t size = 0;
     if (read(line_, &size, sizeof(size)) != static_cast<ssize_t>(sizeof(size))) std::abort();
-    transport::Blob blob(size);
+    transport::WireRecord record(size);
     for (std::size_t got = 0; got < size;) {
-      const ssize_t more = read(line_, blob.data() + got, size - got);
+      const ssize_t more = read(line_, record.data() + got, size - got);
       if (more <= 0) std::abort();
       got += static_cast<std::size_t>(more);
     }
-    return blob;
+    return record;
   }
 
   std::unique_ptr<transport::Plan> match(transport::Direction direction, void* buffer, std::size_t bytes) {
@@ -59,7 +59,7 @@ class Process {
     message.peer = 1 - end.world.rank();
     if (direction == transport::Direction::send) {
       const auto offer = end.transport->offer(message);
-      tell(offer->blob());
+      tell(offer->record());
       auto plan = offer->connect(hear());
       tell({});
       return plan;
@@ -68,7 +68,7 @@ class Process {
     send.direction = transport::Direction::send;
     send.buffer = nullptr;
     const auto acceptance = end.transport->accept(message, send, hear());
-    tell(acceptance->blob());
+    tell(acceptance->record());
     hear();
     return acceptance->confirm();
   }

@@ -102,7 +102,7 @@ struct End {
 
 inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& settings) {
   std::unique_ptr<std::array<End, 2>> ends(new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
-  std::vector<transport::Blob> announcements;
+  std::vector<transport::WireRecord> announcements;
   for (End& end : *ends) announcements.push_back(end.transport->announce());
   for (End& end : *ends) end.transport->meet(announcements);
   for (End& end : *ends) end.transport->met();
@@ -132,9 +132,9 @@ inline Matched match(End& sender, End& receiver, void* from, std::size_t bytes, 
   told.buffer = nullptr;
 
   const auto offer = sender.transport->offer(send);
-  const auto acceptance = receiver.transport->accept(receive, told, offer->blob());
+  const auto acceptance = receiver.transport->accept(receive, told, offer->record());
   Matched matched;
-  matched.send = offer->connect(acceptance->blob());
+  matched.send = offer->connect(acceptance->record());
   matched.receive = acceptance->confirm();
   return matched;
 }

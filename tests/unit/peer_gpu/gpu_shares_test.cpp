@@ -21,7 +21,7 @@ constexpr DeviceIdentity this_gpu{std::byte{1}}, other_gpu{std::byte{2}};
 class GpuSharesTest : public ::testing::Test {
  protected:
   GpuSharesTest() : ends_(peer::introduce(settings_)) {
-    std::vector<transport::Blob> announcements;
+    std::vector<transport::WireRecord> announcements;
     for (int rank = 0; rank < 2; ++rank) announcements.push_back(shares(rank).announce(*end(rank).transport));
     for (int rank = 0; rank < 2; ++rank) shares(rank).meet(end(rank).world, *end(rank).transport, announcements);
   }

@@ -149,7 +149,7 @@ class OfficePlan final : public transport::Plan {
 class OfficeOffer final : public transport::Offer {
  public:
   explicit OfficeOffer(Pigeons& pigeons) : pigeons_(pigeons) {}
-  transport::Blob blob() const override { return {}; }
+  transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte>) override {
     if (!pigeons_.connect) throw Error(ErrorKind::transport, "the pigeons are ill");
     return std::make_unique<OfficePlan>(pigeons_);
@@ -162,7 +162,7 @@ class OfficeOffer final : public transport::Offer {
 class OfficeAcceptance final : public transport::Acceptance {
  public:
   explicit OfficeAcceptance(Pigeons& pigeons) : pigeons_(pigeons) {}
-  transport::Blob blob() const override { return {}; }
+  transport::WireRecord record() const override { return {}; }
   bool needs_confirmation() const override { return pigeons_.confirms; }
   std::unique_ptr<transport::Plan> confirm() override { return std::make_unique<OfficePlan>(pigeons_); }
 
@@ -174,8 +174,8 @@ class OfficeTransport final : public transport::Transport {
  public:
   explicit OfficeTransport(Pigeons& pigeons) : pigeons_(pigeons) {}
   std::string name() const override { return "pigeon"; }
-  transport::Blob announce() override { return {}; }
-  void meet(std::span<const transport::Blob>) override {}
+  transport::WireRecord announce() override { return {}; }
+  void meet(std::span<const transport::WireRecord>) override {}
   transport::Verdict usable() const override { return {true, ""}; }
   transport::Verdict can_serve(const transport::Message&) const override { return {true, ""}; }
   std::unique_ptr<transport::Offer> offer(const transport::Message&) override {

@@ -12,26 +12,26 @@
 namespace penstock::transport {
 
 template <class Record>
-Blob to_blob(const Record& record) {
+WireRecord to_wire(const Record& record) {
   static_assert(std::is_trivially_copyable_v<Record>);
-  Blob blob(sizeof(record));
-  std::memcpy(blob.data(), &record, sizeof(record));
-  return blob;
+  WireRecord bytes(sizeof(record));
+  std::memcpy(bytes.data(), &record, sizeof(record));
+  return bytes;
 }
 
-[[noreturn]] inline void refuse_blob() {
+[[noreturn]] inline void refuse_record() {
   throw base::Error(base::ErrorKind::internal, "the peer process runs another version of Penstock");
 }
 
 // A record that has a version is refused if it is not ours.
 template <class Record>
-Record from_blob(std::span<const std::byte> blob) {
+Record from_wire(std::span<const std::byte> bytes) {
   static_assert(std::is_trivially_copyable_v<Record>);
-  if (blob.size() != sizeof(Record)) refuse_blob();
+  if (bytes.size() != sizeof(Record)) refuse_record();
   Record record;
-  std::memcpy(&record, blob.data(), sizeof(record));
+  std::memcpy(&record, bytes.data(), sizeof(record));
   if constexpr (requires { record.version; })
-    if (record.version != Record().version) refuse_blob();
+    if (record.version != Record().version) refuse_record();
   return record;
 }
 
