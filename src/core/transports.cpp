@@ -51,10 +51,10 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
   });
   for (Transport* const each : in_order_of_meeting()) {
     Transport& transport = *each;
-    transport::WireRecord announcement;
-    world.together([&] { announcement = transport.announce(); });
-    world.together([&] { transport.meet(world.all_gather(announcement)); });
-    transport.met();
+    transport::WireRecord address;
+    world.together([&] { address = transport.address(); });
+    world.together([&] { transport.add_peers(world.all_gather(address)); });
+    transport.peers_added();
     if (transport.name() == base::peer_transport) all_reached_ = reached_by_peer(world);
   }
 }

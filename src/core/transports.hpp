@@ -25,7 +25,7 @@ class Transports {
   // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts. `spin`: how long threads of
   // theirs spin. Throws base::Error on all processes.
   Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin);
-  // Of transports that have met, without `peer`: for tests of matching.
+  // Of transports that have added their peers, without `peer`: for tests of matching.
   explicit Transports(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
   const std::vector<Entry>& entries() const noexcept { return entries_; }

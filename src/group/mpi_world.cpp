@@ -75,7 +75,7 @@ class MpiWorld final : public World {
     check_mpi(PMPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_.get()), "MPI_Allgather");
     const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     if (total > INT_MAX)
-      throw base::Error(base::ErrorKind::resources, "the processes' announcements together exceed 2 GiB");
+      throw base::Error(base::ErrorKind::resources, "the processes' addresses together exceed 2 GiB");
     if (total == 0) return std::vector<std::vector<std::byte>>(lengths.size());
     std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
     std::vector<std::byte> all(static_cast<std::size_t>(total));

@@ -51,7 +51,7 @@ Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
   common_.one = {&constants_.words->done, sizeof(std::uint64_t), constants_.region->descriptor()};
 }
 
-void Engine::meet(int rank, std::span<const std::byte> name) {
+void Engine::add_peer(int rank, std::span<const std::byte> name) {
   const std::lock_guard turn(turn_);
   const fi_addr_t address = fabric_.insert(name);
   addresses_[static_cast<std::size_t>(rank)] = address;

@@ -43,7 +43,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   std::vector<std::byte> name() const { return fabric_.name(); }
   bool takes_gpu_memory() const noexcept { return ofi::takes_gpu_memory(fabric_.info()); }
   const std::string& calls_gpu_runtime() const noexcept { return fabric_.calls_gpu_runtime(); }
-  void meet(int rank, std::span<const std::byte> name);  // throws base::Error
+  void add_peer(int rank, std::span<const std::byte> name);  // throws base::Error
 
   // ---- At match; throw base::Error
   Shape shape_for(const transport::Message& send) const;
@@ -56,10 +56,10 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void reclaim() noexcept;              // PST_Queue_wait has ended
 
   // ---- On a stream's worker
-  void mark_ready(Channel& channel) noexcept;       // after a word of it has been written
-  void look(Channel& channel) noexcept;       // a pass, if the turn is free
-  void leave() noexcept;                      // after a wait: from now on the thread looks
-  void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
+  void mark_ready(Channel& channel) noexcept;  // after a word of it has been written
+  void look(Channel& channel) noexcept;        // a pass, if the turn is free
+  void leave() noexcept;                       // after a wait: from now on the thread looks
+  void look_hard(Channel& channel) noexcept;   // several passes, whatever the others do; before bad news is believed
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory, at first; later
   // calls find its answer, which takes the network alone and no act of any program.
   plan::Buffer find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept;

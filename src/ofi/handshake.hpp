@@ -11,7 +11,7 @@ namespace penstock::ofi {
 
 inline constexpr std::uint64_t handshake_version = 0x70656e7374660003;
 
-struct Announcement {
+struct AddressRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t usable = 0;
   std::uint32_t name_bytes = 0;

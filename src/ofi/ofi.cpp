@@ -78,8 +78,8 @@ class Ofi::State {
         std::function<bool()> needed, bool for_gpus)
       : settings_(settings), world_(world), spin_(spin), needed_(std::move(needed)), for_gpus_(for_gpus) {}
 
-  Announcement announce() {
-    Announcement ours;
+  AddressRecord address() {
+    AddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
     // Collective: whatever the settings of one process are, all are here.
@@ -108,13 +108,13 @@ class Ofi::State {
     return ours;
   }
 
-  // Who cannot be met is not served; that is no failure of the job.
-  void meet(std::span<const transport::WireRecord> announcements) {
-    peers_.resize(announcements.size());
-    for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+  // A peer that cannot be reached is not served: that is no failure of the job.
+  void add_peers(std::span<const transport::WireRecord> addresses) {
+    peers_.resize(addresses.size());
+    for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
       transport::Verdict& peer = peers_[rank];
       try {
-        const auto theirs = transport::from_wire<Announcement>(announcements[rank]);
+        const auto theirs = transport::from_wire<AddressRecord>(addresses[rank]);
         if (theirs.usable != 0) anybody_ = true;
         peer = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
@@ -214,12 +214,12 @@ class Ofi::State {
 
   unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }
 
-  transport::Verdict judge(int rank, const Announcement& theirs) {
+  transport::Verdict judge(int rank, const AddressRecord& theirs) {
     if (!engine_) return {false, why_not_};
     if (theirs.usable == 0) return {false, fmt::format("rank {} has no provider that can defer work", rank)};
     if (engine_->provider() != theirs.provider)
       return {false, fmt::format("rank {} uses the provider {}", rank, theirs.provider)};
-    engine_->meet(rank, std::span(theirs.name, theirs.name_bytes));
+    engine_->add_peer(rank, std::span(theirs.name, theirs.name_bytes));
     return {true, fmt::format("deferred operations over {}", theirs.provider)};
   }
 
@@ -241,12 +241,12 @@ Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::micro
 
 Ofi::~Ofi() = default;
 
-transport::WireRecord Ofi::announce() {
-  return transport::to_wire(state_->announce());
+transport::WireRecord Ofi::address() {
+  return transport::to_wire(state_->address());
 }
 
-void Ofi::meet(std::span<const transport::WireRecord> announcements) {
-  state_->meet(announcements);
+void Ofi::add_peers(std::span<const transport::WireRecord> addresses) {
+  state_->add_peers(addresses);
 }
 
 transport::Verdict Ofi::usable() const {

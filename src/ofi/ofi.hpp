@@ -19,15 +19,15 @@ namespace penstock::ofi {
 
 class Ofi final : public transport::Transport {
  public:
-  // `needed`, asked at announce(): whether any process may need it. Otherwise nothing is opened. `for_gpus`: messages
+  // `needed`, asked at address(): whether any process may need it. Otherwise nothing is opened. `for_gpus`: messages
   // may lie in memory of GPUs.
   Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin, std::function<bool()> needed,
       bool for_gpus = device::built_for_gpus);
   ~Ofi() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
   std::string name() const override { return std::string(base::ofi_transport); }
-  transport::WireRecord announce() override;
-  void meet(std::span<const transport::WireRecord> announcements) override;
+  transport::WireRecord address() override;
+  void add_peers(std::span<const transport::WireRecord> addresses) override;
   transport::Verdict usable() const override;
   transport::Counts counts() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;

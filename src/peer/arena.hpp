@@ -25,7 +25,7 @@ struct Place {
   std::uint64_t offset = 0;  // from the start of the file
 };
 
-// How another process finds the file and knows it to be the right one. Travels in announcements.
+// How another process finds the file and knows it to be the right one. Travels in addresses.
 struct ArenaIdentity {
   char name[48] = {};
   std::uint64_t nonce[2] = {};

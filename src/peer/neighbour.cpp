@@ -12,7 +12,7 @@ namespace penstock::peer {
 namespace {
 
 // Empty: it works. Writing is tried only after reading has shown that this is the process that we mean.
-std::string try_cross_memory(const Announcement& peer, int rank) {
+std::string try_cross_memory(const AddressRecord& peer, int rank) {
   std::uint64_t seen = 0;
   if (const int error = read_process(peer.process, &seen, peer.probe, sizeof(seen)); error != 0)
     return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
@@ -27,21 +27,21 @@ std::string try_cross_memory(const Announcement& peer, int rank) {
 
 }  // namespace
 
-Neighbour get_to_know(const Announcement& announcement, int rank, bool allow_cross_memory) {
+Neighbour get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory) {
   Neighbour neighbour;
-  if (announcement.usable == 0) {
+  if (address.usable == 0) {
     neighbour.why_not = "peer has no shared memory";
     return neighbour;
   }
-  if (announcement.flag_bits != PENSTOCK_FLAG_BITS) {
+  if (address.flag_bits != PENSTOCK_FLAG_BITS) {
     neighbour.why_not = "peer runs a Penstock built with another flag width";
     return neighbour;
   }
-  neighbour.arena = Mapping::open(announcement.arena, neighbour.why_not);
+  neighbour.arena = Mapping::open(address.arena, neighbour.why_not);
   if (!neighbour.arena) return neighbour;
-  neighbour.process = announcement.process;
+  neighbour.process = address.process;
   neighbour.why_no_cross_memory =
-      allow_cross_memory ? try_cross_memory(announcement, rank) : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
+      allow_cross_memory ? try_cross_memory(address, rank) : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
   neighbour.cross_memory = neighbour.why_no_cross_memory.empty();
   return neighbour;
 }

@@ -23,7 +23,7 @@ struct Neighbour {
   std::string why_no_cross_memory;
 };
 
-// Tries everything with the process that sent this announcement. `rank` is ours; `allow_cross_memory`: PENSTOCK_CMA.
-Neighbour get_to_know(const Announcement& announcement, int rank, bool allow_cross_memory);
+// Tries everything with the process that sent this address. `rank` is ours; `allow_cross_memory`: PENSTOCK_CMA.
+Neighbour get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory);
 
 }  // namespace penstock::peer

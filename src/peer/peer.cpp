@@ -131,42 +131,42 @@ Peer::Peer(const base::Settings& settings, group::World& world) : settings_(sett
 
 Peer::~Peer() = default;
 
-transport::WireRecord Peer::announce() {
-  Announcement announcement;
-  announcement.process = getpid();
-  announcement.flag_bits = PENSTOCK_FLAG_BITS;
+transport::WireRecord Peer::address() {
+  AddressRecord address;
+  address.process = getpid();
+  address.flag_bits = PENSTOCK_FLAG_BITS;
   remove_leftover_files();
   try {
     arena_ = Arena::create();
     arena_->when_short([this] { retired_.sweep_all(); });
-    announcement.usable = 1;
-    announcement.arena = arena_->identity();
+    address.usable = 1;
+    address.arena = arena_->identity();
   } catch (const Error& error) {
     why_no_arena_ = error.text();
   }
   memory_ = std::make_unique<Memory>(arena_.get());
   probe_.assign(1 + static_cast<std::size_t>(world_.size()), 0);
-  probe_[0] = announcement.arena.nonce[0];
-  announcement.probe = reinterpret_cast<std::uintptr_t>(probe_.data());
-  return transport::to_wire(announcement);
+  probe_[0] = address.arena.nonce[0];
+  address.probe = reinterpret_cast<std::uintptr_t>(probe_.data());
+  return transport::to_wire(address);
 }
 
-void Peer::meet(std::span<const transport::WireRecord> announcements) {
-  neighbours_.resize(announcements.size());
+void Peer::add_peers(std::span<const transport::WireRecord> addresses) {
+  neighbours_.resize(addresses.size());
   if (!arena_) return;
-  for (std::size_t rank = 0; rank < announcements.size(); ++rank) {
+  for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
     Neighbour& neighbour = neighbours_[rank];
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
       neighbour =
-          get_to_know(transport::from_wire<Announcement>(announcements[rank]), world_.rank(), settings_.cross_memory);
+          get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(), settings_.cross_memory);
     } catch (const Error& error) {
       neighbour.why_not = error.text();
     }
   }
 }
 
-void Peer::met() {
+void Peer::peers_added() {
   if (arena_) arena_->unlink();
 }
 

@@ -28,9 +28,9 @@ class Peer final : public transport::Transport {
   ~Peer() override;
 
   std::string name() const override { return std::string(base::peer_transport); }
-  transport::WireRecord announce() override;
-  void meet(std::span<const transport::WireRecord> announcements) override;
-  void met() override;
+  transport::WireRecord address() override;
+  void add_peers(std::span<const transport::WireRecord> addresses) override;
+  void peers_added() override;
 
   transport::Verdict usable() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;
@@ -53,7 +53,7 @@ class Peer final : public transport::Transport {
   std::byte* map(int rank, const Place& place) const;
   Retired& retired() const noexcept { return retired_; }
 
-  Memory& memory() noexcept { return *memory_; }                        // from announce() on
+  Memory& memory() noexcept { return *memory_; }                        // from address() on
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
 
  private:

@@ -106,9 +106,9 @@ class CudaPeer final : public transport::Transport {
   }
 
   std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }
-  transport::WireRecord announce() override { return shares_->announce(host_); }
-  void meet(std::span<const transport::WireRecord> announcements) override {
-    shares_->meet(world_, host_, announcements);
+  transport::WireRecord address() override { return shares_->address(host_); }
+  void add_peers(std::span<const transport::WireRecord> addresses) override {
+    shares_->add_peers(world_, host_, addresses);
   }
   void prepare(device::Stream& stream) override;
 

@@ -84,7 +84,7 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   const bool gates_;
 };
 
-transport::WireRecord GpuShares::announce(peer::Peer& host) {
+transport::WireRecord GpuShares::address(peer::Peer& host) {
   if (!host.announced())
     throw base::Error(base::ErrorKind::internal, "the table of places is announced before the memory it lies in");
   if (!host.usable().yes) return {};
@@ -92,12 +92,12 @@ transport::WireRecord GpuShares::announce(peer::Peer& host) {
   return transport::to_wire(*host.arena().find(ours_, sizeof(Table)));
 }
 
-void GpuShares::meet(group::World& world, const peer::Peer& host,
-                     std::span<const transport::WireRecord> announcements) {
-  for (std::size_t i = 0; i < announcements.size(); ++i) {
+void GpuShares::add_peers(group::World& world, const peer::Peer& host,
+                          std::span<const transport::WireRecord> addresses) {
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (announcements[i].empty() || rank == world.rank() || !host.reaches(rank).yes) continue;
-    const auto place = transport::from_wire<peer::Place>(announcements[i]);
+    if (addresses[i].empty() || rank == world.rank() || !host.reaches(rank).yes) continue;
+    const auto place = transport::from_wire<peer::Place>(addresses[i]);
     others_.push_back({reinterpret_cast<const Table*>(host.map(rank, place)), &world.dead(rank)});
   }
 }

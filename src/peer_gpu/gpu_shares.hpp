@@ -29,9 +29,9 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
 
   // Once `host` has announced itself: where this process's table is. Nothing, where it has no shared memory; then it
   // counts for itself alone.
-  transport::WireRecord announce(peer::Peer& host);
-  void meet(group::World& world, const peer::Peer& host,
-            std::span<const transport::WireRecord> announcements);  // by world rank
+  transport::WireRecord address(peer::Peer& host);
+  void add_peers(group::World& world, const peer::Peer& host,
+                 std::span<const transport::WireRecord> addresses);  // by world rank
   // Before `host` and `world` end: from now on this process counts for itself alone. Places may be given back later.
   void part() noexcept;
 

@@ -21,7 +21,7 @@ using group::ThreadLevel;
 
 namespace {
 
-struct Announcement {
+struct AddressRecord {
   ThreadLevel level = ThreadLevel::single;
   bool allowed = false;
 };
@@ -84,18 +84,18 @@ class Proxy::State {
 
   ThreadLevel level() const { return world_.thread_level(); }
 
-  Announcement announcement() const {
-    Announcement ours;
+  AddressRecord address() const {
+    AddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.level = level();
     ours.allowed = allowed_;
     return ours;
   }
 
-  void meet(std::span<const transport::WireRecord> announcements) {
+  void add_peers(std::span<const transport::WireRecord> addresses) {
     bool anybody = false;
-    for (const transport::WireRecord& record : announcements) {
-      const auto theirs = transport::from_wire<Announcement>(record);
+    for (const transport::WireRecord& record : addresses) {
+      const auto theirs = transport::from_wire<AddressRecord>(record);
       levels_.push_back(theirs.level);
       anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
     }
@@ -146,12 +146,12 @@ Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::m
 
 Proxy::~Proxy() = default;
 
-transport::WireRecord Proxy::announce() {
-  return transport::to_wire(state_->announcement());
+transport::WireRecord Proxy::address() {
+  return transport::to_wire(state_->address());
 }
 
-void Proxy::meet(std::span<const transport::WireRecord> announcements) {
-  state_->meet(announcements);
+void Proxy::add_peers(std::span<const transport::WireRecord> addresses) {
+  state_->add_peers(addresses);
 }
 
 transport::Verdict Proxy::usable() const {

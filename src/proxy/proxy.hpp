@@ -20,8 +20,8 @@ class Proxy final : public transport::Transport {
   ~Proxy() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
   std::string name() const override { return std::string(base::proxy_transport); }
-  transport::WireRecord announce() override;
-  void meet(std::span<const transport::WireRecord> announcements) override;
+  transport::WireRecord address() override;
+  void add_peers(std::span<const transport::WireRecord> addresses) override;
   transport::Verdict usable() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::string against_blocking_streams() const override;

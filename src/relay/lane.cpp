@@ -27,7 +27,7 @@ struct Gate {
 
 }  // namespace
 
-// Sequentially consistent, as the announcement of a sleep: see Relay.
+// Sequentially consistent, as the address of a sleep: see Relay.
 void Lane::expect(bool replayed) noexcept {
   if (replayed)
     replayed_.store(true, std::memory_order_seq_cst);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What core asks of a transport. All cost sits in the match; the steady state is in Plan.
 //
-//   initialisation   announce() on every process, an all-gather, meet() with all answers; met() when all have
-//                    met
+//   initialisation   address() on every process, an all-gather, add_peers() with all answers; peers_added() when all
+//                    processes have done so
 //   match, sender    offer(message)                 -> what travels with the handshake's offer
 //   match, receiver  accept(message, offer)         -> its half, and what travels back
 //   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
@@ -63,9 +63,9 @@ class Transport {
   virtual ~Transport() = default;
   virtual std::string name() const = 0;
 
-  virtual WireRecord announce() = 0;
-  virtual void meet(std::span<const WireRecord> announcements) = 0;  // by world rank; includes our own
-  virtual void met() {}
+  virtual WireRecord address() = 0;
+  virtual void add_peers(std::span<const WireRecord> addresses) = 0;  // by world rank; includes our own
+  virtual void peers_added() {}
   // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws
   // Error.
   virtual void prepare(device::Stream&) {}

@@ -62,9 +62,9 @@ class Relayed final : public transport::Transport {
   }
 
   std::string name() const override { return host_->name(); }
-  transport::WireRecord announce() override { return host_->announce(); }
-  void meet(std::span<const transport::WireRecord> announcements) override { host_->meet(announcements); }
-  void met() override { host_->met(); }
+  transport::WireRecord address() override { return host_->address(); }
+  void add_peers(std::span<const transport::WireRecord> addresses) override { host_->add_peers(addresses); }
+  void peers_added() override { host_->peers_added(); }
   void prepare(device::Stream& stream) override;
 
   void queue_waited() noexcept override { host_->queue_waited(); }

@@ -62,9 +62,9 @@ class OfiTwo : public ::testing::Test {
  protected:
   void introduce(const base::Settings& settings, bool for_gpus = false) {
     for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
-    std::vector<transport::WireRecord> announcements;
-    for (const auto& end : ends_) announcements.push_back(end->transport.announce());
-    for (const auto& end : ends_) end->transport.meet(announcements);
+    std::vector<transport::WireRecord> addresses;
+    for (const auto& end : ends_) addresses.push_back(end->transport.address());
+    for (const auto& end : ends_) end->transport.add_peers(addresses);
   }
   // Without a provider that defers work there is nothing to be seen here.
   bool served() { return end(0).transport.usable().yes; }

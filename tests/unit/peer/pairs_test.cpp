@@ -204,9 +204,9 @@ TEST(PeerSelf, L19MessagesToOneselfOnOneStreamAndOnTwo) {
       base::Settings settings;
       settings.eager_max = eager_max;
       End end(settings, 0, 1);
-      const std::vector<transport::WireRecord> announcement{end.transport->announce()};
-      end.transport->meet(announcement);
-      end.transport->met();
+      const std::vector<transport::WireRecord> address{end.transport->address()};
+      end.transport->add_peers(address);
+      end.transport->peers_added();
       const auto second = one_stream ? end.stream : make_stream();
       std::vector<std::byte> from(300000), to(300000);  // large enough for both sides to copy
       Matched pair = match(end, end, from.data(), from.size(), to.data(), to.size());

@@ -23,14 +23,14 @@ namespace {
 class Process {
  public:
   Process(int rank, int line, const base::Settings& settings) : line_(line), end(settings, rank, 2) {
-    const transport::WireRecord mine = end.transport->announce();
+    const transport::WireRecord mine = end.transport->address();
     tell(mine);
     std::vector<transport::WireRecord> all(2, mine);
     all[static_cast<std::size_t>(1 - rank)] = hear();
-    end.transport->meet(all);
+    end.transport->add_peers(all);
     tell({});
     hear();
-    end.transport->met();
+    end.transport->peers_added();
   }
 
   void tell(const transport::WireRecord& record) const {

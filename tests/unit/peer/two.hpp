@@ -102,10 +102,10 @@ struct End {
 
 inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& settings) {
   std::unique_ptr<std::array<End, 2>> ends(new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
-  std::vector<transport::WireRecord> announcements;
-  for (End& end : *ends) announcements.push_back(end.transport->announce());
-  for (End& end : *ends) end.transport->meet(announcements);
-  for (End& end : *ends) end.transport->met();
+  std::vector<transport::WireRecord> addresses;
+  for (End& end : *ends) addresses.push_back(end.transport->address());
+  for (End& end : *ends) end.transport->add_peers(addresses);
+  for (End& end : *ends) end.transport->peers_added();
   return ends;
 }
 

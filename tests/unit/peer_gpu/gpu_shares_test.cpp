@@ -21,9 +21,9 @@ constexpr DeviceIdentity this_gpu{std::byte{1}}, other_gpu{std::byte{2}};
 class GpuSharesTest : public ::testing::Test {
  protected:
   GpuSharesTest() : ends_(peer::introduce(settings_)) {
-    std::vector<transport::WireRecord> announcements;
-    for (int rank = 0; rank < 2; ++rank) announcements.push_back(shares(rank).announce(*end(rank).transport));
-    for (int rank = 0; rank < 2; ++rank) shares(rank).meet(end(rank).world, *end(rank).transport, announcements);
+    std::vector<transport::WireRecord> addresses;
+    for (int rank = 0; rank < 2; ++rank) addresses.push_back(shares(rank).address(*end(rank).transport));
+    for (int rank = 0; rank < 2; ++rank) shares(rank).add_peers(end(rank).world, *end(rank).transport, addresses);
   }
   peer::End& end(int rank) { return (*ends_)[static_cast<std::size_t>(rank)]; }
   GpuShares& shares(int rank) { return *shares_[static_cast<std::size_t>(rank)]; }
@@ -112,9 +112,9 @@ TEST(GpuShares, IsAnnouncedAfterTheMemoryThatItLiesIn) {
   const base::Settings settings;
   peer::End end(settings, 0, 2);
   const auto shares = std::make_shared<GpuShares>(most);
-  EXPECT_THROW((void)shares->announce(*end.transport), base::Error);
-  (void)end.transport->announce();
-  EXPECT_FALSE(shares->announce(*end.transport).empty());
+  EXPECT_THROW((void)shares->address(*end.transport), base::Error);
+  (void)end.transport->address();
+  EXPECT_FALSE(shares->address(*end.transport).empty());
 }
 
 }  // namespace

@@ -174,8 +174,8 @@ class OfficeTransport final : public transport::Transport {
  public:
   explicit OfficeTransport(Pigeons& pigeons) : pigeons_(pigeons) {}
   std::string name() const override { return "pigeon"; }
-  transport::WireRecord announce() override { return {}; }
-  void meet(std::span<const transport::WireRecord>) override {}
+  transport::WireRecord address() override { return {}; }
+  void add_peers(std::span<const transport::WireRecord>) override {}
   transport::Verdict usable() const override { return {true, ""}; }
   transport::Verdict can_serve(const transport::Message&) const override { return {true, ""}; }
   std::unique_ptr<transport::Offer> offer(const transport::Message&) override {
