@@ -12,16 +12,16 @@ Watch& Gpus::watch() {
   return *watch_;
 }
 
-Board& Gpus::board_on(device::gpu::Stream& stream) {
+KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
   if (stream.attachment() == nullptr) {
     const device::gpu::DeviceGuard guard(stream.device());
-    Board::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky)),
-                         devices_.crowd(stream.device())};
-    auto board = std::make_unique<Board>(stream, std::move(memory), dependent_launch_, watch());
-    if (share_device_) board->share_device(share_device_(stream.device()));
-    stream.attach(std::move(board));
+    KernelQueue::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky)),
+                               devices_.crowd(stream.device())};
+    auto queue = std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watch());
+    if (share_device_) queue->share_device(share_device_(stream.device()));
+    stream.attach(std::move(queue));
   }
-  return static_cast<Board&>(*stream.attachment());
+  return static_cast<KernelQueue&>(*stream.attachment());
 }
 
 void Gpus::keep(std::shared_ptr<std::byte> memory) {

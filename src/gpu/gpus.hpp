@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA forms of all transports share in this process: memory, the boards of queues, the watch over them.
+// What the CUDA forms of all transports share in this process: memory, kernel queues, the watch over
+// them.
 #pragma once
 
 #include <functional>
@@ -10,8 +11,8 @@
 
 #include "base/settings.hpp"
 #include "device/gpu/stream.hpp"
-#include "gpu/board.hpp"
 #include "gpu/devices.hpp"
+#include "gpu/kernel_queue.hpp"
 #include "gpu/pinned.hpp"
 #include "gpu/watch.hpp"
 
@@ -23,8 +24,8 @@ class Gpus {
 
   Devices& devices() noexcept { return devices_; }
   PinnedPool& pinned() noexcept { return *pinned_; }
-  Watch& watch();                                // made on first use. Throws Error
-  Board& board_on(device::gpu::Stream& stream);  // of a queue; made on first use. Throws Error
+  Watch& watch();                                             // made on first use. Throws Error
+  KernelQueue& kernel_queue_on(device::gpu::Stream& stream);  // of a queue; made on first use. Throws Error
   // How the kernels of this process that wait share a device with those of others, for queues that are made later: set
   // by who can ask the others.
   using ShareDevice = std::function<std::shared_ptr<WaitPlaces>(int device)>;

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "gpu/board.hpp"
+#include "gpu/kernel_queue.hpp"
 #include "gpu/watch.hpp"
 
 namespace penstock::gpu {
@@ -21,13 +21,13 @@ void KernelPlan::leave_watch() noexcept {
   if (watch_ != nullptr) watch_->remove(*this);
 }
 
-Board& KernelPlan::board_on(device::Stream& stream, transport::Sink& sink) noexcept {
+KernelQueue& KernelPlan::kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept {
   auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   end_on(cuda_stream).enqueued(cuda_stream);
-  auto& board = static_cast<Board&>(*cuda_stream.attachment());
-  board_.store(&board, std::memory_order_relaxed);
-  board.report_to(sink);
-  return board;
+  auto& queue = static_cast<KernelQueue&>(*cuda_stream.attachment());
+  queue_.store(&queue, std::memory_order_relaxed);
+  queue.report_to(sink);
+  return queue;
 }
 
 void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
@@ -46,13 +46,13 @@ void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
 }
 
 void KernelPlan::release(const Error& error) noexcept {
-  Board* const board = board_.load(std::memory_order_relaxed);
-  if (board == nullptr) return;
-  board->abort(base::error_by(error.kind(), [&] { return fmt::format("{}: {}", label(), error.text()); }));
+  KernelQueue* const queue = queue_.load(std::memory_order_relaxed);
+  if (queue == nullptr) return;
+  queue->abort(base::error_by(error.kind(), [&] { return fmt::format("{}: {}", label(), error.text()); }));
 }
 
-void KernelPlan::forget(const Board& board) noexcept {
-  if (used_on(board)) board_.store(nullptr, std::memory_order_relaxed);
+void KernelPlan::forget(const KernelQueue& queue) noexcept {
+  if (used_on(queue)) queue_.store(nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace penstock::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits are kernels on a CUDA stream: what the board of its queue and the watch need to know
+// A plan whose starts and waits are kernels on a CUDA stream: what its kernel queue and the watch need to know
 // of it.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace penstock::gpu {
 
-class Board;
+class KernelQueue;
 class Watch;
 
 class KernelPlan : public transport::Plan {
@@ -23,10 +23,10 @@ class KernelPlan : public transport::Plan {
   void hand_over(device::Stream* last, device::Stream& next) override;
   void wait_flushed(device::Stream& stream) noexcept override;
 
-  // For boards, under the watch's lock.
+  // For kernel queues, under the watch's lock.
   void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
-  bool used_on(const Board& board) const noexcept { return board_.load(std::memory_order_relaxed) == &board; }
-  void forget(const Board& board) noexcept;
+  bool used_on(const KernelQueue& queue) const noexcept { return queue_.load(std::memory_order_relaxed) == &queue; }
+  void forget(const KernelQueue& queue) noexcept;
   // The epoch that one of its kernels waits for, once that has said that it waits.
   virtual protocol::Epoch awaited_epoch() const noexcept = 0;
   // A wait that lasts: releases it if it is hopeless.
@@ -35,7 +35,7 @@ class KernelPlan : public transport::Plan {
   // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer no more.
   virtual void note_death() noexcept {}
   // This queue has failed: the peer is told of what this half serves no more. Asked for again and again.
-  virtual void follow(const Board& failed) noexcept = 0;
+  virtual void follow(const KernelQueue& failed) noexcept = 0;
   // A kernel of this plan could not be launched, or none will run any more: the peer is told that nothing is served.
   virtual void give_up() noexcept = 0;
   virtual bool needs(int device) const noexcept = 0;
@@ -49,8 +49,8 @@ class KernelPlan : public transport::Plan {
   std::uint32_t enter(Watch& watch);  // the id in reports
   void leave_watch() noexcept;
 
-  // For an enqueue call, before its work: the stream's board, which reports to the sink from now on.
-  Board& board_on(device::Stream& stream, transport::Sink& sink) noexcept;
+  // For an enqueue call, before its work: the stream's queue, which reports to the sink from now on.
+  KernelQueue& kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept;
   void drop_wait_ends() noexcept {
     direct_end_.drop();
     captured_end_.drop();
@@ -59,8 +59,8 @@ class KernelPlan : public transport::Plan {
 
  private:
   Watch* watch_ = nullptr;
-  std::atomic<Board*> board_{nullptr};     // the queue that it was last used on
-  std::atomic<protocol::Epoch> epoch_{0};  // that a wait reported
+  std::atomic<KernelQueue*> queue_{nullptr};  // the queue that it was last used on
+  std::atomic<protocol::Epoch> epoch_{0};     // that a wait reported
   // Of waits outside captures and inside: between them there is no order. For enqueue calls alone.
   WaitEnd& end_on(const device::gpu::Stream& stream) noexcept {
     return stream.last_capture() == 0 ? direct_end_ : captured_end_;

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "base/thread.hpp"
-#include "gpu/board.hpp"
 #include "gpu/kernel_plan.hpp"
+#include "gpu/kernel_queue.hpp"
 
 namespace penstock::gpu {
 
@@ -32,29 +32,29 @@ Watch::~Watch() {
 void Watch::run() noexcept {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (boards_.empty()) {
+    if (queues_.empty()) {
       changed_.wait(lock);
     } else {
       changed_.wait_for(lock, tick);
     }
-    for (Board* board : boards_) board->look();
+    for (KernelQueue* queue : queues_) queue->look();
   }
 }
 
-void Watch::add(Board& board) {
+void Watch::add(KernelQueue& queue) {
   {
     const std::lock_guard lock(mutex_);
-    boards_.push_back(&board);
+    queues_.push_back(&queue);
   }
   changed_.notify_all();
 }
 
-void Watch::remove(Board& board) noexcept {
+void Watch::remove(KernelQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
-  board.change_blocked(nullptr);
-  std::erase(boards_, &board);
+  queue.change_blocked(nullptr);
+  std::erase(queues_, &queue);
   for (KernelPlan* plan : plans_)
-    if (plan != nullptr) plan->forget(board);
+    if (plan != nullptr) plan->forget(queue);
 }
 
 std::uint32_t Watch::add(KernelPlan& plan) {
@@ -67,14 +67,14 @@ std::uint32_t Watch::add(KernelPlan& plan) {
 
 void Watch::remove(KernelPlan& plan) noexcept {
   const std::lock_guard lock(mutex_);
-  for (Board* board : boards_)
-    if (board->blocked_ == &plan) board->change_blocked(nullptr);
+  for (KernelQueue* queue : queues_)
+    if (queue->blocked_ == &plan) queue->change_blocked(nullptr);
   std::replace(plans_.begin(), plans_.end(), &plan, static_cast<KernelPlan*>(nullptr));
 }
 
-void Watch::look_at(Board& board) noexcept {
+void Watch::look_at(KernelQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
-  board.look();
+  queue.look();
 }
 
 void Watch::give_up(std::uint32_t id) noexcept {
@@ -85,14 +85,14 @@ void Watch::give_up(std::uint32_t id) noexcept {
 // The peers know before the queues.
 void Watch::lose(int device, const base::Error& error) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto lost = [&](const Board* board) { return board->device_ == device; };
+  const auto lost = [&](const KernelQueue* queue) { return queue->device_ == device; };
   for (KernelPlan* plan : plans_) {
     if (plan == nullptr) continue;
-    const auto used_on = [&](const Board* board) { return lost(board) && plan->used_on(*board); };
-    if (plan->needs(device) || std::any_of(boards_.begin(), boards_.end(), used_on)) plan->give_up();
+    const auto used_on = [&](const KernelQueue* queue) { return lost(queue) && plan->used_on(*queue); };
+    if (plan->needs(device) || std::any_of(queues_.begin(), queues_.end(), used_on)) plan->give_up();
   }
-  for (Board* board : boards_)
-    if (lost(board)) board->fail_sink(error);
+  for (KernelQueue* queue : queues_)
+    if (lost(queue)) queue->fail_sink(error);
 }
 
 KernelPlan* Watch::find(std::uint64_t id_plus_one) const noexcept {

@@ -13,7 +13,7 @@
 
 namespace penstock::gpu {
 
-class Board;
+class KernelQueue;
 class KernelPlan;
 
 class Watch {
@@ -23,15 +23,15 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  void add(Board& board);
-  void remove(Board& board) noexcept;
+  void add(KernelQueue& queue);
+  void remove(KernelQueue& queue) noexcept;
   std::uint32_t add(KernelPlan& plan);  // its id in reports
   void remove(KernelPlan& plan) noexcept;
-  void look_at(Board& board) noexcept;
+  void look_at(KernelQueue& queue) noexcept;
   void give_up(std::uint32_t id) noexcept;                   // the plan
   void lose(int device, const base::Error& error) noexcept;  // all plans and queues that need it
 
-  // For boards, which are looked at under the lock.
+  // For kernel queues, which are looked at under the lock.
   KernelPlan* find(std::uint64_t id_plus_one) const noexcept;
   const std::vector<KernelPlan*>& plans() const noexcept { return plans_; }
 
@@ -40,7 +40,7 @@ class Watch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Board*> boards_;
+  std::vector<KernelQueue*> queues_;
   std::vector<KernelPlan*> plans_;  // by id; null: free
   bool stopping_ = false;
   std::thread thread_;

@@ -23,7 +23,7 @@
 #include "peer_gpu/gate_pages.hpp"
 #include "peer_gpu/gpu_shares.hpp"
 #include "peer_gpu/imports.hpp"
-#include "peer_gpu/pair_gathering.hpp"
+#include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/shape.hpp"
 
 namespace penstock::peer_gpu {
@@ -293,13 +293,13 @@ void CudaPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   const device::gpu::DeviceGuard guard(cuda_stream.device());
-  Board& board = gpus_->board_on(cuda_stream);
+  KernelQueue& queue = gpus_->kernel_queue_on(cuda_stream);
   {
     const std::lock_guard lock(mutex_);
-    const Launch launch = board.launch_on(gpus_->devices().arena(cuda_stream.device())->stream());
+    const Launch launch = queue.launch_on(gpus_->devices().arena(cuda_stream.device())->stream());
     if (loaded_.insert(cuda_stream.device()).second) device::gpu::check(load_kernels(launch), "loading the kernels");
   }
-  board.add(Form::peer, std::make_unique<PairGathering>(board));
+  queue.add(Form::peer, std::make_unique<PairBatch>(queue));
 }
 
 Buffer CudaPeer::describe_buffer(const transport::Message& message) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "device/gpu/runtime.hpp"
-#include "peer_gpu/pair_gathering.hpp"
+#include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/shape.hpp"
 #include "protocol/team.hpp"
 
@@ -29,8 +29,8 @@ bool wait_has_work(const Pair& pair) noexcept {
   return !pair.sends || !is_ring(pair.route) || protocol::ring::send_has_wait(pair.mode, rings_are_deferred);
 }
 
-PairGathering& pairs_on(const Board& board) noexcept {
-  return static_cast<PairGathering&>(*board.gathering(Form::peer));
+PairBatch& pairs_on(const KernelQueue& queue) noexcept {
+  return static_cast<PairBatch&>(*queue.batch(Form::peer));
 }
 
 Pair behind_gate(Pair pair) noexcept {
@@ -71,8 +71,8 @@ Gating DevicePlan::gating(bool starts) const noexcept {
   return {fixed_.gate, fixed_.pair.half, fixed_.pair.fate, fixed_.pair.id, starts};
 }
 
-bool DevicePlan::at_gates(Board& board, const device::Stream& stream) const noexcept {
-  const bool wanted = board.choose_standing(static_cast<const device::gpu::Stream&>(stream)) == Standing::at_gates;
+bool DevicePlan::at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept {
+  const bool wanted = queue.choose_standing(static_cast<const device::gpu::Stream&>(stream)) == Standing::at_gates;
   return wanted || fixed_.always_at_gates;
 }
 
@@ -92,25 +92,25 @@ void DevicePlan::check_stream(const device::Stream& stream) const {
 }
 
 void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
-  Board& board = board_on(stream, sink);
+  KernelQueue& queue = kernel_queue_on(stream, sink);
   // What the peer has of the memory may be gone with it.
   if (peer_dead())
-    return board.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
-  if (given_up_by_host_.load(std::memory_order_relaxed)) return board.fail(error_of(Failure::given_up));
+    return queue.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
+  if (given_up_by_host_.load(std::memory_order_relaxed)) return queue.fail(error_of(Failure::given_up));
   if (!starts_by_kernel_) return;
-  if (at_gates(board, stream) && start_gating_)
-    pairs_on(board).start(behind_gate(start_), start_gating_);
+  if (at_gates(queue, stream) && start_gating_)
+    pairs_on(queue).start(behind_gate(start_), start_gating_);
   else
-    pairs_on(board).start(start_, Gating{});
+    pairs_on(queue).start(start_, Gating{});
 }
 
 void DevicePlan::wait(device::Stream& stream, transport::Sink& sink) {
-  Board& board = board_on(stream, sink);
+  KernelQueue& queue = kernel_queue_on(stream, sink);
   if (!waits_by_kernel_) return;
-  if (at_gates(board, stream) && wait_gating_)
-    pairs_on(board).wait(behind_gate(wait_), wait_gating_);
+  if (at_gates(queue, stream) && wait_gating_)
+    pairs_on(queue).wait(behind_gate(wait_), wait_gating_);
   else
-    pairs_on(board).wait(wait_, Gating{});
+    pairs_on(queue).wait(wait_, Gating{});
 }
 
 // The last epoch is known to the device alone.
@@ -184,7 +184,7 @@ void DevicePlan::give_up() noexcept {
   close_at(1);
 }
 
-void DevicePlan::follow(const Board&) noexcept {
+void DevicePlan::follow(const KernelQueue&) noexcept {
   const protocol::Epoch given_up = std::atomic_ref(fate().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);
 }

@@ -54,7 +54,7 @@ class DevicePlan final : public KernelPlan {
   void note_death() noexcept override;
   void give_up() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
-  void follow(const Board&) noexcept override;  // what a kernel has given up, the peer's host learns
+  void follow(const KernelQueue&) noexcept override;  // what a kernel has given up, the peer's host learns
   protocol::Epoch awaited_epoch() const noexcept override;
   protocol::Epoch epoch_at_gate() const noexcept override;
   void open_gate() noexcept override;
@@ -63,7 +63,7 @@ class DevicePlan final : public KernelPlan {
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
   Gating gating(bool starts) const noexcept;
-  bool at_gates(Board& board, const device::Stream& stream) const noexcept;
+  bool at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept;
   void close_at(protocol::Epoch first_not_served) noexcept;
   void leave_at(protocol::Epoch first_not_served) noexcept;
   static void end_close(void* plan);

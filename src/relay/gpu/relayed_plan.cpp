@@ -11,15 +11,15 @@
 #include "device/gpu/memory.hpp"
 #include "device/gpu/runtime.hpp"
 #include "device/gpu/word_operations.hpp"
-#include "relay/gpu/post_gathering.hpp"
+#include "relay/gpu/post_batch.hpp"
 
 namespace penstock::relay {
 
 using base::Error;
 using base::ErrorKind;
 using device::StreamKind;
-using gpu::Board;
 using gpu::Form;
+using gpu::KernelQueue;
 using gpu::PinnedPool;
 using gpu::Standing;
 
@@ -31,8 +31,8 @@ device::gpu::Stream& cuda_stream(device::Stream& stream) noexcept {
   return static_cast<device::gpu::Stream&>(stream);
 }
 
-PostGathering& posts_on(const Board& board) noexcept {
-  return static_cast<PostGathering&>(*board.gathering(Form::relay));
+PostBatch& posts_on(const KernelQueue& queue) noexcept {
+  return static_cast<PostBatch&>(*queue.batch(Form::relay));
 }
 
 }  // namespace
@@ -132,14 +132,14 @@ void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {
   else
     host_->expect_start();
   equipment_.relay->expect(*lane_, replayed_);
-  posts_on(board_on(stream, sink)).start(post_);
+  posts_on(kernel_queue_on(stream, sink)).start(post_);
 }
 
 void RelayedPlan::wait(device::Stream& stream, transport::Sink& sink) {
   if (stream.kind() == StreamKind::host) return host_->wait(stream, sink);
-  Board& board = board_on(stream, sink);
-  const bool at_gates = board.choose_standing(cuda_stream(stream)) == Standing::at_gates;
-  posts_on(board).wait(post_, at_gates && device::gpu::has_word_operations());
+  KernelQueue& queue = kernel_queue_on(stream, sink);
+  const bool at_gates = queue.choose_standing(cuda_stream(stream)) == Standing::at_gates;
+  posts_on(queue).wait(post_, at_gates && device::gpu::has_word_operations());
 }
 
 void RelayedPlan::hand_over(device::Stream* last, device::Stream& next) {
@@ -217,7 +217,7 @@ void RelayedPlan::open_gate() noexcept {
   std::atomic_ref(post_.words->gate.open).store(1, std::memory_order_release);
 }
 
-void RelayedPlan::follow(const Board& failed) noexcept {
+void RelayedPlan::follow(const KernelQueue& failed) noexcept {
   if (used_on(failed)) give_up();
 }
 

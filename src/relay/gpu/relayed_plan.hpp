@@ -62,7 +62,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   base::Error error_of(Failure failure) const override;
   void give_up() noexcept override;
   bool needs(int device) const noexcept override { return device == device_; }
-  void follow(const gpu::Board& failed) noexcept override;
+  void follow(const gpu::KernelQueue& failed) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;
   protocol::Epoch epoch_at_gate() const noexcept override;
   void open_gate() noexcept override;

@@ -8,13 +8,13 @@
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
 #include "device/gpu/runtime.hpp"
-#include "relay/gpu/post_gathering.hpp"
+#include "relay/gpu/post_batch.hpp"
 #include "relay/gpu/relayed_plan.hpp"
 
 namespace penstock::relay {
 
-using gpu::Board;
 using gpu::Form;
+using gpu::KernelQueue;
 
 namespace {
 
@@ -105,15 +105,15 @@ void Relayed::prepare(device::Stream& stream) {
   equipment_.relay->begin();
   equipment_.host_halves->equip();
   auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
-  Board& board = equipment_.gpus->board_on(cuda_stream);
-  if (board.gathering(Form::relay) != nullptr) return;
+  KernelQueue& queue = equipment_.gpus->kernel_queue_on(cuda_stream);
+  if (queue.batch(Form::relay) != nullptr) return;
   const device::gpu::DeviceGuard guard(cuda_stream.device());
   {
     const std::lock_guard lock(mutex_);
-    const Launch launch = board.launch_on(equipment_.gpus->devices().arena(cuda_stream.device())->stream());
+    const Launch launch = queue.launch_on(equipment_.gpus->devices().arena(cuda_stream.device())->stream());
     if (loaded_.insert(cuda_stream.device()).second) device::gpu::check(load_kernels(launch), "loading the kernels");
   }
-  board.add(Form::relay, std::make_unique<PostGathering>(board));
+  queue.add(Form::relay, std::make_unique<PostBatch>(queue));
 }
 
 transport::Verdict Relayed::can_serve(const transport::Message& message) const {

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "gpu/call_gathering.hpp"
+#include "gpu/launch_batch.hpp"
 #include "peer_gpu/gate.hpp"
 #include "peer_gpu/kernels.hpp"
 
@@ -51,6 +51,6 @@ class PairList {
   std::array<Gating, largest_batch> gatings_;
 };
 
-using PairGathering = CallGathering<PairList>;
+using PairBatch = CallBatch<PairList>;
 
 }  // namespace penstock::peer_gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/board.hpp"
+#include "gpu/kernel_queue.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ Word load(Word& word) noexcept {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
-Report& report_of(const Board::Memory& memory) noexcept {
+Report& report_of(const KernelQueue::Memory& memory) noexcept {
   return *static_cast<Report*>(memory.report.get());
 }
 
@@ -33,7 +33,7 @@ Error failure(const char* what, cudaError_t code) noexcept {
 
 }  // namespace
 
-Board::Board(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch)
+KernelQueue::KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch)
     : stream_(stream.handle()),
       device_(stream.device()),
       context_(stream.context()),
@@ -46,16 +46,16 @@ Board::Board(const device::gpu::Stream& stream, Memory memory, bool dependent_la
   watch_.add(*this);
 }
 
-Board::~Board() {
+KernelQueue::~KernelQueue() {
   watch_.remove(*this);
 }
 
-Launch Board::launch_on(cudaStream_t stream) const noexcept {
+Launch KernelQueue::launch_on(cudaStream_t stream) const noexcept {
   return {stream, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_,
           standing_ != Standing::all_stay};
 }
 
-void Board::share_device(std::shared_ptr<WaitPlaces> places) {
+void KernelQueue::share_device(std::shared_ptr<WaitPlaces> places) {
   place_ = places->take(WaitPlaces::User::queue);
   std::atomic_ref(report_of(memory_).room).store(places->room(), std::memory_order_relaxed);
   places_ = std::move(places);
@@ -63,7 +63,7 @@ void Board::share_device(std::shared_ptr<WaitPlaces> places) {
 
 // A graph keeps its place until it is destroyed, which costs each of its launches some 7 us (docs/performance.md): the
 // first one of a queue shares the queue's.
-Standing Board::choose_standing(const device::gpu::Stream& stream) noexcept {
+Standing KernelQueue::choose_standing(const device::gpu::Stream& stream) noexcept {
   if (!places_) return standing_;
   if (first_capture_ == 0) first_capture_ = stream.last_capture();
   if (stream.last_capture() == first_capture_ || stream.last_capture() == 0) return standing_ = place_.standing;
@@ -76,13 +76,13 @@ Standing Board::choose_standing(const device::gpu::Stream& stream) noexcept {
 }
 
 // In any order: a start waits for nobody but a wait that stands before it, and each wait ends without the others.
-void Board::flush() noexcept {
+void KernelQueue::flush() noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
   cudaError_t code = cudaSuccess;
-  for (const auto& gathering : gatherings_) {
-    if (!gathering || gathering->empty()) continue;
+  for (const auto& batch : batches_) {
+    if (!batch || batch->empty()) continue;
     if (!guard && device::gpu::current_context() != context_) guard.emplace(device_);
-    if (const cudaError_t failed = gathering->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
+    if (const cudaError_t failed = batch->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
   }
   if (code == cudaSuccess) return;
   const Error error = failure("a kernel cannot be launched", code);
@@ -91,7 +91,7 @@ void Board::flush() noexcept {
 }
 
 // In the order of the stream, so that graphs which are launched later find it too.
-void Board::fail(const Error& error) noexcept {
+void KernelQueue::fail(const Error& error) noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
   if (device::gpu::current_context() != context_) guard.emplace(device_);
   if (cudaMemsetAsync(memory_.sticky.get(), 1, sizeof(Sticky::failed), stream_) != cudaSuccess)
@@ -99,21 +99,21 @@ void Board::fail(const Error& error) noexcept {
   fail_sink(error);
 }
 
-void Board::fail_sink(const Error& error) noexcept {
+void KernelQueue::fail_sink(const Error& error) noexcept {
   failed_by_host_.store(true, std::memory_order_release);
   if (transport::Sink* const sink = sink_.load(std::memory_order_acquire); sink != nullptr) sink->fail(error);
 }
 
-void Board::give_up(std::uint32_t id) noexcept {
+void KernelQueue::give_up(std::uint32_t id) noexcept {
   watch_.give_up(id);
 }
 
-void Board::synchronized(cudaError_t code) noexcept {
+void KernelQueue::synchronized(cudaError_t code) noexcept {
   watch_.look_at(*this);
   if (device::gpu::ends_context(code)) watch_.lose(device_, failure("the GPU has failed", code));
 }
 
-void Board::abort(const Error& error) noexcept {
+void KernelQueue::abort(const Error& error) noexcept {
   {
     const std::lock_guard lock(error_mutex_);
     if (abort_error_) return;
@@ -122,7 +122,7 @@ void Board::abort(const Error& error) noexcept {
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
 }
 
-void Board::change_blocked(KernelPlan* plan) noexcept {
+void KernelQueue::change_blocked(KernelPlan* plan) noexcept {
   if (plan == blocked_) return;
   transport::Sink& sink = *sink_.load(std::memory_order_acquire);
   if (blocked_ != nullptr) sink.unblocked(*blocked_);
@@ -130,13 +130,13 @@ void Board::change_blocked(KernelPlan* plan) noexcept {
   if (blocked_ != nullptr) sink.blocked_since(*blocked_);
 }
 
-Error Board::error_of(Failure failure, const KernelPlan* plan) {
+Error KernelQueue::error_of(Failure failure, const KernelPlan* plan) {
   if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
   const std::lock_guard lock(error_mutex_);
   return abort_error_ ? *abort_error_ : Error(ErrorKind::internal, "a wait has ended without a reason");
 }
 
-void Board::look_at_waits() noexcept {
+void KernelQueue::look_at_waits() noexcept {
   Report& report = report_of(memory_);
   KernelPlan* waiting = watch_.find(load(report.waiting));
   if (waiting != nullptr)
@@ -152,7 +152,7 @@ void Board::look_at_waits() noexcept {
 }
 
 // The plan before whose kernel the stream has stood since the last look.
-KernelPlan* Board::look_at_gate() noexcept {
+KernelPlan* KernelQueue::look_at_gate() noexcept {
   Report& report = report_of(memory_);
   const AtGate before = std::exchange(at_gate_, {});
   const std::uint32_t id = load(report.gated);
@@ -169,13 +169,13 @@ KernelPlan* Board::look_at_gate() noexcept {
 
 // No kernel runs at a gate that could look at the abort word. Again and again, since each kernel behind it may stand at
 // a gate of its own.
-void Board::let_through() noexcept {
+void KernelQueue::let_through() noexcept {
   Report& report = report_of(memory_);
   if (load(report.abort) == 0 && load(report.failed) == 0) return;
   if (KernelPlan* const plan = watch_.find(load(report.gated)); plan != nullptr) plan->open_gate();
 }
 
-void Board::look() noexcept {
+void KernelQueue::look() noexcept {
   transport::Sink* const sink = sink_.load(std::memory_order_acquire);
   if (sink == nullptr) return;
   if (!failed_) look_at_waits();

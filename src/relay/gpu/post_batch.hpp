@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "gpu/call_gathering.hpp"
+#include "gpu/launch_batch.hpp"
 #include "relay/gpu/kernels.hpp"
 
 namespace penstock::relay {
@@ -41,6 +41,6 @@ class PostList {
   std::array<Post, largest_batch> posts_;
 };
 
-using PostGathering = gpu::CallGathering<PostList>;
+using PostBatch = gpu::CallBatch<PostList>;
 
 }  // namespace penstock::relay

@@ -26,25 +26,25 @@ enum class Form : std::uint8_t { peer, relay };
 inline constexpr std::size_t forms = 2;
 
 // What an enqueue call has gathered for the kernels of one of them.
-class Gathering {
+class LaunchBatch {
  public:
-  virtual ~Gathering() = default;
+  virtual ~LaunchBatch() = default;
   virtual bool empty() const noexcept = 0;
   virtual cudaError_t launch(const Launch& launch) noexcept = 0;  // all of it; empty afterwards
 };
 
-class Board final : public device::gpu::Attachment {
+class KernelQueue final : public device::gpu::Attachment {
  public:
   struct Memory {
     std::shared_ptr<void> report;  // pinned
     std::shared_ptr<std::byte> sticky;
     std::shared_ptr<std::byte> crowd;  // of the device: Report::crowd
   };
-  Board(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch);
-  ~Board() override;
+  KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch);
+  ~KernelQueue() override;
 
-  void add(Form form, std::unique_ptr<Gathering> gathering) noexcept { gatherings_[at(form)] = std::move(gathering); }
-  Gathering* gathering(Form form) const noexcept { return gatherings_[at(form)].get(); }
+  void add(Form form, std::unique_ptr<LaunchBatch> batch) noexcept { batches_[at(form)] = std::move(batch); }
+  LaunchBatch* batch(Form form) const noexcept { return batches_[at(form)].get(); }
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
 
@@ -90,7 +90,7 @@ class Board final : public device::gpu::Attachment {
   std::uint64_t capture_ = 0;  // that was last asked about
   Standing in_capture_ = Standing::all_stay;
   Standing standing_ = Standing::all_stay;  // of the call under way
-  std::array<std::unique_ptr<Gathering>, forms> gatherings_;
+  std::array<std::unique_ptr<LaunchBatch>, forms> batches_;
   struct AtGate {
     std::uint32_t id = 0;  // in reports; 0: at none
     protocol::Epoch epoch = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "gpu/board.hpp"
+#include "gpu/kernel_queue.hpp"
 
 namespace penstock::gpu {
 
@@ -9,22 +9,22 @@ namespace penstock::gpu {
 // one kernel takes: empty(), takes(item), add(item), launch_starts(launch), launch_waits(launch), clear(), and
 // each(visit) with the id of each item's plan.
 template <class List>
-class CallGathering final : public Gathering {
+class CallBatch final : public LaunchBatch {
  public:
-  explicit CallGathering(Board& board) noexcept : board_(board) {}
+  explicit CallBatch(KernelQueue& queue) noexcept : queue_(queue) {}
 
   template <class... Item>
   void start(const Item&... item) noexcept {
-    gather(starts_, item...);
+    put(starts_, item...);
   }
   template <class... Item>
   void wait(const Item&... item) noexcept {
-    gather(waits_, item...);
+    put(waits_, item...);
   }
   bool empty() const noexcept override { return starts_.empty() && waits_.empty(); }
   cudaError_t launch(const Launch& launch) noexcept override {
     // Of what does not run, no kernel can tell the peers.
-    const auto give_up = [this](std::uint32_t id) { board_.give_up(id); };
+    const auto give_up = [this](std::uint32_t id) { queue_.give_up(id); };
     cudaError_t code = cudaSuccess;
     if (!starts_.empty()) code = starts_.launch_starts(launch);
     if (code != cudaSuccess) starts_.each(give_up);
@@ -37,12 +37,12 @@ class CallGathering final : public Gathering {
 
  private:
   template <class... Item>
-  void gather(List& to, const Item&... item) noexcept {
-    if (!to.takes(item...)) board_.flush();
+  void put(List& to, const Item&... item) noexcept {
+    if (!to.takes(item...)) queue_.flush();
     to.add(item...);
   }
 
-  Board& board_;
+  KernelQueue& queue_;
   List starts_;
   List waits_;
 };
