@@ -6,18 +6,18 @@
 
 namespace penstock::gpu {
 
-Watch& Gpus::watch() {
+KernelWatchdog& Gpus::watchdog() {
   const std::lock_guard lock(mutex_);
-  if (!watch_) watch_ = std::make_unique<Watch>();
-  return *watch_;
+  if (!watchdog_) watchdog_ = std::make_unique<KernelWatchdog>();
+  return *watchdog_;
 }
 
 KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
   if (stream.attachment() == nullptr) {
     const device::gpu::DeviceGuard guard(stream.device());
-    KernelQueue::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(Sticky)),
+    KernelQueue::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(QueueFailure)),
                                devices_.crowd(stream.device())};
-    auto queue = std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watch());
+    auto queue = std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watchdog());
     if (share_device_) queue->share_device(share_device_(stream.device()));
     stream.attach(std::move(queue));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA forms of all transports share in this process: memory, kernel queues, the watch over
+// What the CUDA forms of all transports share in this process: memory, kernel queues, the watchdog over
 // them.
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "device/gpu/stream.hpp"
 #include "gpu/devices.hpp"
 #include "gpu/kernel_queue.hpp"
+#include "gpu/kernel_watchdog.hpp"
 #include "gpu/pinned.hpp"
-#include "gpu/watch.hpp"
 
 namespace penstock::gpu {
 
@@ -24,7 +24,7 @@ class Gpus {
 
   Devices& devices() noexcept { return devices_; }
   PinnedPool& pinned() noexcept { return *pinned_; }
-  Watch& watch();                                             // made on first use. Throws Error
+  KernelWatchdog& watchdog();                                 // made on first use. Throws Error
   KernelQueue& kernel_queue_on(device::gpu::Stream& stream);  // of a queue; made on first use. Throws Error
   // How the kernels of this process that wait share a device with those of others, for queues that are made later: set
   // by who can ask the others.
@@ -40,7 +40,7 @@ class Gpus {
   Devices devices_;
   ShareDevice share_device_;
   std::mutex mutex_;
-  std::unique_ptr<Watch> watch_;
+  std::unique_ptr<KernelWatchdog> watchdog_;
   std::vector<std::shared_ptr<std::byte>> kept_;
 };
 

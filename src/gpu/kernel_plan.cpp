@@ -6,19 +6,19 @@
 #include <exception>
 
 #include "gpu/kernel_queue.hpp"
-#include "gpu/watch.hpp"
+#include "gpu/kernel_watchdog.hpp"
 
 namespace penstock::gpu {
 
 using base::Error;
 
-std::uint32_t KernelPlan::enter(Watch& watch) {
-  watch_ = &watch;
-  return watch.add(*this);
+std::uint32_t KernelPlan::enter(KernelWatchdog& watchdog) {
+  watchdog_ = &watchdog;
+  return watchdog.add(*this);
 }
 
 void KernelPlan::leave_watch() noexcept {
-  if (watch_ != nullptr) watch_->remove(*this);
+  if (watchdog_ != nullptr) watchdog_->remove(*this);
 }
 
 KernelQueue& KernelPlan::kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept {

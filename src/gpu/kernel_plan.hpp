@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits are kernels on a CUDA stream: what its kernel queue and the watch need to know
+// A plan whose starts and waits are kernels on a CUDA stream: what its kernel queue and the watchdog need to know
 // of it.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace penstock::gpu {
 
 class KernelQueue;
-class Watch;
+class KernelWatchdog;
 
 class KernelPlan : public transport::Plan {
  public:
@@ -23,7 +23,7 @@ class KernelPlan : public transport::Plan {
   void hand_over(device::Stream* last, device::Stream& next) override;
   void wait_flushed(device::Stream& stream) noexcept override;
 
-  // For kernel queues, under the watch's lock.
+  // For kernel queues, under the watchdog's lock.
   void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
   bool used_on(const KernelQueue& queue) const noexcept { return queue_.load(std::memory_order_relaxed) == &queue; }
   void forget(const KernelQueue& queue) noexcept;
@@ -44,9 +44,9 @@ class KernelPlan : public transport::Plan {
   virtual void open_gate() noexcept {}
 
  protected:
-  // From the first to the second the watch may call: so not before the plan is whole, and first of all in its
+  // From the first to the second the watchdog may call: so not before the plan is whole, and first of all in its
   // destructor.
-  std::uint32_t enter(Watch& watch);  // the id in reports
+  std::uint32_t enter(KernelWatchdog& watchdog);  // the id in reports
   void leave_watch() noexcept;
 
   // For an enqueue call, before its work: the stream's queue, which reports to the sink from now on.
@@ -58,7 +58,7 @@ class KernelPlan : public transport::Plan {
   protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:
-  Watch* watch_ = nullptr;
+  KernelWatchdog* watchdog_ = nullptr;
   std::atomic<KernelQueue*> queue_{nullptr};  // the queue that it was last used on
   std::atomic<protocol::Epoch> epoch_{0};     // that a wait reported
   // Of waits outside captures and inside: between them there is no order. For enqueue calls alone.

@@ -9,7 +9,7 @@
 #include "device/gpu/driver.hpp"
 #include "device/gpu/runtime.hpp"
 #include "gpu/kernel_plan.hpp"
-#include "gpu/watch.hpp"
+#include "gpu/kernel_watchdog.hpp"
 
 namespace penstock::gpu {
 
@@ -33,25 +33,26 @@ Error failure(const char* what, cudaError_t code) noexcept {
 
 }  // namespace
 
-KernelQueue::KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch)
+KernelQueue::KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch,
+                         KernelWatchdog& watchdog)
     : stream_(stream.handle()),
       device_(stream.device()),
       context_(stream.context()),
       memory_(std::move(memory)),
       dependent_launch_(dependent_launch),
-      watch_(watch) {
+      watchdog_(watchdog) {
   Report& report = report_of(memory_);
   report.crowd = reinterpret_cast<Word64*>(memory_.crowd.get());
   report.room = ~0u;
-  watch_.add(*this);
+  watchdog_.add(*this);
 }
 
 KernelQueue::~KernelQueue() {
-  watch_.remove(*this);
+  watchdog_.remove(*this);
 }
 
 Launch KernelQueue::launch_on(cudaStream_t stream) const noexcept {
-  return {stream, &report_of(memory_), reinterpret_cast<Sticky*>(memory_.sticky.get()), dependent_launch_,
+  return {stream, &report_of(memory_), reinterpret_cast<QueueFailure*>(memory_.queue_failure.get()), dependent_launch_,
           standing_ != Standing::all_stay};
 }
 
@@ -86,7 +87,7 @@ void KernelQueue::flush() noexcept {
   }
   if (code == cudaSuccess) return;
   const Error error = failure("a kernel cannot be launched", code);
-  if (device::gpu::ends_context(code)) watch_.lose(device_, error);
+  if (device::gpu::ends_context(code)) watchdog_.lose(device_, error);
   fail(error);
 }
 
@@ -94,7 +95,7 @@ void KernelQueue::flush() noexcept {
 void KernelQueue::fail(const Error& error) noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
   if (device::gpu::current_context() != context_) guard.emplace(device_);
-  if (cudaMemsetAsync(memory_.sticky.get(), 1, sizeof(Sticky::failed), stream_) != cudaSuccess)
+  if (cudaMemsetAsync(memory_.queue_failure.get(), 1, sizeof(QueueFailure::failed), stream_) != cudaSuccess)
     (void)cudaGetLastError();
   fail_sink(error);
 }
@@ -105,12 +106,12 @@ void KernelQueue::fail_sink(const Error& error) noexcept {
 }
 
 void KernelQueue::give_up(std::uint32_t id) noexcept {
-  watch_.give_up(id);
+  watchdog_.give_up(id);
 }
 
 void KernelQueue::synchronized(cudaError_t code) noexcept {
-  watch_.look_at(*this);
-  if (device::gpu::ends_context(code)) watch_.lose(device_, failure("the GPU has failed", code));
+  watchdog_.look_at(*this);
+  if (device::gpu::ends_context(code)) watchdog_.lose(device_, failure("the GPU has failed", code));
 }
 
 void KernelQueue::abort(const Error& error) noexcept {
@@ -138,7 +139,7 @@ Error KernelQueue::error_of(Failure failure, const KernelPlan* plan) {
 
 void KernelQueue::look_at_waits() noexcept {
   Report& report = report_of(memory_);
-  KernelPlan* waiting = watch_.find(load(report.waiting));
+  KernelPlan* waiting = watchdog_.find(load(report.waiting));
   if (waiting != nullptr)
     waiting->waits_for(waiting->awaited_epoch());
   else
@@ -146,7 +147,7 @@ void KernelQueue::look_at_waits() noexcept {
   change_blocked(waiting);
   if (waiting == nullptr) return;
   if (places_) std::atomic_ref(report.room).store(places_->room(), std::memory_order_relaxed);  // others may have come
-  for (KernelPlan* each : watch_.plans())
+  for (KernelPlan* each : watchdog_.plans())
     if (each != nullptr) each->note_death();
   waiting->look_for_lost_cause();
 }
@@ -156,7 +157,7 @@ KernelPlan* KernelQueue::look_at_gate() noexcept {
   Report& report = report_of(memory_);
   const AtGate before = std::exchange(at_gate_, {});
   const std::uint32_t id = load(report.gated);
-  KernelPlan* const plan = watch_.find(id);
+  KernelPlan* const plan = watchdog_.find(id);
   if (plan == nullptr) return nullptr;
   const protocol::Epoch epoch = plan->epoch_at_gate();
   // A gate is left before the next epoch is written: found again, this is the epoch that stands there.
@@ -172,7 +173,7 @@ KernelPlan* KernelQueue::look_at_gate() noexcept {
 void KernelQueue::let_through() noexcept {
   Report& report = report_of(memory_);
   if (load(report.abort) == 0 && load(report.failed) == 0) return;
-  if (KernelPlan* const plan = watch_.find(load(report.gated)); plan != nullptr) plan->open_gate();
+  if (KernelPlan* const plan = watchdog_.find(load(report.gated)); plan != nullptr) plan->open_gate();
 }
 
 void KernelQueue::look() noexcept {
@@ -184,13 +185,13 @@ void KernelQueue::look() noexcept {
   if (failed == 0 && !failed_by_host_.load(std::memory_order_acquire)) return;
   // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers
   // again. Kernels behind the failed one give up their pairs later, perhaps after a start on another queue.
-  for (KernelPlan* each : watch_.plans())
+  for (KernelPlan* each : watchdog_.plans())
     if (each != nullptr) each->follow(*this);
   if (std::exchange(failed_, true)) return;
   change_blocked(nullptr);
   // What waits in the same kernel, or beside it, ends too.
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
-  if (failed != 0) sink->fail(error_of(static_cast<Failure>(failed >> 32), watch_.find(failed & 0xffffffffu)));
+  if (failed != 0) sink->fail(error_of(static_cast<Failure>(failed >> 32), watchdog_.find(failed & 0xffffffffu)));
 }
 
 }  // namespace penstock::gpu

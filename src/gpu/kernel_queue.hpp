@@ -19,7 +19,7 @@
 namespace penstock::gpu {
 
 class KernelPlan;
-class Watch;
+class KernelWatchdog;
 
 // Transports that work on CUDA queues.
 enum class Form : std::uint8_t { peer, relay };
@@ -37,10 +37,10 @@ class KernelQueue final : public device::gpu::Attachment {
  public:
   struct Memory {
     std::shared_ptr<void> report;  // pinned
-    std::shared_ptr<std::byte> sticky;
+    std::shared_ptr<std::byte> queue_failure;
     std::shared_ptr<std::byte> crowd;  // of the device: Report::crowd
   };
-  KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, Watch& watch);
+  KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, KernelWatchdog& watchdog);
   ~KernelQueue() override;
 
   void add(Form form, std::unique_ptr<LaunchBatch> batch) noexcept { batches_[at(form)] = std::move(batch); }
@@ -66,9 +66,9 @@ class KernelQueue final : public device::gpu::Attachment {
   void abort(const base::Error& error) noexcept;
 
  private:
-  friend class Watch;
+  friend class KernelWatchdog;
   static constexpr std::size_t at(Form form) noexcept { return static_cast<std::size_t>(form); }
-  // Passes on what the kernels have reported. Under the watch's lock.
+  // Passes on what the kernels have reported. Under the watchdog's lock.
   void look() noexcept;
   void look_at_waits() noexcept;
   KernelPlan* look_at_gate() noexcept;
@@ -82,8 +82,8 @@ class KernelQueue final : public device::gpu::Attachment {
   void* context_;
   Memory memory_;
   bool dependent_launch_;
-  Watch& watch_;
-  std::atomic<transport::Sink*> sink_{nullptr};           // enqueue calls set it, the watch asks for it
+  KernelWatchdog& watchdog_;
+  std::atomic<transport::Sink*> sink_{nullptr};           // enqueue calls set it, the watchdog asks for it
   std::shared_ptr<WaitPlaces> places_;                    // null: all blocks stay, always
   WaitPlaces::Place place_{Standing::all_stay, nullptr};  // the queue's
   std::uint64_t first_capture_ = 0;

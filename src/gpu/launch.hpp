@@ -11,7 +11,7 @@ namespace penstock::gpu {
 struct Launch {
   cudaStream_t stream = nullptr;
   Report* report = nullptr;  // as the device addresses it
-  Sticky* sticky = nullptr;
+  QueueFailure* queue_failure = nullptr;
   bool dependent = true;  // programmatic dependent launch, where the code and the device have it
   bool crowded = false;   // many kernels may wait on the device: this one's blocks leave, all but one
 };

@@ -8,12 +8,12 @@ namespace penstock::gpu {
 
 struct Reports {
   Report& report;
-  Sticky& sticky;
+  QueueFailure& queue_failure;
 };
 
 // One thread's. The first failure of a queue is the one that is reported: true, if this is it.
 __device__ inline bool fails_first(const Reports& reports) {
-  return DeviceWord(reports.sticky.failed).exchange(1, ::cuda::memory_order_relaxed) == 0;
+  return DeviceWord(reports.queue_failure.failed).exchange(1, ::cuda::memory_order_relaxed) == 0;
 }
 
 // Release: what the host finds when it has read this comes before.

@@ -41,7 +41,7 @@ struct alignas(64) Report {
 
 // In device memory: once set, the queue's later starts do nothing, so that stale data is never sent on as good, and its
 // waits end at once.
-struct alignas(device_line) Sticky {
+struct alignas(device_line) QueueFailure {
   Word64 failed;
 };
 

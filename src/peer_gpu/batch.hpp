@@ -78,7 +78,7 @@ struct alignas(64) EndWords {
 };
 
 // In pinned memory of the host: what a half's kernels and the host tell each other when it ends.
-struct alignas(64) Fate {
+struct alignas(64) HostNotice {
   Half last;         // a copy, made when the half is freed
   Word64 given_up;   // kernels: as in Half
   Word64 peer_dead;  // host: the peer's process has ended, and nothing more is stored into its memory
@@ -127,7 +127,7 @@ static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
 // first, and the rest last (Batch, below).
 struct Pair {
   Half* half = nullptr;  // one for each part
-  Fate* fate = nullptr;
+  HostNotice* notice = nullptr;
   SenderWords* sender = nullptr;
   ReceiverWords* receiver = nullptr;  // ring: the first slot follows
   std::byte* buffer = nullptr;        // ours
@@ -160,7 +160,7 @@ inline PENSTOCK_HD Cell* ring_of(const Pair& pair) {
 template <int capacity>
 struct Batch {
   Report* report = nullptr;
-  Sticky* sticky = nullptr;
+  QueueFailure* queue_failure = nullptr;
   int count = 0;
   Pair pair[capacity];
 };

@@ -6,13 +6,13 @@
 #pragma once
 
 #include "gpu/block.cuh"
-#include "gpu/patience.cuh"
+#include "gpu/poll_timer.cuh"
 #include "peer_gpu/batch.hpp"
 #include "protocol/relief.hpp"
 
 namespace penstock::peer_gpu {
 
-using gpu::Patience;
+using gpu::PollTimer;
 using gpu::Request;
 
 enum class Form { all_stay, one_stays };
@@ -26,7 +26,7 @@ class Crew<Form::all_stay> {
   static __device__ constexpr bool stays() { return false; }
   static __device__ void leave(bool) {}
   static __device__ void stay() {}
-  static __device__ Request ask(Patience& patience) { return patience.late(); }
+  static __device__ Request ask(PollTimer& timer) { return timer.late(); }
 };
 
 template <>
@@ -39,7 +39,7 @@ class Crew<Form::one_stays> {
   }
 
   // What is asked of a wait that lasts.
-  static __device__ Request ask(Patience& patience) { return patience.late(request()); }
+  static __device__ Request ask(PollTimer& timer) { return timer.late(request()); }
 
   // Whose duty this block does.
   __device__ unsigned duty() const { return duty_; }

@@ -142,7 +142,7 @@ class CudaPeer final : public transport::Transport {
     return reinterpret_cast<EndWords*>(host_.map(rank, place));
   }
   std::unique_ptr<transport::Plan> make_plan(DevicePair pair) {
-    return std::make_unique<DevicePlan>(std::move(pair), gpus_->watch(), settings_.cuda_blocks);
+    return std::make_unique<DevicePlan>(std::move(pair), gpus_->watchdog(), settings_.cuda_blocks);
   }
 
   const base::Settings& settings_;
@@ -249,7 +249,7 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
     record_.always_at_gates = always;
     record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
-    owner.gpus_->watch();  // its thread may not start, which the sender must hear of by the answer
+    owner.gpus_->watchdog();  // its thread may not start, which the sender must hear of by the answer
   }
 
   transport::WireRecord record() const override { return transport::to_wire(record_); }
@@ -325,9 +325,9 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   pair.arena = gpus_->devices().arena(device);
   pair.half = pair.arena->allocate(sizeof(HalfWords));
   pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
-  static_assert(sizeof(Fate) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
-  pair.fate = gpus_->pinned().take();
-  pair.pair.fate = static_cast<Fate*>(pair.fate.get());
+  static_assert(sizeof(HostNotice) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
+  pair.notice = gpus_->pinned().take();
+  pair.pair.notice = static_cast<HostNotice*>(pair.notice.get());
   pair.retired = &host_.retired();
   // All that the peer's kernels store into, until it is gone.
   struct Kept {

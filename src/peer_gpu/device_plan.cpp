@@ -46,9 +46,9 @@ Pair with(Pair pair, const Shape& shape) noexcept {
 
 }  // namespace
 
-DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fixed_(std::move(pair)) {
+DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_blocks) : fixed_(std::move(pair)) {
   try {
-    fixed_.pair.id = enter(watch);
+    fixed_.pair.id = enter(watchdog);
   } catch (...) {
     // The peer's kernels may store into this half already.
     leave_at(1);
@@ -68,7 +68,7 @@ DevicePlan::DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks) : fi
 }
 
 Gating DevicePlan::gating(bool starts) const noexcept {
-  return {fixed_.gate, fixed_.pair.half, fixed_.pair.fate, fixed_.pair.id, starts};
+  return {fixed_.gate, fixed_.pair.half, fixed_.pair.notice, fixed_.pair.id, starts};
 }
 
 bool DevicePlan::at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept {
@@ -122,7 +122,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   const device::gpu::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
   if (!cuda_stream.is_captured()) {
-    if (cudaMemcpyAsync(&fate().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) ==
+    if (cudaMemcpyAsync(&notice().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) ==
             cudaSuccess &&
         cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
       return;
@@ -134,7 +134,7 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
 
 void DevicePlan::end_close(void* plan) {
   auto& self = *static_cast<DevicePlan*>(plan);
-  self.leave_at(self.first_not_served(self.fate().last));
+  self.leave_at(self.first_not_served(self.notice().last));
   self.ended_(self.ended_argument_);  // last: the plan may be gone when it returns
 }
 
@@ -185,16 +185,16 @@ void DevicePlan::give_up() noexcept {
 }
 
 void DevicePlan::follow(const KernelQueue&) noexcept {
-  const protocol::Epoch given_up = std::atomic_ref(fate().given_up).load(std::memory_order_acquire);
+  const protocol::Epoch given_up = std::atomic_ref(notice().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);
 }
 
 protocol::Epoch DevicePlan::awaited_epoch() const noexcept {
-  return std::atomic_ref(fate().awaited).load(std::memory_order_acquire);
+  return std::atomic_ref(notice().awaited).load(std::memory_order_acquire);
 }
 
 protocol::Epoch DevicePlan::epoch_at_gate() const noexcept {
-  return std::atomic_ref(fate().gated).load(std::memory_order_acquire);
+  return std::atomic_ref(notice().gated).load(std::memory_order_acquire);
 }
 
 // Release: what the kernel behind it is to find comes before.
@@ -203,7 +203,7 @@ void DevicePlan::open_gate() noexcept {
 }
 
 void DevicePlan::note_death() noexcept {
-  if (peer_dead()) std::atomic_ref(fate().peer_dead).store(1, std::memory_order_release);
+  if (peer_dead()) std::atomic_ref(notice().peer_dead).store(1, std::memory_order_release);
 }
 
 // A wait that is hopeless goes on looking until it is released: what it is for may have come just before its sender

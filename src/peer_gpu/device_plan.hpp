@@ -23,9 +23,9 @@ struct DevicePair {
   std::shared_ptr<DeviceArena> arena;
   std::shared_ptr<std::byte> half;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
-  std::shared_ptr<void> fate;  // pinned
-  peer::Holding holding;       // host words, and the memory that the peer's kernels store into
-  Gate* gate = nullptr;        // ours; kept by the holding. Null: there are no gates here
+  std::shared_ptr<void> notice;  // pinned
+  peer::Holding holding;         // host words, and the memory that the peer's kernels store into
+  Gate* gate = nullptr;          // ours; kept by the holding. Null: there are no gates here
   Gate* peer_gate = nullptr;
   bool always_at_gates = false;
   std::shared_ptr<void> wait_place;  // the half waits by kernels, unless always_at_gates
@@ -37,7 +37,7 @@ struct DevicePair {
 
 class DevicePlan final : public KernelPlan {
  public:
-  DevicePlan(DevicePair pair, Watch& watch, unsigned most_blocks);
+  DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_blocks);
   ~DevicePlan() override;
 
   void check_stream(const device::Stream& stream) const override;
@@ -61,7 +61,7 @@ class DevicePlan final : public KernelPlan {
 
  private:
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
-  Fate& fate() const noexcept { return *static_cast<Fate*>(fixed_.fate.get()); }
+  HostNotice& notice() const noexcept { return *static_cast<HostNotice*>(fixed_.notice.get()); }
   Gating gating(bool starts) const noexcept;
   bool at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept;
   void close_at(protocol::Epoch first_not_served) noexcept;

@@ -36,7 +36,8 @@ __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
 template <Route route>
 __device__ void tell_peer(const Pair& pair, Word64 epoch) {
   if constexpr (route == Route::rendezvous) {
-    if (agree(threadIdx.x == 0 ? SystemWord(pair.fate->peer_dead).load(::cuda::memory_order_relaxed) : 0) != 0) return;
+    if (agree(threadIdx.x == 0 ? SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed) : 0) != 0)
+      return;
     if (pair.native_atomics)
       pair.sends ? give_up_rendezvous<true, Side::sender>(pair, epoch)
                  : give_up_rendezvous<true, Side::receiver>(pair, epoch);
@@ -51,7 +52,7 @@ template <Route route>
 __device__ void tell(const Pair& pair, Word64 epoch) {
   tell_peer<route>(pair, epoch);
   // Release: when the host says CLOSED, the buffers may be in new use.
-  if (threadIdx.x == 0) SystemWord(pair.fate->given_up).store(epoch, ::cuda::memory_order_release);
+  if (threadIdx.x == 0) SystemWord(pair.notice->given_up).store(epoch, ::cuda::memory_order_release);
 }
 
 // All threads of a block of a kernel that copies nothing; `why` and `epoch` are thread 0's. The epoch is the first one

@@ -10,7 +10,7 @@ namespace {
 
 template <int capacity>
 struct Gates {
-  Sticky* sticky = nullptr;
+  QueueFailure* queue_failure = nullptr;
   int count = 0;
   Gating gating[capacity];
 };
@@ -22,7 +22,7 @@ __device__ void close(const Gating& gating, bool failed) {
   if (failed || half.given_up != 0) return gate.store_open(1);
   const Word64 next = (gating.starts ? last_started(half) : half.done) + 1;
   // A start that stands at the gate does so for the wait before it.
-  SystemWord(gating.fate->gated).store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
+  SystemWord(gating.notice->gated).store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
   if (!gating.starts)
     protocol::gate::close(gate, next);
   else if (next > ring_slots)  // its slot has been used before
@@ -37,13 +37,13 @@ __global__ void run(const __grid_constant__ Gates<capacity> argument) {
   let_successor_in();
   const Gates<capacity>& gates = vendor::grid_constant(argument);
   const auto which = static_cast<int>(threadIdx.x);
-  if (which < gates.count) close(gates.gating[which], gates.sticky->failed != 0);
+  if (which < gates.count) close(gates.gating[which], gates.queue_failure->failed != 0);
 }
 
 template <int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Gating> gates) {
   Gates<capacity> argument;
-  argument.sticky = launch.sticky;
+  argument.queue_failure = launch.queue_failure;
   argument.count = static_cast<int>(gates.size());
   std::copy(gates.begin(), gates.end(), argument.gating);
   static const device::gpu::Kernel kernel(reinterpret_cast<const void*>(&run<capacity>));

@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(most_threads, resident(kit)) run_one(const __g
   const Batch<1>& batch = vendor::grid_constant(argument);
   if (batch.count == 0) return;
   Crew<Form::all_stay> crew;
-  Work::template run<Form::all_stay>({*batch.report, *batch.sticky}, batch.pair[0], Place{blockIdx.x, gridDim.x}, crew);
+  Work::template run<Form::all_stay>({*batch.report, *batch.queue_failure}, batch.pair[0], Place{blockIdx.x, gridDim.x},
+                                     crew);
 }
 
 template <Kit kit, class... Each>
@@ -88,7 +89,7 @@ cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
   const Kit kit = kit_of(pair);
   const bool passes = call == Call::start && kit == Kit::rendezvous;
   const unsigned blocks = std::min<unsigned>(pair.blocks, passes ? most_that_pass : most_that_wait(call, kit));
-  Batch<1> batch{launch.report, launch.sticky, 1, {pair}};
+  Batch<1> batch{launch.report, launch.queue_failure, 1, {pair}};
   return kernels_for(call, kit)[pair.work].launch({blocks, pair.threads, launch.stream, launch.dependent}, &batch);
 }
 
@@ -103,7 +104,7 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
   Place place;
   const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), blockIdx.x, place);
   Crew<Form::all_stay> crew;
-  serve<call, kit>({*batch.report, *batch.sticky}, pair, place, crew);
+  serve<call, kit>({*batch.report, *batch.queue_failure}, pair, place, crew);
 }
 
 // ---- On a crowded device -------------------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constan
   do {
     Place place;
     const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), crew.duty(), place);
-    serve_duty<call>({*batch.report, *batch.sticky}, pair, place, crew);
+    serve_duty<call>({*batch.report, *batch.queue_failure}, pair, place, crew);
   } while (crew.goes_on());
 }
 
@@ -169,7 +170,7 @@ template <Call call, Kit kit, int capacity>
 cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs) {
   Batch<capacity> batch;
   batch.report = launch.report;
-  batch.sticky = launch.sticky;
+  batch.queue_failure = launch.queue_failure;
   batch.count = static_cast<int>(pairs.size());
   std::copy(pairs.begin(), pairs.end(), batch.pair);
   // The block that stays does one duty after the other: it must find none that waits for another block's, nor one

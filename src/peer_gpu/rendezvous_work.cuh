@@ -29,7 +29,7 @@ __device__ Beginning look_together(const Reports& reports, const Pair& pair, con
   __shared__ Word64 seen[count];
   if (const unsigned i = threadIdx.x; i < count) {
     Half* const half = pair.half;
-    Word64* const word = i == 0       ? &reports.sticky.failed
+    Word64* const word = i == 0       ? &reports.queue_failure.failed
                          : i == 1     ? &half->given_up
                          : i == 2     ? &half[place.index].done
                          : i == 3     ? &half[place.index].started
@@ -71,12 +71,12 @@ __device__ Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 ct
 template <Form form>
 __device__ Team::Help await_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, Word64* said,
                                    bool willing, const Crew<form>& crew) {
-  Patience patience(context, pair.id, pair.fate->awaited, epoch);
+  PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   const Team::Help help = team.help(said, willing, [&] {
-    const Request request = Crew<form>::ask(patience);
+    const Request request = Crew<form>::ask(timer);
     return request == Request::leave && crew.stays() ? Request::go_on : request;
   });
-  if (threadIdx.x == 0) patience.ended();
+  if (threadIdx.x == 0) timer.ended();
   return help;
 }
 
@@ -141,13 +141,13 @@ template <Form form, class State, class Step>
 __device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew, const State& state,
                       Step step) {
   if (context.given_up != 0) return Looks::ended;
-  Patience patience(context, pair.id, pair.fate->awaited, epoch);
+  PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   Request request = context.failed != 0 ? Request::end : Request::go_on;
   bool ended = step() == Progress::ended;
   for (unsigned looks = 1; !ended && request == Request::go_on; ++looks) {
     // Only thread 0's clock counts, so that the block stays together.
-    if (looks % Patience::looks_between == 0) {
-      const Request mine = threadIdx.x == 0 ? Crew<form>::ask(patience) : Request::go_on;
+    if (looks % PollTimer::polls_between == 0) {
+      const Request mine = threadIdx.x == 0 ? Crew<form>::ask(timer) : Request::go_on;
       request = static_cast<Request>(agree(static_cast<Word64>(mine)));
       const bool decided = state.stage != protocol::Stage::open || state.copied;
       if (request == Request::leave && decided) crew.stay();
@@ -155,7 +155,7 @@ __device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Cr
     }
     ended = step() == Progress::ended;
   }
-  if (threadIdx.x == 0) patience.ended();
+  if (threadIdx.x == 0) timer.ended();
   return ended ? Looks::found : request == Request::end ? Looks::ended : Looks::left;
 }
 

@@ -12,7 +12,7 @@ using protocol::Word;
 
 // A kernel behind a gate may begin after the peer's end.
 __device__ inline bool peer_is_there(const Pair& pair) {
-  return !pair.gated || SystemWord(pair.fate->peer_dead).load(::cuda::memory_order_relaxed) == 0;
+  return !pair.gated || SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed) == 0;
 }
 
 // Each part has a range of the units, the same at both ends whatever their numbers of blocks and threads. `group`:
@@ -22,7 +22,7 @@ class RingPort {
  public:
   static constexpr bool native_atomics = true;  // a ring claims nothing
   // Copies go into and out of library memory, each by the end that owns the buffer: no message can come from or reach a
-  // buffer in new use. A wait that is hopeless is ended by the host, which has CLOSED words too (see Watch).
+  // buffer in new use. A wait that is hopeless is ended by the host, which has CLOSED words too (see KernelWatchdog).
   static constexpr bool may_close = false;
   static constexpr bool deferred = rings_are_deferred;
 

@@ -3,7 +3,7 @@
 // state machine for units of its own.
 #pragma once
 
-#include "gpu/patience.cuh"
+#include "gpu/poll_timer.cuh"
 #include "peer_gpu/crew.cuh"
 #include "peer_gpu/failure.cuh"
 #include "peer_gpu/looks.cuh"
@@ -17,7 +17,7 @@ namespace ring = protocol::ring;
 
 // No barrier stands before the message.
 __device__ Context look_alone(const Reports& reports, const Pair& pair) {
-  return {reports, reports.sticky.failed, pair.half->given_up};
+  return {reports, reports.queue_failure.failed, pair.half->given_up};
 }
 
 __device__ SendState load_send(const Half& half) {
@@ -38,21 +38,21 @@ __device__ ReceiveState load_receive(const Half& half) {
 template <Form form, class RingPort, class Step>
 __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew, Step step) {
   if (step() == Progress::ended) return Looks::found;
-  Patience patience(context, pair.id, pair.fate->awaited, epoch);
+  PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   Request request = Request::end;
   if (!RingPort::any(context.failed != 0)) {
     do {
 #pragma unroll 1
-      for (unsigned look = 0; look < Patience::looks_between; ++look) {
+      for (unsigned look = 0; look < PollTimer::polls_between; ++look) {
         if (step() != Progress::ended) continue;
-        patience.ended();
+        timer.ended();
         return Looks::found;
       }
-      request = Crew<form>::ask(patience);
+      request = Crew<form>::ask(timer);
       if (request == Request::leave && crew.stays()) request = Request::go_on;
     } while (!RingPort::any(request != Request::go_on));
   }
-  patience.ended();
+  timer.ended();
   if (step() == Progress::ended) return Looks::found;
   return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended : Looks::left;
 }

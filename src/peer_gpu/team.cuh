@@ -5,7 +5,7 @@
 
 #include "gpu/block.cuh"
 #include "gpu/copy.cuh"
-#include "gpu/patience.cuh"
+#include "gpu/poll_timer.cuh"
 #include "peer_gpu/batch.hpp"
 #include "protocol/team.hpp"
 
@@ -13,8 +13,8 @@ namespace penstock::peer_gpu {
 
 namespace team = protocol::team;
 
-using gpu::Patience;
 using gpu::Place;
+using gpu::PollTimer;
 using gpu::Request;
 using team::Phase;
 using team::Task;
@@ -43,7 +43,7 @@ class Team {
 
   // The others. `said` (may be null): words of the parts that the peer writes; once it has said ours, they are its
   // work. Not `willing`: this block copies nothing, whatever the command is. `late`, asked by lane 0 after each
-  // Patience::looks_between looks: what is asked of the block. When the wait is to end, a leader that has a place says
+  // PollTimer::polls_between looks: what is asked of the block. When the wait is to end, a leader that has a place says
   // so soon.
   template <class Late>
   __device__ Help help(Word64* said, bool willing, Late late) {
@@ -128,7 +128,7 @@ class Team {
       if (team::is_for(word, kernel_)) return word;
       if (said != nullptr && all_said(said)) return team::command_of(kernel_, Task::none);
       if (lates == looks_for_leader) return no_command;
-      if (looks % Patience::looks_between != 0) continue;
+      if (looks % PollTimer::polls_between != 0) continue;
       const auto request = static_cast<unsigned>(threadIdx.x == 0 ? late() : Request::go_on);
       const auto asked = static_cast<Request>(__shfl_sync(~0u, request, 0));
       if (asked == Request::leave) return no_longer;

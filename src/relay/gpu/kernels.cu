@@ -8,7 +8,7 @@
 #include "gpu/copy.cuh"
 #include "gpu/gate_port.cuh"
 #include "gpu/gate_stand.hpp"
-#include "gpu/patience.cuh"
+#include "gpu/poll_timer.cuh"
 #include "gpu/reports.cuh"
 
 namespace penstock::relay {
@@ -24,7 +24,7 @@ constexpr unsigned most_threads = 512;
 template <int capacity>
 struct Batch {
   Report* report = nullptr;
-  Sticky* sticky = nullptr;
+  QueueFailure* queue_failure = nullptr;
   int count = 0;
   Post post[capacity];
 };
@@ -94,13 +94,13 @@ __device__ void start(const Reports& reports, const Post& post, const Place& pla
 // Thread 0's: looks until the relay has written the epoch.
 __device__ Failure await(const Reports& reports, const Post& post, Word64 epoch) {
   SystemWord completed(post.words->completed);
-  Patience patience(reports, post.id, post.words->awaited, epoch);
+  PollTimer timer(reports, post.id, post.words->awaited, epoch);
   Word64 seen = completed.load(::cuda::memory_order_relaxed);
   for (unsigned looks = 1; seen < epoch; ++looks) {
-    if (looks % Patience::looks_between == 0 && patience.late() == Request::end) break;
+    if (looks % PollTimer::polls_between == 0 && timer.late() == Request::end) break;
     seen = completed.load(::cuda::memory_order_relaxed);
   }
-  patience.ended();
+  timer.ended();
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_system);
   if (seen == given_up) return Failure::given_up;
   return seen < epoch ? Failure::released : Failure::none;
@@ -133,10 +133,10 @@ template <bool starts, int capacity>
 __global__ void __launch_bounds__(most_threads) run(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0 || batch.sticky->failed != 0) return;
+  if (batch.count == 0 || batch.queue_failure->failed != 0) return;
   Place place;
   const Post& post = find(batch, place);
-  const Reports reports{*batch.report, *batch.sticky};
+  const Reports reports{*batch.report, *batch.queue_failure};
   if constexpr (starts)
     start(reports, post, place);
   else
@@ -149,9 +149,9 @@ template <int capacity>
 __global__ void __launch_bounds__(most_threads) wait_in_turn(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0 || batch.sticky->failed != 0) return;
+  if (batch.count == 0 || batch.queue_failure->failed != 0) return;
   for (int i = 0; i < batch.count; ++i)
-    wait({*batch.report, *batch.sticky}, batch.post[i], Place{0, 1}, i + 1 == batch.count);
+    wait({*batch.report, *batch.queue_failure}, batch.post[i], Place{0, 1}, i + 1 == batch.count);
 }
 
 // Before the stream stands at the gates of waits. After a failure they stay open: what follows ends at once.
@@ -163,7 +163,7 @@ __global__ void close_gates(const __grid_constant__ Batch<capacity> argument) {
   if (static_cast<int>(threadIdx.x) >= batch.count) return;
   Words& words = *batch.post[threadIdx.x].words;
   GatePort gate(words.gate);
-  if (batch.sticky->failed != 0) return gate.store_open(1);
+  if (batch.queue_failure->failed != 0) return gate.store_open(1);
   protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
   // Behind the fence of the closing, as given_up is stored before the gate is opened for it.
   if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == given_up) gate.store_open(1);
@@ -173,7 +173,7 @@ template <int capacity>
 Batch<capacity> batch_of(const Launch& launch, std::span<const Post> posts) {
   Batch<capacity> batch;
   batch.report = launch.report;
-  batch.sticky = launch.sticky;
+  batch.queue_failure = launch.queue_failure;
   batch.count = static_cast<int>(posts.size());
   std::copy(posts.begin(), posts.end(), batch.post);
   return batch;

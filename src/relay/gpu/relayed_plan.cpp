@@ -82,7 +82,7 @@ void RelayedPlan::take_words() {
 void RelayedPlan::prepare_lane() {
   lane_ = std::make_unique<Lane>(*host_, *post_.words);  // first: who finds the plan may give it up
   try {
-    post_.id = enter(equipment_.gpus->watch());
+    post_.id = enter(equipment_.gpus->watchdog());
     equipment_.relay->add(*lane_);  // last: from now on the plan must be closed
   } catch (...) {
     leave_watch();

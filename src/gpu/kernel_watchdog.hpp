@@ -16,12 +16,12 @@ namespace penstock::gpu {
 class KernelQueue;
 class KernelPlan;
 
-class Watch {
+class KernelWatchdog {
  public:
-  Watch();
-  ~Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  KernelWatchdog();
+  ~KernelWatchdog();
+  KernelWatchdog(const KernelWatchdog&) = delete;
+  KernelWatchdog& operator=(const KernelWatchdog&) = delete;
 
   void add(KernelQueue& queue);
   void remove(KernelQueue& queue) noexcept;

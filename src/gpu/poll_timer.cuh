@@ -17,15 +17,15 @@ enum class Request : std::uint32_t { go_on, leave, end };
 // did the peer's wait for the answer, and its reads, and so on: one delay made every later message slow
 // (docs/performance.md). So the first warp of a block asks often, and the others seldom and at different times: they
 // matter only where the first one has found what it waits for.
-class Patience {
+class PollTimer {
  public:
   // `awaited`: a word of the plan's own in the host's memory, for the epoch of a wait that lasts.
-  __device__ Patience(const Reports& reports, std::uint32_t id, Word64& awaited, Word64 epoch)
+  __device__ PollTimer(const Reports& reports, std::uint32_t id, Word64& awaited, Word64 epoch)
       : report_(reports.report), awaited_(awaited), id_(id), epoch_(epoch) {}
 
-  static constexpr unsigned looks_between = 16;
+  static constexpr unsigned polls_between = 16;
 
-  // Called after every looks_between looks that have found nothing.
+  // Called after every polls_between looks that have found nothing.
   __device__ Request late() {
     const Word64 now = nanoseconds();
     if (since_ == 0) since_ = last_ = now;

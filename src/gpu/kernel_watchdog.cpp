@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/watch.hpp"
+#include "gpu/kernel_watchdog.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,11 +16,11 @@ constexpr std::chrono::milliseconds tick{2};
 
 }  // namespace
 
-Watch::Watch() {
+KernelWatchdog::KernelWatchdog() {
   thread_ = base::start_thread("penstock-cuda", [this] { run(); });
 }
 
-Watch::~Watch() {
+KernelWatchdog::~KernelWatchdog() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -29,7 +29,7 @@ Watch::~Watch() {
   thread_.join();
 }
 
-void Watch::run() noexcept {
+void KernelWatchdog::run() noexcept {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (queues_.empty()) {
@@ -41,7 +41,7 @@ void Watch::run() noexcept {
   }
 }
 
-void Watch::add(KernelQueue& queue) {
+void KernelWatchdog::add(KernelQueue& queue) {
   {
     const std::lock_guard lock(mutex_);
     queues_.push_back(&queue);
@@ -49,7 +49,7 @@ void Watch::add(KernelQueue& queue) {
   changed_.notify_all();
 }
 
-void Watch::remove(KernelQueue& queue) noexcept {
+void KernelWatchdog::remove(KernelQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
   queue.change_blocked(nullptr);
   std::erase(queues_, &queue);
@@ -57,7 +57,7 @@ void Watch::remove(KernelQueue& queue) noexcept {
     if (plan != nullptr) plan->forget(queue);
 }
 
-std::uint32_t Watch::add(KernelPlan& plan) {
+std::uint32_t KernelWatchdog::add(KernelPlan& plan) {
   const std::lock_guard lock(mutex_);
   auto place = std::find(plans_.begin(), plans_.end(), nullptr);
   if (place == plans_.end()) place = plans_.insert(plans_.end(), nullptr);
@@ -65,25 +65,25 @@ std::uint32_t Watch::add(KernelPlan& plan) {
   return static_cast<std::uint32_t>(place - plans_.begin());
 }
 
-void Watch::remove(KernelPlan& plan) noexcept {
+void KernelWatchdog::remove(KernelPlan& plan) noexcept {
   const std::lock_guard lock(mutex_);
   for (KernelQueue* queue : queues_)
     if (queue->blocked_ == &plan) queue->change_blocked(nullptr);
   std::replace(plans_.begin(), plans_.end(), &plan, static_cast<KernelPlan*>(nullptr));
 }
 
-void Watch::look_at(KernelQueue& queue) noexcept {
+void KernelWatchdog::look_at(KernelQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
   queue.look();
 }
 
-void Watch::give_up(std::uint32_t id) noexcept {
+void KernelWatchdog::give_up(std::uint32_t id) noexcept {
   const std::lock_guard lock(mutex_);
   if (KernelPlan* const plan = find(std::uint64_t{id} + 1); plan != nullptr) plan->give_up();
 }
 
 // The peers know before the queues.
-void Watch::lose(int device, const base::Error& error) noexcept {
+void KernelWatchdog::lose(int device, const base::Error& error) noexcept {
   const std::lock_guard lock(mutex_);
   const auto lost = [&](const KernelQueue* queue) { return queue->device_ == device; };
   for (KernelPlan* plan : plans_) {
@@ -95,7 +95,7 @@ void Watch::lose(int device, const base::Error& error) noexcept {
     if (lost(queue)) queue->fail_sink(error);
 }
 
-KernelPlan* Watch::find(std::uint64_t id_plus_one) const noexcept {
+KernelPlan* KernelWatchdog::find(std::uint64_t id_plus_one) const noexcept {
   return id_plus_one == 0 || id_plus_one > plans_.size() ? nullptr : plans_[id_plus_one - 1];
 }
 
