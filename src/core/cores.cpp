@@ -23,12 +23,12 @@ cpu_set_t usable() noexcept {
   return cores;
 }
 
-struct Place {
+struct CoreSet {
   char kernel[64] = {};
   cpu_set_t cores = usable();
 };
 
-bool overlap(const Place& one, const Place& other) noexcept {
+bool overlap(const CoreSet& one, const CoreSet& other) noexcept {
   cpu_set_t common;
   CPU_AND(&common, &one.cores, &other.cores);
   return std::strcmp(one.kernel, other.kernel) == 0 && CPU_COUNT(&common) > 0;
@@ -37,12 +37,12 @@ bool overlap(const Place& one, const Place& other) noexcept {
 }  // namespace
 
 void Cores::share(group::World& world) {
-  Place mine;
+  CoreSet mine;
   const std::string kernel = group::kernel_identity();
   (kernel.empty() ? world.host() : kernel).copy(mine.kernel, sizeof mine.kernel - 1);
   const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
   processes_ = static_cast<int>(std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
-    Place other;
+    CoreSet other;
     std::memcpy(&other, bytes.data(), sizeof other);
     return overlap(mine, other);
   }));

@@ -7,7 +7,7 @@
 namespace penstock::gpu {
 
 // Where this block stands: block `index` of the `blocks` that serve the pair.
-struct Place {
+struct BlockIndex {
   unsigned index = 0;
   unsigned blocks = 1;
 

@@ -29,7 +29,7 @@ hwloc_obj_t find_cores(hwloc_topology_t topology, const std::string& list) {
   return hwloc_bitmap_iszero(set.get()) ? nullptr : hwloc_get_obj_covering_cpuset(topology, set.get());
 }
 
-hwloc_obj_t find(hwloc_topology_t topology, const Place& place) {
+hwloc_obj_t find(hwloc_topology_t topology, const Location& place) {
   hwloc_obj_t found = nullptr;
   if (!place.pci.empty()) found = hwloc_get_pcidev_by_busidstring(topology, place.pci.c_str());
   if (found == nullptr && !place.os_name.empty()) found = find_os_device(topology, place.os_name);
@@ -57,7 +57,8 @@ int nearness(hwloc_obj_t one, hwloc_obj_t other) {
   return depth;
 }
 
-std::vector<std::size_t> nearest(hwloc_topology_t topology, std::span<const Place> interfaces, const Place& user) {
+std::vector<std::size_t> nearest(hwloc_topology_t topology, std::span<const Location> interfaces,
+                                 const Location& user) {
   constexpr int nowhere = -1;
   const hwloc_obj_t here = topology != nullptr ? find(topology, user) : nullptr;
   std::vector<int> near(interfaces.size(), nowhere);
@@ -88,8 +89,8 @@ Topology load_topology(const std::string& xml_file) {
   return topology;
 }
 
-Place own_cores() {
-  Place place;
+Location own_cores() {
+  Location place;
   cpu_set_t cores;
   CPU_ZERO(&cores);
   const Bitmap set(hwloc_bitmap_alloc());
@@ -102,14 +103,14 @@ Place own_cores() {
   return place;
 }
 
-bool located(hwloc_topology* topology, const Place& place) {
+bool located(hwloc_topology* topology, const Location& place) {
   return topology != nullptr && find(topology, place) != nullptr;
 }
 
-std::vector<std::size_t> share_out(hwloc_topology* topology, std::span<const Place> interfaces,
-                                   std::span<const Place> users) {
+std::vector<std::size_t> share_out(hwloc_topology* topology, std::span<const Location> interfaces,
+                                   std::span<const Location> users) {
   std::vector<std::vector<std::size_t>> near;
-  for (const Place& user : users) near.push_back(nearest(topology, interfaces, user));
+  for (const Location& user : users) near.push_back(nearest(topology, interfaces, user));
   // Who has the least choice comes first; the others then find what is left.
   std::vector<std::size_t> order(users.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -188,7 +188,7 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
 
   Common& common_;
   const fi_addr_t peer_address_;
-  WordPool::Place words_;
+  WordPool::Position words_;
   std::unique_ptr<std::byte[]> staging_;  // the slots of a ring's receiver, the copies of a buffered send
   Counter trigger_, data_, signals_, cts_ends_;
   std::unique_ptr<Doorbell> doorbell_;  // of the trigger
@@ -197,7 +197,7 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   Region source_;   // where the provider wants it, and of a GPU's memory
   Region landing_;  // receiver
   Region cts_;      // sender of a rendezvous
-  Place peer_words_, peer_landing_, peer_cts_;
+  RemoteAddress peer_words_, peer_landing_, peer_cts_;
 
   alignas(64) std::atomic<protocol::Epoch> armed_{0};    // starts that have been enqueued
   alignas(64) std::atomic<protocol::Epoch> counted_{0};  // complete as the counters tell, ahead of a signal

@@ -106,7 +106,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   OperationPool operations_;
   std::vector<fi_addr_t> addresses_;  // by world rank
   Common common_;
-  WordPool::Place constants_;
+  WordPool::Position constants_;
   plan::ReadyList<Channel> ready_;
   DeferredQueue deferred_;
   std::vector<std::shared_ptr<Channel>> channels_;

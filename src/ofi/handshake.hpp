@@ -20,7 +20,7 @@ struct AddressRecord {
 };
 
 // A place in the memory of the process that says it.
-struct Place {
+struct RemoteAddress {
   std::uint64_t address = 0;
   std::uint64_t key = 0;
 };
@@ -44,14 +44,14 @@ struct Shape {
 struct OfferRecord {
   std::uint64_t version = handshake_version;
   Shape shape;
-  Place words;
-  Place cts;  // of a rendezvous: writes there count on the sender's trigger
+  RemoteAddress words;
+  RemoteAddress cts;  // of a rendezvous: writes there count on the sender's trigger
 };
 
 struct AnswerRecord {
   std::uint64_t version = handshake_version;
-  Place words;
-  Place landing;  // the receive buffer, or the slots
+  RemoteAddress words;
+  RemoteAddress landing;  // the receive buffer, or the slots
 };
 
 }  // namespace penstock::ofi

@@ -154,7 +154,7 @@ Candidates interfaces_of_first_network(const Candidates& candidates) {
 
 fi_info* choose_interface(const Candidates& candidates, hwloc_topology* topology, const Surroundings& around) {
   const Candidates interfaces = interfaces_of_first_network(candidates);
-  std::vector<group::Place> places;
+  std::vector<group::Location> places;
   for (const fi_info* one : interfaces) places.push_back(place_of(*one));
   return interfaces[group::share_out(topology, places, around.users)[around.self]];
 }
@@ -192,8 +192,8 @@ std::string address_of(const fi_info& info) {
   return "";
 }
 
-group::Place place_of(const fi_info& info) {
-  group::Place place;
+group::Location place_of(const fi_info& info) {
+  group::Location place;
   place.os_name = text(info.domain_attr->name);
   if (info.nic != nullptr && info.nic->bus_attr != nullptr && info.nic->bus_attr->bus_type == FI_BUS_PCI) {
     const fi_pci_attr& pci = info.nic->bus_attr->attr.pci;

@@ -30,7 +30,7 @@ FabricInfo ask(const fi_info* hints);
 
 // Of an entry: the address of its interface without the port, empty if it has none that can be read.
 std::string address_of(const fi_info& info);
-group::Place place_of(const fi_info& info);
+group::Location place_of(const fi_info& info);
 bool is_loopback(const fi_info& info);
 
 // Why the entry, though it has all capabilities, does not serve; empty if it does. First what settings and addresses

@@ -33,13 +33,13 @@ std::string network_identity() {
   return group::kernel_identity() + "/" + (known ? std::to_string(network.st_ino) : "?");
 }
 
-group::Place own_place(const std::string& gpu) {
-  group::Place place = group::own_cores();
+group::Location own_place(const std::string& gpu) {
+  group::Location place = group::own_cores();
   place.pci = gpu;
   return place;
 }
 
-std::vector<std::byte> introduce(const std::string& network, const group::Place& own) {
+std::vector<std::byte> introduce(const std::string& network, const group::Location& own) {
   Introduction mine;
   put(mine.network, network);
   put(mine.pci, own.pci);
@@ -63,7 +63,7 @@ Surroundings surroundings_of(std::size_t rank, const std::vector<std::vector<std
   return around;
 }
 
-Surroundings look_around(group::World& world, const group::Place& own) {
+Surroundings look_around(group::World& world, const group::Location& own) {
   return surroundings_of(static_cast<std::size_t>(world.rank()), world.all_gather(introduce(network_identity(), own)));
 }
 

@@ -12,22 +12,22 @@
 namespace penstock::ofi {
 
 struct Surroundings {
-  bool all_here = true;                 // every process of the job: loopback reaches them
-  std::vector<group::Place> users{{}};  // what each process here computes on, by rank
-  std::size_t self = 0;                 // which of them we are
+  bool all_here = true;                    // every process of the job: loopback reaches them
+  std::vector<group::Location> users{{}};  // what each process here computes on, by rank
+  std::size_t self = 0;                    // which of them we are
 };
 
 // The network that this process sees: the same for two processes if, and only if, loopback leads from one to the other.
 std::string network_identity();
 
 // What this process computes on: the GPU at this PCI address, or where there is none (empty) its cores.
-group::Place own_place(const std::string& gpu);
+group::Location own_place(const std::string& gpu);
 
 // Collective over the job. `own`: what this process computes on.
-Surroundings look_around(group::World& world, const group::Place& own);
+Surroundings look_around(group::World& world, const group::Location& own);
 
 // Its two halves: what each process says, and what follows from all of it, by rank.
-std::vector<std::byte> introduce(const std::string& network, const group::Place& own);
+std::vector<std::byte> introduce(const std::string& network, const group::Location& own);
 Surroundings surroundings_of(std::size_t rank, const std::vector<std::vector<std::byte>>& introductions);
 
 }  // namespace penstock::ofi

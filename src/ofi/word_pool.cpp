@@ -5,7 +5,7 @@
 
 namespace penstock::ofi {
 
-WordPool::Place WordPool::take() {
+WordPool::Position WordPool::take() {
   if (free_.empty()) {
     auto chunk = std::make_unique<Chunk>();
     chunk->region = Region(fabric_, chunk->words.data(), sizeof(chunk->words));
@@ -13,13 +13,13 @@ WordPool::Place WordPool::take() {
     chunks_.push_back(std::move(chunk));
     for (Words& words : chunks_.back()->words) free_.push_back({&words, &chunks_.back()->region});
   }
-  const Place place = free_.back();
+  const Position place = free_.back();
   free_.pop_back();
   *place.words = Words{};
   return place;
 }
 
-void WordPool::give(const Place& place) noexcept {
+void WordPool::give(const Position& place) noexcept {
   free_.push_back(place);
 }
 

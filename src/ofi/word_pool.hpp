@@ -18,12 +18,12 @@ class WordPool {
  public:
   explicit WordPool(Fabric& fabric) : fabric_(fabric) {}
 
-  struct Place {
+  struct Position {
     Words* words = nullptr;
     const Region* region = nullptr;
   };
-  Place take();  // zeroed; throws base::Error
-  void give(const Place& place) noexcept;
+  Position take();  // zeroed; throws base::Error
+  void give(const Position& place) noexcept;
 
  private:
   static constexpr std::size_t per_chunk = 256;
@@ -34,7 +34,7 @@ class WordPool {
 
   Fabric& fabric_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::vector<Place> free_;  // has room for all there are
+  std::vector<Position> free_;  // has room for all there are
 };
 
 }  // namespace penstock::ofi

@@ -175,13 +175,13 @@ void Arena::release_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
     has_holes_ = true;
 }
 
-std::optional<Place> Arena::find(const void* address, std::size_t bytes) const {
+std::optional<RemoteAddress> Arena::find(const void* address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
   const Chunk* chunk = chunk_of(address);
   if (chunk == nullptr) return std::nullopt;
   const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - chunk->address);
   if (bytes > chunk->bytes - inside) return std::nullopt;
-  return Place{chunk->offset, chunk->bytes, chunk->offset + inside};
+  return RemoteAddress{chunk->offset, chunk->bytes, chunk->offset + inside};
 }
 
 const Arena::Chunk* Arena::chunk_of(const void* address) const {
@@ -197,7 +197,7 @@ std::byte* Arena::address_of(std::uint64_t offset) const {
   return chunk.address + (offset - chunk.offset);
 }
 
-std::byte* Arena::at(const Place& place) const {
+std::byte* Arena::at(const RemoteAddress& place) const {
   const std::lock_guard lock(mutex_);
   return address_of(place.offset);
 }

@@ -19,7 +19,7 @@
 namespace penstock::peer {
 
 // Where bytes lie in a process's file, and the chunk to be mapped to get at them. Travels in handshakes.
-struct Place {
+struct RemoteAddress {
   std::uint64_t chunk = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint64_t offset = 0;  // from the start of the file
@@ -49,8 +49,8 @@ class Arena {
   // while it is used. Any thread.
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
   void free(std::byte* address) noexcept;
-  std::optional<Place> find(const void* address, std::size_t bytes) const;  // nullopt: not all of it is ours
-  std::byte* at(const Place& place) const;
+  std::optional<RemoteAddress> find(const void* address, std::size_t bytes) const;  // nullopt: not all of it is ours
+  std::byte* at(const RemoteAddress& place) const;
   std::size_t file_bytes() const;
   std::size_t free_bytes() const;
 

@@ -30,7 +30,7 @@ struct BufferPlace {
   std::uint64_t address = 0;   // in its own process
   std::uint32_t in_arena = 0;  // then `place` says where
   std::uint32_t padding = 0;
-  Place place;
+  RemoteAddress place;
 };
 
 struct OfferRecord {
@@ -41,7 +41,7 @@ struct OfferRecord {
   std::uint32_t writes_across = 0;  // the sender can write the receiver's memory by cross-memory copy
   std::uint32_t padding = 0;
   BufferPlace buffer;
-  Place block;
+  RemoteAddress block;
 };
 
 struct AnswerRecord {
@@ -53,7 +53,7 @@ struct AnswerRecord {
   std::uint32_t checks_ready = 0;
   std::uint32_t padding = 0;
   BufferPlace buffer;
-  Place block;
+  RemoteAddress block;
 };
 
 // A receiver that comes first and will not act, to its sender; and that one's whole decision.
@@ -62,7 +62,7 @@ struct InviteRecord {
   std::uint32_t checks_ready = 0;
   std::uint32_t reads_across = 0;  // the receiver can read the sender's memory by cross-memory copy
   BufferPlace buffer;
-  Place block;
+  RemoteAddress block;
 };
 
 struct InvitedRecord {
@@ -75,7 +75,7 @@ struct InvitedRecord {
   std::uint32_t parts = 1;
   std::uint32_t checks_ready = 0;
   BufferPlace buffer;
-  Place block;  // SenderBlock, then the ring
+  RemoteAddress block;  // SenderBlock, then the ring
 };
 
 }  // namespace penstock::peer

@@ -21,7 +21,7 @@ class Holding {
   Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> user_memory);  // zeroed; throws Error(resources)
 
   std::byte* block() const noexcept { return body_ ? body_->block : nullptr; }
-  Place place() const { return *body_->arena.find(body_->block, body_->bytes); }
+  RemoteAddress place() const { return *body_->arena.find(body_->block, body_->bytes); }
 
  private:
   friend class Retired;

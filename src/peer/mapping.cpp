@@ -36,7 +36,7 @@ Mapping::~Mapping() {
   close(descriptor_);
 }
 
-std::byte* Mapping::at(const Place& place) {
+std::byte* Mapping::at(const RemoteAddress& place) {
   const std::lock_guard lock(mutex_);
   auto known = chunks_.find(place.chunk);
   if (known == chunks_.end()) {

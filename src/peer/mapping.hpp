@@ -20,7 +20,7 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   // The address of that place here. Throws Error(resources). Any thread.
-  std::byte* at(const Place& place);
+  std::byte* at(const RemoteAddress& place);
 
  private:
   struct Chunk {

@@ -216,7 +216,7 @@ BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes)
   return where;
 }
 
-std::byte* Peer::map(int rank, const Place& place) const {
+std::byte* Peer::map(int rank, const RemoteAddress& place) const {
   if (rank == world_.rank()) return arena_->at(place);
   return neighbours_[static_cast<std::size_t>(rank)].arena->at(place);
 }

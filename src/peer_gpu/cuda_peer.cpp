@@ -47,9 +47,9 @@ enum class Gates : std::uint32_t { none, possible, wanted };
 // What both letters hold.
 struct HalfRecord {
   Buffer buffer;
-  peer::Place gate;        // where its calls may stand at it
-  DevicePlace words;       // SenderWords, or ReceiverWords and a ring
-  peer::Place host_words;  // EndWords
+  peer::RemoteAddress gate;        // where its calls may stand at it
+  DevicePlace words;               // SenderWords, or ReceiverWords and a ring
+  peer::RemoteAddress host_words;  // EndWords
   std::uint32_t has_gate = 0;
   std::uint32_t needs_gate = 0;  // for its own sake, as there was no place for it to wait by kernels
 };
@@ -138,7 +138,7 @@ class CudaPeer final : public transport::Transport {
   void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
   void warn_of_turns(int rank, bool gated);
   GatePages& gate_pages();
-  EndWords* reach_host_words(int rank, const peer::Place& place) {
+  EndWords* reach_host_words(int rank, const peer::RemoteAddress& place) {
     return reinterpret_cast<EndWords*>(host_.map(rank, place));
   }
   std::unique_ptr<transport::Plan> make_plan(DevicePair pair) {

@@ -25,7 +25,7 @@ struct Context : Reports {
 // does not count. One fence at the end, before the user may use the buffers again.
 template <bool native, Side side>
 __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
-  Team team(pair, Place{}, Phase::wait, epoch);
+  Team team(pair, BlockIndex{}, Phase::wait, epoch);
   BlockPort<native> port(pair, team);
   if (pair.mode == protocol::Mode::ready)
     protocol::rendezvous::give_up<protocol::Mode::ready, side>(port, epoch);

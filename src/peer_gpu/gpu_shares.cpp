@@ -97,7 +97,7 @@ void GpuShares::add_peers(group::World& world, const peer::Peer& host,
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const int rank = static_cast<int>(i);
     if (addresses[i].empty() || rank == world.rank() || !host.reaches(rank).yes) continue;
-    const auto place = transport::from_wire<peer::Place>(addresses[i]);
+    const auto place = transport::from_wire<peer::RemoteAddress>(addresses[i]);
     others_.push_back({reinterpret_cast<const Table*>(host.map(rank, place)), &world.dead(rank)});
   }
 }

@@ -38,7 +38,7 @@ constexpr unsigned most_that_pass = 96;
 // ---- What a block does ---------------------------------------------------------------------------------------------
 
 // The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
-__device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Place& place) {
+__device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, BlockIndex& place) {
   unsigned which = duty;
   if (which >= count) {
     unsigned left = duty - count;
@@ -50,7 +50,7 @@ __device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Pl
 }
 
 template <Call call, Kit kit, Form form>
-__device__ void serve(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+__device__ void serve(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
   using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
   using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
   if (kit == Kit::ring || is_ring(pair.route))
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(most_threads, resident(kit)) run_one(const __g
   const Batch<1>& batch = vendor::grid_constant(argument);
   if (batch.count == 0) return;
   Crew<Form::all_stay> crew;
-  Work::template run<Form::all_stay>({*batch.report, *batch.queue_failure}, batch.pair[0], Place{blockIdx.x, gridDim.x},
-                                     crew);
+  Work::template run<Form::all_stay>({*batch.report, *batch.queue_failure}, batch.pair[0],
+                                     BlockIndex{blockIdx.x, gridDim.x}, crew);
 }
 
 template <Kit kit, class... Each>
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0) return;
-  Place place;
+  BlockIndex place;
   const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), blockIdx.x, place);
   Crew<Form::all_stay> crew;
   serve<call, kit>({*batch.report, *batch.queue_failure}, pair, place, crew);
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
 // In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a
 // thread.
 template <protocol::Mode mode>
-__device__ void send_in_ring(const Reports& reports, const Pair& pair, const Place& place,
+__device__ void send_in_ring(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<Form::one_stays>& crew) {
   if (pair.route == Route::ring)
     StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
@@ -121,7 +121,8 @@ __device__ void send_in_ring(const Reports& reports, const Pair& pair, const Pla
 }
 
 template <Call call>
-__device__ void serve_duty(const Reports& reports, const Pair& pair, const Place& place, Crew<Form::one_stays>& crew) {
+__device__ void serve_duty(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                           Crew<Form::one_stays>& crew) {
   if (!is_ring(pair.route)) {
     using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
     Others::template run<Form::one_stays>(pair.work, reports, pair, place, crew);
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constan
   if (batch.count == 0) return;
   Crew<Form::one_stays> crew(batch.pair[0]);
   do {
-    Place place;
+    BlockIndex place;
     const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), crew.duty(), place);
     serve_duty<call>({*batch.report, *batch.queue_failure}, pair, place, crew);
   } while (crew.goes_on());

@@ -24,7 +24,7 @@ struct Beginning {
 
 // All of it at once, a word a thread: each look at memory costs as much as the message's way.
 template <bool starts_send>
-__device__ Beginning look_together(const Reports& reports, const Pair& pair, const Place& place) {
+__device__ Beginning look_together(const Reports& reports, const Pair& pair, const BlockIndex& place) {
   constexpr unsigned count = starts_send ? 7 : 6;
   __shared__ Word64 seen[count];
   if (const unsigned i = threadIdx.x; i < count) {
@@ -83,7 +83,7 @@ __device__ Team::Help await_leader(const Context& context, const Pair& pair, Tea
 template <protocol::Mode mode, bool native>
 struct StartRendezvousSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
     const Beginning seen = look_together<true>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -122,7 +122,7 @@ struct StartRendezvousSend {
 
 struct StartRendezvousReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>&) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>&) {
     const Beginning seen = look_together<false>(reports, pair, place);
     announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
   }
@@ -130,7 +130,7 @@ struct StartRendezvousReceive {
 
 // A later kernel may have more blocks than this one, so each block speaks for those that it stands for. After a failure
 // too: the blocks of a kernel must agree on its epoch.
-__device__ void advance(const Pair& pair, const Place& place, Word64 epoch) {
+__device__ void advance(const Pair& pair, const BlockIndex& place, Word64 epoch) {
   if (threadIdx.x != 0) return;
   for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
 }
@@ -186,7 +186,7 @@ __device__ bool follow_leader(const Context& context, const Pair& pair, Team& te
 template <protocol::Mode mode, bool native>
 struct WaitRendezvousSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -220,7 +220,7 @@ struct WaitRendezvousSend {
 template <protocol::Mode mode, bool native>
 struct WaitRendezvousReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;

@@ -59,7 +59,7 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
 
 // Where a block begins: `word` is what doing a part changes.
 template <Form form>
-__device__ unsigned first_part(const Pair& pair, const Place& place, Word64 Half::*word) {
+__device__ unsigned first_part(const Pair& pair, const BlockIndex& place, Word64 Half::*word) {
   if constexpr (form == Form::all_stay) return place.index;
   return protocol::relief::first_part(place.index, place.blocks, pair.parts,
                                       [&](unsigned part) { return pair.half[part].*word; });
@@ -79,7 +79,7 @@ __device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 e
 // All that is read first is read at once: each look at memory costs as much as the message's way. Where some threads
 // leave, others may have sent: whoever begins the duty anew sends the same once more.
 template <Form form, protocol::Mode mode, class RingPort>
-__device__ bool start_part(const Context& context, const Pair& pair, const Place& place, unsigned part,
+__device__ bool start_part(const Context& context, const Pair& pair, const BlockIndex& place, unsigned part,
                            Crew<form>& crew) {
   constexpr bool has_wait = ring::send_has_wait(mode, rings_are_deferred);
   Half& half = pair.half[part];
@@ -117,7 +117,7 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Place
 
 // What has been taken stays in its slot until the next wait says FIN, so a duty that is begun anew takes it again.
 template <Form form, class RingPort>
-__device__ bool receive_part(const Context& context, const Pair& pair, const Place& place, unsigned part,
+__device__ bool receive_part(const Context& context, const Pair& pair, const BlockIndex& place, unsigned part,
                              Crew<form>& crew) {
   Half& half = pair.half[part];
   RingPort port(pair, part);
@@ -142,7 +142,7 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Pla
 template <protocol::Mode mode, class RingPort>
 struct StartRingSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
     for (unsigned part = first_part<form>(pair, place, &Half::started); part < pair.parts; part += place.blocks)
       if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
@@ -152,7 +152,7 @@ struct StartRingSend {
 template <class RingPort>
 struct WaitRingReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
     for (unsigned part = first_part<form>(pair, place, &Half::done); part < pair.parts; part += place.blocks)
       if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
@@ -162,7 +162,7 @@ struct WaitRingReceive {
 // A synchronous send ends when its receive has been started. One block sees to it for all.
 struct WaitRingSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place&, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&, Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
     const Context context = look_alone(reports, pair);
     Port port(pair, 0);
@@ -182,7 +182,7 @@ struct WaitRingSend {
 // Says that the receive of a small synchronous send, or of a checked ready one, is started.
 struct StartRingReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const Place&, Crew<form>&) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&, Crew<form>&) {
     announce<Route::ring>(look_alone(reports, pair), pair);
   }
 };

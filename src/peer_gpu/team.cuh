@@ -13,7 +13,7 @@ namespace penstock::peer_gpu {
 
 namespace team = protocol::team;
 
-using gpu::Place;
+using gpu::BlockIndex;
 using gpu::PollTimer;
 using gpu::Request;
 using team::Phase;
@@ -21,7 +21,7 @@ using team::Task;
 
 class Team {
  public:
-  __device__ Team(const Pair& pair, const Place& place, Phase phase, Word64 epoch)
+  __device__ Team(const Pair& pair, const BlockIndex& place, Phase phase, Word64 epoch)
       : pair_(pair), place_(place), epoch_(epoch), kernel_(team::kernel_of(epoch, phase)), phase_(phase) {}
 
   // The leader: the message is to be copied.
@@ -151,7 +151,7 @@ class Team {
   }
 
   const Pair& pair_;
-  Place place_;
+  BlockIndex place_;
   Word64 epoch_;
   Word64 kernel_;
   Word64 through_ = 0;

@@ -18,7 +18,7 @@ struct Works {
 
   // Device: does the one with this number.
   template <Form form>
-  static __device__ void run(unsigned work, const Reports& reports, const Pair& pair, const Place& place,
+  static __device__ void run(unsigned work, const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
     unsigned i = 0;
     (void)((i++ == work && (Each::template run<form>(reports, pair, place, crew), true)) || ...);

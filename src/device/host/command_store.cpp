@@ -57,7 +57,7 @@ void CommandStore::make_room_slowly(std::size_t commands) {
   }
 }
 
-CommandStore::Place CommandStore::reserve_slowly() {
+CommandStore::Position CommandStore::reserve_slowly() {
   const std::lock_guard lock(mutex_);
   Chunk* const tail = tail_.load(std::memory_order_relaxed);
   // Another producer may have appended a chunk meanwhile.

@@ -41,7 +41,7 @@ class CommandStore {
     Chunk* chunk = tail_.load(std::memory_order_acquire);
     std::uint64_t slot = chunk->count.fetch_add(1, std::memory_order_acquire);
     if (slot >= slots) [[unlikely]] {
-      const Place place = reserve_slowly();
+      const Position place = reserve_slowly();
       chunk = place.chunk;
       slot = place.slot;
     }
@@ -97,7 +97,7 @@ class CommandStore {
     Chunk* spare = nullptr;  // the next one that is free; under the lock
     alignas(line) std::array<Slot, slots> slot;
   };
-  struct Place {
+  struct Position {
     Chunk* chunk;
     std::uint64_t slot;
   };
@@ -108,7 +108,7 @@ class CommandStore {
   static Step unpack(std::uint64_t word) noexcept {
     return reinterpret_cast<Step>(static_cast<std::uintptr_t>(word & ~(std::uint64_t{1} << lap_bit)));
   }
-  Place reserve_slowly();
+  Position reserve_slowly();
   void make_room_slowly(std::size_t commands);
   static Chunk* new_chunk();
   Chunk* unused_chunk();

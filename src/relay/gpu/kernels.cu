@@ -33,7 +33,7 @@ __device__ void fail(const Reports& reports, const Post& post, Failure why) {
   if (fails_first(reports)) report(reports, post.id, why);
 }
 
-__device__ void copy_share(const Post& post, const Place& place) {
+__device__ void copy_share(const Post& post, const BlockIndex& place) {
   const std::uint64_t share =
       ((post.bytes + place.blocks - 1) / place.blocks + device_line - 1) / device_line * device_line;
   const std::uint64_t begin = place.index * share;
@@ -50,7 +50,7 @@ struct Arrival {
   bool failed = false;
 };
 
-__device__ Arrival arrive(const Post& post, const Place& place, bool failed) {
+__device__ Arrival arrive(const Post& post, const BlockIndex& place, bool failed) {
   constexpr Word64 failure = Word64{1} << 32;
   __syncthreads();
   if (threadIdx.x != 0) return {};
@@ -70,7 +70,7 @@ __device__ Word64 next_epoch(const Post& post) {
   return SystemWord(post.words->done).load(::cuda::memory_order_relaxed) + 1;
 }
 
-__device__ void start(const Reports& reports, const Post& post, const Place& place) {
+__device__ void start(const Reports& reports, const Post& post, const BlockIndex& place) {
   let_successor_in();  // a start waits for nobody
   SystemWord started(post.words->started);
   Word64 epoch = 0;
@@ -107,7 +107,7 @@ __device__ Failure await(const Reports& reports, const Post& post, Word64 epoch)
 }
 
 // `is_last`: this block waits for nothing more.
-__device__ void wait(const Reports& reports, const Post& post, const Place& place, bool is_last) {
+__device__ void wait(const Reports& reports, const Post& post, const BlockIndex& place, bool is_last) {
   const Word64 epoch = threadIdx.x == 0 ? next_epoch(post) : 0;
   const auto failure =
       static_cast<Failure>(agree(threadIdx.x == 0 ? static_cast<Word64>(await(reports, post, epoch)) : 0));
@@ -121,7 +121,7 @@ __device__ void wait(const Reports& reports, const Post& post, const Place& plac
 }
 
 template <int capacity>
-__device__ const Post& find(const Batch<capacity>& batch, Place& place) {
+__device__ const Post& find(const Batch<capacity>& batch, BlockIndex& place) {
   int which = 0;
   place.index = blockIdx.x;
   for (; place.index >= batch.post[which].blocks; ++which) place.index -= batch.post[which].blocks;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(most_threads) run(const __grid_constant__ Batc
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0 || batch.queue_failure->failed != 0) return;
-  Place place;
+  BlockIndex place;
   const Post& post = find(batch, place);
   const Reports reports{*batch.report, *batch.queue_failure};
   if constexpr (starts)
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(most_threads) wait_in_turn(const __grid_consta
   const Batch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0 || batch.queue_failure->failed != 0) return;
   for (int i = 0; i < batch.count; ++i)
-    wait({*batch.report, *batch.queue_failure}, batch.post[i], Place{0, 1}, i + 1 == batch.count);
+    wait({*batch.report, *batch.queue_failure}, batch.post[i], BlockIndex{0, 1}, i + 1 == batch.count);
 }
 
 // Before the stream stands at the gates of waits. After a failure they stay open: what follows ends at once.

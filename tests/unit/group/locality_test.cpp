@@ -20,17 +20,17 @@ Topology load(const std::string& name) {
   return topology;
 }
 
-Place pci(const std::string& address) {
+Location pci(const std::string& address) {
   return {.pci = address, .os_name = {}, .cores = {}};
 }
-Place named(const std::string& name) {
+Location named(const std::string& name) {
   return {.pci = {}, .os_name = name, .cores = {}};
 }
-Place cores(const std::string& list) {
+Location cores(const std::string& list) {
   return {.pci = {}, .os_name = {}, .cores = list};
 }
 
-const std::vector<Place> three{pci("0000:12:00.0"), pci("0000:22:00.0"), pci("0000:91:00.0")};
+const std::vector<Location> three{pci("0000:12:00.0"), pci("0000:22:00.0"), pci("0000:91:00.0")};
 
 TEST(Locality, AGpuTakesTheNicBehindItsSwitch) {
   const Topology topology = load("two_packages");
@@ -46,14 +46,14 @@ TEST(Locality, AGpuWithoutANicBehindItsSwitchTakesThatOfItsPackage) {
 // As ofi asks: a process tells its GPU and the cores that it is bound to, here those of the other package.
 TEST(Locality, AGpuCountsMoreThanTheCoresBesideIt) {
   const Topology topology = load("two_packages");
-  const Place gpu{.pci = "0000:21:00.0", .os_name = {}, .cores = "4-7"};
-  const Place second{.pci = "0000:82:00.0", .os_name = {}, .cores = "0-3"};
+  const Location gpu{.pci = "0000:21:00.0", .os_name = {}, .cores = "4-7"};
+  const Location second{.pci = "0000:82:00.0", .os_name = {}, .cores = "0-3"};
   EXPECT_EQ(share_out(topology.get(), three, std::vector{gpu, second, cores("4-7")}), (Numbers{1, 2, 2}));
 }
 
 TEST(Locality, NamesOfInterfacesDoAsWellAsAddresses) {
   const Topology topology = load("two_packages");
-  const std::vector<Place> nics{named("hsn2"), named("hsn1"), named("hsn0")};
+  const std::vector<Location> nics{named("hsn2"), named("hsn1"), named("hsn0")};
   EXPECT_EQ(share_out(topology.get(), nics,
                       std::vector{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:82:00.0"), cores("5")}),
             (Numbers{2, 1, 0, 0}));
@@ -61,15 +61,15 @@ TEST(Locality, NamesOfInterfacesDoAsWellAsAddresses) {
 
 TEST(Locality, AHostStreamGoesByItsCores) {
   const Topology topology = load("two_packages");
-  const std::vector<Place> nics{pci("0000:12:00.0"), pci("0000:91:00.0")};
+  const std::vector<Location> nics{pci("0000:12:00.0"), pci("0000:91:00.0")};
   EXPECT_EQ(share_out(topology.get(), nics, std::vector{cores("0"), cores("4"), cores("6-7"), cores("1-3")}),
             (Numbers{0, 1, 1, 0}));
 }
 
 TEST(Locality, EquallyNearNicsAreSharedEvenly) {
   const Topology topology = load("one_package");
-  const std::vector<Place> nics{named("hsn0"), named("hsn1")};
-  const std::vector<Place> gpus{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:31:00.0"), pci("0000:41:00.0")};
+  const std::vector<Location> nics{named("hsn0"), named("hsn1")};
+  const std::vector<Location> gpus{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:31:00.0"), pci("0000:41:00.0")};
   EXPECT_EQ(share_out(topology.get(), nics, gpus), (Numbers{0, 1, 0, 1}));
   EXPECT_EQ(share_out(topology.get(), nics, std::vector(5, cores("0-7"))), (Numbers{0, 1, 0, 1, 0}));
 }
@@ -77,14 +77,14 @@ TEST(Locality, EquallyNearNicsAreSharedEvenly) {
 // Ranks that alternate between packages: counting all ranks of the host would give the even ones the same NIC.
 TEST(Locality, RanksThatAlternateBetweenPackagesShareEvenlyToo) {
   const Topology topology = load("two_packages");
-  const std::vector<Place> users{cores("0"), cores("4"), cores("1"), cores("5"), cores("2"), cores("6")};
+  const std::vector<Location> users{cores("0"), cores("4"), cores("1"), cores("5"), cores("2"), cores("6")};
   EXPECT_EQ(share_out(topology.get(), three, users), (Numbers{0, 2, 1, 2, 0, 2}));
 }
 
 // Who may run anywhere takes what those have left who sit beside one NIC.
 TEST(Locality, WhoHasNoChoiceComesFirst) {
   const Topology topology = load("two_packages");
-  const std::vector<Place> users{cores("0-7"), pci("0000:11:00.0"), pci("0000:21:00.0")};
+  const std::vector<Location> users{cores("0-7"), pci("0000:11:00.0"), pci("0000:21:00.0")};
   EXPECT_EQ(share_out(topology.get(), three, users), (Numbers{2, 0, 1}));
 }
 
@@ -92,13 +92,14 @@ TEST(Locality, AVirtualInterfaceComesLast) {
   const Topology topology = load("two_packages");
   EXPECT_FALSE(located(topology.get(), named("veth0")));
   EXPECT_TRUE(located(topology.get(), named("hsn2")));
-  const std::vector<Place> nics{named("veth0"), named("hsn2")};
-  EXPECT_EQ(share_out(topology.get(), nics, std::vector{cores("0"), pci("0000:11:00.0"), Place{}}), (Numbers{1, 1, 1}));
+  const std::vector<Location> nics{named("veth0"), named("hsn2")};
+  EXPECT_EQ(share_out(topology.get(), nics, std::vector{cores("0"), pci("0000:11:00.0"), Location{}}),
+            (Numbers{1, 1, 1}));
 }
 
 TEST(Locality, WhereNothingIsKnownAllAreEquallyNear) {
-  const std::vector<Place> nics{named("veth0"), named("veth1")};
-  const std::vector<Place> users{Place{}, pci("ffff:00:00.0"), cores("nonsense"), cores("4000")};
+  const std::vector<Location> nics{named("veth0"), named("veth1")};
+  const std::vector<Location> users{Location{}, pci("ffff:00:00.0"), cores("nonsense"), cores("4000")};
   EXPECT_EQ(share_out(load("two_packages").get(), nics, users), (Numbers{0, 1, 0, 1}));
   EXPECT_EQ(share_out(nullptr, nics, users), (Numbers{0, 1, 0, 1}));
 }
@@ -106,7 +107,7 @@ TEST(Locality, WhereNothingIsKnownAllAreEquallyNear) {
 // A GPU that the system hides from hwloc: the process's cores tell where it is.
 TEST(Locality, CoresCountWhereThePciAddressIsUnknown) {
   const Topology topology = load("two_packages");
-  const Place hidden{.pci = "ffff:00:00.0", .os_name = {}, .cores = "4-7"};
+  const Location hidden{.pci = "ffff:00:00.0", .os_name = {}, .cores = "4-7"};
   EXPECT_EQ(share_out(topology.get(), three, std::vector{hidden}), (Numbers{2}));
 }
 

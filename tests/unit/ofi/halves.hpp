@@ -16,7 +16,7 @@ struct Process {
   Fabric fabric{choose_provider({}, {})};
   WordPool words{fabric};
   OperationPool operations{16};
-  WordPool::Place constants = words.take();
+  WordPool::Position constants = words.take();
   fi_addr_t self = fabric.insert(fabric.name());
   Common common{.fabric = fabric,
                 .words = words,

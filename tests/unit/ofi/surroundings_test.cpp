@@ -17,7 +17,7 @@ std::vector<std::byte> rank_in(const std::string& network, const std::string& co
 
 std::vector<std::string> cores_of(const Surroundings& around) {
   std::vector<std::string> cores;
-  for (const group::Place& user : around.users) cores.push_back(user.cores);
+  for (const group::Location& user : around.users) cores.push_back(user.cores);
   return cores;
 }
 
@@ -45,8 +45,8 @@ TEST(OfiSurroundings, HostsAndNamespacesAreToldApart) {
 }
 
 TEST(OfiSurroundings, PlacesArriveAsTheyAre) {
-  const group::Place gpu{.pci = "0000:c1:00.0", .os_name = "hsn0", .cores = "0-7,16"};
-  const group::Place there = surroundings_of(0, {introduce("a/1", gpu)}).users.at(0);
+  const group::Location gpu{.pci = "0000:c1:00.0", .os_name = "hsn0", .cores = "0-7,16"};
+  const group::Location there = surroundings_of(0, {introduce("a/1", gpu)}).users.at(0);
   EXPECT_EQ(there.pci, gpu.pci);
   EXPECT_EQ(there.os_name, gpu.os_name);
   EXPECT_EQ(there.cores, gpu.cores);
@@ -56,7 +56,7 @@ TEST(OfiSurroundings, PlacesArriveAsTheyAre) {
 TEST(OfiSurroundings, AGpuStandsBeforeTheCores) {
   EXPECT_EQ(own_place("").pci, "");
   EXPECT_EQ(own_place("").cores, group::own_cores().cores);
-  const group::Place there = surroundings_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
+  const group::Location there = surroundings_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
   EXPECT_EQ(there.pci, "0000:C1:00.0");
   EXPECT_EQ(there.cores, group::own_cores().cores);
 }
