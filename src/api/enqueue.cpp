@@ -8,7 +8,7 @@ int PST_Enqueue_start(PST_Queue queue, MPI_Request* request) {
   return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     api::require_pointer(request, "request");
-    core::Operation* operation = &api::operation_of(*request);
+    core::MatchedRequest* operation = &api::operation_of(*request);
     target.start(1, &operation);
   });
 }
@@ -25,7 +25,7 @@ int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request) {
   return api::guard_any_thread([&] {
     core::Queue& target = api::queue_of(core::Library::require(), queue);
     api::require_pointer(request, "request");
-    core::Operation* operation = &api::operation_of(*request);
+    core::MatchedRequest* operation = &api::operation_of(*request);
     target.wait(1, &operation);
   });
 }

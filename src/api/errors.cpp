@@ -40,7 +40,8 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: the request is null, freed, not persistent or not recorded: make it with MPI_Send_init or its kind",
     "Penstock: the request is not matched: hand it to PST_Match or PST_Matchall first, on both ends",
     "Penstock: the request is matched already, or a match of it is under way: match each request once",
-    "Penstock: the request is started already, or stands twice among the requests: enqueue its wait before the next start",
+    "Penstock: the request is started already, or stands twice among the requests: enqueue its wait before the next "
+    "start",
     "Penstock: the request is not started: enqueue its start before its wait",
     "Penstock: the request was started on another queue: enqueue its wait there",
     "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, before freeing it",
@@ -184,7 +185,7 @@ int report_error(const Error& error, const group::Communicator* communicator, Th
 int report_current_exception(Threads threads) noexcept {
   try {
     throw;
-  } catch (const core::OperationError& error) {
+  } catch (const core::RequestError& error) {
     return report_error(error, error.communicator().get(), threads);
   } catch (const Error& error) {
     return report_error(error, nullptr, threads);

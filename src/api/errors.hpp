@@ -10,7 +10,7 @@
 
 #include "api/recorder.hpp"
 #include "base/error.hpp"
-#include "core/operation_error.hpp"
+#include "core/request_error.hpp"
 
 namespace penstock::api {
 

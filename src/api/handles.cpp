@@ -50,13 +50,13 @@ namespace {
 
 }  // namespace
 
-std::span<core::Operation* const> operations_of(int count, const MPI_Request* requests) {
+std::span<core::MatchedRequest* const> operations_of(int count, const MPI_Request* requests) {
   if (count < 0) throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
   if (count > 0) require_pointer(requests, "the array of requests");
-  auto& operations = base::thread_own<std::vector<core::Operation*>>();
+  auto& operations = base::thread_own<std::vector<core::MatchedRequest*>>();
   operations.clear();
   for (int i = 0; i < count; ++i) {
-    core::Operation* const found = core::Registry::get().find(group::handle_bits(requests[i]));
+    core::MatchedRequest* const found = core::Registry::get().find(group::handle_bits(requests[i]));
     if (found == nullptr) refuse_element(i, count, requests[i]);
     operations.push_back(found);
   }

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "core/library.hpp"
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 #include "core/queue.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
@@ -25,14 +25,14 @@ inline core::Queue& queue_of(core::Library& library, PST_Queue queue) {
   if (found == nullptr) refuse_queue(queue);
   return *found;
 }
-inline core::Operation& operation_of(MPI_Request request) {
-  core::Operation* const found = core::Registry::get().find(group::handle_bits(request));
+inline core::MatchedRequest& operation_of(MPI_Request request) {
+  core::MatchedRequest* const found = core::Registry::get().find(group::handle_bits(request));
   if (found == nullptr) refuse_request(request);
   return *found;
 }
 
 // The operations of an array of requests, for as long as the calling thread makes no other such call. Allocates only
 // when an array is longer than any before it in this thread.
-std::span<core::Operation* const> operations_of(int count, const MPI_Request* requests);
+std::span<core::MatchedRequest* const> operations_of(int count, const MPI_Request* requests);
 
 }  // namespace penstock::api

@@ -28,7 +28,7 @@ void require_status(const MPI_Status* status, Ignore ignore) {
 }
 
 // A receive's status: where its message will come from, and its size; a send's: empty, as MPI_Wait's.
-void write_status(const core::Operation& operation, MPI_Status* status) {
+void write_status(const core::MatchedRequest& operation, MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
   const core::MatchResult& result = operation.result();
   const bool receive = operation.is_receive();
@@ -39,7 +39,7 @@ void write_status(const core::Operation& operation, MPI_Status* status) {
   PMPI_Status_set_elements_x(status, MPI_BYTE, receive ? static_cast<MPI_Count>(result.bytes) : 0);
 }
 
-std::vector<core::Operation*> operations_to_match(int count, MPI_Request* requests) {
+std::vector<core::MatchedRequest*> operations_to_match(int count, MPI_Request* requests) {
   const auto operations = api::operations_of(count, requests);
   return {operations.begin(), operations.end()};
 }
@@ -155,8 +155,8 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
   return api::guard([&] {
     core::Library::require();
     require_status(status, MPI_STATUS_IGNORE);
-    const core::Operation& operation = api::operation_of(request);
-    if (!operation.matched()) throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
+    const core::MatchedRequest& operation = api::operation_of(request);
+    if (!operation.matched()) throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
     write_status(operation, status);
   });
 }
@@ -164,9 +164,9 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
 int PST_Request_transport(MPI_Request request, char* name, int size) {
   return api::guard([&] {
     core::Library::require();
-    const core::Operation& operation = api::operation_of(request);
+    const core::MatchedRequest& operation = api::operation_of(request);
     if (!name || size <= 0) throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
-    if (!operation.matched()) throw core::OperationError(operation, ErrorKind::not_matched, core::not_matched_text);
+    if (!operation.matched()) throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
     std::snprintf(name, static_cast<std::size_t>(size), "%s", operation.transport().c_str());
   });
 }

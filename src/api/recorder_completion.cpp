@@ -8,11 +8,11 @@
 #include "api/recorder_idup.hpp"
 #include "base/forked.hpp"
 #include "core/library.hpp"
+#include "core/matched_request.hpp"
 #include "core/matching/matching_requests.hpp"
-#include "core/operation.hpp"
-#include "core/operation_error.hpp"
 #include "core/queue.hpp"
 #include "core/registry.hpp"
+#include "core/request_error.hpp"
 #include "group/mpi_handle.hpp"
 
 using penstock::api::drive;
@@ -23,8 +23,8 @@ namespace {
 
 // MPI knows nothing of a start on a queue: for it the request is inactive, and complete at once, with its buffer not
 // yet filled or still being sent.
-[[noreturn]] void refuse(const penstock::core::Operation& operation, const char* instead) {
-  throw penstock::core::OperationError(
+[[noreturn]] void refuse(const penstock::core::MatchedRequest& operation, const char* instead) {
+  throw penstock::core::RequestError(
       operation, penstock::base::ErrorKind::in_use,
       " has been started on queue " + std::to_string(operation.started_on->number()) +
           ", which MPI knows nothing of: enqueue PST_Enqueue_wait for it, or call PST_Queue_wait, " + instead);
@@ -43,7 +43,7 @@ int refuse_started_slowly(int count, const MPI_Request* requests, const char* in
 
 // The code to return, without a call of MPI's; MPI_SUCCESS to go on.
 int refuse_started(int count, const MPI_Request* requests, const char* instead = "in place of MPI_Wait and its kind") {
-  if (!penstock::core::Operation::any_matched()) return MPI_SUCCESS;
+  if (!penstock::core::MatchedRequest::any_matched()) return MPI_SUCCESS;
   return refuse_started_slowly(count, requests, instead);
 }
 

@@ -8,7 +8,7 @@
 #include "api/recording_guard.hpp"
 #include "base/forked.hpp"
 #include "core/library.hpp"
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 #include "core/registry.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"

@@ -16,9 +16,9 @@
 #include "base/trace_file.hpp"
 #include "core/matching/matcher.hpp"
 #include "core/monitor.hpp"
-#include "core/operation_error.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
+#include "core/request_error.hpp"
 #include "core/transports.hpp"
 
 namespace penstock::core {
@@ -201,7 +201,7 @@ void Library::finalise(const char* call) noexcept {
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
-  while (Operation* const operation = Registry::get().remove_any(from)) Operation::retire(operation);
+  while (MatchedRequest* const operation = Registry::get().remove_any(from)) MatchedRequest::retire(operation);
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
   library->trace_.reset();
@@ -271,19 +271,18 @@ std::function<void()> Library::meanwhile() const {
 }
 
 void free_request(std::uintptr_t handle) {
-  Operation* operation = Registry::get().find(handle);
+  MatchedRequest* operation = Registry::get().find(handle);
   if (!operation) return;
   if (operation->started_on)
-    throw OperationError(*operation, ErrorKind::in_use,
-                         " is started and not waited for: enqueue its wait before MPI_Request_free");
+    throw RequestError(*operation, ErrorKind::in_use,
+                       " is started and not waited for: enqueue its wait before MPI_Request_free");
   if (operation->match_state() == MatchState::under_way)
-    throw OperationError(*operation, ErrorKind::in_use,
-                         " is being matched: complete the match before MPI_Request_free");
+    throw RequestError(*operation, ErrorKind::in_use, " is being matched: complete the match before MPI_Request_free");
   if (operation->in_captured_stream())
-    throw OperationError(*operation, ErrorKind::stream,
-                         ": a stream that it was used on is being captured: free it after the capture has ended");
+    throw RequestError(*operation, ErrorKind::stream,
+                       ": a stream that it was used on is being captured: free it after the capture has ended");
   Registry::get().remove(handle);
-  Operation::retire(operation);
+  MatchedRequest::retire(operation);
 }
 
 }  // namespace penstock::core

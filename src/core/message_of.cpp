@@ -26,7 +26,7 @@ Mode mode_of(RequestKind kind) {
 
 }  // namespace
 
-Message message_of(const Operation& operation, int peer_world) {
+Message message_of(const MatchedRequest& operation, int peer_world) {
   const Recording& recording = operation.recording();
   Message message;
   message.direction = operation.is_receive() ? Direction::receive : Direction::send;

@@ -2,11 +2,11 @@
 // What transports are told of an operation that is handed to match.
 #pragma once
 
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::core {
 
-transport::Message message_of(const Operation& operation, int peer_world);
+transport::Message message_of(const MatchedRequest& operation, int peer_world);
 
 }  // namespace penstock::core

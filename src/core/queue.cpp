@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "core/operation_error.hpp"
+#include "core/request_error.hpp"
 
 namespace penstock::core {
 
@@ -30,7 +30,7 @@ Queue::~Queue() {
   if (trace_) trace_->close();
 }
 
-void Queue::add(Operation& operation) noexcept {
+void Queue::add(MatchedRequest& operation) noexcept {
   operation.started_on = this;
   operation.previous = last_;
   operation.next = nullptr;
@@ -38,7 +38,7 @@ void Queue::add(Operation& operation) noexcept {
   last_ = &operation;
 }
 
-void Queue::remove(Operation& operation) noexcept {
+void Queue::remove(MatchedRequest& operation) noexcept {
   operation.started_on = nullptr;
   (operation.previous ? operation.previous->next : first_) = operation.next;
   (operation.next ? operation.next->previous : last_) = operation.previous;
@@ -50,19 +50,19 @@ constexpr auto in_another_capture =
     " was not started in the same graph capture as its wait: have both inside it, or both outside";
 
 // Not inlined, so that each check costs the call few instructions.
-[[noreturn, gnu::cold, gnu::noinline]] void refuse(const Operation& operation, ErrorKind kind, const char* why) {
-  throw OperationError(operation, kind, why);
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(const MatchedRequest& operation, ErrorKind kind, const char* why) {
+  throw RequestError(operation, kind, why);
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_queue(const Operation& operation) {
-  throw OperationError(
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_queue(const MatchedRequest& operation) {
+  throw RequestError(
       operation, ErrorKind::wrong_queue,
       fmt::format(" was started on queue {}: enqueue its wait on that one", operation.started_on->number()));
 }
 
 }  // namespace
 
-inline void Queue::check_start(Operation& operation) const {
+inline void Queue::check_start(MatchedRequest& operation) const {
   if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
   if (operation.started_on)
     refuse(operation, ErrorKind::already_started,
@@ -70,22 +70,22 @@ inline void Queue::check_start(Operation& operation) const {
            "PST_Enqueue_wait first");
   if (operation.peer_closed())
     refuse(operation, ErrorKind::peer_freed,
-           ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one too, and match new requests");
+           ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one too, and match new "
+           "requests");
   operation.check_stream(*stream_);
 }
 
-inline void Queue::check_wait(const Operation& operation, std::uint64_t capture) const {
+inline void Queue::check_wait(const MatchedRequest& operation, std::uint64_t capture) const {
   if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
   if (!operation.started_on)
     refuse(operation, ErrorKind::not_started, " has not been started: enqueue PST_Enqueue_start first");
-  if (operation.started_on != this)
-    refuse_queue(operation);
+  if (operation.started_on != this) refuse_queue(operation);
   if (operation.started_in != capture) refuse(operation, ErrorKind::not_started, in_another_capture);
 }
 
 // Joining the list is part of the check, so that a request that occurs twice in one array is found. After an error
 // those that have not been enqueued leave it again.
-void Queue::start(std::size_t count, Operation* const* operations) {
+void Queue::start(std::size_t count, MatchedRequest* const* operations) {
   raise();
   const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
@@ -97,14 +97,14 @@ void Queue::start(std::size_t count, Operation* const* operations) {
     }
     for (std::size_t i = 0; i < count; ++i) operations[i]->follow(stream_, capture);
     enqueue(Kind::start_call, count, operations, enqueued,
-            [this, capture](Operation& operation) { operation.enqueue_start(*stream_, capture, *this); });
+            [this, capture](MatchedRequest& operation) { operation.enqueue_start(*stream_, capture, *this); });
   } catch (...) {
     while (checked-- > enqueued) remove(*operations[checked]);
     throw;
   }
 }
 
-void Queue::wait(std::size_t count, Operation* const* operations) {
+void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
   raise();
   const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
@@ -115,7 +115,7 @@ void Queue::wait(std::size_t count, Operation* const* operations) {
       remove(*operations[checked]);
     }
     enqueue(Kind::wait_call, count, operations, enqueued,
-            [this](Operation& operation) { operation.enqueue_wait(*stream_, *this); });
+            [this](MatchedRequest& operation) { operation.enqueue_wait(*stream_, *this); });
   } catch (...) {
     while (checked-- > enqueued) add(*operations[checked]);
     throw;
@@ -124,10 +124,10 @@ void Queue::wait(std::size_t count, Operation* const* operations) {
 }
 
 template <class Enqueue>
-void Queue::trace_calls(Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
                         Enqueue& enqueue_one) {
   for (; enqueued < count; ++enqueued) {
-    Operation& operation = *operations[enqueued];
+    MatchedRequest& operation = *operations[enqueued];
     const auto begin = Clock::now();
     enqueue_one(operation);
     if (enqueued + 1 == count) stream_->flush();
@@ -140,7 +140,7 @@ void Queue::trace_calls(Kind call, std::size_t count, Operation* const* operatio
 // can take it. Then what has been enqueued cannot be taken back, and the queue has failed. A trace has the spans of a
 // call's requests one after the other; what the stream does at the end of the call is part of the last.
 template <class Enqueue>
-void Queue::enqueue(Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+void Queue::enqueue(Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
                     Enqueue&& enqueue_one) {
   if (count > 1) stream_->make_room(count);
   settled_ = false;
@@ -157,10 +157,10 @@ void Queue::enqueue(Kind call, std::size_t count, Operation* const* operations, 
 
 // An error leaves what has no wait yet as it was.
 void Queue::enqueue_outstanding() {
-  Operation* const first = first_;
+  MatchedRequest* const first = first_;
   if (first) settled_ = false;
   while (first_) {
-    Operation* operation = first_;
+    MatchedRequest* operation = first_;
     const auto begin = trace_ ? Clock::now() : Clock::time_point{};
     operation->enqueue_wait(*stream_, *this);
     remove(*operation);
@@ -169,25 +169,25 @@ void Queue::enqueue_outstanding() {
       trace_->calls.record({Kind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
   // They have left the list one after the other, and still know who came next.
-  for (Operation* operation = first; operation; operation = operation->next) operation->wait_flushed(*stream_);
+  for (MatchedRequest* operation = first; operation; operation = operation->next) operation->wait_flushed(*stream_);
 }
 
 void Queue::wait_outstanding() {
   raise();
   const std::uint64_t capture = stream_->capture();
-  for (Operation* operation = first_; operation; operation = operation->next)
+  for (MatchedRequest* operation = first_; operation; operation = operation->next)
     if (operation->started_in != capture) refuse(*operation, ErrorKind::not_started, in_another_capture);
   enqueue_outstanding();
 }
 
 // What was started in a capture cannot be waited for outside it: it leaves the list, which nothing else would end, and
 // may be freed at once. So what is to be told of it is made first.
-std::optional<OperationError> Queue::forget_captured() {
-  std::optional<OperationError> told;
-  for (Operation* operation = first_; operation; operation = operation->next)
+std::optional<RequestError> Queue::forget_captured() {
+  std::optional<RequestError> told;
+  for (MatchedRequest* operation = first_; operation; operation = operation->next)
     if (operation->started_in != 0) told.emplace(*operation, ErrorKind::not_started, in_another_capture);
   if (!told) return told;
-  for (Operation* operation = first_; operation; operation = operation->next)
+  for (MatchedRequest* operation = first_; operation; operation = operation->next)
     if (operation->started_in != 0) remove(*operation);  // and still knows who comes next
   return told;
 }
@@ -195,7 +195,7 @@ std::optional<OperationError> Queue::forget_captured() {
 // A stream that has failed, as a GPU's does with its device, is a failure of all communication on it.
 void Queue::complete(const std::function<void()>& meanwhile) {
   refuse_in_capture();
-  const std::optional<OperationError> captured = forget_captured();
+  const std::optional<RequestError> captured = forget_captured();
   if (captured) base::log::error(captured->text());  // whatever else there is to be told
   enqueue_outstanding();
   try {
@@ -206,7 +206,7 @@ void Queue::complete(const std::function<void()>& meanwhile) {
   }
   raise();
   settled_ = true;
-  if (captured) throw OperationError(*captured);
+  if (captured) throw RequestError(*captured);
 }
 
 void Queue::refuse_in_capture() const {

@@ -12,13 +12,13 @@
 
 #include "base/error.hpp"
 #include "base/trace.hpp"
-#include "core/operation_error.hpp"
+#include "core/request_error.hpp"
 #include "device/stream.hpp"
 #include "transport/plan.hpp"
 
 namespace penstock::core {
 
-class Operation;
+class MatchedRequest;
 
 // A wait that has lasted long enough to be worth a line.
 struct BlockedWait {
@@ -40,8 +40,8 @@ class Queue final : public transport::Sink {
 
   // Enqueue calls: check everything, then enqueue everything. Throw base::Error. The steady state allocates nothing and
   // takes no lock.
-  void start(std::size_t count, Operation* const* operations);
-  void wait(std::size_t count, Operation* const* operations);
+  void start(std::size_t count, MatchedRequest* const* operations);
+  void wait(std::size_t count, MatchedRequest* const* operations);
   void wait_outstanding();
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky error.
   void complete(const std::function<void()>& meanwhile);
@@ -70,18 +70,18 @@ class Queue final : public transport::Sink {
 
  private:
   [[noreturn]] void raise_error() const;
-  void check_start(Operation& operation) const;
-  void check_wait(const Operation& operation, std::uint64_t capture) const;
-  void add(Operation& operation) noexcept;
-  void remove(Operation& operation) noexcept;
+  void check_start(MatchedRequest& operation) const;
+  void check_wait(const MatchedRequest& operation, std::uint64_t capture) const;
+  void add(MatchedRequest& operation) noexcept;
+  void remove(MatchedRequest& operation) noexcept;
   void enqueue_outstanding();
-  std::optional<OperationError> forget_captured();  // the last of them, null: there were none
+  std::optional<RequestError> forget_captured();  // the last of them, null: there were none
   // The work of an enqueue call for operations that have been checked, and its flush; `enqueued` counts along.
   template <class Enqueue>
-  void enqueue(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+  void enqueue(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
                Enqueue&& enqueue_one);
   template <class Enqueue>
-  void trace_calls(base::trace::Kind call, std::size_t count, Operation* const* operations, std::size_t& enqueued,
+  void trace_calls(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
                    Enqueue& enqueue_one);
 
   std::shared_ptr<device::Stream> stream_;
@@ -91,8 +91,8 @@ class Queue final : public transport::Sink {
   base::trace::QueueTrace* trace_;
   bool settled_ = true;
   // Started, no wait enqueued, in the order of the starts: a list through the operations, so that it never allocates.
-  Operation* first_ = nullptr;
-  Operation* last_ = nullptr;
+  MatchedRequest* first_ = nullptr;
+  MatchedRequest* last_ = nullptr;
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
   mutable std::mutex error_mutex_;

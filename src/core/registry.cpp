@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 
 namespace penstock::core {
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Slot {
   std::atomic<Handle> handle{0};  // 0: never used. No MPI gives a live request the bits 0.
-  std::atomic<Operation*> operation{nullptr};
+  std::atomic<MatchedRequest*> operation{nullptr};
 };
 
 std::size_t spread(Handle handle) noexcept {
@@ -71,7 +71,7 @@ namespace {
 
 }  // namespace
 
-Operation* Registry::find(Handle handle) const noexcept {
+MatchedRequest* Registry::find(Handle handle) const noexcept {
   if (handle == 0) return nullptr;
   Table& table = *state_->table.load(std::memory_order_acquire);
   for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
@@ -79,7 +79,7 @@ Operation* Registry::find(Handle handle) const noexcept {
     const Handle found = slot.handle.load(std::memory_order_acquire);
     if (found == 0) return nullptr;
     if (found != handle) continue;
-    Operation* operation = slot.operation.load(std::memory_order_acquire);
+    MatchedRequest* operation = slot.operation.load(std::memory_order_acquire);
     // The slot may have been given to another handle between the two loads.
     return slot.handle.load(std::memory_order_acquire) == handle ? operation : nullptr;
   }
@@ -89,7 +89,7 @@ Operation* Registry::find(Handle handle) const noexcept {
 namespace {
 
 template <class Table>
-void put(Table& table, Handle handle, Operation* operation) {
+void put(Table& table, Handle handle, MatchedRequest* operation) {
   Slot* free = nullptr;  // there is one: at most half of the slots are live
   for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
     Slot& slot = table.at(place);
@@ -109,18 +109,18 @@ void put(Table& table, Handle handle, Operation* operation) {
 
 void Registry::discard(Handle handle) {
   if (!find(handle)) return;  // mostly, and without a lock
-  if (Operation* stale = remove(handle); stale && !stale->in_use()) Operation::retire(stale);
+  if (MatchedRequest* stale = remove(handle); stale && !stale->in_use()) MatchedRequest::retire(stale);
 }
 
 void Registry::record(Handle handle, Recording recording) {
   discard(handle);
-  auto operation = std::make_unique<Operation>(std::move(recording));
+  auto operation = std::make_unique<MatchedRequest>(std::move(recording));
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->table.load(std::memory_order_relaxed);
   if ((state_->live + 1) * 2 > table->slots.size()) {
     auto larger = std::make_unique<Table>(table->slots.size() * 2);
     for (Slot& slot : table->slots)
-      if (Operation* moved = slot.operation.load(std::memory_order_relaxed))
+      if (MatchedRequest* moved = slot.operation.load(std::memory_order_relaxed))
         put(*larger, slot.handle.load(std::memory_order_relaxed), moved);
     table = larger.get();
     state_->tables.push_back(std::move(larger));
@@ -130,7 +130,7 @@ void Registry::record(Handle handle, Recording recording) {
   ++state_->live;
 }
 
-Operation* Registry::remove(Handle handle) {
+MatchedRequest* Registry::remove(Handle handle) {
   const std::lock_guard lock(state_->mutex);
   Table& table = *state_->table.load(std::memory_order_relaxed);
   for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
@@ -138,7 +138,7 @@ Operation* Registry::remove(Handle handle) {
     const Handle found = slot.handle.load(std::memory_order_relaxed);
     if (found == 0) return nullptr;
     if (found != handle) continue;
-    Operation* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel);
+    MatchedRequest* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel);
     if (operation) --state_->live;
     table.clear_dead_before_unused(place);
     return operation;
@@ -146,11 +146,11 @@ Operation* Registry::remove(Handle handle) {
   return nullptr;
 }
 
-Operation* Registry::remove_any(std::size_t& from) noexcept {
+MatchedRequest* Registry::remove_any(std::size_t& from) noexcept {
   const std::lock_guard lock(state_->mutex);
   auto& slots = state_->table.load(std::memory_order_relaxed)->slots;
   for (; from < slots.size(); ++from) {
-    Operation* const operation = slots[from].operation.exchange(nullptr, std::memory_order_acq_rel);
+    MatchedRequest* const operation = slots[from].operation.exchange(nullptr, std::memory_order_acq_rel);
     if (operation == nullptr) continue;
     --state_->live;
     return operation;

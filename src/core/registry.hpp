@@ -12,7 +12,7 @@
 
 namespace penstock::core {
 
-class Operation;
+class MatchedRequest;
 
 using Handle = std::uintptr_t;  // the bits of an MPI_Request
 
@@ -27,14 +27,14 @@ class Registry {
   // Keeps the recording of a new request. Any thread.
   void record(Handle handle, Recording recording);
   // The operation behind a handle, or null. Any thread, no lock.
-  Operation* find(Handle handle) const noexcept;
+  MatchedRequest* find(Handle handle) const noexcept;
   // Takes the entry of a request out that was freed behind our back, as MPI has given its handle to a new one. What a
   // queue or a match still refers to is left alone.
   void discard(Handle handle);
   // Takes the entry out and gives it to the caller: null if there was none.
-  Operation* remove(Handle handle);
+  MatchedRequest* remove(Handle handle);
   // The same with some entry, null when none is left. `from`: 0 at first, and kept from call to call.
-  Operation* remove_any(std::size_t& from) noexcept;
+  MatchedRequest* remove_any(std::size_t& from) noexcept;
 
  private:
   static inline constinit std::atomic<Registry*> made_{nullptr};

@@ -69,8 +69,8 @@ void Channel::allocate(const transport::Message& message) {
     staging_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
   }
   if (sends()) {
-    hand_ = std::make_unique<Operation[]>(shape.parts);
-    for (unsigned part = 0; part < shape.parts; ++part) hand_[part].belong_to(*this, Operation::Role::data);
+    hand_ = std::make_unique<RdmaOperation[]>(shape.parts);
+    for (unsigned part = 0; part < shape.parts; ++part) hand_[part].belong_to(*this, RdmaOperation::Role::data);
     if (rendezvous()) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
     if ((fabric.has(FI_MR_LOCAL) || gpu) && shape.bytes > 0)
       source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes)
@@ -82,12 +82,12 @@ void Channel::allocate(const transport::Message& message) {
   } else {
     landing_ = Region(fabric, &words.nothing, 1, data_.get());
   }
-  using enum Operation::Role;
+  using enum RdmaOperation::Role;
   cts_operation_.belong_to(*this, cts);
   question_.belong_to(*this, question);
   notice_operation_.belong_to(*this, notice);
   if (sends() || !staging_) return;
-  credit_operations_ = std::make_unique<Operation[]>(shape.slots);
+  credit_operations_ = std::make_unique<RdmaOperation[]>(shape.slots);
   for (unsigned i = 0; i < shape.slots; ++i) credit_operations_[i].belong_to(*this, credit);
 }
 
@@ -272,7 +272,7 @@ bool Channel::carry_out() noexcept {
 bool Channel::issue_parts() noexcept {
   bool moved = false;
   while (issued_ < shape.parts) {
-    Operation& operation = hand_[issued_];
+    RdmaOperation& operation = hand_[issued_];
     operation.epoch = carrying_;
     operation.make_write(common_.fabric.endpoint(), source(carrying_, issued_), target(carrying_, issued_));
     const ssize_t code = operation.issue(true, false);
@@ -324,7 +324,7 @@ bool Channel::give_credits() noexcept {
   const protocol::Epoch taken = load(words().taken);
   bool moved = false;
   while (credits_.owed(taken)) {
-    Operation& operation = credit_operations_[credits_.given % shape.slots];
+    RdmaOperation& operation = credit_operations_[credits_.given % shape.slots];
     if (operation.under_way) break;
     operation.make_addition(common_.fabric.endpoint(), common_.one, remote_word(offsetof(Words, consumed)));
     const ssize_t code = operation.issue(true, true);
@@ -362,13 +362,13 @@ bool Channel::restless() const noexcept {
 
 // ---- What the completion queue reports
 
-void Channel::ended(Operation& operation) noexcept {
+void Channel::ended(RdmaOperation& operation) noexcept {
   operation.under_way = false;
-  if (operation.role == Operation::Role::data) ++placed_;
+  if (operation.role == RdmaOperation::Role::data) ++placed_;
 }
 
-void Channel::failed(Operation& operation, Error error) noexcept {
-  using enum Operation::Role;
+void Channel::failed(RdmaOperation& operation, Error error) noexcept {
+  using enum RdmaOperation::Role;
   operation.under_way = false;
   if (operation.role == notice) return;  // to a process that is gone
   // Counted as given, and may never come: then the peer's words serve nobody else.

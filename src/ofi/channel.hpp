@@ -107,8 +107,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   bool brought() const noexcept { return !question_.under_way; }
   bool arrived(protocol::Epoch epoch) const noexcept;  // its message, whether or not it has been started
   bool restless() const noexcept;                      // there is something to look after
-  void ended(Operation& operation) noexcept;           // reported by the completion queue
-  void failed(Operation& operation, base::Error error) noexcept;
+  void ended(RdmaOperation& operation) noexcept;       // reported by the completion queue
+  void failed(RdmaOperation& operation, base::Error error) noexcept;
   void fail(base::Error error) noexcept;  // the first one counts
   void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
   void give_up() noexcept;  // nothing that has not begun ever will
@@ -163,11 +163,12 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   Target target(protocol::Epoch epoch, unsigned part) const noexcept;
   Target own_word(const std::uint64_t& word) const noexcept;
   Target remote_word(std::size_t offset) const noexcept;
-  bool defer(Operation* operation, const Counter& trigger, std::uint64_t threshold, const Counter& completion) noexcept;
+  bool defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
+             const Counter& completion) noexcept;
   bool defer_signal(protocol::Epoch epoch) noexcept;
   bool defer_data(protocol::Epoch epoch, unsigned part) noexcept;
   bool defer_cts(protocol::Epoch epoch) noexcept;
-  Operation* take_operation(protocol::Epoch epoch, Operation::Role role) noexcept;
+  RdmaOperation* take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept;
 
   void take_doorbell() noexcept;
   void hand_on_doorbell() noexcept;
@@ -178,7 +179,7 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   bool look_at_counters() noexcept;
   bool free_entries() noexcept;
   bool forget_posted() noexcept;
-  bool has_ended(const Operation& operation) const noexcept;
+  bool has_ended(const RdmaOperation& operation) const noexcept;
   bool in_flight() const noexcept;
   bool give_credits() noexcept;
   bool send_notice() noexcept;
@@ -209,8 +210,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   protocol::Epoch posted_ = 0;  // posted or passed over
   Posted part_;                 // of epoch posted_
   std::uint64_t looks_ = 0;
-  Operation* first_posted_ = nullptr;
-  Operation* last_posted_ = nullptr;
+  RdmaOperation* first_posted_ = nullptr;
+  RdmaOperation* last_posted_ = nullptr;
 
   // Of the epoch that the engine carries out, if there is one.
   protocol::Epoch carrying_ = 0;
@@ -219,16 +220,16 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   unsigned issued_ = 0;
   unsigned placed_ = 0;
   bool counted_placed_ = false;
-  std::unique_ptr<Operation[]> hand_;  // one a part
+  std::unique_ptr<RdmaOperation[]> hand_;  // one a part
   bool cts_owed_ = false;
-  Operation cts_operation_;
+  RdmaOperation cts_operation_;
 
   protocol::Credits credits_;
-  std::unique_ptr<Operation[]> credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
-  Operation question_;
+  std::unique_ptr<RdmaOperation[]> credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
+  RdmaOperation question_;
   std::uint64_t notice_[2] = {};  // as it stands in Words
   bool notice_owed_ = false;
-  Operation notice_operation_;
+  RdmaOperation notice_operation_;
   bool reachable_ = false;  // the peer knows our words
   bool given_up_ = false;
   bool forgotten_ = false;     // given up, and the provider has nothing of ours any more

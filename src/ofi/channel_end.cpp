@@ -52,11 +52,11 @@ bool Channel::in_flight() const noexcept {
     const std::uint64_t writes = shape.parts * relative(begun_) - (by_hand ? shape.parts - issued_ : 0);
     if (counted + (by_hand ? placed_ : 0) + lost_ < writes) return true;
   }
-  for (const Operation* operation = first_posted_; operation != nullptr; operation = operation->next) {
-    const bool signal = operation->role == Operation::Role::signal;
+  for (const RdmaOperation* operation = first_posted_; operation != nullptr; operation = operation->next) {
+    const bool signal = operation->role == RdmaOperation::Role::signal;
     if (signal && counted >= shape.parts * relative(operation->epoch) && read(signals_) + lost_ < operation->number)
       return true;
-    const bool cts = operation->role == Operation::Role::cts;
+    const bool cts = operation->role == RdmaOperation::Role::cts;
     if (cts && operation->epoch <= rung_ && read(cts_ends_) + lost_ < operation->number) return true;
   }
   return false;

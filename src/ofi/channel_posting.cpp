@@ -27,8 +27,8 @@ bool Channel::whole(const Posted& part) const noexcept {
   return sends() ? part.parts == shape.parts : part.cts || !rendezvous();
 }
 
-Operation* Channel::take_operation(protocol::Epoch epoch, Operation::Role role) noexcept {
-  Operation* const operation = common_.operations.take();
+RdmaOperation* Channel::take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept {
+  RdmaOperation* const operation = common_.operations.take();
   if (operation == nullptr) return nullptr;
   operation->channel = this;
   operation->epoch = epoch;
@@ -37,7 +37,7 @@ Operation* Channel::take_operation(protocol::Epoch epoch, Operation::Role role) 
   return operation;
 }
 
-bool Channel::defer(Operation* operation, const Counter& trigger, std::uint64_t threshold,
+bool Channel::defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
                     const Counter& completion) noexcept {
   const int code = operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
   if (code != 0) {
@@ -51,7 +51,7 @@ bool Channel::defer(Operation* operation, const Counter& trigger, std::uint64_t 
 }
 
 bool Channel::defer_signal(protocol::Epoch epoch) noexcept {
-  Operation* const operation = take_operation(epoch, Operation::Role::signal);
+  RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::signal);
   if (operation == nullptr) return false;
   operation->number = signals_posted_ + 1;
   operation->make_addition(common_.fabric.endpoint(), common_.one, own_word(words_.words->done));
@@ -61,14 +61,14 @@ bool Channel::defer_signal(protocol::Epoch epoch) noexcept {
 }
 
 bool Channel::defer_data(protocol::Epoch epoch, unsigned part) noexcept {
-  Operation* const operation = take_operation(epoch, Operation::Role::data);
+  RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::data);
   if (operation == nullptr) return false;
   operation->make_write(common_.fabric.endpoint(), source(epoch, part), target(epoch, part));
   return defer(operation, trigger_, steps() * relative(epoch), data_);
 }
 
 bool Channel::defer_cts(protocol::Epoch epoch) noexcept {
-  Operation* const operation = take_operation(epoch, Operation::Role::cts);
+  RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::cts);
   if (operation == nullptr) return false;
   operation->number = cts_posted_ + 1;
   operation->make_addition(common_.fabric.endpoint(), common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
@@ -96,13 +96,13 @@ unsigned Channel::post() noexcept {
 }
 
 // Where there are signals, writes stand behind that of their epoch, which ends after them.
-bool Channel::has_ended(const Operation& operation) const noexcept {
+bool Channel::has_ended(const RdmaOperation& operation) const noexcept {
   switch (operation.role) {
-    case Operation::Role::data:
+    case RdmaOperation::Role::data:
       return common_.signals || read(data_) >= shape.parts * relative(operation.epoch);
-    case Operation::Role::signal:
+    case RdmaOperation::Role::signal:
       return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
-    case Operation::Role::cts:
+    case RdmaOperation::Role::cts:
       return read(cts_ends_) >= operation.number;
     default:  // is not posted ahead
       return false;
@@ -112,7 +112,7 @@ bool Channel::has_ended(const Operation& operation) const noexcept {
 bool Channel::free_entries() noexcept {
   bool moved = false;
   while (first_posted_ != nullptr && has_ended(*first_posted_)) {
-    Operation* const operation = std::exchange(first_posted_, first_posted_->next);
+    RdmaOperation* const operation = std::exchange(first_posted_, first_posted_->next);
     common_.operations.give(*operation);
     ++freed;
     moved = true;

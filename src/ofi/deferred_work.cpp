@@ -5,15 +5,15 @@
 
 namespace penstock::ofi {
 
-void Operation::make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept {
+void RdmaOperation::make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept {
   make_transfer(Kind::write, endpoint, source, target);
 }
 
-void Operation::make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept {
+void RdmaOperation::make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept {
   make_transfer(Kind::read, endpoint, landing, from);
 }
 
-void Operation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept {
+void RdmaOperation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept {
   kind_ = kind;
   descriptor_ = here.descriptor;
   local_ = {const_cast<void*>(here.memory), here.bytes};
@@ -29,7 +29,7 @@ void Operation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here, c
   transfer_.msg.context = context();
 }
 
-void Operation::make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept {
+void RdmaOperation::make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept {
   kind_ = Kind::addition;
   descriptor_ = one.descriptor;
   operand_.addr = const_cast<void*>(one.memory);
@@ -48,7 +48,8 @@ void Operation::make_addition(fid_ep* endpoint, const Source& one, const Target&
   addition_.msg.context = context();
 }
 
-int Operation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* completion) noexcept {
+int RdmaOperation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t threshold,
+                         fid_cntr* completion) noexcept {
   fi_deferred_work& work = work_.deferred;
   work.threshold = threshold;
   work.triggering_cntr = trigger;
@@ -63,7 +64,7 @@ int Operation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t thresh
   return fi_control(&domain->fid, FI_QUEUE_WORK, &work);
 }
 
-ssize_t Operation::issue(bool reported, bool copied) noexcept {
+ssize_t RdmaOperation::issue(bool reported, bool copied) noexcept {
   const std::uint64_t flags = (reported ? FI_COMPLETION : 0) | (copied ? FI_INJECT : 0);
   switch (kind_) {
     case Kind::write:

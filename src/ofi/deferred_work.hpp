@@ -31,11 +31,11 @@ struct Source {
 };
 
 // A write, a read, or an addition of one to a word, with all that the provider's structures point to.
-class Operation {
+class RdmaOperation {
  public:
-  Operation() noexcept { work_.operation = this; }
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+  RdmaOperation() noexcept { work_.operation = this; }
+  RdmaOperation(const RdmaOperation&) = delete;
+  RdmaOperation& operator=(const RdmaOperation&) = delete;
 
   void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
   void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;  // for issue() alone
@@ -54,20 +54,20 @@ class Operation {
   }
 
   // Of what the completion queue reports.
-  static Operation& of(void* context) noexcept { return *static_cast<Work*>(context)->operation; }
+  static RdmaOperation& of(void* context) noexcept { return *static_cast<Work*>(context)->operation; }
 
   Channel* channel = nullptr;  // whose it is
   protocol::Epoch epoch = 0;   // it is for
   Role role = Role::data;
-  bool under_way = false;     // issued, and its end has not been reported; not of data
-  std::uint64_t number = 0;   // of its role, as the counter of its end counts; not of data
-  Operation* next = nullptr;  // in a list of its owner's
+  bool under_way = false;         // issued, and its end has not been reported; not of data
+  std::uint64_t number = 0;       // of its role, as the counter of its end counts; not of data
+  RdmaOperation* next = nullptr;  // in a list of its owner's
 
  private:
   // Completions name the operation by the address of its context, which is the first in here.
   struct Work {
     fi_deferred_work deferred{};
-    Operation* operation = nullptr;
+    RdmaOperation* operation = nullptr;
   };
   static_assert(offsetof(fi_deferred_work, context) == 0);
 

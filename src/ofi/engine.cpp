@@ -296,7 +296,7 @@ bool Engine::take_completions() noexcept {
     moved = true;
     for (ssize_t i = 0; i < count; ++i) {
       if (entries[i].op_context == nullptr) continue;
-      Operation& operation = Operation::of(entries[i].op_context);
+      RdmaOperation& operation = RdmaOperation::of(entries[i].op_context);
       operation.channel->ended(operation);
       move(*operation.channel);
     }
@@ -307,7 +307,7 @@ void Engine::take_failure() noexcept {
   fi_cq_err_entry entry{};
   if (fi_cq_readerr(fabric_.completions(), &entry, 0) < 0) return;
   if (entry.op_context == nullptr) return;
-  Operation& operation = Operation::of(entry.op_context);
+  RdmaOperation& operation = RdmaOperation::of(entry.op_context);
   Channel& channel = *operation.channel;
   channel.failed(operation, base::error_by(ErrorKind::transport, [&] {
                    return fmt::format("the network ({}) reports for rank {}: {}", fabric_.provider(), channel.peer,

@@ -11,20 +11,20 @@ namespace penstock::ofi {
 
 class OperationPool {
  public:
-  explicit OperationPool(unsigned count) : operations_(std::make_unique<Operation[]>(count)) {
+  explicit OperationPool(unsigned count) : operations_(std::make_unique<RdmaOperation[]>(count)) {
     for (unsigned i = 0; i < count; ++i) give(operations_[i]);
   }
-  Operation* take() noexcept {  // null: all are in use
+  RdmaOperation* take() noexcept {  // null: all are in use
     return free_ ? std::exchange(free_, free_->next) : nullptr;
   }
-  void give(Operation& operation) noexcept {
+  void give(RdmaOperation& operation) noexcept {
     operation.next = free_;
     free_ = &operation;
   }
 
  private:
-  const std::unique_ptr<Operation[]> operations_;
-  Operation* free_ = nullptr;
+  const std::unique_ptr<RdmaOperation[]> operations_;
+  RdmaOperation* free_ = nullptr;
 };
 
 }  // namespace penstock::ofi

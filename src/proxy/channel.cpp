@@ -30,7 +30,7 @@ Channel::Channel(const transport::Message& message, protocol::Mode send_mode, co
   try {
     if (buffered() && !elements.contiguous() && bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       throw Error(ErrorKind::unsupported, "proxy: MPI cannot pack a buffered send of more than 2 GiB");
-    for (Operation& operation : operations) {
+    for (MpiSlot& operation : operations) {
       operation.channel = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
       make_request(operation, buffered() ? operation.buffer.get() : buffer, communicator);
@@ -41,7 +41,7 @@ Channel::Channel(const transport::Message& message, protocol::Mode send_mode, co
   }
 }
 
-void Channel::make_request(Operation& operation, void* from, MPI_Comm communicator) {
+void Channel::make_request(MpiSlot& operation, void* from, MPI_Comm communicator) {
   const MPI_Datatype type = elements.type();
   const int count = elements.count();
   MPI_Request* request = &operation.request;
@@ -72,7 +72,7 @@ void Channel::make_request(Operation& operation, void* from, MPI_Comm communicat
 }
 
 std::optional<Error> Channel::fill(protocol::Epoch epoch, MPI_Comm communicator) {
-  Operation& slot = operation(epoch);
+  MpiSlot& slot = operation(epoch);
   if (elements.contiguous()) {
     if (bytes > 0) std::memcpy(slot.buffer.get(), buffer, bytes);
   } else {
@@ -112,12 +112,12 @@ void Channel::peer_closed(const Notice& theirs) noexcept {
 }
 
 void Channel::free_requests() noexcept {
-  for (Operation& operation : operations)
+  for (MpiSlot& operation : operations)
     if (!operation.active && operation.request != MPI_REQUEST_NULL) PMPI_Request_free(&operation.request);
 }
 
 bool Channel::any_active() const noexcept {
-  for (const Operation& operation : operations)
+  for (const MpiSlot& operation : operations)
     if (operation.active) return true;
   return false;
 }

@@ -23,7 +23,7 @@ namespace penstock::proxy {
 class Channel;
 
 // One persistent request. A buffered send has one for each library buffer, every other channel has one.
-struct Operation {
+struct MpiSlot {
   MPI_Request request = MPI_REQUEST_NULL;
   Channel* channel = nullptr;
   protocol::Epoch epoch = 0;            // of the start under way
@@ -54,7 +54,7 @@ class Channel : public plan::ReadyItem<Channel> {
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
   std::size_t buffers() const noexcept { return operations.size(); }
   bool may_be_asked() const noexcept { return !sends() && mode == protocol::Mode::buffered; }
-  Operation& operation(protocol::Epoch epoch) noexcept { return operations[epoch % operations.size()]; }
+  MpiSlot& operation(protocol::Epoch epoch) noexcept { return operations[epoch % operations.size()]; }
 
   // ---- The worker's side
   std::optional<base::Error> fill(protocol::Epoch epoch,
@@ -93,7 +93,7 @@ class Channel : public plan::ReadyItem<Channel> {
   std::atomic<const base::Error*> failure{nullptr};  // points to failure_text, written before
 
   // Progress only.
-  alignas(64) std::vector<Operation> operations;
+  alignas(64) std::vector<MpiSlot> operations;
   protocol::Epoch issued = 0;
   bool released = false;       // our half is closed
   bool spoiled = false;        // nothing is issued any more
@@ -105,7 +105,7 @@ class Channel : public plan::ReadyItem<Channel> {
   protocol::Epoch taken = 0;  // what it said last
 
  private:
-  void make_request(Operation& operation, void* from, MPI_Comm communicator);
+  void make_request(MpiSlot& operation, void* from, MPI_Comm communicator);
 
   std::optional<base::Error> failure_text_;
   base::ErrorKind closed_reason_ = base::ErrorKind::peer_freed;  // written before `closed`

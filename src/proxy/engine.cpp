@@ -164,7 +164,7 @@ bool Engine::pass(Channel* favourite) noexcept {
   if (gpu_ >= 0) device::enter_gpu(gpu_);
   bool moved = ready_.take([this](Channel& channel) { issue(channel); });
   if (favourite)
-    for (Operation& operation : favourite->operations)
+    for (MpiSlot& operation : favourite->operations)
       if (operation.active && test(operation)) moved = true;
   if (test_some(favourite)) moved = true;
   if (take_notices()) moved = true;
@@ -174,7 +174,7 @@ bool Engine::pass(Channel* favourite) noexcept {
 void Engine::issue(Channel& channel) noexcept {
   const protocol::Epoch wanted = channel.started.load(std::memory_order_acquire);
   while (channel.issued < wanted && !channel.spoiled) {
-    Operation& operation = channel.operation(channel.issued + 1);
+    MpiSlot& operation = channel.operation(channel.issued + 1);
     const int code = PMPI_Start(&operation.request);
     if (code != MPI_SUCCESS) {
       channel.spoiled = true;
@@ -186,13 +186,13 @@ void Engine::issue(Channel& channel) noexcept {
   }
 }
 
-void Engine::activate(Operation& operation) noexcept {
+void Engine::activate(MpiSlot& operation) noexcept {
   operation.active = true;
   operation.place = active_.size();
   active_.push_back(&operation);
 }
 
-void Engine::deactivate(Operation& operation) noexcept {
+void Engine::deactivate(MpiSlot& operation) noexcept {
   operation.active = false;
   if (std::exchange(operation.given_up, false)) --given_up_;
   active_.back()->place = operation.place;
@@ -202,7 +202,7 @@ void Engine::deactivate(Operation& operation) noexcept {
 
 // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some libraries, which
 // may end the process; MPI_Test uses that of the request's communicator.
-bool Engine::test(Operation& operation) noexcept {
+bool Engine::test(MpiSlot& operation) noexcept {
   int ended = 0;
   const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && !ended) return false;
@@ -234,7 +234,7 @@ bool Engine::test_some(const Channel* tested) noexcept {
   bool moved = false;
   for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty(); ++i) {
     if (cursor_ >= active_.size()) cursor_ = 0;
-    Operation& operation = *active_[cursor_];
+    MpiSlot& operation = *active_[cursor_];
     if (operation.channel != tested && test(operation))
       moved = true;  // another one stands in its place now
     else
@@ -312,7 +312,7 @@ void Engine::tell(Channel& channel, protocol::Epoch closed, ErrorKind reason) no
 // there.
 void Engine::give_up(Channel& channel, protocol::Epoch first) noexcept {
   if (first == 0) return;
-  for (Operation& operation : channel.operations) {
+  for (MpiSlot& operation : channel.operations) {
     if (!operation.active || operation.given_up || operation.epoch < first) continue;
     operation.given_up = true;
     ++given_up_;
@@ -324,7 +324,7 @@ void Engine::give_up(Channel& channel, protocol::Epoch first) noexcept {
 
 // At the end of the library: MPI keeps what it is not done with, without us.
 void Engine::leave_to_mpi(Channel& channel) noexcept {
-  for (Operation& operation : channel.operations) {
+  for (MpiSlot& operation : channel.operations) {
     if (!operation.active) continue;
     deactivate(operation);
     PMPI_Request_free(&operation.request);

@@ -44,9 +44,9 @@ class Engine final : private plan::ProgressThread::Work {
       Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a message may be on its way
 
   // ---- On a stream's worker
-  void mark_ready(Channel& channel) noexcept;       // after channel.trigger()
-  void look(Channel& channel) noexcept;       // a pass, if the turn is free
-  void look_hard(Channel& channel) noexcept;  // several passes, whatever the others do; before bad news is believed
+  void mark_ready(Channel& channel) noexcept;  // after channel.trigger()
+  void look(Channel& channel) noexcept;        // a pass, if the turn is free
+  void look_hard(Channel& channel) noexcept;   // several passes, whatever the others do; before bad news is believed
   // A message for this receive is here although it has not been started.
   bool arrived(const Channel& channel, protocol::Epoch epoch) noexcept;
   void release(Channel& channel,
@@ -72,11 +72,11 @@ class Engine final : private plan::ProgressThread::Work {
   void take_ready() noexcept;
   bool pass(Channel* favourite) noexcept;
   void issue(Channel& channel) noexcept;
-  bool test(Operation& operation) noexcept;
+  bool test(MpiSlot& operation) noexcept;
   bool test_some(const Channel* tested) noexcept;
   bool take_notices() noexcept;
-  void activate(Operation& operation) noexcept;
-  void deactivate(Operation& operation) noexcept;
+  void activate(MpiSlot& operation) noexcept;
+  void deactivate(MpiSlot& operation) noexcept;
   void give_up(Channel& channel, protocol::Epoch first) noexcept;
   void leave_to_mpi(Channel& channel) noexcept;
   void read(int sender, const Notice& notice) noexcept;
@@ -102,7 +102,7 @@ class Engine final : private plan::ProgressThread::Work {
   Tags tags_;
   std::uint64_t next_pair_ = 1;
   std::unordered_map<HalfKey, std::shared_ptr<Channel>, HalfKeyHash> channels_;
-  std::vector<Operation*> active_;
+  std::vector<MpiSlot*> active_;
   std::size_t given_up_ = 0;    // of these
   std::size_t operations_ = 0;  // of all channels: what active_ may come to hold
   std::size_t cursor_ = 0;      // where the next pass goes on testing

@@ -72,7 +72,7 @@ void Engine::say_farewell() noexcept {
 }
 
 bool Engine::owes_messages() const noexcept {
-  return std::any_of(active_.begin(), active_.end(), [this](const Operation* operation) {
+  return std::any_of(active_.begin(), active_.end(), [this](const MpiSlot* operation) {
     const Channel& channel = *operation->channel;
     return channel.buffered() && !operation->given_up && !channel.closed_before(operation->epoch) &&
            !dead(channel.peer);

@@ -9,19 +9,19 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/operation_error.hpp"
+#include "core/request_error.hpp"
 
 namespace penstock::core {
 
 // One call of the match family: done when each of its operations is matched or has failed. Guarded by the matcher's
 // lock, except `finished`, which is set last. Operations with an outcome are the program's again, which may free them.
 struct MatchJob {
-  std::vector<Operation*> to_post;      // until they are
-  std::unordered_set<Operation*> open;  // operations without an outcome
-  std::set<int> written_to;             // world ranks that letters of the job have gone to
+  std::vector<MatchedRequest*> to_post;      // until they are
+  std::unordered_set<MatchedRequest*> open;  // operations without an outcome
+  std::set<int> written_to;                  // world ranks that letters of the job have gone to
   // Nobody drives when the call returns: its halves leave with their peers all that these need.
   bool leaves = false;
-  std::optional<OperationError> error;  // the first one
+  std::optional<RequestError> error;  // the first one
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void()> on_finished;  // called once, without the lock, from whichever thread drove the last step

@@ -30,9 +30,9 @@ Matcher::~Matcher() {
 
 // ---- Handing requests to match
 
-void Matcher::check(const Operation& operation) const {
+void Matcher::check(const MatchedRequest& operation) const {
   const Recording& recording = operation.recording();
-  const auto refuse = [&](ErrorKind kind, const std::string& text) { throw OperationError(operation, kind, text); };
+  const auto refuse = [&](ErrorKind kind, const std::string& text) { throw RequestError(operation, kind, text); };
   if (recording.kind == RequestKind::collective)
     refuse(ErrorKind::unsupported,
            fmt::format(" cannot be matched: persistent collectives ({}) are not supported yet; start it "
@@ -59,7 +59,7 @@ void Matcher::check(const Operation& operation) const {
            ": the peer is not in MPI_COMM_WORLD, and only its processes can match: use MPI alone with it");
 }
 
-std::shared_ptr<MatchJob> Matcher::prepare(std::vector<Operation*> operations) {
+std::shared_ptr<MatchJob> Matcher::prepare(std::vector<MatchedRequest*> operations) {
   const std::lock_guard lock(mutex_);
   auto job = std::make_shared<MatchJob>();
   job->open.insert(operations.begin(), operations.end());
@@ -85,13 +85,13 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     try {
       jobs_.push_back(job);
     } catch (...) {
-      for (Operation* operation : job->to_post) operation->match_failed();
+      for (MatchedRequest* operation : job->to_post) operation->match_failed();
       throw;
     }
     jobs_under_way.fetch_add(1);
     if (job->on_finished) ++unattended_;
     if (job->open.empty()) settle(*job);
-    for (Operation* operation : std::exchange(job->to_post, {}))
+    for (MatchedRequest* operation : std::exchange(job->to_post, {}))
       attempt(*operation, job, [&] { post(*operation, job); });
     helper_wakes_.notify_one();
   }
@@ -105,7 +105,7 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
   }
 }
 
-void Matcher::post(Operation& operation, const std::shared_ptr<MatchJob>& job) {
+void Matcher::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = operation.recording();
   if (recording.peer == null_rank) {
     operation.take_match({null_rank, any_tag, 0}, nullptr, "null");
@@ -126,13 +126,13 @@ Error Matcher::error_of(const std::exception& failure) noexcept {
 }
 
 // Both say what has become of the operation as the last thing they do with it: it may be freed at once.
-void Matcher::succeed(Operation& operation, MatchJob& job) {
+void Matcher::succeed(MatchedRequest& operation, MatchJob& job) {
   job.open.erase(&operation);
   operation.publish_match();
   settle(job);
 }
 
-void Matcher::fail(Operation& operation, MatchJob& job, const Error& error) {
+void Matcher::fail(MatchedRequest& operation, MatchJob& job, const Error& error) {
   if (!job.error) job.error.emplace(operation, error);
   job.open.erase(&operation);
   operation.match_failed();
@@ -140,7 +140,7 @@ void Matcher::fail(Operation& operation, MatchJob& job, const Error& error) {
 }
 
 // A half that has been connected is closed before the letter leaves: who reads that gives the memory to another pair.
-void Matcher::give_up(Operation& operation, MatchJob& job, const Error& error) {
+void Matcher::give_up(MatchedRequest& operation, MatchJob& job, const Error& error) {
   operation.give_up_plan();
   withdraw(operation, error);
   fail(operation, job, error);
@@ -152,7 +152,7 @@ void Matcher::give_up_where(Why&& why) {
   for (auto next = jobs_.begin(); next != jobs_.end();) {
     const std::shared_ptr<MatchJob> job = *next++;
     for (auto each = job->open.begin(); each != job->open.end();) {
-      Operation& operation = **each++;
+      MatchedRequest& operation = **each++;
       if (const std::optional<Error> error = why(operation, *job)) give_up(operation, *job, *error);
     }
   }
@@ -186,7 +186,7 @@ void Matcher::end_settled_jobs() {
 }
 
 // Takes an operation out of whatever stage its match is in.
-void Matcher::withdraw(Operation& operation, const Error& why) {
+void Matcher::withdraw(MatchedRequest& operation, const Error& why) {
   if (!operation.is_receive()) {
     const auto id = sending_ids_.extract(&operation);
     if (id.empty()) return;
@@ -237,7 +237,8 @@ void Matcher::look_for_lost_causes() {
   next_look_ = now + std::chrono::milliseconds(2);  // a look costs time in proportion to the requests under way
   const auto is_late = [now](const MatchJob& job) { return job.deadline && now >= *job.deadline; };
   if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return is_late(*job); })) report_matches();
-  give_up_where([&](const Operation& operation, const MatchJob& job) { return lost_cause(operation, is_late(job)); });
+  give_up_where(
+      [&](const MatchedRequest& operation, const MatchJob& job) { return lost_cause(operation, is_late(job)); });
   look_for_dead_senders();
 }
 
@@ -269,7 +270,7 @@ void Matcher::look_for_dead_senders() {
   for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving), true);
 }
 
-std::optional<Error> Matcher::lost_cause(const Operation& operation, bool late) const {
+std::optional<Error> Matcher::lost_cause(const MatchedRequest& operation, bool late) const {
   const int peer = operation.recording().peer_world;
   const auto cannot = [&](ErrorKind kind, std::string_view why) {
     return base::error_by(kind, [&] { return fmt::format("{} cannot be matched: {}", operation.label(), why); });
@@ -310,7 +311,7 @@ std::string Matcher::describe_matches() const {
   };
   const auto now = std::chrono::steady_clock::now();
   for (const auto& job : jobs_)
-    for (const Operation* operation : job->open)
+    for (const MatchedRequest* operation : job->open)
       add([&] {
         return fmt::format("{} waits for its other half, for {:.1f} s", operation->label(),
                            std::chrono::duration<double>(now - job->since).count());
@@ -361,7 +362,7 @@ void Matcher::read_letters() {
     answer_those_that_leave();
   } catch (const std::exception& failure) {
     const Error error = error_of(failure);
-    give_up_where([&](const Operation&, const MatchJob&) { return std::optional(error); });
+    give_up_where([&](const MatchedRequest&, const MatchJob&) { return std::optional(error); });
   }
 }
 
@@ -401,7 +402,7 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
   try {
     std::unique_lock lock(mutex_);
     ending_ = true;
-    give_up_where([&](const Operation& operation, const MatchJob&) {
+    give_up_where([&](const MatchedRequest& operation, const MatchJob&) {
       const Error error =
           base::error_by(ErrorKind::not_matched, [&] { return operation.label() + " is still unmatched at " + call; });
       base::log::error(error.text());

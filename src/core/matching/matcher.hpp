@@ -80,7 +80,7 @@ class Matcher {
   ~Matcher();
 
   // Checks all operations and sets them aside. Throws base::Error when one cannot be matched: then nothing has changed.
-  std::shared_ptr<MatchJob> prepare(std::vector<Operation*> operations);
+  std::shared_ptr<MatchJob> prepare(std::vector<MatchedRequest*> operations);
   // Hands them to match. `job->on_finished` is set by now, if at all.
   void begin(const std::shared_ptr<MatchJob>& job);
   // Drives until the job is finished. Blocks. Throws the job's error.
@@ -118,8 +118,8 @@ class Matcher {
   using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
   using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
 
-  struct Sending {         // a send between its offer and its outcome
-    Operation* operation;  // null: withdrawn, until the receiver says that it knows
+  struct Sending {              // a send between its offer and its outcome
+    MatchedRequest* operation;  // null: withdrawn, until the receiver says that it knows
     std::shared_ptr<MatchJob> job;
     Offers offers;
     Refusals refusals;
@@ -128,7 +128,7 @@ class Matcher {
     bool withdrawn = false;   // counted in `withdrawn_`
   };
   struct Receiving {  // a receive that has been posted
-    Operation* operation = nullptr;
+    MatchedRequest* operation = nullptr;
     std::shared_ptr<MatchJob> job;
     std::uint64_t number = 0;
     Id invitation = 0;  // none: 0, or one that is not in `inviting_` any more
@@ -174,10 +174,10 @@ class Matcher {
     std::deque<Envelope> lanes;  // of those that it may not know of
   };
 
-  void check(const Operation& operation) const;
-  void post(Operation& operation, const std::shared_ptr<MatchJob>& job);
-  void post_send(Operation& operation, const std::shared_ptr<MatchJob>& job);
-  void post_receive(Operation& operation, const std::shared_ptr<MatchJob>& job);
+  void check(const MatchedRequest& operation) const;
+  void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
+  void post_send(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
+  void post_receive(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
 
   void read(int rank, std::span<const std::byte> letter);
   void read_offer(int rank, LetterReader& letter);
@@ -224,7 +224,7 @@ class Matcher {
   void revoke_behind(const Envelope& key, std::uint64_t number) noexcept;
   std::optional<Invitation> take_invitation(const Envelope& lane);
   void decline_from(const Envelope& lane, std::size_t place);
-  bool accept_invitation(Operation& operation, const std::shared_ptr<MatchJob>& job, const Invitation& invitation,
+  bool accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, const Invitation& invitation,
                          Id offered);
   void decline(int rank, Id invitation);
   Inviting end_invitation(std::unordered_map<Id, Inviting>::iterator inviting);
@@ -234,18 +234,18 @@ class Matcher {
                       std::span<const std::byte> record);
 
   template <class Step>
-  void attempt(Operation& operation, const std::shared_ptr<MatchJob>& job, Step&& step);
-  void succeed(Operation& operation, MatchJob& job);
-  void fail(Operation& operation, MatchJob& job, const base::Error& error);
-  void give_up(Operation& operation, MatchJob& job, const base::Error& error);
+  void attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, Step&& step);
+  void succeed(MatchedRequest& operation, MatchJob& job);
+  void fail(MatchedRequest& operation, MatchJob& job, const base::Error& error);
+  void give_up(MatchedRequest& operation, MatchJob& job, const base::Error& error);
   template <class Why>
   void give_up_where(Why&& why);
   void settle(MatchJob& job);
   void end_settled_jobs();
-  void withdraw(Operation& operation, const base::Error& why);
+  void withdraw(MatchedRequest& operation, const base::Error& why);
   bool gone(int rank) const;
   std::string describe_matches() const;
-  std::optional<base::Error> lost_cause(const Operation& operation, bool late) const;
+  std::optional<base::Error> lost_cause(const MatchedRequest& operation, bool late) const;
   void look_for_lost_causes();
   void report_matches() const noexcept;
   void look_for_dead_senders();
@@ -289,7 +289,7 @@ class Matcher {
   bool silent_ = false;                            // what is to be said has been said
   bool ending_ = false;                            // nobody waits for letters to leave
   std::unordered_map<Id, Sending> sending_;
-  std::unordered_map<const Operation*, Id> sending_ids_;  // those that have not been withdrawn
+  std::unordered_map<const MatchedRequest*, Id> sending_ids_;  // those that have not been withdrawn
   std::unordered_map<Id, Answered> answered_;
   PostedReceives<Receiving> posted_;
   UnexpectedMessages<IncomingOffer> unexpected_;
@@ -314,7 +314,7 @@ class Matcher {
 
 // Runs a step of the operation's match. What it throws fails the operation and nothing else.
 template <class Step>
-void Matcher::attempt(Operation& operation, const std::shared_ptr<MatchJob>& job, Step&& step) {
+void Matcher::attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, Step&& step) {
   try {
     step();
   } catch (const std::exception& failure) {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "core/matched_request.hpp"
 #include "core/matching/letter.hpp"
 #include "core/matching/matcher.hpp"
 #include "core/message_of.hpp"
-#include "core/operation.hpp"
 
 namespace penstock::core {
 
@@ -110,7 +110,7 @@ void Matcher::answer(Answered answered) {
 }
 
 void Matcher::send_answer(Answered& answered) {
-  const Operation& operation = *answered.receiving.operation;
+  const MatchedRequest& operation = *answered.receiving.operation;
   const IncomingOffer& offer = answered.offer;
   if (offer.message.bytes > operation.recording().bytes)
     throw Error(ErrorKind::truncate,
@@ -144,7 +144,7 @@ void Matcher::send_answer(Answered& answered) {
 }
 
 bool Matcher::accept_next(Answered& answered) {
-  const Operation& operation = *answered.receiving.operation;
+  const MatchedRequest& operation = *answered.receiving.operation;
   Message receive = message_of(operation, answered.offer.sender);
   receive.mode = answered.offer.message.mode;
   for (const Transports::Entry& entry : transports_.entries()) {
@@ -198,7 +198,7 @@ void Matcher::read_confirm(LetterReader& letter) {
 }
 
 void Matcher::complete(Answered& answered) {
-  Operation& operation = *answered.receiving.operation;
+  MatchedRequest& operation = *answered.receiving.operation;
   const auto job = answered.receiving.job;
   attempt(operation, job, [&] {
     auto plan = answered.acceptance->confirm();

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "core/matched_request.hpp"
 #include "core/matching/letter.hpp"
 #include "core/matching/matcher.hpp"
 #include "core/message_of.hpp"
-#include "core/operation.hpp"
 
 namespace penstock::core {
 
@@ -114,7 +114,7 @@ void Matcher::write(int rank, MatchJob& job, LetterWriter& letter) {
   send(rank, letter.take());
 }
 
-void Matcher::post_send(Operation& operation, const std::shared_ptr<MatchJob>& job) {
+void Matcher::post_send(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = operation.recording();
   const Message message = message_of(operation, recording.peer_world);
   const Envelope lane = lane_of(recording.communicator->id, recording.peer_world, recording.tag);
@@ -161,7 +161,7 @@ void Matcher::enter(Id id, Sending sending) {
   }
 }
 
-void Matcher::post_receive(Operation& operation, const std::shared_ptr<MatchJob>& job) {
+void Matcher::post_receive(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
   take_offer_or_wait({&operation, job, posted_.next_number()}, false);
 }
 
@@ -191,7 +191,7 @@ void Matcher::read_answer(LetterReader& letter) {
     if (kind == ErrorKind::none) close_unwanted(found->second, letter);
     return;
   }
-  Operation& operation = *found->second.operation;
+  MatchedRequest& operation = *found->second.operation;
   const auto job = found->second.job;
   if (kind != ErrorKind::none) {
     const std::string text = letter.text();

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "core/matched_request.hpp"
 #include "core/matching/letter.hpp"
 #include "core/matching/matcher.hpp"
 #include "core/message_of.hpp"
-#include "core/operation.hpp"
 
 namespace penstock::core {
 
@@ -38,7 +38,7 @@ void Matcher::invite(Receiving& receiving, const Envelope& key) {
   auto before = posted_.waiting_before(receiving.number, key);
   if (!before) return;
   if (const auto kept = kept_.find(key); kept != kept_.end()) *before += kept->second;
-  const Operation& operation = *receiving.operation;
+  const MatchedRequest& operation = *receiving.operation;
   const int sender = operation.recording().peer_world;
   const Message message = message_of(operation, sender);
   Inviting inviting;
@@ -144,7 +144,7 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
     if (!kept) drop_offer(rank, sent.id);
   }
   if (inviting.offer && !kept) put_back(std::move(*inviting.offer));
-  Operation* const operation = inviting.receiving.operation;
+  MatchedRequest* const operation = inviting.receiving.operation;
   if (kind != ErrorKind::none) {
     if (operation == nullptr) return;
     posted_.withdraw(envelope_of(operation->recording()), inviting.receiving);
@@ -158,7 +158,7 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
 
 void Matcher::accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
                              std::span<const std::byte> record) {
-  Operation& operation = *inviting.receiving.operation;
+  MatchedRequest& operation = *inviting.receiving.operation;
   const auto job = inviting.receiving.job;
   posted_.withdraw(envelope_of(operation.recording()), inviting.receiving);
   attempt(operation, job, [&] {
@@ -206,7 +206,7 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
   Sending& sending = sending_.at(id);
   if (sending.operation == nullptr) return decline(rank, invitation.id);
   const auto job = sending.job;
-  Operation& operation = *sending.operation;
+  MatchedRequest& operation = *sending.operation;
   attempt(operation, job, [&] {
     if (!accept_invitation(operation, job, invitation, id)) decline(rank, invitation.id);
   });
@@ -280,7 +280,7 @@ std::unique_ptr<transport::Acceptance> Matcher::accept_as_invited(const Message&
 
 // `offered`: the number of its offer, if it has made one. False: the invitation is to be declined, and the send
 // offered.
-bool Matcher::accept_invitation(Operation& operation, const std::shared_ptr<MatchJob>& job,
+bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
                                 const Invitation& invitation, Id offered) {
   const Recording& recording = operation.recording();
   const Message send = message_of(operation, recording.peer_world);

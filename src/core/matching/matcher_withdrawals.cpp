@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "core/matched_request.hpp"
 #include "core/matching/letter.hpp"
 #include "core/matching/matcher.hpp"
-#include "core/operation.hpp"
 
 namespace penstock::core {
 

@@ -40,7 +40,7 @@ cudaError_t WordOperations::enqueue(cudaStream_t stream) const noexcept {
   if (batch_function() == nullptr) return cudaErrorNotSupported;
   std::array<CUstreamBatchMemOpParams, most> parameters;
   for (std::size_t i = 0; i < count_; ++i) {
-    const Operation& operation = operations_[i];
+    const WordOperation& operation = operations_[i];
     const auto address = reinterpret_cast<CUdeviceptr>(operation.word);
     parameters[i] = {};
     if (operation.waits) {

@@ -25,15 +25,15 @@ class WordOperations {
   cudaError_t enqueue(cudaStream_t stream) const noexcept;
 
  private:
-  struct Operation {
+  struct WordOperation {
     std::uint32_t* word;
     std::uint32_t value;
     bool waits;
   };
-  void add(const Operation& operation) noexcept { operations_[count_++] = operation; }
+  void add(const WordOperation& operation) noexcept { operations_[count_++] = operation; }
 
   std::size_t count_ = 0;
-  std::array<Operation, most> operations_;
+  std::array<WordOperation, most> operations_;
 };
 
 }  // namespace penstock::device::gpu

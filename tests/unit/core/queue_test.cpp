@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/library.hpp"
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
 
@@ -95,7 +95,7 @@ class QueueTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (std::size_t i = 0; i < count; ++i) {
-      operations.push_back(std::make_unique<Operation>(Recording{.kind = RequestKind::receive}));
+      operations.push_back(std::make_unique<MatchedRequest>(Recording{.kind = RequestKind::receive}));
       operations[i]->take_match({}, std::make_unique<TestPlan>(calls[i]), "test");
       operations[i]->publish_match();
       all.push_back(operations[i].get());
@@ -125,8 +125,8 @@ class QueueTest : public ::testing::Test {
 
   static constexpr std::size_t count = 3;
   std::array<Calls, count> calls{};
-  std::vector<std::unique_ptr<Operation>> operations;
-  std::vector<Operation*> all;
+  std::vector<std::unique_ptr<MatchedRequest>> operations;
+  std::vector<MatchedRequest*> all;
   Queues queues;
   std::shared_ptr<TestStream> stream = std::make_shared<TestStream>();
   std::uintptr_t handle = 0;
@@ -185,13 +185,13 @@ TEST_F(QueueTest, G7_AnArrayWithoutRoomIsNotEnqueued) {
   stream->room = 2;
   expect_error(ErrorKind::resources, [&] { queue->start(count, all.data()); });
   EXPECT_EQ(starts(), 0);
-  for (Operation* each : all) EXPECT_EQ(each->started_on, nullptr);
+  for (MatchedRequest* each : all) EXPECT_EQ(each->started_on, nullptr);
   stream->room = 3;
   queue->start(count, all.data());
   stream->room = 2;
   expect_error(ErrorKind::resources, [&] { queue->wait(count, all.data()); });
   EXPECT_EQ(waits(), 0);
-  for (Operation* each : all) EXPECT_EQ(each->started_on, queue);
+  for (MatchedRequest* each : all) EXPECT_EQ(each->started_on, queue);
   EXPECT_FALSE(queue->failed());
   stream->room = 3;
   queue->wait(count, all.data());
@@ -227,7 +227,7 @@ TEST_F(QueueTest, AnArrayThatIsEnqueuedInPartFailsTheQueue) {
 TEST_F(QueueTest, FreeOfARequestInACaptureChangesNothing) {
   constexpr Handle handle_of_request = 0x6666000;
   Registry::get().record(handle_of_request, Recording{.kind = RequestKind::receive});
-  Operation* operation = Registry::get().find(handle_of_request);
+  MatchedRequest* operation = Registry::get().find(handle_of_request);
   operation->take_match({}, std::make_unique<TestPlan>(calls[0]), "test");
   operation->publish_match();
   queue->start(1, &operation);
@@ -325,7 +325,7 @@ TEST_F(ChangedStream, AnErrorStartsNothing) {
   calls[1].cannot_change = true;
   expect_error(ErrorKind::stream, [&] { other->start(count, all.data()); });
   EXPECT_EQ(starts(), 3);
-  for (Operation* each : all) EXPECT_EQ(each->started_on, nullptr);
+  for (MatchedRequest* each : all) EXPECT_EQ(each->started_on, nullptr);
   queue->start(count, all.data());  // back on the old stream
   EXPECT_EQ(starts(), 6);
 }
@@ -384,7 +384,7 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptur
   second->in_capture = 7;
   epoch(*other);
   second->in_capture = 0;
-  Operation::retire(operations[0].release());
+  MatchedRequest::retire(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
   EXPECT_EQ(calls[0].hand_overs, 0);
@@ -396,7 +396,7 @@ TEST_F(ChangedStream, ItsEndComesBehindACapturedStreamThatHasBeenUsedOutsideSinc
   stream->in_capture = 0;
   epoch(*queue);
   epoch(*other);
-  Operation::retire(operations[0].release());
+  MatchedRequest::retire(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
 }
@@ -406,7 +406,7 @@ TEST_F(ChangedStream, ItsEndComesBehindAllStreamsOfACapture) {
   epoch(*queue);
   epoch(*other);
   stream->in_capture = second->in_capture = 0;
-  Operation::retire(operations[0].release());
+  MatchedRequest::retire(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
 }
@@ -431,7 +431,7 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStartOutsideThoughTheStreamOfACapt
   second->in_capture = 0;
   queues.free_queue(second_handle, {});
   second.reset();
-  Operation::retire(operations[0].release());
+  MatchedRequest::retire(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, stream.get());
 }
 

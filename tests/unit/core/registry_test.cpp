@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 
 namespace penstock::core {
 namespace {
@@ -23,7 +23,7 @@ Recording tagged(int tag) {
 }
 
 void forget(Handle handle) {
-  if (Operation* operation = Registry::get().remove(handle)) Operation::retire(operation);
+  if (MatchedRequest* operation = Registry::get().remove(handle)) MatchedRequest::retire(operation);
 }
 
 TEST(Registry, FindsWhatWasRecordedAndNothingElse) {
@@ -53,7 +53,7 @@ TEST(Registry, KeepsTensOfThousandsThroughGrowthAndReuse) {
   for (int round = 0; round < 3; ++round) {
     for (int i = 1; i <= count; ++i) registry.record(static_cast<Handle>(i) * 16 + round, tagged(i));
     for (int i = 1; i <= count; ++i) {
-      const Operation* found = registry.find(static_cast<Handle>(i) * 16 + round);
+      const MatchedRequest* found = registry.find(static_cast<Handle>(i) * 16 + round);
       ASSERT_NE(found, nullptr);
       ASSERT_EQ(found->recording().tag, i);
     }
@@ -95,7 +95,7 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   std::thread reader([&] {
     while (!stop.load(std::memory_order_relaxed))
       for (Handle i = 0; i < 64; ++i) {
-        const Operation* found = registry.find(mine + i);
+        const MatchedRequest* found = registry.find(mine + i);
         if (!found || found->recording().tag != static_cast<int>(i)) wrong.fetch_add(1);
       }
   });
@@ -107,7 +107,7 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
   std::size_t from = 0;
-  while (Operation* const operation = registry.remove_any(from)) Operation::retire(operation);
+  while (MatchedRequest* const operation = registry.remove_any(from)) MatchedRequest::retire(operation);
   EXPECT_EQ(registry.find(mine), nullptr);
 }
 
@@ -135,14 +135,14 @@ TEST(Registry, WhatIsInUseOutlivesItsHandle) {
   constexpr Handle handle = 0x7777000;
   int closed = 0;
   registry.record(handle, tagged(1));
-  Operation* const operation = registry.find(handle);
+  MatchedRequest* const operation = registry.find(handle);
   operation->take_match({}, std::make_unique<CountingPlan>(closed), "test");
   operation->match_begins();
   registry.discard(handle);
   EXPECT_EQ(registry.find(handle), nullptr);
   EXPECT_EQ(closed, 0);
   operation->publish_match();
-  Operation::retire(operation);
+  MatchedRequest::retire(operation);
   EXPECT_EQ(closed, 1);
 
   registry.record(handle, tagged(2));

@@ -32,7 +32,7 @@ struct Process {
     fi_cq_entry entry;
     while (fi_cq_read(fabric.completions(), &entry, 1) == 1) {
       ASSERT_NE(entry.op_context, nullptr);
-      Operation& operation = Operation::of(entry.op_context);
+      RdmaOperation& operation = RdmaOperation::of(entry.op_context);
       operation.channel->ended(operation);
     }
   }

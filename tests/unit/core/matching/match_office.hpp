@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/matched_request.hpp"
 #include "core/matching/matcher.hpp"
-#include "core/operation.hpp"
 
 namespace penstock::core::test {
 
@@ -212,28 +212,28 @@ class Clerk {
     matcher.emplace(settings, world, mailbox, transports);
   }
 
-  std::unique_ptr<Operation> send(int peer, int tag = 0, std::size_t bytes = 8) {
+  std::unique_ptr<MatchedRequest> send(int peer, int tag = 0, std::size_t bytes = 8) {
     return operation(RequestKind::send, peer, tag, bytes);
   }
-  std::unique_ptr<Operation> receive(int peer, int tag = 0, std::size_t bytes = 8) {
+  std::unique_ptr<MatchedRequest> receive(int peer, int tag = 0, std::size_t bytes = 8) {
     return operation(RequestKind::receive, peer, tag, bytes);
   }
 
-  std::shared_ptr<MatchJob> begin(std::vector<Operation*> operations) {
+  std::shared_ptr<MatchJob> begin(std::vector<MatchedRequest*> operations) {
     auto job = matcher->prepare(std::move(operations));
     matcher->begin(job);
     return job;
   }
 
   // As PST_Imatch does where no thread drives.
-  std::shared_ptr<MatchJob> leave(std::vector<Operation*> operations) {
+  std::shared_ptr<MatchJob> leave(std::vector<MatchedRequest*> operations) {
     auto job = matcher->prepare(std::move(operations));
     job->leaves = true;
     matcher->begin(job);
     return job;
   }
   // As PST_Imatch does where one does.
-  std::shared_ptr<MatchJob> begin_unattended(std::vector<Operation*> operations) {
+  std::shared_ptr<MatchJob> begin_unattended(std::vector<MatchedRequest*> operations) {
     auto job = matcher->prepare(std::move(operations));
     // What the program's calls find until MPI knows.
     job->on_finished = [this] {
@@ -257,14 +257,14 @@ class Clerk {
     all.push_back({std::make_unique<OfficeTransport>(pigeons), true});
     return all;
   }
-  std::unique_ptr<Operation> operation(RequestKind kind, int peer, int tag, std::size_t bytes) {
+  std::unique_ptr<MatchedRequest> operation(RequestKind kind, int peer, int tag, std::size_t bytes) {
     Recording recording;
     recording.kind = kind;
     recording.bytes = bytes;
     recording.communicator = communicator_;
     recording.peer = recording.peer_world = peer;
     recording.tag = tag;
-    return std::make_unique<Operation>(std::move(recording));
+    return std::make_unique<MatchedRequest>(std::move(recording));
   }
 
   std::shared_ptr<const group::Communicator> communicator_;

@@ -109,13 +109,13 @@ TEST_F(LeavingTest, TheOrderIsMpisWhateverCrossesOnTheWay) {
     std::mt19937 random(seed);
     const auto pick = [&](unsigned below) { return static_cast<int>(random() % below); };
     const int wildcards = pick(3);
-    std::vector<std::unique_ptr<Operation>> sends, receives;
+    std::vector<std::unique_ptr<MatchedRequest>> sends, receives;
     for (int i = 1 + pick(8); i > 0; --i) sends.push_back(one.send(0, pick(2), 10 + sends.size()));
     for (std::size_t i = 0; i < sends.size(); ++i) {
       const bool open = wildcards > 0 && pick(4) == 0;
       receives.push_back(zero.receive(open && pick(2) ? any_rank : 1, open && pick(2) ? any_tag : pick(2), 1000));
     }
-    std::vector<Operation*> expected(receives.size());  // the send of each receive
+    std::vector<MatchedRequest*> expected(receives.size());  // the send of each receive
     for (const auto& send : sends)
       for (std::size_t i = 0; i < receives.size(); ++i) {
         const int tag = receives[i]->recording().tag;
@@ -126,7 +126,7 @@ TEST_F(LeavingTest, TheOrderIsMpisWhateverCrossesOnTheWay) {
     std::vector<std::shared_ptr<MatchJob>> jobs;
     std::size_t sent = 0, received = 0;
     while (sent < sends.size() || received < receives.size()) {
-      const auto begin = [&](Clerk& clerk, Operation* operation) {
+      const auto begin = [&](Clerk& clerk, MatchedRequest* operation) {
         jobs.push_back(pick(3) != 0 ? clerk.leave({operation}) : clerk.begin({operation}));
       };
       // begin() drives: so letters cross only where the other side has not been driven since.
@@ -382,7 +382,7 @@ void match_with_scarce_memory(std::uint64_t left, std::uint64_t failures, bool r
   settings.timeout = milliseconds(1);
   Office office;
   Clerk zero(0, 2, office, settings), one(1, 2, office, settings);
-  std::vector<std::unique_ptr<Operation>> receives, sends;
+  std::vector<std::unique_ptr<MatchedRequest>> receives, sends;
   for (int i = 0; i < 2; ++i) {
     receives.push_back(zero.receive(1));
     sends.push_back(one.send(0));

@@ -103,7 +103,7 @@ class Storm {
  private:
   static constexpr int tags = 2;
   struct Half {
-    std::unique_ptr<Operation> operation;
+    std::unique_ptr<MatchedRequest> operation;
     std::shared_ptr<MatchJob> job;
     bool waits() const { return job->open.count(operation.get()) != 0; }
   };
@@ -145,7 +145,7 @@ class Storm {
 
   template <class Make>
   void begin(Clerk& clerk, std::deque<Half>& halves, Make&& make) {
-    std::vector<Operation*> operations;
+    std::vector<MatchedRequest*> operations;
     const std::size_t first = halves.size();
     for (int count = 1 + pick(3); count > 0; --count) {
       halves.push_back({make(), nullptr});

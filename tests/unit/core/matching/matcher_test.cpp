@@ -389,7 +389,7 @@ TEST_F(MatcherTest, WhatIsUnderWayIsDescribedWithThePeerAndWhatThatHasHandedToMa
 }
 
 TEST_F(MatcherTest, ManyMatchesAreDescribedInFewLines) {
-  std::vector<std::unique_ptr<Operation>> sends;
+  std::vector<std::unique_ptr<MatchedRequest>> sends;
   for (int tag = 0; tag < 1000; ++tag) zero_.begin({sends.emplace_back(zero_.send(1, tag)).get()});
   const std::string text = zero_.matcher->describe();
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 50);

@@ -26,9 +26,9 @@ struct MatchResult {
   std::size_t bytes = 0;  // of the matched send
 };
 
-class Operation {
+class MatchedRequest {
  public:
-  explicit Operation(Recording recording);
+  explicit MatchedRequest(Recording recording);
 
   const Recording& recording() const noexcept { return recording_; }
   bool is_receive() const noexcept { return recording_.kind == RequestKind::receive; }
@@ -87,11 +87,11 @@ class Operation {
   // The queue on which it is started and not waited for, or null; and its neighbours in that queue's list.
   Queue* started_on = nullptr;
   std::uint64_t started_in = 0;  // the graph capture in which it was started, 0 for none
-  Operation* next = nullptr;
-  Operation* previous = nullptr;
+  MatchedRequest* next = nullptr;
+  MatchedRequest* previous = nullptr;
 
   // Gives up this half of the pair, in stream order after all that is enqueued for it, and deletes the operation.
-  static void retire(Operation* operation) noexcept;
+  static void retire(MatchedRequest* operation) noexcept;
 
  private:
   static inline std::atomic<bool> any_matched_{false};

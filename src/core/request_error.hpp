@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 
 namespace penstock::core {
 
@@ -14,11 +14,11 @@ inline constexpr char not_matched_text[] =
     " has not been matched: hand it to PST_Match first, or to one PST_Matchall with all that the two ranks exchange";
 
 // An error that belongs to one request, and so to its communicator's error handler.
-class OperationError : public base::Error {
+class RequestError : public base::Error {
  public:
-  OperationError(const Operation& operation, base::ErrorKind kind, const std::string& text)
+  RequestError(const MatchedRequest& operation, base::ErrorKind kind, const std::string& text)
       : Error(kind, operation.label() + text), communicator_(operation.recording().communicator) {}
-  OperationError(const Operation& operation, const base::Error& error)
+  RequestError(const MatchedRequest& operation, const base::Error& error)
       : Error(error), communicator_(operation.recording().communicator) {}
   const std::shared_ptr<const group::Communicator>& communicator() const noexcept { return communicator_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/operation.hpp"
+#include "core/matched_request.hpp"
 
 #include <fmt/format.h>
 
@@ -38,13 +38,13 @@ const char* verb(RequestKind kind) {
 
 }  // namespace
 
-Operation::Operation(Recording recording) : recording_(std::move(recording)) {}
+MatchedRequest::MatchedRequest(Recording recording) : recording_(std::move(recording)) {}
 
-std::string Operation::label() const {
+std::string MatchedRequest::label() const {
   return label_of(matched() ? &result_ : nullptr);
 }
 
-std::string Operation::label_of(const MatchResult* result) const {
+std::string MatchedRequest::label_of(const MatchResult* result) const {
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;
   const int tag = known ? result->tag : recording_.tag;
@@ -54,8 +54,8 @@ std::string Operation::label_of(const MatchResult* result) const {
                      known ? result->bytes : recording_.bytes);
 }
 
-void Operation::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
-                           const std::string& transport) {
+void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
+                                const std::string& transport) {
   plan_ = std::move(plan);  // first, so that match_failed() closes it whatever happens
   result_ = result;
   transport_ = transport;
@@ -66,12 +66,12 @@ void Operation::take_match(const MatchResult& result, std::unique_ptr<transport:
                                  : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
 }
 
-void Operation::give_up_plan() noexcept {
+void MatchedRequest::give_up_plan() noexcept {
   if (plan_) plan_->close();
   plan_.reset();
 }
 
-void Operation::match_failed() noexcept {
+void MatchedRequest::match_failed() noexcept {
   give_up_plan();
   match_state_.store(MatchState::unmatched, std::memory_order_release);
 }
@@ -79,7 +79,7 @@ void Operation::match_failed() noexcept {
 // Without this order the private words of two epochs would be touched by two streams at once (L13). Between a stream
 // outside captures and one inside there is none, nor between two captures: a graph's launch is ordered against other
 // uses of the same requests by the program, as for any buffer that the graph uses.
-void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
+void MatchedRequest::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
   const auto last = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.capture == capture; });
   const bool is_new = last == uses_.end();
   if (capture != 0) note_captured_on(stream);
@@ -102,7 +102,7 @@ void Operation::change_stream(const std::shared_ptr<device::Stream>& stream, std
   last_capture_ = capture;
 }
 
-void Operation::note_captured_on(const std::shared_ptr<device::Stream>& stream) {
+void MatchedRequest::note_captured_on(const std::shared_ptr<device::Stream>& stream) {
   std::erase_if(captured_on_, [&](const auto& each) {
     const auto other = each.lock();
     return !other || other == stream;
@@ -110,7 +110,7 @@ void Operation::note_captured_on(const std::shared_ptr<device::Stream>& stream) 
   captured_on_.push_back(stream);
 }
 
-void Operation::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
+void MatchedRequest::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
   if (plan_) {
     plan_->start(stream, sink);
     ++starts_;
@@ -119,11 +119,11 @@ void Operation::enqueue_start(device::Stream& stream, std::uint64_t capture, tra
   started_in = capture;
 }
 
-void Operation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
+void MatchedRequest::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
   if (plan_) plan_->wait(stream, sink);
 }
 
-bool Operation::in_captured_stream() const {
+bool MatchedRequest::in_captured_stream() const {
   if (!plan_) return false;
   const auto captured = [](const std::weak_ptr<device::Stream>& owner) {
     const auto stream = owner.lock();
@@ -135,7 +135,7 @@ bool Operation::in_captured_stream() const {
 
 // Starts outside captures may still run on the last stream of those, behind which all others of them are, and graphs on
 // the streams that were captured.
-std::shared_ptr<device::Stream> Operation::behind_all_uses() noexcept {
+std::shared_ptr<device::Stream> MatchedRequest::behind_all_uses() noexcept {
   std::shared_ptr<device::Stream> last;
   const auto add = [&](const std::weak_ptr<device::Stream>& owner) {
     const auto stream = owner.lock();
@@ -147,11 +147,11 @@ std::shared_ptr<device::Stream> Operation::behind_all_uses() noexcept {
   return last;
 }
 
-void Operation::retire(Operation* operation) noexcept {
+void MatchedRequest::retire(MatchedRequest* operation) noexcept {
   if (operation->plan_) {
     if (const auto stream = operation->behind_all_uses()) {
       operation->plan_->close(
-          *stream, [](void* ended) { delete static_cast<Operation*>(ended); }, operation);
+          *stream, [](void* ended) { delete static_cast<MatchedRequest*>(ended); }, operation);
       return;
     }
     operation->plan_->close();
