@@ -82,8 +82,9 @@ void MatchedRequest::match_failed() noexcept {
 void MatchedRequest::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
   const auto last = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.capture == capture; });
   const bool is_new = last == uses_.end();
-  if (capture != 0) note_captured_on(stream);
-  if (is_new) uses_.reserve(uses_.size() + 1);  // before the order is made, as this can fail
+  // Before the order is made, as these can fail.
+  if (capture != 0) captured_on_.reserve(captured_on_.size() + 1);
+  if (is_new) uses_.reserve(uses_.size() + 1);
   if (!is_new) {
     const auto from = last->stream.lock();
     if (from != stream) {
@@ -97,6 +98,7 @@ void MatchedRequest::change_stream(const std::shared_ptr<device::Stream>& stream
     const auto other = use.stream.lock();
     return use.capture != 0 && (!other || other == stream);
   });
+  if (capture != 0) note_captured_on(stream);
   uses_.push_back({capture, stream});
   last_stream_ = stream.get();
   last_capture_ = capture;

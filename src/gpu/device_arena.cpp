@@ -25,6 +25,7 @@ std::size_t round_up(std::size_t bytes) {
 
 DeviceArena::DeviceArena(int device) : device_(device) {
   const DeviceGuard guard(device);
+  const device::gpu::RelaxedCaptures relaxed;
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   grow(smallest_slab);
 }
@@ -37,6 +38,7 @@ DeviceArena::~DeviceArena() {
 
 void DeviceArena::grow(std::size_t bytes) {
   const std::size_t size = std::max(round_up(bytes), smallest_slab);
+  const device::gpu::RelaxedCaptures relaxed;
   void* base = nullptr;
   check(vendor::allocate_coherent(&base, size), "memory for control words and rings");
   const auto address = reinterpret_cast<std::uint64_t>(base);

@@ -29,6 +29,7 @@ PinnedPool::~PinnedPool() {
 }
 
 void* PinnedPool::allocate(std::size_t bytes) {
+  const device::gpu::RelaxedCaptures relaxed;
   void* chunk = nullptr;
   device::gpu::check(cudaHostAlloc(&chunk, bytes, cudaHostAllocPortable | cudaHostAllocMapped), "cudaHostAlloc");
   chunks_.push_back(chunk);

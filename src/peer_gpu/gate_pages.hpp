@@ -27,7 +27,8 @@ class GatePages : public std::enable_shared_from_this<GatePages> {
   // A gate of ours, or of another process's pages: from now on kernels and streams address it as the host does. Throws
   // Error.
   void show_to_devices(const Gate& gate);
-  // Whether all this works on the device that the stream is of, which must be the current one: tried once.
+  // Whether all this works on the device that the stream is of, which must be the current one: tried until it is known.
+  // Throws Error(resources), Error(stream) while it is not.
   bool work_on(int device, cudaStream_t stream);
 
  private:

@@ -44,6 +44,7 @@ std::shared_ptr<std::byte> Imports::open(int rank, int device, const DevicePlace
 std::shared_ptr<std::byte> Imports::map(const Key& key, const cudaIpcMemHandle_t& allocation) {
   const device::gpu::DeviceGuard guard(key.device);
   void* address = nullptr;
+  const device::gpu::RelaxedCaptures relaxed;
   const cudaError_t code = cudaIpcOpenMemHandle(&address, allocation, cudaIpcMemLazyEnablePeerAccess);
   if (code != cudaSuccess) {
     (void)cudaGetLastError();

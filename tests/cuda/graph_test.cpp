@@ -231,6 +231,29 @@ TEST(CudaGraph, G7_WhatACaptureForbidsChangesNothing) {
   pair.finish_receive();
 }
 
+// What has run directly is not thought to have ended because the stream's capture cannot go on.
+TEST(CudaGraph, G7_ABrokenCaptureForbidsWhatACaptureForbids) {
+  OneWay pair({.bytes = 8});
+  const auto expect_refused = [](Lane& lane, MPI_Request& request) {
+    cudaGraph_t graph = nullptr;
+    EXPECT_PST(PST_Enqueue_start(lane.queue(), &request));
+    EXPECT_PST(PST_Enqueue_wait(lane.queue(), &request));
+    ASSERT_CUDA(cudaStreamBeginCapture(lane.stream(), cudaStreamCaptureModeRelaxed));
+    EXPECT_NE(cudaStreamSynchronize(lane.stream()), cudaSuccess);  // breaks it
+    (void)cudaGetLastError();
+    MPI_Request copy = request;
+    EXPECT_PST_KIND(MPI_Request_free(&copy), PST_ERROR_STREAM);
+    EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &request), PST_ERROR_STREAM);
+    EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_STREAM);
+    EXPECT_NE(cudaStreamEndCapture(lane.stream(), &graph), cudaSuccess);
+    (void)cudaGetLastError();
+  };
+  if (pair.sends()) expect_refused(pair.send_lane(), pair.sender().request());
+  if (pair.receives()) expect_refused(pair.receive_lane(), pair.receiver().request());
+  pair.finish_send();
+  pair.finish_receive();
+}
+
 // More requests over host memory than the library has pinned memory for at first. One part is matched before there is a
 // CUDA queue, the other while there is one; all are started for the first time inside the capture.
 TEST(CudaGraph, G8_ManyHostRequestsAreFirstStartedInACapture) {
@@ -257,6 +280,28 @@ TEST(CudaGraph, G8_ManyHostRequestsAreFirstStartedInACapture) {
       std::fill(to.begin(), to.end(), -1);
     }
   }
+  for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
+}
+
+// What a match allocates breaks no capture, though the same thread has begun it in the strictest mode.
+TEST(CudaGraph, G8_ManyHostRequestsAreMatchedInACapture) {
+  constexpr int count = 1200;
+  std::vector<int> from(count), to(count, -1);
+  std::vector<MPI_Request> requests(2 * count);
+  for (int i = 0; i < count; ++i) {
+    from[i] = 7 * i;
+    EXPECT_PST(MPI_Send_init(&from[i], 1, MPI_INT, rank(), i, MPI_COMM_WORLD, &requests[2 * i]));
+    EXPECT_PST(MPI_Recv_init(&to[i], 1, MPI_INT, rank(), i, MPI_COMM_WORLD, &requests[2 * i + 1]));
+  }
+  Lane lane;
+  Graph graph(lane.stream(), [&] {
+    EXPECT_PST(PST_Matchall(2 * count, requests.data(), MPI_STATUSES_IGNORE));
+    EXPECT_PST(PST_Enqueue_startall(lane.queue(), 2 * count, requests.data()));
+    EXPECT_PST(PST_Enqueue_waitall(lane.queue(), 2 * count, requests.data()));
+  });
+  graph.launch();
+  lane.finish();
+  EXPECT_EQ(to, from);
   for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
 }
 

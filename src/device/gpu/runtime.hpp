@@ -43,6 +43,19 @@ inline void check(cudaError_t code, const char* call) {
   throw base::Error(kind, std::string(call) + ": " + cudaGetErrorString(code));
 }
 
+// Lets this thread allocate, register and map memory while a program captures a graph, which breaks captures otherwise:
+// what is made here is in no stream.
+class RelaxedCaptures {
+ public:
+  RelaxedCaptures() noexcept { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCaptures() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCaptures(const RelaxedCaptures&) = delete;
+  RelaxedCaptures& operator=(const RelaxedCaptures&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 // Makes a device the current one for a scope; free when it is already.
 class DeviceGuard {
  public:

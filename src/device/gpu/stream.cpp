@@ -86,7 +86,12 @@ void Stream::flush() noexcept {
 }
 
 std::uint64_t Stream::capture() const {
-  return last_capture_ = current_capture();
+  const std::uint64_t capture = current_capture();
+  if (capture == broken_capture)
+    throw Error(ErrorKind::stream,
+                "the stream's graph capture has become invalid, or it is the legacy default stream and one that waits "
+                "for it is being captured: end that capture (cudaStreamEndCapture)");
+  return last_capture_ = capture;
 }
 
 std::uint64_t Stream::current_capture() const noexcept {
@@ -98,10 +103,12 @@ std::uint64_t Stream::current_capture() const noexcept {
     return 0;
   cudaStreamCaptureStatus status{};
   unsigned long long id = 0;
-  if (cudaStreamGetCaptureInfo(handle_, &status, &id) != cudaSuccess) {
+  const cudaError_t code = cudaStreamGetCaptureInfo(handle_, &status, &id);
+  if (code != cudaSuccess) {
     (void)cudaGetLastError();
-    return 0;
+    return code == cudaErrorStreamCaptureImplicit ? broken_capture : 0;
   }
+  if (status == cudaStreamCaptureStatusInvalidated) return broken_capture;
   return status == cudaStreamCaptureStatusActive ? id + 1 : 0;
 }
 
@@ -174,7 +181,7 @@ void Stream::synchronize(const std::function<void()>& meanwhile) {
 }
 
 bool Stream::idle() const {
-  if (capture() != 0) return false;
+  if (is_captured()) return false;
   const DeviceGuard guard(device_);
   const cudaError_t code = cudaStreamQuery(handle_);
   if (code == cudaErrorNotReady) {

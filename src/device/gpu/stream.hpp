@@ -37,7 +37,10 @@ class Stream final : public device::Stream {
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
   bool is_captured() const noexcept override { return current_capture() != 0; }
-  std::uint64_t current_capture() const noexcept;  // as capture(), for any thread
+  // As capture(), for any thread, and broken_capture for one that can only be ended: nothing can be enqueued, and what
+  // was enqueued before it may still run.
+  std::uint64_t current_capture() const noexcept;
+  static constexpr std::uint64_t broken_capture = ~std::uint64_t{0};
   // For ends that nothing can be enqueued for. Errors are left to the call that finds them next.
   void wait_until_dry() const noexcept;
   void come_behind(const device::Stream& other) noexcept override;

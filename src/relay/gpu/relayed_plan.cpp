@@ -127,7 +127,7 @@ void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {
   used_on_ = stream.kind();
   if (stream.kind() == StreamKind::host) return host_->start(stream, sink);
   // What has been captured may be launched at any time from now on.
-  if (cuda_stream(stream).capture() != 0)
+  if (cuda_stream(stream).last_capture() != 0)
     replayed_ = true;
   else
     host_->expect_start();

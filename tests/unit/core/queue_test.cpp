@@ -330,6 +330,16 @@ TEST_F(ChangedStream, AnErrorStartsNothing) {
   EXPECT_EQ(starts(), 6);
 }
 
+TEST_F(ChangedStream, AnErrorInACaptureLeavesNoTrace) {
+  stream->in_capture = second->in_capture = 8;
+  epoch(*queue);
+  calls[0].cannot_change = true;
+  expect_error(ErrorKind::stream, [&] { other->start(1, all.data()); });
+  stream->in_capture = 0;
+  EXPECT_FALSE(all[0]->in_captured_stream()) << "it was never captured on the second stream";
+  second->in_capture = 0;
+}
+
 // A graph's launch is ordered by the program; but two streams of one capture are ordered here.
 TEST_F(ChangedStream, IsNotOrderedBetweenACaptureAndWhatIsOutside) {
   stream->in_capture = 7;
