@@ -86,12 +86,7 @@ void Stream::flush() noexcept {
 }
 
 std::uint64_t Stream::capture() const {
-  const std::uint64_t capture = current_capture();
-  if (capture == broken_capture)
-    throw Error(ErrorKind::stream,
-                "the stream's graph capture has become invalid, or it is the legacy default stream and one that waits "
-                "for it is being captured: end that capture (cudaStreamEndCapture)");
-  return last_capture_ = capture;
+  return last_capture_ = current_capture();
 }
 
 std::uint64_t Stream::current_capture() const noexcept {

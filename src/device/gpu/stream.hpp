@@ -37,8 +37,8 @@ class Stream final : public device::Stream {
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
   bool is_captured() const noexcept override { return current_capture() != 0; }
-  // As capture(), for any thread, and broken_capture for one that can only be ended: nothing can be enqueued, and what
-  // was enqueued before it may still run.
+  // As capture(), for any thread. One that can only be ended counts, too: what is enqueued then fails, and what was
+  // enqueued before it may still run.
   std::uint64_t current_capture() const noexcept;
   static constexpr std::uint64_t broken_capture = ~std::uint64_t{0};
   // For ends that nothing can be enqueued for. Errors are left to the call that finds them next.
