@@ -26,7 +26,8 @@ Request make_request(const Transfer& each, Mode mode) {
 
 }  // namespace
 
-Batch::Batch(std::vector<Transfer> transfers, Mode mode, Calls calls) : transfers_(std::move(transfers)), mode_(mode) {
+Batch::Batch(std::vector<Transfer> transfers, Mode mode, Calls calls)
+    : transfers_(std::move(transfers)), mode_(mode) {
   if (calls == Calls::nonblocking) {
     open_.resize(transfers_.size(), MPI_REQUEST_NULL);
     return;

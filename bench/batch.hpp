@@ -25,7 +25,9 @@ class Batch {
   Batch(std::vector<Transfer> transfers, Mode mode, Calls calls);
 
   // Persistent ones, or those of the nonblocking calls under way.
-  std::span<MPI_Request> requests() noexcept { return persistent_.size() > 0 ? persistent_.all() : open_; }
+  std::span<MPI_Request> requests() noexcept {
+    return persistent_.size() > 0 ? persistent_.all() : open_;
+  }
   const std::vector<Transfer>& transfers() const noexcept { return transfers_; }
   // Nonblocking: makes the calls.
   void post();

@@ -8,7 +8,8 @@ namespace penstock::bench {
 std::vector<std::size_t> message_sizes(const Options& options) {
   if (!options.sizes.empty()) return options.sizes;
   std::vector<std::size_t> sizes{options.min_bytes};
-  for (std::size_t size = std::bit_ceil(options.min_bytes + 1); size <= options.max_bytes; size *= 2)
+  for (std::size_t size = std::bit_ceil(options.min_bytes + 1); size <= options.max_bytes;
+       size *= 2)
     sizes.push_back(size);
   return sizes;
 }

@@ -12,8 +12,8 @@ namespace penstock::bench {
 
 enum class MemoryKind { alloc, malloc };
 
-// Whether a receive is started right before its wait, or one iteration ahead, before the message that lets the peer
-// send. Ready sends need the latter.
+// Whether a receive is started right before its wait, or one iteration ahead, before the message
+// that lets the peer send. Ready sends need the latter.
 enum class Order { sequential, preposted };
 
 enum class DeviceKind { host, cuda };
@@ -33,9 +33,9 @@ struct Options {
   Order order = Order::sequential;
   bool check = false;
   bool as_json = false;
-  std::vector<std::string>
-      baselines;  // cuda: nccl, nvshmem, nvshmem-add, mpi; host: mpi-nonblocking, chains of libfabric
-  std::vector<std::size_t> halo{64};  // halo, exchange without sizes: edges of cubes of doubles
+  std::vector<std::string> baselines;  // cuda: nccl, nvshmem, nvshmem-add, mpi; host:
+                                       // mpi-nonblocking, chains of libfabric
+  std::vector<std::size_t> halo{64};   // halo, exchange without sizes: edges of cubes of doubles
   // CUDA only, but for sizes.
   bool graph = false;               // the program is captured once, and its graph launched
   bool pack = false;                // a kernel before each send and one behind each receive

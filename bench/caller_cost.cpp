@@ -15,7 +15,8 @@ constexpr int wake_ups = 50;
 constexpr std::size_t bytes = 8;
 constexpr int tag = 3;
 
-// One call of start and one of wait, in ns, while the worker has other work: nobody has to be woken.
+// One call of start and one of wait, in ns, while the worker has other work: nobody has to be
+// woken.
 double time_enqueue(StreamEngine& engine, PingPong& side) {
   tool::Gate gate;
   gate.enqueue(engine.stream());
@@ -49,8 +50,8 @@ WakeUp time_wake_up(StreamView stream) {
   return {enqueued - begin, stamp.us() - begin};
 }
 
-// Half a round trip in us when the host waits for its queue in every iteration, as a program does that does not enqueue
-// ahead.
+// Half a round trip in us when the host waits for its queue in every iteration, as a program does
+// that does not enqueue ahead.
 double time_host_wait(StreamEngine& engine, PingPong& side) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = tool::now_us();
@@ -66,7 +67,8 @@ double time_host_wait(StreamEngine& engine, PingPong& side) {
   return (tool::now_us() - begin) / (2.0 * chain);
 }
 
-void print_enqueue(const Options& options, StreamEngine& engine, PingPong& side, const Table& table) {
+void print_enqueue(const Options& options, StreamEngine& engine, PingPong& side,
+                   const Table& table) {
   std::vector<double> ns;
   for (int round = 0; round < options.rounds; ++round) ns.push_back(time_enqueue(engine, side));
   table.print_cost("start + wait, cost to the caller, worker awake", "ns", tool::summarize(ns));
@@ -80,11 +82,14 @@ void print_wake_up(StreamEngine& engine, const Table& table) {
     caller.push_back(time.caller_us);
     worker.push_back(time.worker_us);
   }
-  table.print_cost("launch that wakes a sleeping worker, cost to the caller", "us", tool::summarize(caller));
-  table.print_cost("launch that wakes a sleeping worker, until the work begins", "us", tool::summarize(worker));
+  table.print_cost("launch that wakes a sleeping worker, cost to the caller", "us",
+                   tool::summarize(caller));
+  table.print_cost("launch that wakes a sleeping worker, until the work begins", "us",
+                   tool::summarize(worker));
 }
 
-void print_host_wait(const Options& options, StreamEngine& engine, PingPong& side, const Table& table) {
+void print_host_wait(const Options& options, StreamEngine& engine, PingPong& side,
+                     const Table& table) {
   MpiEngine mpi_engine;
   PingPong mpi_side(bytes, MemoryKind::malloc, Mode::standard, side.rank, tag + 1);
   std::vector<double> mpi;
@@ -94,8 +99,8 @@ void print_host_wait(const Options& options, StreamEngine& engine, PingPong& sid
     stream.push_back(time_host_wait(engine, side));
   }
   const tool::Summary mpi_summary = tool::summarize(mpi);
-  table.print_cost("8 bytes, PST_Queue_wait in every iteration, half round trip", "us", tool::summarize(stream),
-                   &mpi_summary);
+  table.print_cost("8 bytes, PST_Queue_wait in every iteration, half round trip", "us",
+                   tool::summarize(stream), &mpi_summary);
 }
 
 }  // namespace

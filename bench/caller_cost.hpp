@@ -6,8 +6,8 @@
 
 namespace penstock::bench {
 
-// Prints what a message costs beside its latency: the enqueueing calls, waking a worker that sleeps, and a host that
-// waits for its queue in every iteration. Collective over both ranks.
+// Prints what a message costs beside its latency: the enqueueing calls, waking a worker that
+// sleeps, and a host that waits for its queue in every iteration. Collective over both ranks.
 void print_caller_costs(const Options& options, const tool::Session& session, const Table& table);
 
 }  // namespace penstock::bench

@@ -10,8 +10,9 @@
 
 namespace penstock::bench {
 
-// A benchmark's program is written once, as a template over one of these engines, so that all sides of a comparison
-// make the same calls in the same order. Work handed to run() must live until finish() has returned.
+// A benchmark's program is written once, as a template over one of these engines, so that all sides
+// of a comparison make the same calls in the same order. Work handed to run() must live until
+// finish() has returned.
 
 // The host drives plain MPI.
 class MpiEngine {
@@ -94,9 +95,9 @@ class StreamEngine {
   tool::Stamp end_;
 };
 
-// One round of a program on both ranks. `prepare` starts what must be started before either begins, `program` is what
-// is timed between its marks. Returns the time on this rank; `call_us` becomes what a program that is enqueued ahead
-// cost its caller.
+// One round of a program on both ranks. `prepare` starts what must be started before either begins,
+// `program` is what is timed between its marks. Returns the time on this rank; `call_us` becomes
+// what a program that is enqueued ahead cost its caller.
 template <class Engine, class Prepare, class Program>
 double run_round(Engine& engine, Prepare&& prepare, Program&& program, double* call_us = nullptr) {
   prepare();

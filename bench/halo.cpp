@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock bench halo: all ranks exchange with their 26 neighbours, in one start and one wait a step.
+// penstock bench halo: all ranks exchange with their 26 neighbours, in one start and one wait a
+// step.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ std::size_t room_for(const std::vector<HaloMessage>& messages) {
 
 // One rank's messages: those that it sends first, then those that it receives.
 struct Halo {
-  Halo(std::vector<HaloMessage> all, int own_rank, MemoryKind memory, Mode mode, int tag, Calls calls)
+  Halo(std::vector<HaloMessage> all, int own_rank, MemoryKind memory, Mode mode, int tag,
+       Calls calls)
       : messages(std::move(all)),
         rank(own_rank),
         outgoing(room_for(messages), memory),
@@ -40,7 +42,9 @@ struct Halo {
         batch(transfers(tag), mode, calls) {}
 
   std::span<std::byte> sent(std::size_t i) const { return batch.transfers()[i].bytes; }
-  std::span<std::byte> received(std::size_t i) const { return batch.transfers()[messages.size() + i].bytes; }
+  std::span<std::byte> received(std::size_t i) const {
+    return batch.transfers()[messages.size() + i].bytes;
+  }
 
   const std::vector<HaloMessage> messages;
   const int rank;
@@ -55,7 +59,8 @@ struct Halo {
     for (const bool sends : {true, false}) {
       std::size_t at = 0;
       for (const HaloMessage& each : messages) {
-        const std::span<std::byte> bytes = (sends ? outgoing : incoming).all().subspan(at, each.bytes);
+        const std::span<std::byte> bytes =
+            (sends ? outgoing : incoming).all().subspan(at, each.bytes);
         all.push_back({bytes, sends ? each.to : each.from, tag + each.direction, sends});
         at += rounded(each.bytes);
       }
@@ -84,7 +89,8 @@ struct Check {
   std::uint64_t step = 0;
   void operator()() noexcept {
     for (std::size_t i = 0; i < side.messages.size(); ++i)
-      side.check_result.add(side.received(i), sender_of(side.messages[i].from, side.messages[i]), step);
+      side.check_result.add(side.received(i), sender_of(side.messages[i].from, side.messages[i]),
+                            step);
     ++step;
   }
 };
@@ -121,8 +127,8 @@ int steps_for(const Options& options, std::size_t bytes) {
   return static_cast<int>(std::clamp(volume / std::max<std::size_t>(1, bytes), fewest, most));
 }
 
-void measure_edge(const Options& options, const tool::Session& session, std::size_t edge, StreamEngine& stream_engine,
-                  Table& table, bool first) {
+void measure_edge(const Options& options, const tool::Session& session, std::size_t edge,
+                  StreamEngine& stream_engine, Table& table, bool first) {
   const std::vector<HaloMessage> messages = halo_messages(session.rank(), session.size(), edge);
   const auto make_side = [&](MemoryKind memory, int tag, Calls calls) {
     return Halo(messages, session.rank(), memory, options.mode, tag, calls);
@@ -146,11 +152,13 @@ void measure_edge(const Options& options, const tool::Session& session, std::siz
     caller_ns.push_back(time.call_us * 1000 / static_cast<double>(2 * messages.size()));
     return time.us;
   };
-  std::vector<Contender> contenders{{"penstock", stream_round},
-                                    {"mpi", [&] { return time_step(mpi_engine, mpi_side, steps, options.check).us; }}};
+  std::vector<Contender> contenders{
+      {"penstock", stream_round},
+      {"mpi", [&] { return time_step(mpi_engine, mpi_side, steps, options.check).us; }}};
   if (!options.baselines.empty())
     contenders.push_back(
-        {nonblocking, [&] { return time_step(nonblocking_engine, plain_side, steps, options.check).us; }});
+        {nonblocking,
+         [&] { return time_step(nonblocking_engine, plain_side, steps, options.check).us; }});
   Measurement measurement{.bytes = bytes,
                           .messages = messages.size(),
                           .iterations = steps,
@@ -170,14 +178,15 @@ void measure_edge(const Options& options, const tool::Session& session, std::siz
 
 int run_halo(const Options& given, const tool::Session& session) {
   if (given.mode == Mode::ready)
-    throw tool::UserError("bench halo starts sends and receives together, so that sends cannot be ready");
+    throw tool::UserError(
+        "bench halo starts sends and receives together, so that sends cannot be ready");
   Options options = given;
   options.baselines = only_nonblocking(given, "halo");
   const auto grid = rank_grid(session.size());
-  Table table(
-      "halo", "us",
-      fmt::format("a step, 26 messages each way on a periodic grid of {} x {} x {} ranks", grid[0], grid[1], grid[2]),
-      options, session);
+  Table table("halo", "us",
+              fmt::format("a step, 26 messages each way on a periodic grid of {} x {} x {} ranks",
+                          grid[0], grid[1], grid[2]),
+              options, session);
   StreamEngine stream_engine;
   bool first = true;
   for (const std::size_t edge : options.halo)

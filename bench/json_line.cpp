@@ -43,7 +43,8 @@ double gain(const Measurement& measurement, const Figure& other) {
   return measurement.more_is_better ? ours / theirs : theirs / ours;
 }
 
-std::string json_line(const Measurement& measurement, const Options& options, const tool::Session& session) {
+std::string json_line(const Measurement& measurement, const Options& options,
+                      const tool::Session& session) {
   ordered_json line{{"benchmark", measurement.benchmark}};
   add_device(line, options);
   line["ranks"] = session.size();

@@ -16,10 +16,10 @@ struct Measurement {
   std::string benchmark{};
   std::string unit{};
   bool more_is_better = false;
-  std::size_t bytes = 0;                     // of a message, or of all that a rank sends in an exchange
-  std::size_t messages = 1;                  // that a rank sends at once
-  int iterations = 0;                        // in a timed round
-  std::vector<Figure> figures{};             // Penstock's first
+  std::size_t bytes = 0;          // of a message, or of all that a rank sends in an exchange
+  std::size_t messages = 1;       // that a rank sends at once
+  int iterations = 0;             // in a timed round
+  std::vector<Figure> figures{};  // Penstock's first
   std::optional<tool::Summary> caller_ns{};  // what a message costs Penstock's caller
   std::optional<double> moved{};             // bytes of all ranks in one exchange, for MB/s
   std::string transport{};
@@ -30,6 +30,7 @@ struct Measurement {
 // How many times as fast Penstock is.
 double gain(const Measurement& measurement, const Figure& other);
 
-std::string json_line(const Measurement& measurement, const Options& options, const tool::Session& session);
+std::string json_line(const Measurement& measurement, const Options& options,
+                      const tool::Session& session);
 
 }  // namespace penstock::bench

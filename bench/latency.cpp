@@ -49,9 +49,11 @@ std::string make_chain(const std::string&, Baseline&) {
 #endif
 
 Baseline make_nonblocking(const Options& options) {
-  return {nonblocking, [&options](std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
+  return {nonblocking,
+          [&options](std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
             NonblockingEngine engine;
-            PingPong side(bytes, MemoryKind::malloc, options.mode, rank, nonblocking_tag, Calls::nonblocking);
+            PingPong side(bytes, MemoryKind::malloc, options.mode, rank, nonblocking_tag,
+                          Calls::nonblocking);
             if (check != nullptr) side.check_result = *check;
             const double us = time_round(engine, side, iterations, options.order, check != nullptr);
             if (check != nullptr) *check = side.check_result;
@@ -83,8 +85,9 @@ std::vector<std::string> names_of(const std::vector<Baseline>& baselines) {
   return names;
 }
 
-void measure_size(const Options& options, int rank, std::size_t bytes, const std::vector<Baseline>& baselines,
-                  StreamEngine& stream_engine, Table& table, bool first) {
+void measure_size(const Options& options, int rank, std::size_t bytes,
+                  const std::vector<Baseline>& baselines, StreamEngine& stream_engine, Table& table,
+                  bool first) {
   PingPong mpi_side(bytes, MemoryKind::malloc, options.mode, rank, mpi_tag);
   PingPong stream_side(bytes, options.memory, options.mode, rank, stream_tag);
   stream_side.match();
@@ -96,17 +99,23 @@ void measure_size(const Options& options, int rank, std::size_t bytes, const std
   const Iterations iterations = iterations_for(options, bytes);
   std::vector<CheckResult> checks(baselines.size());
   std::vector<Contender> contenders{
-      {"penstock", [&] { return time_round(stream_engine, stream_side, iterations, options.order, options.check); }},
-      {"mpi", [&] { return time_round(mpi_engine, mpi_side, iterations, options.order, options.check); }}};
+      {"penstock",
+       [&] {
+         return time_round(stream_engine, stream_side, iterations, options.order, options.check);
+       }},
+      {"mpi",
+       [&] { return time_round(mpi_engine, mpi_side, iterations, options.order, options.check); }}};
   for (std::size_t i = 0; i < baselines.size(); ++i)
     contenders.push_back({baselines[i].name, [&, i] {
-                            return baselines[i].round(bytes, iterations, rank, options.check ? &checks[i] : nullptr);
+                            return baselines[i].round(bytes, iterations, rank,
+                                                      options.check ? &checks[i] : nullptr);
                           }});
   const std::vector<Figure> figures = measure(options.rounds, contenders);
   if (options.check) {
     require_right(mpi_side.check_result, "MPI", bytes);
     require_right(stream_side.check_result, "Penstock", bytes);
-    for (std::size_t i = 0; i < baselines.size(); ++i) require_right(checks[i], baselines[i].name.c_str(), bytes);
+    for (std::size_t i = 0; i < baselines.size(); ++i)
+      require_right(checks[i], baselines[i].name.c_str(), bytes);
   }
   table.print({.bytes = bytes, .iterations = iterations.timed, .figures = figures});
 }
@@ -120,7 +129,8 @@ int run_latency(const Options& options, const tool::Session& session) {
   Table table("latency", "us", "half round trip", options, session);
   bool first = true;
   for (const std::size_t bytes : message_sizes(options)) {
-    measure_size(options, session.rank(), bytes, baselines, stream_engine, table, std::exchange(first, false));
+    measure_size(options, session.rank(), bytes, baselines, stream_engine, table,
+                 std::exchange(first, false));
   }
   print_caller_costs(options, session, table);
   return 0;

@@ -18,7 +18,8 @@ void require_two_ranks(const tool::Session& session);
 // The same unless ranks can be paired. `name`: of the benchmark.
 void require_even_ranks(const tool::Session& session, const char* name);
 
-// Throws tool::UserError on both ranks when --transport was given and another transport serves the pair.
+// Throws tool::UserError on both ranks when --transport was given and another transport serves the
+// pair.
 void require_transport(const Options& options, const std::string& transport);
 
 // Throws std::runtime_error when a checked message was wrong or none was checked.

@@ -17,14 +17,16 @@ std::uint64_t mix(std::uint64_t value) noexcept {
 // The words of one message.
 class Words {
  public:
-  Words(std::uint64_t sender, std::uint64_t iteration) noexcept : seed_(mix(sender + 1) ^ mix(iteration * 2 + 1)) {}
+  Words(std::uint64_t sender, std::uint64_t iteration) noexcept
+      : seed_(mix(sender + 1) ^ mix(iteration * 2 + 1)) {}
   std::uint64_t operator[](std::size_t index) const noexcept { return mix(seed_ + index); }
 
  private:
   std::uint64_t seed_;
 };
 
-std::size_t differing_bytes(const std::byte* bytes, std::uint64_t word, std::size_t count) noexcept {
+std::size_t differing_bytes(const std::byte* bytes, std::uint64_t word,
+                            std::size_t count) noexcept {
   std::byte expected[sizeof word];
   std::memcpy(expected, &word, sizeof word);
   std::size_t wrong = 0;
@@ -34,7 +36,8 @@ std::size_t differing_bytes(const std::byte* bytes, std::uint64_t word, std::siz
 
 }  // namespace
 
-void fill_pattern(std::span<std::byte> message, std::uint64_t sender, std::uint64_t iteration) noexcept {
+void fill_pattern(std::span<std::byte> message, std::uint64_t sender,
+                  std::uint64_t iteration) noexcept {
   const Words words(sender, iteration);
   for (std::size_t begin = 0; begin < message.size(); begin += sizeof(std::uint64_t)) {
     const std::uint64_t word = words[begin];
@@ -42,7 +45,8 @@ void fill_pattern(std::span<std::byte> message, std::uint64_t sender, std::uint6
   }
 }
 
-std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender, std::uint64_t iteration) noexcept {
+std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender,
+                        std::uint64_t iteration) noexcept {
   const Words words(sender, iteration);
   std::size_t wrong = 0;
   for (std::size_t begin = 0; begin < message.size(); begin += sizeof(std::uint64_t)) {
@@ -54,7 +58,8 @@ std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender
   return wrong;
 }
 
-void CheckResult::add(std::span<const std::byte> message, std::uint64_t sender, std::uint64_t iteration) noexcept {
+void CheckResult::add(std::span<const std::byte> message, std::uint64_t sender,
+                      std::uint64_t iteration) noexcept {
   const std::size_t wrong = count_wrong(message, sender, iteration);
   if (wrong != 0 && wrong_bytes == 0) first_wrong_iteration = iteration;
   wrong_bytes += wrong;

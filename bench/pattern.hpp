@@ -7,12 +7,14 @@
 
 namespace penstock::bench {
 
-// Fills a message with bytes that depend on its sender, its iteration and their place, so that a lost, repeated, stale
-// or shifted message shows.
-void fill_pattern(std::span<std::byte> message, std::uint64_t sender, std::uint64_t iteration) noexcept;
+// Fills a message with bytes that depend on its sender, its iteration and their place, so that a
+// lost, repeated, stale or shifted message shows.
+void fill_pattern(std::span<std::byte> message, std::uint64_t sender,
+                  std::uint64_t iteration) noexcept;
 
 // Number of bytes that differ from fill_pattern's.
-std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender, std::uint64_t iteration) noexcept;
+std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender,
+                        std::uint64_t iteration) noexcept;
 
 // What --check found; filled on the stream, read after it was synchronised.
 struct CheckResult {
@@ -20,7 +22,8 @@ struct CheckResult {
   std::uint64_t wrong_bytes = 0;
   std::uint64_t first_wrong_iteration = 0;
 
-  void add(std::span<const std::byte> message, std::uint64_t sender, std::uint64_t iteration) noexcept;
+  void add(std::span<const std::byte> message, std::uint64_t sender,
+           std::uint64_t iteration) noexcept;
 };
 
 }  // namespace penstock::bench

@@ -8,14 +8,17 @@ namespace {
 struct Fill {
   PingPong& side;
   std::uint64_t iteration = 0;
-  void operator()() noexcept { fill_pattern(side.outgoing.all(), static_cast<std::uint64_t>(side.rank), iteration++); }
+  void operator()() noexcept {
+    fill_pattern(side.outgoing.all(), static_cast<std::uint64_t>(side.rank), iteration++);
+  }
 };
 
 struct Check {
   PingPong& side;
   std::uint64_t iteration = 0;
   void operator()() noexcept {
-    side.check_result.add(side.incoming.all(), static_cast<std::uint64_t>(1 - side.rank), iteration++);
+    side.check_result.add(side.incoming.all(), static_cast<std::uint64_t>(1 - side.rank),
+                          iteration++);
   }
 };
 
@@ -31,7 +34,8 @@ void ping(Engine& engine, PingPong& side, Order order, Fill* fill, Check* check)
   if (check != nullptr) engine.run(*check);
 }
 
-// Preposted: the receive of the next iteration is started before the answer that lets rank 0 send it.
+// Preposted: the receive of the next iteration is started before the answer that lets rank 0 send
+// it.
 template <class Engine>
 void pong(Engine& engine, PingPong& side, Order order, bool last, Fill* fill, Check* check) {
   if (order == Order::sequential) engine.start(side.receive);
@@ -44,7 +48,8 @@ void pong(Engine& engine, PingPong& side, Order order, bool last, Fill* fill, Ch
 }
 
 template <class Engine>
-double time_any_round(Engine& engine, PingPong& side, Iterations iterations, Order order, bool check) {
+double time_any_round(Engine& engine, PingPong& side, Iterations iterations, Order order,
+                      bool check) {
   Fill fill{side};
   Check verify{side};
   Fill* const fills = check ? &fill : nullptr;
@@ -69,7 +74,8 @@ double time_any_round(Engine& engine, PingPong& side, Iterations iterations, Ord
 
 }  // namespace
 
-PingPong::PingPong(std::size_t bytes, MemoryKind memory, Mode mode, int own_rank, int tag, Calls calls)
+PingPong::PingPong(std::size_t bytes, MemoryKind memory, Mode mode, int own_rank, int tag,
+                   Calls calls)
     : rank(own_rank),
       outgoing(bytes, memory),
       incoming(bytes, memory),
@@ -82,15 +88,18 @@ void PingPong::match() {
   penstock::match((rank == 0 ? receive : send).requests());
 }
 
-double time_round(MpiEngine& engine, PingPong& side, Iterations iterations, Order order, bool check) {
+double time_round(MpiEngine& engine, PingPong& side, Iterations iterations, Order order,
+                  bool check) {
   return time_any_round(engine, side, iterations, order, check);
 }
 
-double time_round(NonblockingEngine& engine, PingPong& side, Iterations iterations, Order order, bool check) {
+double time_round(NonblockingEngine& engine, PingPong& side, Iterations iterations, Order order,
+                  bool check) {
   return time_any_round(engine, side, iterations, order, check);
 }
 
-double time_round(StreamEngine& engine, PingPong& side, Iterations iterations, Order order, bool check) {
+double time_round(StreamEngine& engine, PingPong& side, Iterations iterations, Order order,
+                  bool check) {
   return time_any_round(engine, side, iterations, order, check);
 }
 

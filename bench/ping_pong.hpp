@@ -9,7 +9,8 @@ namespace penstock::bench {
 
 // One rank's side of a ping-pong of messages of one size.
 struct PingPong {
-  PingPong(std::size_t bytes, MemoryKind memory, Mode mode, int rank, int tag, Calls calls = Calls::persistent);
+  PingPong(std::size_t bytes, MemoryKind memory, Mode mode, int rank, int tag,
+           Calls calls = Calls::persistent);
   void match();
 
   int rank;
@@ -26,8 +27,11 @@ struct Iterations {
 };
 
 // Half a round trip in us, from one round of plain MPI or of the stream.
-double time_round(MpiEngine& engine, PingPong& side, Iterations iterations, Order order, bool check);
-double time_round(NonblockingEngine& engine, PingPong& side, Iterations iterations, Order order, bool check);
-double time_round(StreamEngine& engine, PingPong& side, Iterations iterations, Order order, bool check);
+double time_round(MpiEngine& engine, PingPong& side, Iterations iterations, Order order,
+                  bool check);
+double time_round(NonblockingEngine& engine, PingPong& side, Iterations iterations, Order order,
+                  bool check);
+double time_round(StreamEngine& engine, PingPong& side, Iterations iterations, Order order,
+                  bool check);
 
 }  // namespace penstock::bench

@@ -14,7 +14,8 @@ Place place_of(int rank, const Place& grid) {
 
 int neighbour_of(const Place& place, const Place& grid, const Place& step, int sign) {
   Place there{};
-  for (std::size_t i = 0; i < there.size(); ++i) there[i] = (place[i] + sign * step[i] + grid[i]) % grid[i];
+  for (std::size_t i = 0; i < there.size(); ++i)
+    there[i] = (place[i] + sign * step[i] + grid[i]) % grid[i];
   return (there[0] * grid[1] + there[1]) * grid[2] + there[2];
 }
 
@@ -39,8 +40,8 @@ std::vector<HaloMessage> halo_messages(int rank, int ranks, std::size_t edge) {
   for (int direction = 0; direction < 27; ++direction) {
     const Place step{direction / 9 - 1, direction / 3 % 3 - 1, direction % 3 - 1};
     if (step == Place{}) continue;
-    messages.push_back(
-        {neighbour_of(place, grid, step, 1), neighbour_of(place, grid, step, -1), direction, bytes_of(step, edge)});
+    messages.push_back({neighbour_of(place, grid, step, 1), neighbour_of(place, grid, step, -1),
+                        direction, bytes_of(step, edge)});
   }
   return messages;
 }

@@ -10,9 +10,9 @@ namespace penstock::bench {
 // As even as MPI_Dims_create makes it.
 std::array<int, 3> rank_grid(int ranks);
 
-// A message that travels in one of the 26 directions of a periodic grid of ranks, each with a cube of edge^3 doubles:
-// a face, an edge or a corner of it. A rank may be its own neighbour, and another's several times; the number of the
-// direction keeps the messages apart.
+// A message that travels in one of the 26 directions of a periodic grid of ranks, each with a cube
+// of edge^3 doubles: a face, an edge or a corner of it. A rank may be its own neighbour, and
+// another's several times; the number of the direction keeps the messages apart.
 struct HaloMessage {
   int to;
   int from;

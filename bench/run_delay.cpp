@@ -55,12 +55,13 @@ void warn_of_run_delay(const tool::Session& session) {
   MPI_Reduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, 0, MPI_COMM_WORLD);
   if (!session.is_root() || worst.share < worth_a_warning) return;
   std::fflush(stdout);
-  fmt::print(
-      stderr,
-      "penstock: warning: threads of rank {} were ready and had no core for {:.0f} % of the measured time, so the "
-      "figures are those of a busy machine: give each rank more cores, launch with --bind-to none, or end what "
-      "else runs there\n",
-      worst.rank, 100 * worst.share);
+  fmt::print(stderr,
+             "penstock: warning: threads of rank {} were ready and had no core for {:.0f} % of the "
+             "measured time, so the "
+             "figures are those of a busy machine: give each rank more cores, launch with "
+             "--bind-to none, or end what "
+             "else runs there\n",
+             worst.rank, 100 * worst.share);
 }
 
 }  // namespace penstock::bench

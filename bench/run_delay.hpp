@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long threads of this process were ready to run and had no core, as the kernel's scheduler counts it: figures of a
-// machine that has too much else to do are no figures of a message.
+// How long threads of this process were ready to run and had no core, as the kernel's scheduler
+// counts it: figures of a machine that has too much else to do are no figures of a message.
 #pragma once
 
 #include <filesystem>

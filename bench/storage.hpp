@@ -12,7 +12,8 @@
 
 namespace penstock::bench {
 
-// Page-aligned bytes, ordinary or from PST_Alloc_mem; touched once, so that no page is new in a timed round.
+// Page-aligned bytes, ordinary or from PST_Alloc_mem; touched once, so that no page is new in a
+// timed round.
 class Storage {
  public:
   Storage(std::size_t bytes, MemoryKind kind) : bytes_(bytes) {

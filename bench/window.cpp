@@ -17,7 +17,8 @@ struct Fill {
   std::uint64_t iteration = 0;
   void operator()() noexcept {
     for (std::size_t i = 0; i < side.messages.transfers().size(); ++i)
-      fill_pattern(side.message(i), static_cast<std::uint64_t>(side.pairing.rank), number_of(iteration, i));
+      fill_pattern(side.message(i), static_cast<std::uint64_t>(side.pairing.rank),
+                   number_of(iteration, i));
     ++iteration;
   }
 };
@@ -27,7 +28,8 @@ struct Check {
   std::uint64_t iteration = 0;
   void operator()() noexcept {
     for (std::size_t i = 0; i < side.messages.transfers().size(); ++i)
-      side.check_result.add(side.message(i), static_cast<std::uint64_t>(side.pairing.peer), number_of(iteration, i));
+      side.check_result.add(side.message(i), static_cast<std::uint64_t>(side.pairing.peer),
+                            number_of(iteration, i));
     ++iteration;
   }
 };
@@ -55,13 +57,15 @@ void receive_window(Engine& engine, Window& side, Order order, bool last, Check*
 std::vector<Transfer> window_of(Window& side, int count, int tag) {
   std::vector<Transfer> transfers;
   for (int i = 0; i < count; ++i)
-    transfers.push_back({side.message(static_cast<std::size_t>(i)), side.pairing.peer, tag, side.pairing.sends});
+    transfers.push_back(
+        {side.message(static_cast<std::size_t>(i)), side.pairing.peer, tag, side.pairing.sends});
   return transfers;
 }
 
 }  // namespace
 
-Window::Window(std::size_t message_bytes, int count, MemoryKind memory, Mode mode, Pairing who, int tag, Calls calls)
+Window::Window(std::size_t message_bytes, int count, MemoryKind memory, Mode mode, Pairing who,
+               int tag, Calls calls)
     : pairing(who),
       bytes(message_bytes),
       stride((message_bytes + line - 1) / line * line),

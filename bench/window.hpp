@@ -14,14 +14,17 @@ struct Pairing {
   bool sends;
 };
 
-// One rank's side of a windowed transfer: a window of messages goes at once, and is answered with one byte when all of
-// it has come. Each message of the window has a buffer of its own, so that every byte can be checked.
+// One rank's side of a windowed transfer: a window of messages goes at once, and is answered with
+// one byte when all of it has come. Each message of the window has a buffer of its own, so that
+// every byte can be checked.
 struct Window {
   Window(std::size_t bytes, int messages, MemoryKind memory, Mode mode, Pairing pairing, int tag,
          Calls calls = Calls::persistent);
   void match();
 
-  std::span<std::byte> message(std::size_t index) noexcept { return data.all().subspan(index * stride, bytes); }
+  std::span<std::byte> message(std::size_t index) noexcept {
+    return data.all().subspan(index * stride, bytes);
+  }
 
   Pairing pairing;
   std::size_t bytes;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU vendor's runtime. The sources speak CUDA; with PENSTOCK_HIP this header gives them HIP under CUDA's names, so
-// that there is one copy of everything. It stands for the vendors' own headers: nothing else includes those.
+// The GPU vendor's runtime. The sources speak CUDA; with PENSTOCK_HIP this header gives them HIP
+// under CUDA's names, so that there is one copy of everything. It stands for the vendors' own
+// headers: nothing else includes those.
 //
-// Absent from HIP, and so from a HIP build: dependent launch (kernels follow each other in stream order), the upload of
-// graphs, and the driver's launch call (see device/gpu/launch.cpp).
+// Absent from HIP, and so from a HIP build: dependent launch (kernels follow each other in stream
+// order), the upload of graphs, and the driver's launch call (see device/gpu/launch.cpp).
 #pragma once
 
 #include <array>
@@ -147,7 +148,8 @@
 #define CU_POINTER_ATTRIBUTE_RANGE_START_ADDR HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR
 #define CU_POINTER_ATTRIBUTE_RANGE_SIZE HIP_POINTER_ATTRIBUTE_RANGE_SIZE
 #define CU_POINTER_ATTRIBUTE_BUFFER_ID HIP_POINTER_ATTRIBUTE_BUFFER_ID
-#define CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE
+#define CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE \
+  HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE
 #define CU_MEMORYTYPE_DEVICE hipMemoryTypeDevice
 using CUdeviceptr = unsigned long long;
 
@@ -172,7 +174,8 @@ inline hipError_t cudaLaunchHostFunc(hipStream_t stream, void (*function)(void*)
   return code;
 }
 
-inline hipError_t cudaGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, unsigned long long) {
+inline hipError_t cudaGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph,
+                                       unsigned long long) {
   return hipGraphInstantiate(executable, graph, nullptr, nullptr, 0);
 }
 
@@ -193,7 +196,7 @@ inline hipError_t cudaGraphUpload(hipGraphExec_t, hipStream_t) {
 
 #endif
 
-// ---- What the two say differently ----------------------------------------------------------------------------------
+// ---- What the two say differently --------------------------------------------------------------
 
 namespace penstock::vendor {
 
@@ -209,15 +212,16 @@ inline hipError_t identify(int device, DeviceIdentity& identity) {
   return code;
 }
 
-// Memory of the current device that others look at while its kernels run: what hipMalloc gives is coherent between
-// devices at the ends of kernels only.
+// Memory of the current device that others look at while its kernels run: what hipMalloc gives is
+// coherent between devices at the ends of kernels only.
 inline hipError_t allocate_coherent(void** address, std::size_t bytes) {
   return hipExtMallocWithFlags(address, bytes, hipDeviceMallocFinegrained);
 }
 
-// As cuPointerGetAttributes does, for the attributes named above. HIP knows no attribute for "can be exported": it is
-// tried.
-inline hipError_t pointer_attributes(unsigned count, hipPointer_attribute* names, void** values, CUdeviceptr at) {
+// As cuPointerGetAttributes does, for the attributes named above. HIP knows no attribute for "can
+// be exported": it is tried.
+inline hipError_t pointer_attributes(unsigned count, hipPointer_attribute* names, void** values,
+                                     CUdeviceptr at) {
   void* const address = reinterpret_cast<void*>(at);
   hipPointerAttribute_t known{};
   if (const hipError_t code = hipPointerGetAttributes(&known, address); code != hipSuccess) {
@@ -248,13 +252,15 @@ inline hipError_t pointer_attributes(unsigned count, hipPointer_attribute* names
       case HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE: {
         hipIpcMemHandle_t handle{};
         const bool device = known.memoryType == hipMemoryTypeDevice && known.isManaged == 0;
-        const bool exported = device && base != nullptr && hipIpcGetMemHandle(&handle, base) == hipSuccess;
+        const bool exported =
+            device && base != nullptr && hipIpcGetMemHandle(&handle, base) == hipSuccess;
         if (!exported) (void)hipGetLastError();
         give(static_cast<unsigned>(exported));
         break;
       }
       default:
-        if (const hipError_t code = hipPointerGetAttribute(values[i], names[i], address); code != hipSuccess) {
+        if (const hipError_t code = hipPointerGetAttribute(values[i], names[i], address);
+            code != hipSuccess) {
           (void)hipGetLastError();
           return code;
         }
@@ -278,9 +284,9 @@ inline cudaError_t allocate_coherent(void** address, std::size_t bytes) {
   return cudaMalloc(address, bytes);
 }
 
-// Whether the code that is loaded has the await_predecessor() below, so that dependent launch is safe. What is compiled
-// for earlier GPUs has not, also where a newer one translates and runs it. All GPUs of a process that are as new are
-// taken to load the same code.
+// Whether the code that is loaded has the await_predecessor() below, so that dependent launch is
+// safe. What is compiled for earlier GPUs has not, also where a newer one translates and runs it.
+// All GPUs of a process that are as new are taken to load the same code.
 inline bool awaits_predecessor(const void* kernel) noexcept {
   cudaFuncAttributes attributes{};
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess) return attributes.ptxVersion >= 90;
@@ -292,7 +298,7 @@ inline bool awaits_predecessor(const void* kernel) noexcept {
 
 }  // namespace penstock::vendor
 
-// ---- Kernels -------------------------------------------------------------------------------------------------------
+// ---- Kernels -----------------------------------------------------------------------------------
 
 #if PENSTOCK_DEVICE_CODE
 
@@ -332,8 +338,10 @@ class atomic_ref {
   __device__ T fetch_add(T value, memory_order order = memory_order_seq_cst) const {
     return __hip_atomic_fetch_add(object_, value, order, scope);
   }
-  __device__ bool compare_exchange_strong(T& expected, T desired, memory_order order, memory_order otherwise) const {
-    return __hip_atomic_compare_exchange_strong(object_, &expected, desired, order, otherwise, scope);
+  __device__ bool compare_exchange_strong(T& expected, T desired, memory_order order,
+                                          memory_order otherwise) const {
+    return __hip_atomic_compare_exchange_strong(object_, &expected, desired, order, otherwise,
+                                                scope);
   }
   __device__ T fetch_or(T value, memory_order order = memory_order_seq_cst) const {
     return __hip_atomic_fetch_or(object_, value, order, scope);
@@ -343,16 +351,18 @@ class atomic_ref {
   T* object_;
 };
 
-// Clang's fence without a scope is one of the whole system, which is enough for every scope. __builtin_amdgcn_fence
-// makes the same instruction, but takes no order that is known only after inlining.
+// Clang's fence without a scope is one of the whole system, which is enough for every scope.
+// __builtin_amdgcn_fence makes the same instruction, but takes no order that is known only after
+// inlining.
 __device__ inline void atomic_thread_fence(memory_order order, thread_scope = thread_scope_system) {
   __atomic_thread_fence(order);
 }
 
 }  // namespace cuda
 
-// Our warps have 32 lanes, and a wavefront of AMD's has 64: two warps, whose halves run in step. So a shuffle names its
-// width, and a vote asks its own half. Lanes that have left the branch do not vote.
+// Our warps have 32 lanes, and a wavefront of AMD's has 64: two warps, whose halves run in step. So
+// a shuffle names its width, and a vote asks its own half. Lanes that have left the branch do not
+// vote.
 template <class T>
 __device__ inline T __shfl_sync(unsigned, T value, int lane, int width = 32) {
   return __shfl(value, lane, width);
@@ -384,18 +394,21 @@ __device__ inline void __nanosleep(unsigned) {
 
 namespace penstock::vendor {
 
-// Two words beside each other. The memory model of both vendors makes this two accesses in no order.
+// Two words beside each other. The memory model of both vendors makes this two accesses in no
+// order.
 __device__ inline void store_pair(std::uint64_t* to, std::uint64_t first, std::uint64_t second) {
   __hip_atomic_store(to, first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   __hip_atomic_store(to + 1, second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
-__device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first, std::uint64_t& second) {
+__device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first,
+                                 std::uint64_t& second) {
   first = __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   second = __hip_atomic_load(from + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
-// The first argument of the calling kernel, in place: Clang copies an argument whose address is taken to each thread.
+// The first argument of the calling kernel, in place: Clang copies an argument whose address is
+// taken to each thread.
 template <class T>
 __device__ inline const T& grid_constant(const T&) {
   return *(const T*)__builtin_amdgcn_kernarg_segment_ptr();  // a C cast: the address space changes
@@ -414,13 +427,19 @@ __device__ inline std::uint64_t nanoseconds() {
 
 namespace penstock::vendor {
 
-// Two words beside each other, in one instruction. The memory model makes it two 64-bit accesses in no order.
+// Two words beside each other, in one instruction. The memory model makes it two 64-bit accesses in
+// no order.
 __device__ inline void store_pair(std::uint64_t* to, std::uint64_t first, std::uint64_t second) {
-  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second) : "memory");
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(first), "l"(second)
+               : "memory");
 }
 
-__device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first, std::uint64_t& second) {
-  asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(from) : "memory");
+__device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first,
+                                 std::uint64_t& second) {
+  asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
+               : "=l"(first), "=l"(second)
+               : "l"(from)
+               : "memory");
 }
 
 template <class T>

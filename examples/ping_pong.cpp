@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ranks count to 2000 together: each adds 1 to a number and sends it to the other. All of it is enqueued at once;
-// the streams do the rest, and the host waits once.
+// Two ranks count to 2000 together: each adds 1 to a number and sends it to the other. All of it is
+// enqueued at once; the streams do the rest, and the host waits once.
 //
 //   mpiexec -n 2 ./ping_pong
 #include <cstdio>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two ranks send a counter back and forth, 1000 times, on streams: the whole exchange is enqueued before any of it has
- * to run, and the host waits once. Each rank adds 1 whenever it holds the counter, so that it ends at 2000.
+ * Two ranks send a counter back and forth, 1000 times, on streams: the whole exchange is enqueued
+ * before any of it has to run, and the host waits once. Each rank adds 1 whenever it holds the
+ * counter, so that it ends at 2000.
  *
  *   mpiexec -n 2 ./ping_pong_c
  */
@@ -10,7 +11,8 @@
 
 enum { rounds = 1000, tag = 7 };
 
-/* Ends the job with Penstock's own explanation. MPI's default error handler would end it earlier, with less text. */
+/* Ends the job with Penstock's own explanation. MPI's default error handler would end it earlier,
+ * with less text. */
 static void check(int code) {
   char text[512];
   if (code == MPI_SUCCESS) return;
@@ -23,7 +25,8 @@ static void add_one(void* counter) {
   ++*(long*)counter;
 }
 
-static void ping(PST_Stream stream, PST_Queue queue, MPI_Request* send, MPI_Request* receive, long* counter) {
+static void ping(PST_Stream stream, PST_Queue queue, MPI_Request* send, MPI_Request* receive,
+                 long* counter) {
   check(PST_Stream_launch(stream, add_one, counter));
   check(PST_Enqueue_start(queue, send));
   check(PST_Enqueue_wait(queue, send));
@@ -31,7 +34,8 @@ static void ping(PST_Stream stream, PST_Queue queue, MPI_Request* send, MPI_Requ
   check(PST_Enqueue_wait(queue, receive));
 }
 
-static void pong(PST_Stream stream, PST_Queue queue, MPI_Request* send, MPI_Request* receive, long* counter) {
+static void pong(PST_Stream stream, PST_Queue queue, MPI_Request* send, MPI_Request* receive,
+                 long* counter) {
   check(PST_Enqueue_start(queue, receive));
   check(PST_Enqueue_wait(queue, receive));
   check(PST_Stream_launch(stream, add_one, counter));

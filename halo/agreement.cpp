@@ -60,14 +60,18 @@ void together(MPI_Comm comm, const std::function<void()>& step) {
   check(MPI_Bcast(&kind, 1, MPI_INT, first, comm), "MPI_Bcast");
   const std::string text = text_of(comm, first, mine.text);
   // Codes of errors beyond MPI's own classes are known to the rank that made them alone.
-  const int code = mine.code != MPI_SUCCESS ? mine.code : kind == PST_ERROR_ARGUMENT ? MPI_ERR_ARG : MPI_ERR_OTHER;
-  throw Error(code, static_cast<PST_Error>(kind), text + " (found by rank " + std::to_string(first) + ")");
+  const int code = mine.code != MPI_SUCCESS     ? mine.code
+                   : kind == PST_ERROR_ARGUMENT ? MPI_ERR_ARG
+                                                : MPI_ERR_OTHER;
+  throw Error(code, static_cast<PST_Error>(kind),
+              text + " (found by rank " + std::to_string(first) + ")");
 }
 
 void expect_same(MPI_Comm comm, const std::string& text) {
   const std::string expected = text_of(comm, 0, text);
   together(comm, [&] {
-    if (text != expected) refuse("the ranks disagree: this one has " + text + ", rank 0 has " + expected);
+    if (text != expected)
+      refuse("the ranks disagree: this one has " + text + ", rank 0 has " + expected);
   });
 }
 

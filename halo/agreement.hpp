@@ -11,7 +11,8 @@ namespace penstock::halo {
 // Wrong use, found by us.
 [[noreturn]] void refuse(const std::string& text);
 
-// Runs the step on every rank; if it throws on one, all throw its error (that of the lowest such rank). Collective.
+// Runs the step on every rank; if it throws on one, all throw its error (that of the lowest such
+// rank). Collective.
 void together(MPI_Comm comm, const std::function<void()>& step);
 
 // Throws on all ranks unless all give the same text. Collective.

@@ -13,7 +13,8 @@ using Extents = std::vector<std::ptrdiff_t>;
 
 std::string text_of(const Extents& extents) {
   std::string text;
-  for (const std::ptrdiff_t extent : extents) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  for (const std::ptrdiff_t extent : extents)
+    text += (text.empty() ? "" : " x ") + std::to_string(extent);
   return text;
 }
 
@@ -44,13 +45,16 @@ bool better(const Extents& cells, const Extents& ranks, const Extents& best) {
   const double mine = surface(cells, ranks);
   const double other = surface(cells, best);
   if (mine != other) return mine < other;
-  const auto longest = [](const Extents& extents) { return *std::max_element(extents.begin(), extents.end()); };
+  const auto longest = [](const Extents& extents) {
+    return *std::max_element(extents.begin(), extents.end());
+  };
   if (longest(ranks) != longest(best)) return longest(ranks) < longest(best);
   return ranks < best;  // the larger number in the later dimension
 }
 
 // Tries all rank grids that agree with what is asked for (0: any) from dimension d on.
-void try_ranks(const Extents& cells, const Extents& asked, std::ptrdiff_t left, Extents& ranks, Extents& best) {
+void try_ranks(const Extents& cells, const Extents& asked, std::ptrdiff_t left, Extents& ranks,
+               Extents& best) {
   const std::size_t d = ranks.size();
   if (d == cells.size()) {
     if (left == 1 && (best.empty() || better(cells, ranks, best))) best = ranks;
@@ -69,9 +73,11 @@ Extents choose_ranks(MPI_Comm comm, const Extents& cells, const Extents& asked) 
     if (count < 1) refuse("a grid of " + text_of(cells) + " cells has none");
   }
   const int size = size_of(comm);
-  const bool all_asked = std::all_of(asked.begin(), asked.end(), [](std::ptrdiff_t count) { return count > 0; });
+  const bool all_asked =
+      std::all_of(asked.begin(), asked.end(), [](std::ptrdiff_t count) { return count > 0; });
   if (all_asked && product(asked) != size) {
-    refuse("a rank grid of " + text_of(asked) + " is not one of " + std::to_string(size) + " ranks");
+    refuse("a rank grid of " + text_of(asked) + " is not one of " + std::to_string(size) +
+           " ranks");
   }
   Extents ranks;
   Extents best;
@@ -102,15 +108,16 @@ void check_cuts(MPI_Comm comm, const std::vector<Extents>& blocks) {
     }
   }
   if (product(ranks) != size_of(comm)) {
-    refuse(text_of(ranks) + " blocks are not one for each of " + std::to_string(size_of(comm)) + " ranks");
+    refuse(text_of(ranks) + " blocks are not one for each of " + std::to_string(size_of(comm)) +
+           " ranks");
   }
 }
 
 std::string description(const std::vector<Extents>& blocks, const std::vector<bool>& periodic) {
   std::string text = "a grid";
   for (std::size_t d = 0; d < blocks.size(); ++d) {
-    text +=
-        std::string(d == 0 ? " of " : ", ") + (periodic[d] ? "periodic" : "bounded") + " blocks " + text_of(blocks[d]);
+    text += std::string(d == 0 ? " of " : ", ") + (periodic[d] ? "periodic" : "bounded") +
+            " blocks " + text_of(blocks[d]);
   }
   return text;
 }
@@ -131,7 +138,8 @@ std::shared_ptr<const MPI_Comm> duplicate(MPI_Comm comm) {
 
 namespace detail {
 
-GridShape::GridShape(MPI_Comm comm, const Extents& cells, std::vector<bool> periodic, const Extents& ranks)
+GridShape::GridShape(MPI_Comm comm, const Extents& cells, std::vector<bool> periodic,
+                     const Extents& ranks)
     : GridShape(
           comm,
           [&] {
@@ -164,7 +172,8 @@ std::ptrdiff_t GridShape::cells(std::size_t d) const noexcept {
 }
 
 std::ptrdiff_t GridShape::first(std::size_t d, int rank) const noexcept {
-  return std::accumulate(blocks_[d].begin(), blocks_[d].begin() + coordinate(d, rank), std::ptrdiff_t{0});
+  return std::accumulate(blocks_[d].begin(), blocks_[d].begin() + coordinate(d, rank),
+                         std::ptrdiff_t{0});
 }
 
 std::ptrdiff_t GridShape::block(std::size_t d, int rank) const noexcept {

@@ -9,8 +9,8 @@ using penstock::detail::check;
 
 class HostHalo {
  public:
-  HostHalo(PST_Queue_type type, void* stream, const GridShape& grid, const Options& options, Waits waits,
-           std::span<const Array> arrays)
+  HostHalo(PST_Queue_type type, void* stream, const GridShape& grid, const Options& options,
+           Waits waits, std::span<const Array> arrays)
       : grid_(grid), waits_(waits), shapes_(arrays.begin(), arrays.end()) {
     together(grid_.comm(), [&] { check_arguments(grid_, options, shapes_); });
     expect_same(grid_.comm(), description(options, shapes_));
@@ -20,7 +20,8 @@ class HostHalo {
       mover_ = make_mover(type, stream, steering_);
       const bool staged = options.staged || !mover_->mpi_takes_memory();
       memory_ = type == PST_QUEUE_HOST ? "host memory" : staged ? "pinned memory" : "device memory";
-      messages_ = std::make_unique<Messages>(*mover_, steering_, grid_.comm(), Sends::standard, 0, staged);
+      messages_ =
+          std::make_unique<Messages>(*mover_, steering_, grid_.comm(), Sends::standard, 0, staged);
     });
   }
 
@@ -45,7 +46,8 @@ class HostHalo {
     if (waits_ == Waits::any && direction == Direction::gather) {
       unpack_any(arrays);
     } else {
-      check(MPI_Waitall(static_cast<int>(all.size()), all.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+      check(MPI_Waitall(static_cast<int>(all.size()), all.data(), MPI_STATUSES_IGNORE),
+            "MPI_Waitall");
       mover_->unpack(direction, reduction, arrays, messages_->incoming());
     }
   }
@@ -58,10 +60,13 @@ class HostHalo {
     const std::span<MPI_Request> sends = messages_->sends();
     for (std::size_t i = 0; i < receives.size(); ++i) {
       int which = 0;
-      check(MPI_Waitany(static_cast<int>(receives.size()), receives.data(), &which, MPI_STATUS_IGNORE), "MPI_Waitany");
+      check(MPI_Waitany(static_cast<int>(receives.size()), receives.data(), &which,
+                        MPI_STATUS_IGNORE),
+            "MPI_Waitany");
       mover_->unpack_from(static_cast<std::size_t>(which), arrays, messages_->incoming());
     }
-    check(MPI_Waitall(static_cast<int>(sends.size()), sends.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    check(MPI_Waitall(static_cast<int>(sends.size()), sends.data(), MPI_STATUSES_IGNORE),
+          "MPI_Waitall");
   }
 
   GridShape grid_;
@@ -77,12 +82,15 @@ void Deleter::operator()(HostHalo* halo) const noexcept {
   delete halo;
 }
 
-std::unique_ptr<HostHalo, Deleter> make_host_halo(PST_Queue_type type, void* stream, const GridShape& grid,
-                                                  const Options& options, Waits waits, std::span<const Array> arrays) {
-  return std::unique_ptr<HostHalo, Deleter>(new HostHalo(type, stream, grid, options, waits, arrays));
+std::unique_ptr<HostHalo, Deleter> make_host_halo(PST_Queue_type type, void* stream,
+                                                  const GridShape& grid, const Options& options,
+                                                  Waits waits, std::span<const Array> arrays) {
+  return std::unique_ptr<HostHalo, Deleter>(
+      new HostHalo(type, stream, grid, options, waits, arrays));
 }
 
-void exchange(HostHalo& halo, Direction direction, Reduction reduction, std::span<const Array> arrays) {
+void exchange(HostHalo& halo, Direction direction, Reduction reduction,
+              std::span<const Array> arrays) {
   halo.exchange(direction, reduction, arrays);
 }
 

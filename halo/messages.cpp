@@ -17,15 +17,18 @@ struct Count {
 };
 
 Count count_of(std::uint64_t bytes) {
-  if (bytes <= std::uint64_t{std::numeric_limits<int>::max()}) return {static_cast<int>(bytes), MPI_BYTE};
+  if (bytes <= std::uint64_t{std::numeric_limits<int>::max()})
+    return {static_cast<int>(bytes), MPI_BYTE};
   return {static_cast<int>(bytes / sizeof(std::uint64_t)), MPI_UINT64_T};
 }
 
 }  // namespace
 
-// With one or two ranks along a dimension a rank is a neighbour several times, perhaps its own: the tag, and not the
-// rank alone, says which message is meant. It names the direction in which the message travels.
-Messages::Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends sends, int set, bool staged)
+// With one or two ranks along a dimension a rank is a neighbour several times, perhaps its own: the
+// tag, and not the rank alone, says which message is meant. It names the direction in which the
+// message travels.
+Messages::Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends sends, int set,
+                   bool staged)
     : mover_(mover),
       bytes_(steering.bytes),
       memory_(bytes_ == 0 ? nullptr
@@ -42,9 +45,9 @@ Messages::Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends 
   for (const Neighbour& neighbour : steering.neighbours) {
     const auto [count, type] = count_of(neighbour.bytes);
     const auto init = sends == Sends::ready ? PST_Rsend_init : PST_Send_init;
-    check(
-        init(outgoing() + neighbour.first_byte, count, type, neighbour.rank, set * ids + neighbour.id, comm, &request),
-        "PST_Send_init");
+    check(init(outgoing() + neighbour.first_byte, count, type, neighbour.rank,
+               set * ids + neighbour.id, comm, &request),
+          "PST_Send_init");
     requests_.add(Request(request));
   }
 }

@@ -9,7 +9,8 @@ namespace penstock::halo {
 class Messages {
  public:
   // `set` tells the messages of several sets apart.
-  Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends sends, int set, bool staged = false);
+  Messages(Mover& mover, const Steering& steering, MPI_Comm comm, Sends sends, int set,
+           bool staged = false);
   ~Messages();
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;

@@ -14,7 +14,8 @@ constexpr bool gpu_built_in(PST_Queue_type type) {
 
 std::unique_ptr<Mover> make_mover(PST_Queue_type type, void* stream, const Steering& steering) {
   if (type == PST_QUEUE_HOST) {
-    return make_host_mover(stream == nullptr ? PST_STREAM_NULL : *static_cast<PST_Stream*>(stream), steering);
+    return make_host_mover(stream == nullptr ? PST_STREAM_NULL : *static_cast<PST_Stream*>(stream),
+                           steering);
   }
 #if PENSTOCK_CUDA || PENSTOCK_HIP
   if (gpu_built_in(type) && stream != nullptr) return make_gpu_mover(stream, steering);

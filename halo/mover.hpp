@@ -24,7 +24,8 @@ class Mover {
   virtual void unpack(Direction direction, Reduction reduction, std::span<const Array> arrays,
                       const std::byte* incoming) = 0;
   // The same for one neighbour's message, of gathers only.
-  virtual void unpack_from(std::size_t neighbour, std::span<const Array> arrays, const std::byte* incoming) = 0;
+  virtual void unpack_from(std::size_t neighbour, std::span<const Array> arrays,
+                           const std::byte* incoming) = 0;
 
   virtual void synchronize() = 0;
   // Throws where what is enqueued now is being captured.
@@ -33,8 +34,8 @@ class Mover {
 
 // On a host stream, or on the calling thread where the stream is PST_STREAM_NULL.
 std::unique_ptr<Mover> make_host_mover(PST_Stream stream, const Steering& steering);
-// On a stream of a GPU, whichever is current; of the default streams that of the current one. Throws where none is
-// built in.
+// On a stream of a GPU, whichever is current; of the default streams that of the current one.
+// Throws where none is built in.
 std::unique_ptr<Mover> make_gpu_mover(void* stream, const Steering& steering);
 
 std::unique_ptr<Mover> make_mover(PST_Queue_type type, void* stream, const Steering& steering);

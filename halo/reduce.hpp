@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One contribution brought together with what a cell holds: the same arithmetic on hosts and on GPUs.
+// One contribution brought together with what a cell holds: the same arithmetic on hosts and on
+// GPUs.
 #pragma once
 
 #include <cstring>

@@ -8,8 +8,10 @@ namespace {
 
 using detail::max_dimensions;
 
-constexpr std::uint64_t section_alignment = 16;     // of each array's part of a message: kernels copy 16 bytes at once
-constexpr std::uint64_t message_alignment = 256;    // so that two messages never share a line of memory
+constexpr std::uint64_t section_alignment =
+    16;  // of each array's part of a message: kernels copy 16 bytes at once
+constexpr std::uint64_t message_alignment =
+    256;  // so that two messages never share a line of memory
 constexpr std::size_t components = max_dimensions;  // the axis of components
 using Axes = std::array<std::size_t, axes>;
 
@@ -17,12 +19,14 @@ std::uint64_t align(std::uint64_t bytes, std::uint64_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-// The axes from the slowest to the fastest in the array's memory; those that have one element do not matter, and come
-// first.
+// The axes from the slowest to the fastest in the array's memory; those that have one element do
+// not matter, and come first.
 Axes memory_order(const Array& array) {
   Axes order{0, 1, 2, 3};
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const auto step = [&](std::size_t axis) { return array.extents[axis] == 1 ? PTRDIFF_MAX : array.strides[axis]; };
+    const auto step = [&](std::size_t axis) {
+      return array.extents[axis] == 1 ? PTRDIFF_MAX : array.strides[axis];
+    };
     return step(a) > step(b);
   });
   return order;
@@ -51,7 +55,8 @@ Section make_section(const Array& array, const Region& region, std::uint64_t off
   return section;
 }
 
-// Along one dimension: cells that go to the neighbours at -1 (low) and 1 (high), to both, or to none.
+// Along one dimension: cells that go to the neighbours at -1 (low) and 1 (high), to both, or to
+// none.
 struct Segment {
   std::ptrdiff_t begin;
   std::ptrdiff_t extent;
@@ -90,7 +95,8 @@ class Builder {
   }
 
   void add_neighbour(const Offset& offset) {
-    const auto faces = std::count_if(offset.begin(), offset.end(), [](std::ptrdiff_t step) { return step != 0; });
+    const auto faces =
+        std::count_if(offset.begin(), offset.end(), [](std::ptrdiff_t step) { return step != 0; });
     if (faces == 0 || (pattern_ == Pattern::face && faces > 1)) return;
     const int rank = grid_.neighbour(offset.data(), grid_.rank());
     if (rank == MPI_PROC_NULL) return;
@@ -112,10 +118,12 @@ class Builder {
     std::vector<Section> sections;
     for (const Array& array : arrays_) {
       const std::uint64_t offset = align(neighbour.bytes, section_alignment);
-      sections.push_back(make_section(array, owned(neighbour.offset, array), neighbour.first_byte + offset));
+      sections.push_back(
+          make_section(array, owned(neighbour.offset, array), neighbour.first_byte + offset));
       if (sections.back().bytes > 0) neighbour.bytes = offset + sections.back().bytes;
     }
-    neighbour.bytes = align(neighbour.bytes, sizeof(std::uint64_t));  // messages beyond 2 GiB are counted in words
+    // Messages beyond 2 GiB are counted in words.
+    neighbour.bytes = align(neighbour.bytes, sizeof(std::uint64_t));
     return sections;
   }
 
@@ -160,8 +168,9 @@ class Builder {
     table.first_box.push_back(static_cast<std::uint32_t>(table.boxes.size()));
   }
 
-  // Own cells near the block's edges may have contributions from several neighbours. They are divided into zones whose
-  // cells have the same ones, so that each cell is written once, with all its contributions in one order.
+  // Own cells near the block's edges may have contributions from several neighbours. They are
+  // divided into zones whose cells have the same ones, so that each cell is written once, with all
+  // its contributions in one order.
   void add_zones(Table& table) {
     for (std::size_t a = 0; a < arrays_.size(); ++a) {
       for (const Segment& i : segments(0)) {
@@ -179,7 +188,8 @@ class Builder {
     std::vector<Segment> found;
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
       if (bounds[i] == bounds[i + 1]) continue;
-      found.push_back({bounds[i], bounds[i + 1] - bounds[i], bounds[i] < 2 * width_, bounds[i] >= block_[d]});
+      found.push_back(
+          {bounds[i], bounds[i + 1] - bounds[i], bounds[i] < 2 * width_, bounds[i] >= block_[d]});
     }
     return found;
   }
@@ -233,8 +243,8 @@ class Builder {
       Part part{section.offset, {}};
       for (std::size_t i = 0; i < axes; ++i) {
         part.strides[i] = section.strides[order[i]];
-        part.offset +=
-            static_cast<std::uint64_t>((region.begin[order[i]] - contribution.begin[order[i]]) * part.strides[i]);
+        part.offset += static_cast<std::uint64_t>(
+            (region.begin[order[i]] - contribution.begin[order[i]]) * part.strides[i]);
       }
       table.parts.push_back(part);
     }
@@ -252,7 +262,8 @@ class Builder {
 
 }  // namespace
 
-Steering make_steering(const GridShape& grid, const Options& options, std::span<const Array> arrays) {
+Steering make_steering(const GridShape& grid, const Options& options,
+                       std::span<const Array> arrays) {
   return Builder(grid, options, arrays).build();
 }
 

@@ -17,8 +17,8 @@ using detail::GridShape;
 
 using Offset = std::array<std::ptrdiff_t, detail::max_dimensions>;  // each -1, 0 or 1
 
-// A neighbour, and its message: of the same size in both ways, and at the same place in the memory of what goes out and
-// of what comes in.
+// A neighbour, and its message: of the same size in both ways, and at the same place in the memory
+// of what goes out and of what comes in.
 struct Neighbour {
   Offset offset;
   int rank;
@@ -31,7 +31,8 @@ struct Neighbour {
 struct Table {
   std::vector<Box> boxes;
   std::vector<Part> parts;
-  // Boxes of neighbour n are those from first_box[n] to first_box[n + 1]; empty where boxes belong to several.
+  // Boxes of neighbour n are those from first_box[n] to first_box[n + 1]; empty where boxes belong
+  // to several.
   std::vector<std::uint32_t> first_box;
 };
 
@@ -43,7 +44,8 @@ struct Steering {
   std::array<Table, 2> unpack;
 };
 
-Steering make_steering(const GridShape& grid, const Options& options, std::span<const Array> arrays);
+Steering make_steering(const GridShape& grid, const Options& options,
+                       std::span<const Array> arrays);
 
 // Throws what is wrong with the arguments, if anything.
 void check_arguments(const GridShape& grid, const Options& options, std::span<const Array> arrays);

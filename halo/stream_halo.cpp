@@ -7,14 +7,17 @@
 
 namespace penstock::halo::detail {
 
-// Why the receive of every ready send has been started. Exchange k uses set k mod 2. On each rank's stream it is: pack
-// message k; start receives k + 1; start sends k; wait for both; unpack.
+// Why the receive of every ready send has been started. Exchange k uses set k mod 2. On each rank's
+// stream it is: pack message k; start receives k + 1; start sends k; wait for both; unpack.
 //   1. A rank starts receives k + 1 before it sends its messages k.
-//   2. A rank sends message k + 1 to a neighbour after it has waited for message k of that neighbour: all neighbours
-//      exchange messages in both ways, in gathers and in scatters. So by 1 that message proves that receive k + 1 has
-//      been started there.
-//   3. Receives 0 are started by the constructor, which waits until its stream has done so, and for all others.
-// Receive k + 1 must not share a buffer with message k, which is still to be unpacked: that is why there are two sets.
+//   2. A rank sends message k + 1 to a neighbour after it has waited for message k of that
+//   neighbour: all neighbours
+//      exchange messages in both ways, in gathers and in scatters. So by 1 that message proves that
+//      receive k + 1 has been started there.
+//   3. Receives 0 are started by the constructor, which waits until its stream has done so, and for
+//   all others.
+// Receive k + 1 must not share a buffer with message k, which is still to be unpacked: that is why
+// there are two sets.
 class StreamHalo {
  public:
   StreamHalo(PST_Queue_type type, void* stream, const GridShape& grid, const Options& options,
@@ -29,7 +32,8 @@ class StreamHalo {
 
   ~StreamHalo() {
     if (!penstock::detail::library_is_running()) return;
-    // Errors have been said before. Whatever fails, free() waits for the stream, which may still use what dies next.
+    // Errors have been said before. Whatever fails, free() waits for the stream, which may still
+    // use what dies next.
     try {
       if (receives_open_) complete_open_receives();
     } catch (const Error&) {
@@ -77,7 +81,8 @@ class StreamHalo {
     steering_ = make_steering(grid_, options_, shapes_);
     mover_ = make_mover(type, stream, steering_);
     for (int set = 0; set < (is_ready() ? 2 : 1); ++set) {
-      sets_.push_back(std::make_unique<Messages>(*mover_, steering_, grid_.comm(), options_.sends, set));
+      sets_.push_back(
+          std::make_unique<Messages>(*mover_, steering_, grid_.comm(), options_.sends, set));
     }
   }
 
@@ -110,12 +115,14 @@ void Deleter::operator()(StreamHalo* halo) const noexcept {
   delete halo;
 }
 
-std::unique_ptr<StreamHalo, Deleter> make_stream_halo(PST_Queue_type type, void* stream, const GridShape& grid,
-                                                      const Options& options, std::span<const Array> arrays) {
+std::unique_ptr<StreamHalo, Deleter> make_stream_halo(PST_Queue_type type, void* stream,
+                                                      const GridShape& grid, const Options& options,
+                                                      std::span<const Array> arrays) {
   return std::unique_ptr<StreamHalo, Deleter>(new StreamHalo(type, stream, grid, options, arrays));
 }
 
-void enqueue(StreamHalo& halo, Direction direction, Reduction reduction, std::span<const Array> arrays) {
+void enqueue(StreamHalo& halo, Direction direction, Reduction reduction,
+             std::span<const Array> arrays) {
   halo.enqueue(direction, reduction, arrays);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steering tables: which cells lie where in the messages. The same for the host's loops and for kernels.
+// Steering tables: which cells lie where in the messages. The same for the host's loops and for
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct Part {
   std::int64_t strides[axes];
 };
 
-// A box of an array's elements. Packing copies it to its one part; unpacking brings its parts together, in their order.
-// Boxes of one table that is unpacked have no element in common.
+// A box of an array's elements. Packing copies it to its one part; unpacking brings its parts
+// together, in their order. Boxes of one table that is unpacked have no element in common.
 struct Box {
   std::int64_t offset;  // bytes from the array's first element
   std::int64_t strides[axes];

@@ -40,7 +40,8 @@ std::string Case::name() const {
   return text;
 }
 
-std::vector<Case> cases_of(const std::vector<Comm>& comms, bool also_pinned, const std::vector<std::size_t>& cutoffs) {
+std::vector<Case> cases_of(const std::vector<Comm>& comms, bool also_pinned,
+                           const std::vector<std::size_t>& cutoffs) {
   std::vector<Case> cases;
   for (const Comm comm : comms)
     for (const Case& one : cases_of(comm, also_pinned, cutoffs)) cases.push_back(one);

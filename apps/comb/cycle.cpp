@@ -3,7 +3,8 @@
 
 namespace penstock::comb {
 
-std::vector<Group> groups_of(const std::vector<apps::Neighbour>& neighbours, std::optional<std::size_t> cutoff) {
+std::vector<Group> groups_of(const std::vector<apps::Neighbour>& neighbours,
+                             std::optional<std::size_t> cutoff) {
   Group together = 0;
   std::vector<Group> groups;
   for (const apps::Neighbour& neighbour : neighbours) {

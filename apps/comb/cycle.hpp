@@ -11,12 +11,13 @@
 
 namespace penstock::comb {
 
-// What one kernel packs where all messages are packed at once: those of at least `cutoff` values have a kernel each,
-// and the smaller ones have one together; without a cutoff all have one.
-std::vector<Group> groups_of(const std::vector<apps::Neighbour>& neighbours, std::optional<std::size_t> cutoff);
+// What one kernel packs where all messages are packed at once: those of at least `cutoff` values
+// have a kernel each, and the smaller ones have one together; without a cutoff all have one.
+std::vector<Group> groups_of(const std::vector<apps::Neighbour>& neighbours,
+                             std::optional<std::size_t> cutoff);
 
-// One cycle: zones are set, ghosts are exchanged and everything is checked. Each cycle has other values than the one
-// before it.
+// One cycle: zones are set, ghosts are exchanged and everything is checked. Each cycle has other
+// values than the one before it.
 class Cycle final : public apps::Work {
  public:
   struct How {
@@ -25,7 +26,10 @@ class Cycle final : public apps::Work {
     std::optional<std::size_t> cutoff{};
   };
   Cycle(std::vector<apps::Neighbour> neighbours, Kernels& kernels, const How& how)
-      : neighbours_(std::move(neighbours)), groups_(groups_of(neighbours_, how.cutoff)), kernels_(kernels), how_(how) {}
+      : neighbours_(std::move(neighbours)),
+        groups_(groups_of(neighbours_, how.cutoff)),
+        kernels_(kernels),
+        how_(how) {}
 
   const std::vector<apps::Neighbour>& neighbours() const override { return neighbours_; }
   bool has_ends() const override { return true; }
@@ -48,7 +52,8 @@ class Cycle final : public apps::Work {
   std::vector<Group> groups_;
   Kernels& kernels_;
   How how_;
-  int number_ = 0;  // on the host counted by the stream, on a GPU by who enqueues; the same on all ranks
+  int number_ =
+      0;  // on the host counted by the stream, on a GPU by who enqueues; the same on all ranks
 };
 
 }  // namespace penstock::comb

@@ -26,11 +26,11 @@ Triple place_of(const Problem& problem, int rank) {
 
 void require_ranks(const Problem& problem, int ranks) {
   if (product(problem.ranks) == ranks) return;
-  throw tool::UserError(
-      fmt::format("--grid {} is for {:.0f} rank{} and the job has {}: run it as mpiexec -n {:.0f}, or "
-                  "give a grid of {}",
-                  text(problem.ranks), product(problem.ranks), product(problem.ranks) == 1 ? "" : "s", ranks,
-                  product(problem.ranks), ranks));
+  throw tool::UserError(fmt::format(
+      "--grid {} is for {:.0f} rank{} and the job has {}: run it as mpiexec -n {:.0f}, or "
+      "give a grid of {}",
+      text(problem.ranks), product(problem.ranks), product(problem.ranks) == 1 ? "" : "s", ranks,
+      product(problem.ranks), ranks));
 }
 
 void require_zones(const Problem& problem) {
@@ -43,8 +43,9 @@ void require_zones(const Problem& problem) {
   Triple extents{};
   for (std::size_t d = 0; d < 3; ++d) extents[d] = problem.zones[d] + 2 * problem.ghosts[d];
   if (product(extents) * problem.variables >= 2147483648.0)
-    throw tool::UserError(fmt::format("--zones {} with {} variables: a rank takes less than 2^31 values",
-                                      text(problem.zones), problem.variables));
+    throw tool::UserError(
+        fmt::format("--zones {} with {} variables: a rank takes less than 2^31 values",
+                    text(problem.zones), problem.variables));
 }
 
 }  // namespace
@@ -79,9 +80,11 @@ std::vector<apps::Neighbour> neighbours_of(const Problem& problem, int rank) {
     if (!has_neighbour(mesh, direction)) continue;
     Triple there{};
     for (std::size_t d = 0; d < 3; ++d)
-      there[d] = (place[d] + part_of(direction, static_cast<int>(d)) + problem.ranks[d]) % problem.ranks[d];
-    neighbours.push_back({direction, there[0] + problem.ranks[0] * (there[1] + problem.ranks[1] * there[2]),
-                          std::size_t{sent_box(mesh, direction).size()} * static_cast<std::size_t>(mesh.variables)});
+      there[d] = (place[d] + part_of(direction, static_cast<int>(d)) + problem.ranks[d]) %
+                 problem.ranks[d];
+    neighbours.push_back(
+        {direction, there[0] + problem.ranks[0] * (there[1] + problem.ranks[1] * there[2]),
+         std::size_t{sent_box(mesh, direction).size()} * static_cast<std::size_t>(mesh.variables)});
   }
   return neighbours;
 }

@@ -20,14 +20,17 @@ class HostKernels final : public Kernels {
  public:
   explicit HostKernels(const Mesh& mesh)
       : mesh_(mesh),
-        memory_(apps::allocate(apps::DeviceKind::host, apps::Use::data,
-                               mesh.volume() * static_cast<std::size_t>(mesh.variables) * sizeof(double))),
+        memory_(apps::allocate(
+            apps::DeviceKind::host, apps::Use::data,
+            mesh.volume() * static_cast<std::size_t>(mesh.variables) * sizeof(double))),
         values_(memory_.as<double>().data()) {}
 
   void fill(apps::Lane&, int cycle) override {
     double* value = values_;
     for (int variable = 0; variable < mesh_.variables; ++variable)
-      for_each_place(everything(), [&](const int(&at)[3]) { *value++ = value_before(mesh_, at, variable, cycle); });
+      for_each_place(everything(), [&](const int(&at)[3]) {
+        *value++ = value_before(mesh_, at, variable, cycle);
+      });
   }
 
   void pack(apps::Lane&, const Sides& to, Group group) override {
@@ -61,7 +64,9 @@ class HostKernels final : public Kernels {
   double* values() override { return values_; }
 
  private:
-  Box everything() const { return {{0, 0, 0}, {mesh_.extent(0), mesh_.extent(1), mesh_.extent(2)}}; }
+  Box everything() const {
+    return {{0, 0, 0}, {mesh_.extent(0), mesh_.extent(1), mesh_.extent(2)}};
+  }
 
   template <class Use>
   void for_each_neighbour(Group group, Use&& use) const {

@@ -32,7 +32,8 @@ struct Mesh {
            static_cast<std::size_t>(extent(2));
   }
   PENSTOCK_ANYWHERE std::size_t offset(const int (&at)[3]) const {
-    return (static_cast<std::size_t>(at[2]) * static_cast<std::size_t>(extent(1)) + static_cast<std::size_t>(at[1])) *
+    return (static_cast<std::size_t>(at[2]) * static_cast<std::size_t>(extent(1)) +
+            static_cast<std::size_t>(at[1])) *
                static_cast<std::size_t>(extent(0)) +
            static_cast<std::size_t>(at[0]);
   }
@@ -81,9 +82,10 @@ PENSTOCK_ANYWHERE inline int direction_of(const Mesh& mesh, const int (&at)[3]) 
 // Ghosts before an exchange; no zone has such a value.
 constexpr double sentinel = -1;
 
-// The number of a zone in the whole mesh, or of the zone that a ghost stands for, with the variable and the cycle: so a
-// value of another zone, variable or cycle is a wrong one, up to 64 of these.
-PENSTOCK_ANYWHERE inline double zone_value(const Mesh& mesh, const int (&at)[3], int variable, int cycle) {
+// The number of a zone in the whole mesh, or of the zone that a ghost stands for, with the variable
+// and the cycle: so a value of another zone, variable or cycle is a wrong one, up to 64 of these.
+PENSTOCK_ANYWHERE inline double zone_value(const Mesh& mesh, const int (&at)[3], int variable,
+                                           int cycle) {
   double id = 0;
   for (int d = 2; d >= 0; --d) {
     const int place = mesh.first[d] + at[d] - mesh.ghosts[d] + mesh.whole[d];
@@ -93,21 +95,23 @@ PENSTOCK_ANYWHERE inline double zone_value(const Mesh& mesh, const int (&at)[3],
 }
 
 // What a place holds before an exchange.
-PENSTOCK_ANYWHERE inline double value_before(const Mesh& mesh, const int (&at)[3], int variable, int cycle) {
+PENSTOCK_ANYWHERE inline double value_before(const Mesh& mesh, const int (&at)[3], int variable,
+                                             int cycle) {
   return direction_of(mesh, at) == nowhere ? zone_value(mesh, at, variable, cycle) : sentinel;
 }
 
-// What it must hold afterwards; without messages ghosts get the zeros of buffers that nothing came into.
-PENSTOCK_ANYWHERE inline double value_after(const Mesh& mesh, const int (&at)[3], int variable, int cycle,
-                                            bool with_messages) {
+// What it must hold afterwards; without messages ghosts get the zeros of buffers that nothing came
+// into.
+PENSTOCK_ANYWHERE inline double value_after(const Mesh& mesh, const int (&at)[3], int variable,
+                                            int cycle, bool with_messages) {
   const int direction = direction_of(mesh, at);
   if (direction == nowhere) return zone_value(mesh, at, variable, cycle);
   if (!has_neighbour(mesh, direction)) return sentinel;
   return with_messages ? zone_value(mesh, at, variable, cycle) : 0.0;
 }
 
-// The place of an element of a message that holds `box` of each variable, the first variable first; an offset into the
-// values.
+// The place of an element of a message that holds `box` of each variable, the first variable first;
+// an offset into the values.
 PENSTOCK_ANYWHERE inline std::size_t place_in(const Mesh& mesh, const Box& box, unsigned number) {
   int at[3];
   box.at(number % box.size(), at);

@@ -5,8 +5,8 @@
 
 namespace penstock::apps {
 
-// Runs a step that one rank alone may fail in: all ranks then fail alike, with tool::UserError, which names the first
-// rank that failed and why. The step itself exchanges nothing. Collective.
+// Runs a step that one rank alone may fail in: all ranks then fail alike, with tool::UserError,
+// which names the first rank that failed and why. The step itself exchanges nothing. Collective.
 void together(const std::function<void()>& step);
 
 }  // namespace penstock::apps

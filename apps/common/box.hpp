@@ -11,7 +11,8 @@ struct Box {
   int count[3];
 
   PENSTOCK_ANYWHERE unsigned size() const {
-    return static_cast<unsigned>(count[0]) * static_cast<unsigned>(count[1]) * static_cast<unsigned>(count[2]);
+    return static_cast<unsigned>(count[0]) * static_cast<unsigned>(count[1]) *
+           static_cast<unsigned>(count[2]);
   }
   PENSTOCK_ANYWHERE void at(unsigned number, int (&point)[3]) const {
     const auto width = static_cast<unsigned>(count[0]);

@@ -12,8 +12,9 @@
 
 namespace penstock::apps {
 
-// What a program computes in one round around its messages. What takes a lane is called as Lane::launch wants it: on
-// the host it computes, on a GPU it launches on the stream that the lane says.
+// What a program computes in one round around its messages. What takes a lane is called as
+// Lane::launch wants it: on the host it computes, on a GPU it launches on the stream that the lane
+// says.
 class Work {
  public:
   virtual ~Work() = default;
@@ -26,18 +27,20 @@ class Work {
   virtual void begin(Lane&) {}
   // For one neighbour, or for all of them at `nowhere`.
   virtual void pack(Lane& lane, const Sides& to, int direction) = 0;
-  // Needs no message, and touches nothing that the others touch: it may run beside them, of any round, behind that of
-  // the round before.
+  // Needs no message, and touches nothing that the others touch: it may run beside them, of any
+  // round, behind that of the round before.
   virtual bool has_inside() const { return false; }
   virtual void compute_inside(Lane&) {}
   // What needs the messages of one neighbour, or all that needs any at `nowhere`.
   virtual void unpack(Lane& lane, const Sides& from, int direction) = 0;
   // Whether unpacking for `region` needs the message of `direction`.
   virtual bool needs(int region, int direction) const { return region == direction; }
-  // Whether unpacking can pack for the next round on the way, as nothing is computed between the two: unpack() and
-  // pack() in one. A message of the next round is packed when all that needs the one of its direction is unpacked.
+  // Whether unpacking can pack for the next round on the way, as nothing is computed between the
+  // two: unpack() and pack() in one. A message of the next round is packed when all that needs the
+  // one of its direction is unpacked.
   virtual bool packs_ahead() const { return false; }
-  virtual void unpack_and_pack(Lane&, const Sides& /*from*/, const Sides& /*to*/, int /*direction*/) {}
+  virtual void unpack_and_pack(Lane&, const Sides& /*from*/, const Sides& /*to*/,
+                               int /*direction*/) {}
   virtual void end(Lane&) {}
 };
 
@@ -74,7 +77,8 @@ std::unique_ptr<Exchange> make_graph_exchange(const Options& options, Work& work
 // Everything but the messages.
 std::unique_ptr<Exchange> make_mock_exchange(const Options& options, Work& work);
 
-// A message is known by the direction in which it travels, and by the set of buffers that it is for.
+// A message is known by the direction in which it travels, and by the set of buffers that it is
+// for.
 constexpr int tag_of(int direction, int set) {
   return set * directions + direction;
 }

@@ -24,8 +24,11 @@ class Ghosts {
     const halo::Waits waits = comm == Comm::mpi_waitany ? halo::Waits::any : halo::Waits::all;
     void* gpu_stream = lane.gpu_stream();
     PST_Stream host_stream = lane.host_stream();
-    const PST_Queue_type type = !on_gpu_ ? PST_QUEUE_HOST : PENSTOCK_HIP ? PST_QUEUE_HIP : PST_QUEUE_CUDA;
-    void* const stream = on_gpu_ ? static_cast<void*>(&gpu_stream) : static_cast<void*>(&host_stream);
+    const PST_Queue_type type = !on_gpu_       ? PST_QUEUE_HOST
+                                : PENSTOCK_HIP ? PST_QUEUE_HIP
+                                               : PST_QUEUE_CUDA;
+    void* const stream =
+        on_gpu_ ? static_cast<void*>(&gpu_stream) : static_cast<void*>(&host_stream);
     if (!is_host_driven(comm)) {
       on_stream_.emplace(type, stream, grid, how, view);
     } else if (on_gpu_) {

@@ -34,7 +34,9 @@ class HostLane final : public Lane {
   void launch(const Kernel& kernel) override { stream_.launch(std::ref(kernel)); }
   void synchronize() override { queue_.synchronize(); }
   void settle() override { stream_.synchronize(); }
-  std::unique_ptr<Mark> make_mark() override { throw std::logic_error("a stream of the host has no marks"); }
+  std::unique_ptr<Mark> make_mark() override {
+    throw std::logic_error("a stream of the host has no marks");
+  }
   QueueView queue() override { return queue_; }
   std::unique_ptr<Replay> capture(const std::function<void()>&) override {
     throw std::logic_error("a stream of the host is not captured");

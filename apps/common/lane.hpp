@@ -26,25 +26,27 @@ class Mark {
   virtual void await() = 0;
 };
 
-// Where the kernels of a variant run, one after the other: on the calling thread, on a stream of the host or on one of
-// a GPU.
+// Where the kernels of a variant run, one after the other: on the calling thread, on a stream of
+// the host or on one of a GPU.
 class Lane {
  public:
   using Kernel = std::function<void()>;
   virtual ~Lane() = default;
 
-  // Runs the kernel behind all earlier work: at once on the calling thread, later on a stream of the host. On a GPU the
-  // function is called at once, and launches on gpu_stream(). It must live until it has run.
+  // Runs the kernel behind all earlier work: at once on the calling thread, later on a stream of
+  // the host. On a GPU the function is called at once, and launches on gpu_stream(). It must live
+  // until it has run.
   virtual void launch(const Kernel& kernel) = 0;
-  // Where the device can (runs_beside), the kernel runs behind all work before fork() and beside all work between
-  // fork() and join(); gpu_stream() is another one while it is called. Elsewhere as launch().
+  // Where the device can (runs_beside), the kernel runs behind all work before fork() and beside
+  // all work between fork() and join(); gpu_stream() is another one while it is called. Elsewhere
+  // as launch().
   virtual void fork() {}
   virtual void launch_beside(const Kernel& kernel) { launch(kernel); }
   virtual void join() {}
   virtual bool runs_beside() const { return false; }
 
-  // Blocks until all work that later work would wait for has ended, and what was started on the queue. Throws where
-  // that has failed.
+  // Blocks until all work that later work would wait for has ended, and what was started on the
+  // queue. Throws where that has failed.
   virtual void synchronize() = 0;
   // The same for work alone: messages may still be under way.
   virtual void settle() = 0;
@@ -62,7 +64,8 @@ class Lane {
 // A thread that calls MPI and computes, or a stream, as the variant and the device need it.
 std::unique_ptr<Lane> make_lane(DeviceKind device, Comm comm);
 
-// A GPU for this rank, in turn where there are fewer than ranks. Collective: without one it fails on all ranks.
+// A GPU for this rank, in turn where there are fewer than ranks. Collective: without one it fails
+// on all ranks.
 void choose_device(DeviceKind device);
 
 }  // namespace penstock::apps

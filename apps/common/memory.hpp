@@ -11,8 +11,8 @@
 
 namespace penstock::apps {
 
-// What the program computes on, or what messages are sent from and received into, which on the host is memory that
-// Penstock's messages reach at once (PST_Alloc_mem).
+// What the program computes on, or what messages are sent from and received into, which on the host
+// is memory that Penstock's messages reach at once (PST_Alloc_mem).
 enum class Use { data, messages };
 
 // Owns zeroed memory of a device.

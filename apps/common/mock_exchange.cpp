@@ -8,7 +8,10 @@ namespace {
 class MockExchange final : public Exchange {
  public:
   MockExchange(const Options& options, Work& work)
-      : work_(work), lane_(make_lane(options.device, Comm::mpi)), out_(make(options, work)), in_(make(options, work)) {}
+      : work_(work),
+        lane_(make_lane(options.device, Comm::mpi)),
+        out_(make(options, work)),
+        in_(make(options, work)) {}
 
   std::string transport() const override { return "none"; }
   Lane& lane() override { return *lane_; }
@@ -31,7 +34,8 @@ class MockExchange final : public Exchange {
  private:
   static SideBuffers make(const Options& options, const Work& work) {
     return {work.neighbours(), [&](std::size_t bytes) {
-              return options.pinned ? allocate_pinned(bytes) : allocate(options.device, Use::messages, bytes);
+              return options.pinned ? allocate_pinned(bytes)
+                                    : allocate(options.device, Use::messages, bytes);
             }};
   }
 

@@ -13,11 +13,13 @@ SideBuffers pinned(const std::vector<Neighbour>& neighbours) {
 // Where kernels pack, and where they unpack from.
 SideBuffers packed(const Options& options, const std::vector<Neighbour>& neighbours) {
   if (options.pinned) return pinned(neighbours);
-  return {neighbours, [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+  return {neighbours,
+          [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
 }
 
 bool is_staged(const Options& options) {
-  return options.device == DeviceKind::gpu && !options.pinned && (options.staged || !gpu::mpi_takes_device_memory());
+  return options.device == DeviceKind::gpu && !options.pinned &&
+         (options.staged || !gpu::mpi_takes_device_memory());
 }
 
 }  // namespace
@@ -31,13 +33,17 @@ MpiBuffers::MpiBuffers(const Options& options, const std::vector<Neighbour>& nei
       sends_(neighbours.size(), MPI_REQUEST_NULL),
       receives_(sends_) {
   if (is_staged(options))
-    staging_.emplace(Staging{{pinned(neighbours), pinned(neighbours)}, {pinned(neighbours), pinned(neighbours)}});
+    staging_.emplace(Staging{{pinned(neighbours), pinned(neighbours)},
+                             {pinned(neighbours), pinned(neighbours)}});
   if (options.device == DeviceKind::gpu)
-    transport_ = staging_ ? "MPI, pinned copies" : options.pinned ? "MPI, pinned memory" : "MPI, device memory";
+    transport_ = staging_         ? "MPI, pinned copies"
+                 : options.pinned ? "MPI, pinned memory"
+                                  : "MPI, device memory";
 }
 
 std::span<double> MpiBuffers::outgoing(int set, int message) const {
-  return (staging_ ? staging_->out : out_)[static_cast<std::size_t>(set)].message(neighbour(message));
+  return (staging_ ? staging_->out : out_)[static_cast<std::size_t>(set)].message(
+      neighbour(message));
 }
 
 std::span<double> MpiBuffers::incoming(int set, int message) const {
@@ -47,7 +53,8 @@ std::span<double> MpiBuffers::incoming(int set, int message) const {
 void MpiBuffers::stage_out(int set, int message) {
   if (!staging_) return;
   const auto from = out_[static_cast<std::size_t>(set)].message(neighbour(message));
-  gpu::enqueue_copy(lane_.gpu_stream(), outgoing(set, message).data(), from.data(), from.size_bytes());
+  gpu::enqueue_copy(lane_.gpu_stream(), outgoing(set, message).data(), from.data(),
+                    from.size_bytes());
 }
 
 void MpiBuffers::stage_in(int set, int message) {
@@ -69,7 +76,8 @@ void MpiBuffers::post_receives(int set) {
 void MpiBuffers::send(int set, int message) {
   const auto from = outgoing(set, message);
   MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_DOUBLE, neighbour(message).rank,
-            tag_of(neighbour(message).direction, 0), MPI_COMM_WORLD, &sends_[static_cast<std::size_t>(message)]);
+            tag_of(neighbour(message).direction, 0), MPI_COMM_WORLD,
+            &sends_[static_cast<std::size_t>(message)]);
 }
 
 void MpiBuffers::wait_for_receives() {

@@ -12,10 +12,11 @@
 
 namespace penstock::apps {
 
-// The buffers of a variant that is driven by the host, and the calls of MPI on them. There are two sets, so that one
-// can be received into while the other is still being unpacked, and packed into while the other is still being sent.
-// MPI is given these buffers, which on a GPU lie in its memory, or pinned copies that the stream makes where MPI does
-// not take that (or Options::staged); with Options::pinned there are no copies, and kernels pack into pinned memory.
+// The buffers of a variant that is driven by the host, and the calls of MPI on them. There are two
+// sets, so that one can be received into while the other is still being unpacked, and packed into
+// while the other is still being sent. MPI is given these buffers, which on a GPU lie in its
+// memory, or pinned copies that the stream makes where MPI does not take that (or Options::staged);
+// with Options::pinned there are no copies, and kernels pack into pinned memory.
 class MpiBuffers {
  public:
   MpiBuffers(const Options& options, const std::vector<Neighbour>& neighbours, Lane& lane);
@@ -23,7 +24,9 @@ class MpiBuffers {
   const char* transport() const noexcept { return transport_; }
   // Numbers of messages below are places in the list of neighbours.
   int count() const noexcept { return static_cast<int>(neighbours_.size()); }
-  const Neighbour& neighbour(int message) const { return neighbours_[static_cast<std::size_t>(message)]; }
+  const Neighbour& neighbour(int message) const {
+    return neighbours_[static_cast<std::size_t>(message)];
+  }
   const Sides& out(int set) const noexcept { return out_[static_cast<std::size_t>(set)].sides(); }
   const Sides& in(int set) const noexcept { return in_[static_cast<std::size_t>(set)].sides(); }
 
@@ -31,7 +34,8 @@ class MpiBuffers {
   std::span<double> outgoing(int set, int message) const;
   std::span<double> incoming(int set, int message) const;
 
-  // Makes what was packed ready for its send, and what has come ready for unpacking, behind the lane's earlier work.
+  // Makes what was packed ready for its send, and what has come ready for unpacking, behind the
+  // lane's earlier work.
   void stage_out(int set, int message);
   void stage_in(int set, int message);
 

@@ -14,7 +14,9 @@ class MpiDatatypeExchange final : public Exchange {
         sends_(work.neighbours().size(), MPI_REQUEST_NULL),
         receives_(sends_) {}
 
-  std::string transport() const override { return device_ == DeviceKind::gpu ? "MPI, device memory" : "MPI"; }
+  std::string transport() const override {
+    return device_ == DeviceKind::gpu ? "MPI, device memory" : "MPI";
+  }
   Lane& lane() override { return *lane_; }
 
   void run(int rounds) override {
@@ -44,16 +46,16 @@ class MpiDatatypeExchange final : public Exchange {
   void post_receives() {
     for (std::size_t i = 0; i < receives_.size(); ++i) {
       const Neighbour& from = work_.neighbours()[i];
-      MPI_Irecv(messages_.array, 1, messages_.received[i].type(), from.rank, tag_of(opposite(from.direction), 0),
-                MPI_COMM_WORLD, &receives_[i]);
+      MPI_Irecv(messages_.array, 1, messages_.received[i].type(), from.rank,
+                tag_of(opposite(from.direction), 0), MPI_COMM_WORLD, &receives_[i]);
     }
   }
 
   void send() {
     for (std::size_t i = 0; i < sends_.size(); ++i) {
       const Neighbour& to = work_.neighbours()[i];
-      MPI_Isend(messages_.array, 1, messages_.sent[i].type(), to.rank, tag_of(to.direction, 0), MPI_COMM_WORLD,
-                &sends_[i]);
+      MPI_Isend(messages_.array, 1, messages_.sent[i].type(), to.rank, tag_of(to.direction, 0),
+                MPI_COMM_WORLD, &sends_[i]);
     }
   }
 
@@ -67,7 +69,8 @@ class MpiDatatypeExchange final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_mpi_datatype_exchange(const Options& options, Work& work, MessagesInPlace messages) {
+std::unique_ptr<Exchange> make_mpi_datatype_exchange(const Options& options, Work& work,
+                                                     MessagesInPlace messages) {
   return std::make_unique<MpiDatatypeExchange>(options, work, std::move(messages));
 }
 

@@ -12,12 +12,14 @@
 
 namespace penstock::apps {
 
-// Owns a part of an array of doubles, as MPI's type: MPI_Type_create_subarray, the last index fastest.
+// Owns a part of an array of doubles, as MPI's type: MPI_Type_create_subarray, the last index
+// fastest.
 class Subarray {
  public:
   using Index = std::array<int, 4>;
   Subarray(Index extents, Index part, Index first) {
-    MPI_Type_create_subarray(4, extents.data(), part.data(), first.data(), MPI_ORDER_C, MPI_DOUBLE, &type_);
+    MPI_Type_create_subarray(4, extents.data(), part.data(), first.data(), MPI_ORDER_C, MPI_DOUBLE,
+                             &type_);
     MPI_Type_commit(&type_);
   }
   ~Subarray() {
@@ -32,14 +34,17 @@ class Subarray {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-// Where the messages lie in the program's own array: for each neighbour what is sent to it, and what it sends.
+// Where the messages lie in the program's own array: for each neighbour what is sent to it, and
+// what it sends.
 struct MessagesInPlace {
   double* array;
   std::vector<Subarray> sent;
   std::vector<Subarray> received;
 };
 
-// MPI packs and unpacks: no buffers, no kernels of ours beside the work's ends. On a GPU MPI has to take its memory.
-std::unique_ptr<Exchange> make_mpi_datatype_exchange(const Options& options, Work& work, MessagesInPlace messages);
+// MPI packs and unpacks: no buffers, no kernels of ours beside the work's ends. On a GPU MPI has to
+// take its memory.
+std::unique_ptr<Exchange> make_mpi_datatype_exchange(const Options& options, Work& work,
+                                                     MessagesInPlace messages);
 
 }  // namespace penstock::apps

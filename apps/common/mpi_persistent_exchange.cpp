@@ -10,15 +10,16 @@ namespace {
 
 class MpiPersistentExchange final : public MpiWaitallRounds {
  public:
-  MpiPersistentExchange(const Options& options, Work& work) : MpiWaitallRounds(Comm::mpi_persistent, options, work) {
+  MpiPersistentExchange(const Options& options, Work& work)
+      : MpiWaitallRounds(Comm::mpi_persistent, options, work) {
     for (int set = 0; set < 2; ++set)
       for (int message = 0; message < buffers_.count(); ++message) {
         const Neighbour& each = buffers_.neighbour(message);
         const auto index = static_cast<std::size_t>(set);
-        sends_[index].add(
-            send_init(buffers_.outgoing(set, message), each.rank, tag_of(each.direction, 0), MPI_COMM_WORLD));
-        receives_[index].add(
-            recv_init(buffers_.incoming(set, message), each.rank, tag_of(opposite(each.direction), 0), MPI_COMM_WORLD));
+        sends_[index].add(send_init(buffers_.outgoing(set, message), each.rank,
+                                    tag_of(each.direction, 0), MPI_COMM_WORLD));
+        receives_[index].add(recv_init(buffers_.incoming(set, message), each.rank,
+                                       tag_of(opposite(each.direction), 0), MPI_COMM_WORLD));
       }
   }
 
@@ -34,7 +35,8 @@ class MpiPersistentExchange final : public MpiWaitallRounds {
     MPI_Startall(buffers_.count(), requests[static_cast<std::size_t>(set)].all().data());
   }
   void wait(Sets& requests, int set) const {
-    MPI_Waitall(buffers_.count(), requests[static_cast<std::size_t>(set)].all().data(), MPI_STATUSES_IGNORE);
+    MPI_Waitall(buffers_.count(), requests[static_cast<std::size_t>(set)].all().data(),
+                MPI_STATUSES_IGNORE);
   }
 
   Sets sends_;

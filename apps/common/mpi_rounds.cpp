@@ -6,13 +6,15 @@ namespace penstock::apps {
 void MpiRounds::run(int rounds) {
   if (work_.has_inside()) lane_->fork();
   for (int round = 0; round < rounds; ++round)
-    exchange(round % 2, work_.packs_ahead() && round > 0, work_.packs_ahead() && round + 1 < rounds);
+    exchange(round % 2, work_.packs_ahead() && round > 0,
+             work_.packs_ahead() && round + 1 < rounds);
   if (work_.has_inside()) lane_->join();
   lane_->synchronize();
 }
 
-// The receives are those of a set that was unpacked two rounds ago: the packing that the host has waited for since then
-// came behind that, or was done on the way. What is packed ahead goes into a set whose sends ended a round ago.
+// The receives are those of a set that was unpacked two rounds ago: the packing that the host has
+// waited for since then came behind that, or was done on the way. What is packed ahead goes into a
+// set whose sends ended a round ago.
 void MpiRounds::exchange(int set, bool is_packed, bool packs_next) {
   phases_.enter(Phase::pre_comm);
   if (work_.has_ends()) lane_->launch([this] { work_.begin(*lane_); });

@@ -5,11 +5,14 @@
 
 namespace penstock::apps {
 
-// Rounds that the host drives by calls of MPI. Variants differ in what they wait for before they send and unpack.
+// Rounds that the host drives by calls of MPI. Variants differ in what they wait for before they
+// send and unpack.
 class MpiRounds : public Exchange {
  public:
   MpiRounds(Comm comm, const Options& options, Work& work)
-      : work_(work), lane_(make_lane(options.device, comm)), buffers_(options, work.neighbours(), *lane_) {}
+      : work_(work),
+        lane_(make_lane(options.device, comm)),
+        buffers_(options, work.neighbours(), *lane_) {}
 
   std::string transport() const override { return buffers_.transport(); }
   Lane& lane() override { return *lane_; }

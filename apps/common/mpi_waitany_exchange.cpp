@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI in a pipeline: each message leaves when it is packed, and what it brings is unpacked as soon as all that a region
-// needs has come.
+// MPI in a pipeline: each message leaves when it is packed, and what it brings is unpacked as soon
+// as all that a region needs has come.
 #include <algorithm>
 
 #include "common/mpi_rounds.hpp"
@@ -14,7 +14,8 @@ class MpiWaitanyExchange final : public MpiRounds {
       : MpiRounds(Comm::mpi_waitany, options, work),
         missing_(work.neighbours().size()),
         waiting_(work.neighbours().size()) {
-    for (int message = 0; message < buffers_.count(); ++message) packed_.push_back(lane_->make_mark());
+    for (int message = 0; message < buffers_.count(); ++message)
+      packed_.push_back(lane_->make_mark());
   }
 
  private:
@@ -51,7 +52,8 @@ class MpiWaitanyExchange final : public MpiRounds {
 
   void receive_and_unpack(int set, bool packs_next) override {
     count_needs();
-    for (int message = buffers_.wait_for_any_receive(); message >= 0; message = buffers_.wait_for_any_receive()) {
+    for (int message = buffers_.wait_for_any_receive(); message >= 0;
+         message = buffers_.wait_for_any_receive()) {
       buffers_.stage_in(set, message);
       for (int region = 0; region < buffers_.count(); ++region)
         if (needs(region, message) && --missing_[static_cast<std::size_t>(region)] == 0)
@@ -62,7 +64,8 @@ class MpiWaitanyExchange final : public MpiRounds {
   void unpack_region(int set, int region, bool packs_next) {
     unpack(set, buffers_.neighbour(region).direction, packs_next);
     for (int message = 0; message < buffers_.count(); ++message)
-      if (needs(region, message) && --waiting_[static_cast<std::size_t>(message)] == 0 && packs_next)
+      if (needs(region, message) && --waiting_[static_cast<std::size_t>(message)] == 0 &&
+          packs_next)
         mark_packed(1 - set, message);
   }
 

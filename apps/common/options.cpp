@@ -50,13 +50,16 @@ void add_options(CLI::App& app, Options& options) {
            for (const std::string& word : words) options.comms.push_back(comms.at(word));
          },
          "How messages go, with commas; all that are named take turns in one run: " +
-             CLI::detail::join(words_of(options.offered), ", ") + " (default: all that the device has)")
+             CLI::detail::join(words_of(options.offered), ", ") +
+             " (default: all that the device has)")
       ->type_name("WORD")
       ->delimiter(',')
       ->check(CLI::IsMember(words_of(options.offered)));
   app.add_option_function<std::string>(
          "--device",
-         [&options](const std::string& word) { options.device = word == "host" ? DeviceKind::host : DeviceKind::gpu; },
+         [&options](const std::string& word) {
+           options.device = word == "host" ? DeviceKind::host : DeviceKind::gpu;
+         },
          std::string("Kernels, streams and memory of: host (the default) or ") + gpu_name)
       ->type_name("WORD")
       ->check(CLI::IsMember({"host", gpu_name}));
@@ -66,15 +69,16 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--json", options.as_json, "Print JSON lines");
 }
 
-void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values, const CLI::Range& range,
-                const std::string& text) {
+void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values,
+                const CLI::Range& range, const std::string& text) {
   app.add_option(name, values, text)->delimiter(',')->check(range);
 }
 
 std::vector<Comm> chosen_comms(const Options& options) {
 #if !PENSTOCK_CUDA && !PENSTOCK_HIP
   if (options.device == DeviceKind::gpu)
-    throw CLI::ValidationError("--device", std::string(gpu_name) + ": this command is built without it");
+    throw CLI::ValidationError("--device",
+                               std::string(gpu_name) + ": this command is built without it");
 #endif
   std::vector<Comm> all = options.offered;
   if (options.device == DeviceKind::host) std::erase(all, Comm::graph);
@@ -83,8 +87,9 @@ std::vector<Comm> chosen_comms(const Options& options) {
     return std::find(options.comms.begin(), options.comms.end(), comm) != options.comms.end();
   };
   if (options.device == DeviceKind::host && is_asked(Comm::graph))
-    throw CLI::ValidationError("--comm",
-                               std::string("graph: only a GPU's streams are captured: give --device ") + gpu_name);
+    throw CLI::ValidationError(
+        "--comm",
+        std::string("graph: only a GPU's streams are captured: give --device ") + gpu_name);
   std::erase_if(all, [&](Comm comm) { return !is_asked(comm); });
   return all;
 }

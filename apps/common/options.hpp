@@ -11,9 +11,9 @@
 
 namespace penstock::apps {
 
-// How messages go: driven by the host, which waits for all of them or for any, with requests made anew or persistent,
-// or has them packed by MPI's datatypes; or by the stream, with standard sends, with ready sends, or captured into a
-// graph. The former stand first.
+// How messages go: driven by the host, which waits for all of them or for any, with requests made
+// anew or persistent, or has them packed by MPI's datatypes; or by the stream, with standard sends,
+// with ready sends, or captured into a graph. The former stand first.
 enum class Comm { mpi, mpi_waitany, mpi_persistent, mpi_datatype, stream, stream_ready, graph };
 
 // The GPU is that of the build: CUDA's or HIP's.
@@ -25,11 +25,13 @@ bool is_host_driven(Comm comm) noexcept;
 
 struct Options {
   // What the program has, in the order of its table.
-  std::vector<Comm> offered{Comm::mpi, Comm::mpi_waitany, Comm::stream, Comm::stream_ready, Comm::graph};
+  std::vector<Comm> offered{Comm::mpi, Comm::mpi_waitany, Comm::stream, Comm::stream_ready,
+                            Comm::graph};
   std::vector<Comm> comms;  // none: all that the device has
   DeviceKind device = DeviceKind::host;
   bool staged = false;  // MPI is not given memory of a GPU, but pinned copies
-  bool pinned = false;  // the messages that MPI is given lie in pinned memory, which kernels write and read
+  bool pinned =
+      false;  // the messages that MPI is given lie in pinned memory, which kernels write and read
   bool verify = true;
   bool as_json = false;
 };
@@ -38,11 +40,11 @@ struct Options {
 void add_options(CLI::App& app, Options& options);
 
 // Three numbers with commas, one a dimension.
-void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values, const CLI::Range& range,
-                const std::string& text);
+void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values,
+                const CLI::Range& range, const std::string& text);
 
-// What was asked for, once each, in the order of the table. Throws CLI::ValidationError for what the device or this
-// build does not have.
+// What was asked for, once each, in the order of the table. Throws CLI::ValidationError for what
+// the device or this build does not have.
 std::vector<Comm> chosen_comms(const Options& options);
 
 }  // namespace penstock::apps

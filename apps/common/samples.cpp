@@ -21,7 +21,8 @@ tool::Summary Samples::slowest() const {
 }
 
 OverRanks Samples::medians() const {
-  return {tool::summarize(all(&OverRanks::average)).median, tool::summarize(all(&OverRanks::minimum)).median,
+  return {tool::summarize(all(&OverRanks::average)).median,
+          tool::summarize(all(&OverRanks::minimum)).median,
           tool::summarize(all(&OverRanks::maximum)).median};
 }
 

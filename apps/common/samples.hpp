@@ -17,7 +17,8 @@ struct OverRanks {
 // Collective.
 OverRanks over_ranks(double mine);
 
-// The rounds of one variant. A round takes as long as on its slowest rank, so that is what is compared.
+// The rounds of one variant. A round takes as long as on its slowest rank, so that is what is
+// compared.
 class Samples {
  public:
   void add(const OverRanks& round) { rounds_.push_back(round); }

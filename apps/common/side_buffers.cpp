@@ -18,7 +18,8 @@ std::size_t bytes_for(const std::vector<Neighbour>& neighbours) {
 
 }  // namespace
 
-SideBuffers::SideBuffers(const std::vector<Neighbour>& neighbours, const std::function<Memory(std::size_t)>& make)
+SideBuffers::SideBuffers(const std::vector<Neighbour>& neighbours,
+                         const std::function<Memory(std::size_t)>& make)
     : memory_(make(bytes_for(neighbours))) {
   std::byte* at = memory_.data();
   for (const Neighbour& neighbour : neighbours) {

@@ -11,8 +11,8 @@
 
 namespace penstock::apps {
 
-// A rank to exchange messages with, and the doubles that go each way. One rank may be a neighbour in several
-// directions, and its own.
+// A rank to exchange messages with, and the doubles that go each way. One rank may be a neighbour
+// in several directions, and its own.
 struct Neighbour {
   int direction;
   int rank;
@@ -23,7 +23,8 @@ struct Neighbour {
 class SideBuffers {
  public:
   // `make` gives memory of the bytes that it is asked for.
-  SideBuffers(const std::vector<Neighbour>& neighbours, const std::function<Memory(std::size_t)>& make);
+  SideBuffers(const std::vector<Neighbour>& neighbours,
+              const std::function<Memory(std::size_t)>& make);
 
   const Sides& sides() const noexcept { return sides_; }
   std::span<double> message(const Neighbour& neighbour) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream drives the messages: pack, one start, what is inside beside it, one wait, unpack, and the host waits once,
-// at the end. There are two sets of buffers: while one is unpacked the other may already be received into, and packed
-// into on the way.
+// The stream drives the messages: pack, one start, what is inside beside it, one wait, unpack, and
+// the host waits once, at the end. There are two sets of buffers: while one is unpacked the other
+// may already be received into, and packed into on the way.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -14,16 +14,20 @@ namespace {
 
 // One set of buffers, and the persistent requests on it.
 struct MessageSet {
-  MessageSet(const Options& options, const std::vector<Neighbour>& neighbours, Mode mode, int number)
+  MessageSet(const Options& options, const std::vector<Neighbour>& neighbours, Mode mode,
+             int number)
       : out(make(options, neighbours)), in(make(options, neighbours)) {
     for (const Neighbour& each : neighbours)
-      requests.add(recv_init(in.message(each), each.rank, tag_of(opposite(each.direction), number), MPI_COMM_WORLD));
+      requests.add(recv_init(in.message(each), each.rank, tag_of(opposite(each.direction), number),
+                             MPI_COMM_WORLD));
     for (const Neighbour& each : neighbours)
-      requests.add(send_init(out.message(each), each.rank, tag_of(each.direction, number), MPI_COMM_WORLD, mode));
+      requests.add(send_init(out.message(each), each.rank, tag_of(each.direction, number),
+                             MPI_COMM_WORLD, mode));
   }
 
   static SideBuffers make(const Options& options, const std::vector<Neighbour>& neighbours) {
-    return {neighbours, [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+    return {neighbours,
+            [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
   }
   std::span<MPI_Request> receives() { return requests.all().first(requests.size() / 2); }
   std::span<MPI_Request> sends() { return requests.all().last(requests.size() / 2); }
@@ -45,7 +49,8 @@ class StreamExchange : public Exchange {
   StreamExchange(const Options& options, Work& work, Mode mode)
       : lane_(make_lane(options.device, Comm::stream)),
         work_(work),
-        sets_{MessageSet(options, work.neighbours(), mode, 0), MessageSet(options, work.neighbours(), mode, 1)} {
+        sets_{MessageSet(options, work.neighbours(), mode, 0),
+              MessageSet(options, work.neighbours(), mode, 1)} {
     std::vector<MPI_Request> all = joined({sets_[0].requests.all(), sets_[1].requests.all()});
     match(all);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -111,7 +116,8 @@ class StreamExchange : public Exchange {
 // One start a round: its sends, and the receives of the next round.
 class StandardSends : public StreamExchange {
  public:
-  StandardSends(const Options& options, Work& work) : StreamExchange(options, work, Mode::standard) {
+  StandardSends(const Options& options, Work& work)
+      : StreamExchange(options, work, Mode::standard) {
     for (int i = 0; i < 2; ++i) next_[set_of(i)] = joined({set(i + 1).receives(), set(i).sends()});
     first_ = joined({set(0).receives(), set(1).receives(), set(0).sends()});
   }
@@ -145,17 +151,20 @@ class StandardSends : public StreamExchange {
 };
 
 // Why the receive of every ready send has been started:
-//   1. A rank starts the receives of round k + 2 when it has unpacked those of round k, and so, in the order of its
-//      stream, before it sends the messages of round k + 1.
-//   2. A rank sends the messages of round k + 2 after it has waited for those of round k + 1. Neighbours exchange in
-//      both directions in every round, so by 1 these prove that the receives of round k + 2 are started there.
-//   3. Rounds 0 and 1 have no such messages before them: prepare() starts their receives, and a barrier follows.
+//   1. A rank starts the receives of round k + 2 when it has unpacked those of round k, and so, in
+//      the order of its stream, before it sends the messages of round k + 1.
+//   2. A rank sends the messages of round k + 2 after it has waited for those of round k + 1.
+//      Neighbours exchange in both directions in every round, so by 1 these prove that the receives
+//      of round k + 2 are started there.
+//   3. Rounds 0 and 1 have no such messages before them: prepare() starts their receives, and a
+//      barrier follows.
 class ReadySends final : public StreamExchange {
  public:
   ReadySends(const Options& options, Work& work) : StreamExchange(options, work, Mode::ready) {}
 
   void prepare(int rounds) override {
-    for (int round = 0; round < std::min(rounds, 2); ++round) lane_->queue().start(set(round).receives());
+    for (int round = 0; round < std::min(rounds, 2); ++round)
+      lane_->queue().start(set(round).receives());
     lane_->settle();
   }
 

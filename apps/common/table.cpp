@@ -20,8 +20,8 @@ Json to_json(const Row& row) {
           {"transport", row.transport}, {"samples", slowest.samples}};
 }
 
-void print_json(const Setup& setup, const std::vector<Row>& rows, const Options& options, const tool::Session& session,
-                bool with_gains) {
+void print_json(const Setup& setup, const std::vector<Row>& rows, const Options& options,
+                const tool::Session& session, bool with_gains) {
   Json line{{"benchmark", setup.program},
             {"device", name_of(options.device)},
             {"of", setup.what},
@@ -38,25 +38,28 @@ void print_json(const Setup& setup, const std::vector<Row>& rows, const Options&
   fmt::print("{}\n", line.dump());
 }
 
-void print_table(const Setup& setup, const std::vector<Row>& rows, const Options& options, const tool::Session& session,
-                 bool with_gains) {
-  fmt::print("# {} on {}, {} rank{}, {}: {}\n", setup.program, name_of(options.device), session.size(),
-             session.size() == 1 ? "" : "s", session.mpi_name(), setup.note);
-  fmt::print("# us a {0} on the slowest rank, medians and quartiles of interleaved rounds; gain over the fastest MPI\n",
-             setup.what);
-  const bool with_floor =
-      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.over_floor.has_value(); });
+void print_table(const Setup& setup, const std::vector<Row>& rows, const Options& options,
+                 const tool::Session& session, bool with_gains) {
+  fmt::print("# {} on {}, {} rank{}, {}: {}\n", setup.program, name_of(options.device),
+             session.size(), session.size() == 1 ? "" : "s", session.mpi_name(), setup.note);
+  fmt::print(
+      "# us a {0} on the slowest rank, medians and quartiles of interleaved rounds; gain over the "
+      "fastest MPI\n",
+      setup.what);
+  const bool with_floor = std::any_of(rows.begin(), rows.end(),
+                                      [](const Row& row) { return row.over_floor.has_value(); });
   std::size_t width = 14;
   for (const Row& row : rows) width = std::max(width, row.name.size());
-  fmt::print("{:<{}} {:<22} {:>11} {:>21} {:>11} {:>11} {:>7}{}\n", "# variant", width, "transport", "us/" + setup.what,
-             "spread", "average", "minimum", "gain", with_floor ? fmt::format(" {:>11}", "over floor") : "");
+  fmt::print("{:<{}} {:<22} {:>11} {:>21} {:>11} {:>11} {:>7}{}\n", "# variant", width, "transport",
+             "us/" + setup.what, "spread", "average", "minimum", "gain",
+             with_floor ? fmt::format(" {:>11}", "over floor") : "");
   for (const Row& row : rows) {
     const tool::Summary slowest = row.samples.slowest();
     const OverRanks ranks = row.samples.medians();
     const auto gain = gain_of(row, rows);
-    fmt::print("{:<{}} {:<22} {:>11.2f} {:>21} {:>11.2f} {:>11.2f} {:>7}{}\n", row.name, width, row.transport,
-               slowest.median, tool::spread_text(slowest), ranks.average, ranks.minimum,
-               gain && with_gains ? fmt::format("{:.2f}", *gain) : "-",
+    fmt::print("{:<{}} {:<22} {:>11.2f} {:>21} {:>11.2f} {:>11.2f} {:>7}{}\n", row.name, width,
+               row.transport, slowest.median, tool::spread_text(slowest), ranks.average,
+               ranks.minimum, gain && with_gains ? fmt::format("{:.2f}", *gain) : "-",
                row.over_floor ? fmt::format(" {:>11.2f}", *row.over_floor) : "");
   }
   if (!with_gains) fmt::print("more ranks than cores: these times say nothing\n");

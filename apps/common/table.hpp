@@ -20,8 +20,8 @@ struct Row {
   std::optional<double> over_floor{};  // us above what the same takes without messages
 };
 
-// What is true of a whole table: its program, what one time is the time of ("share", "cycle", ...), a line for people
-// and the fields of the JSON line, each a JSON text.
+// What is true of a whole table: its program, what one time is the time of ("share", "cycle", ...),
+// a line for people and the fields of the JSON line, each a JSON text.
 struct Setup {
   std::string program;
   std::string what;
@@ -29,9 +29,10 @@ struct Setup {
   std::vector<std::pair<std::string, std::string>> fields;
 };
 
-// On rank 0, as a table or as one JSON line; elsewhere nothing. No gains where there are more ranks than cores: MPI's
-// busy waiting would decide them. Collective.
-void print_rows(const Setup& setup, const std::vector<Row>& rows, const Options& options, const tool::Session& session);
+// On rank 0, as a table or as one JSON line; elsewhere nothing. No gains where there are more ranks
+// than cores: MPI's busy waiting would decide them. Collective.
+void print_rows(const Setup& setup, const std::vector<Row>& rows, const Options& options,
+                const tool::Session& session);
 
 // How many times as fast as the fastest baseline; nothing without one.
 std::optional<double> gain_of(const Row& row, const std::vector<Row>& rows);

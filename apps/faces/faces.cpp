@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock faces: the exchange of a spectral element code, in which neighbours add up what they share.
+// penstock faces: the exchange of a spectral element code, in which neighbours add up what they
+// share.
 #include "faces/faces.hpp"
 
 #include <fmt/core.h>
@@ -47,26 +48,29 @@ class Program {
   // False where a result was wrong.
   bool run() {
     bool right = true;
-    for (int outer = 0; outer < options_.outer; ++outer) right = run_once(outer + 1 == options_.outer) && right;
+    for (int outer = 0; outer < options_.outer; ++outer)
+      right = run_once(outer + 1 == options_.outer) && right;
     return right;
   }
 
   void print() const {
     std::vector<apps::Row> rows;
     for (std::size_t i = 0; i < samples_.size(); ++i)
-      rows.push_back(
-          {apps::name_of(options_.chosen[i]), transports_[i], apps::is_host_driven(options_.chosen[i]), samples_[i]});
+      rows.push_back({apps::name_of(options_.chosen[i]), transports_[i],
+                      apps::is_host_driven(options_.chosen[i]), samples_[i]});
     apps::print_rows(setup(), rows, options_, session_);
   }
 
   std::string summary() const {
-    return fmt::format("verified: {} variant{} equal{} the reference at every point after {} shares\n", samples_.size(),
-                       samples_.size() == 1 ? "" : "s", samples_.size() == 1 ? "s" : "", options_.inner);
+    return fmt::format(
+        "verified: {} variant{} equal{} the reference at every point after {} shares\n",
+        samples_.size(), samples_.size() == 1 ? "" : "s", samples_.size() == 1 ? "s" : "",
+        options_.inner);
   }
 
  private:
-  // The outer loop: buffers and requests are made, used and freed. The variants take turns in the middle loop, so that
-  // a slow moment of the machine hits them alike.
+  // The outer loop: buffers and requests are made, used and freed. The variants take turns in the
+  // middle loop, so that a slow moment of the machine hits them alike.
   bool run_once(bool is_last) {
     Share share(grid_, *kernels_, !options_.communication_only);
     std::vector<std::unique_ptr<apps::Exchange>> variants;
@@ -78,9 +82,10 @@ class Program {
         const apps::OverRanks us = time(*variants[i]);
         if (middle > 0) samples_[i].add(us);
         if (is_last && middle == options_.middle && options_.verify)
-          right = verify(*kernels_, problem_, grid_.block(), options_.inner, !options_.communication_only,
-                         apps::name_of(options_.chosen[i]), session_) &&
-                  right;
+          right =
+              verify(*kernels_, problem_, grid_.block(), options_.inner,
+                     !options_.communication_only, apps::name_of(options_.chosen[i]), session_) &&
+              right;
       }
     }
     for (std::size_t i = 0; i < variants.size(); ++i) transports_[i] = variants[i]->transport();
@@ -105,18 +110,22 @@ class Program {
     const auto& [mx, my, mz] = problem_.elements;
     const std::string ranks = fmt::format("[{},{},{}]", lx, ly, lz);
     const std::string elements = fmt::format("[{},{},{}]", mx, my, mz);
-    const std::string loops = fmt::format("[{},{},{}]", options_.outer, options_.middle, options_.inner);
-    return {"faces",
-            "share",
-            fmt::format("ranks {} x {} x {}, elements {} x {} x {} a rank of {}^3 points, loops {} x {} x {}, {}", lx,
-                        ly, lz, mx, my, mz, problem_.points, options_.outer, options_.middle, options_.inner,
-                        options_.communication_only ? "communication only" : "with the sums inside"),
-            {{"grid", ranks},
-             {"elements", elements},
-             {"points", std::to_string(problem_.points)},
-             {"loops", loops},
-             {"communication_only", options_.communication_only ? "true" : "false"},
-             {"verified", options_.verify ? "true" : "false"}}};
+    const std::string loops =
+        fmt::format("[{},{},{}]", options_.outer, options_.middle, options_.inner);
+    return {
+        "faces",
+        "share",
+        fmt::format("ranks {} x {} x {}, elements {} x {} x {} a rank of {}^3 points, loops {} x "
+                    "{} x {}, {}",
+                    lx, ly, lz, mx, my, mz, problem_.points, options_.outer, options_.middle,
+                    options_.inner,
+                    options_.communication_only ? "communication only" : "with the sums inside"),
+        {{"grid", ranks},
+         {"elements", elements},
+         {"points", std::to_string(problem_.points)},
+         {"loops", loops},
+         {"communication_only", options_.communication_only ? "true" : "false"},
+         {"verified", options_.verify ? "true" : "false"}}};
   }
 
   const Options& options_;
@@ -138,11 +147,13 @@ int run_faces(const Options& options, const tool::Session& session) {
 }
 
 void describe(CLI::App& app, Options& options) {
-  app.add_option("--grid", options.ranks, "Ranks in x, y and z, with commas (default: MPI_Dims_create)")
+  app.add_option("--grid", options.ranks,
+                 "Ranks in x, y and z, with commas (default: MPI_Dims_create)")
       ->delimiter(',')
       ->expected(3)
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--elements", options.elements, "Elements of a rank in x, y and z, with commas (default: 15,14,13)")
+  app.add_option("--elements", options.elements,
+                 "Elements of a rank in x, y and z, with commas (default: 15,14,13)")
       ->delimiter(',')
       ->expected(3)
       ->check(CLI::Range(1, 10000));
@@ -150,17 +161,21 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(3, 64))
       ->capture_default_str();
   app.add_flag("--small", options.small, "Elements 15,14,13 of 12 points (the default)");
-  app.add_flag("--large", options.large, "Elements 95,94,93 of 12 points: 11.5 GB a rank")->excludes("--small");
+  app.add_flag("--large", options.large, "Elements 95,94,93 of 12 points: 11.5 GB a rank")
+      ->excludes("--small");
   app.add_option("--outer", options.outer, "Outer loop: buffers and requests are made anew")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--middle", options.middle, "Middle loop: values are set anew; one more round goes untimed before")
+  app.add_option("--middle", options.middle,
+                 "Middle loop: values are set anew; one more round goes untimed before")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--inner", options.inner, "Inner loop: shares between two synchronisations; values grow by 8 at each")
+  app.add_option("--inner", options.inner,
+                 "Inner loop: shares between two synchronisations; values grow by 8 at each")
       ->check(CLI::Range(1, 330))
       ->capture_default_str();
-  app.add_flag("--communication-only", options.communication_only, "Leave out the sums inside a rank's block");
+  app.add_flag("--communication-only", options.communication_only,
+               "Leave out the sums inside a rank's block");
   apps::add_options(app, options);
 }
 
@@ -169,7 +184,8 @@ void settle(Options& options) {
   if (!options.ranks.empty()) std::copy_n(options.ranks.begin(), 3, options.problem.ranks.begin());
   if ((options.small || options.large) && !options.elements.empty())
     throw CLI::ValidationError("--elements", "is what --small and --large choose");
-  if (!options.elements.empty()) std::copy_n(options.elements.begin(), 3, options.problem.elements.begin());
+  if (!options.elements.empty())
+    std::copy_n(options.elements.begin(), 3, options.problem.elements.begin());
   if (options.large) options.problem.elements = {95, 94, 93};
   if (options.small || options.large) options.problem.points = 12;
 }
@@ -178,7 +194,8 @@ void settle(Options& options) {
 
 void add_faces(CLI::App& parent, tool::Command& command) {
   CLI::App* app = parent.add_subcommand(
-      "faces", "Add up what spectral elements share, between ranks: MPI's ways beside streams and graphs");
+      "faces",
+      "Add up what spectral elements share, between ranks: MPI's ways beside streams and graphs");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points, their copies and where they lie: the same code for the host and for kernels.
 //
-// A rank holds a block of elements of points * points * points values each. Elements that touch have copies of the same
-// points. Along one dimension a point has one copy, or two where two elements meet there; the copies of a point are the
-// combinations of those of its three dimensions. Copies of other ranks come with messages.
+// A rank holds a block of elements of points * points * points values each. Elements that touch
+// have copies of the same points. Along one dimension a point has one copy, or two where two
+// elements meet there; the copies of a point are the combinations of those of its three dimensions.
+// Copies of other ranks come with messages.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,8 @@ struct Layout {
   int elements[3];
 
   PENSTOCK_ANYWHERE std::size_t size() const {
-    return static_cast<std::size_t>(points[0]) * points[1] * points[2] * elements[0] * elements[1] * elements[2];
+    return static_cast<std::size_t>(points[0]) * points[1] * points[2] * elements[0] * elements[1] *
+           elements[2];
   }
 
   // Offsets of the three dimensions add up.
@@ -54,7 +56,8 @@ struct Layout {
   }
 
   PENSTOCK_ANYWHERE std::size_t offset(const Place& place) const {
-    return offset_along(0, place.element[0], place.point[0]) + offset_along(1, place.element[1], place.point[1]) +
+    return offset_along(0, place.element[0], place.point[0]) +
+           offset_along(1, place.element[1], place.point[1]) +
            offset_along(2, place.element[2], place.point[2]);
   }
 
@@ -74,8 +77,8 @@ struct Layout {
   }
 };
 
-// The whole block, for no direction; else what is sent to, and received from, the neighbour there: the points on that
-// side, a single layer of them along each dimension in which the direction goes.
+// The whole block, for no direction; else what is sent to, and received from, the neighbour there:
+// the points on that side, a single layer of them along each dimension in which the direction goes.
 PENSTOCK_ANYWHERE inline Layout layout_of(const Block& block, int direction) {
   Layout layout;
   for (int d = 0; d < 3; ++d) {
@@ -106,16 +109,16 @@ PENSTOCK_ANYWHERE inline bool has_neighbour(const Block& block, int direction) {
   return direction != nowhere;
 }
 
-// Whether a direction goes nowhere but where the region's goes. Messages that hold points of a region are those of its
-// parts.
+// Whether a direction goes nowhere but where the region's goes. Messages that hold points of a
+// region are those of its parts.
 PENSTOCK_ANYWHERE inline bool is_part(int direction, int region) {
   for (int d = 0; d < 3; ++d)
     if (part_of(direction, d) != 0 && part_of(direction, d) != part_of(region, d)) return false;
   return true;
 }
 
-// The points that the block shares with the neighbours of this direction and its parts, and with no others. Copies in
-// the block count once, so coordinates go from 0 to elements * (points - 1).
+// The points that the block shares with the neighbours of this direction and its parts, and with no
+// others. Copies in the block count once, so coordinates go from 0 to elements * (points - 1).
 PENSTOCK_ANYWHERE inline Box region_of(const Block& block, int direction) {
   Box box;
   for (int d = 0; d < 3; ++d) {
@@ -146,14 +149,16 @@ PENSTOCK_ANYWHERE inline Place place_of(const Block& block, const int (&at)[3]) 
 // A copy of a point, here or beyond the end of the block.
 struct Copy {
   bool exists;
-  int direction;       // of the neighbour that has it: it lies in the message from there; nowhere: in the block
+  int direction;  // of the neighbour that has it: it lies in the message from there; nowhere: in
+                  // the block
   std::size_t offset;  // in that message or in the block
 };
 
-// The copies of a point of a region are numbered by a bit for each dimension. Along those in which the region lies at
-// an end of the block, the bit stands for the neighbour's copy; along the others for that of the element below, if
-// there are two. `place` is the copy of number 0.
-PENSTOCK_ANYWHERE inline Copy copy_of(const Block& block, int region, const Place& place, int number) {
+// The copies of a point of a region are numbered by a bit for each dimension. Along those in which
+// the region lies at an end of the block, the bit stands for the neighbour's copy; along the others
+// for that of the element below, if there are two. `place` is the copy of number 0.
+PENSTOCK_ANYWHERE inline Copy copy_of(const Block& block, int region, const Place& place,
+                                      int number) {
   Copy copy{true, nowhere, 0};
   Layout layout;
   for (int d = 0, step = 1; d < 3; ++d, step *= 3) {
@@ -174,19 +179,20 @@ PENSTOCK_ANYWHERE inline Copy copy_of(const Block& block, int region, const Plac
   return copy;
 }
 
-// Gives all copies in the block the sum of all copies, those of other ranks included. The sum is made of pairs along z,
-// then y, then x, so that every rank comes to the same bits. All is read before anything is written, so that a thread's
-// loads go together.
+// Gives all copies in the block the sum of all copies, those of other ranks included. The sum is
+// made of pairs along z, then y, then x, so that every rank comes to the same bits. All is read
+// before anything is written, so that a thread's loads go together.
 //
-// Where `next` has messages the sum is packed, too: a neighbour gets this point's copies at the places at which it has
-// sent its own.
-PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Sides& received, const Sides& next,
-                                       int region, const Place& place) {
+// Where `next` has messages the sum is packed, too: a neighbour gets this point's copies at the
+// places at which it has sent its own.
+PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Sides& received,
+                                       const Sides& next, int region, const Place& place) {
   Copy copies[8];
   double value[8];
   for (int i = 0; i < 8; ++i) {
     copies[i] = copy_of(block, region, place, i);
-    const double* const from = copies[i].direction == nowhere ? u : received.side[copies[i].direction];
+    const double* const from =
+        copies[i].direction == nowhere ? u : received.side[copies[i].direction];
     value[i] = copies[i].exists ? from[copies[i].offset] : 0;
   }
   const auto line = [&](int x, int y) { return value[x + 2 * y] + value[x + 2 * y + 4]; };
@@ -197,20 +203,29 @@ PENSTOCK_ANYWHERE inline void complete(const Block& block, double* u, const Side
   }
 }
 
-// The sides on which an element shares points with elements of the block alone: its upper ones. What lies on a lower
-// side is the lower element's. Points that lie on several sides are those of the first of z, y and x.
+// The sides on which an element shares points with elements of the block alone: its upper ones.
+// What lies on a lower side is the lower element's. Points that lie on several sides are those of
+// the first of z, y and x.
 struct UpperSides {
   int low[3];  // the points that are not shared with other ranks
   int high[3];
   bool shared[3];       // whether there is an element of the block beyond the side
   std::size_t next[3];  // from a point of the side to its copy there
 
-  PENSTOCK_ANYWHERE bool has_on_z(int x, int y) const { return shared[2] && is_in(0, x) && is_in(1, y); }
-  PENSTOCK_ANYWHERE bool has_on_y(int x, int z) const { return shared[1] && is_in(0, x) && is_below(2, z); }
-  PENSTOCK_ANYWHERE bool has_on_x(int y, int z) const { return shared[0] && is_below(1, y) && is_below(2, z); }
+  PENSTOCK_ANYWHERE bool has_on_z(int x, int y) const {
+    return shared[2] && is_in(0, x) && is_in(1, y);
+  }
+  PENSTOCK_ANYWHERE bool has_on_y(int x, int z) const {
+    return shared[1] && is_in(0, x) && is_below(2, z);
+  }
+  PENSTOCK_ANYWHERE bool has_on_x(int y, int z) const {
+    return shared[0] && is_below(1, y) && is_below(2, z);
+  }
 
  private:
-  PENSTOCK_ANYWHERE bool is_in(int d, int point) const { return low[d] <= point && point <= high[d]; }
+  PENSTOCK_ANYWHERE bool is_in(int d, int point) const {
+    return low[d] <= point && point <= high[d];
+  }
   PENSTOCK_ANYWHERE bool is_below(int d, int point) const {
     return is_in(d, point) && !(shared[d] && point == high[d]);
   }
@@ -230,11 +245,11 @@ PENSTOCK_ANYWHERE inline UpperSides upper_sides_of(const Block& block, const int
   return sides;
 }
 
-// Sums what an element shares on its upper sides along y and z. The work of one of points * points threads, which have
-// the points (a, b) of both sides. All is read before anything is written, so that a thread's loads go together. Sums
-// are those of complete(): pairs along z, then y, then x.
-PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, const UpperSides& sides, double* u,
-                                                const int (&element)[3], int a, int b) {
+// Sums what an element shares on its upper sides along y and z. The work of one of points * points
+// threads, which have the points (a, b) of both sides. All is read before anything is written, so
+// that a thread's loads go together. Sums are those of complete(): pairs along z, then y, then x.
+PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, const UpperSides& sides,
+                                                double* u, const int (&element)[3], int a, int b) {
   const Layout whole = layout_of(block, nowhere);
   const auto& next = sides.next;
   const int last = block.points - 1;
@@ -245,7 +260,9 @@ PENSTOCK_ANYWHERE inline void sum_along_y_and_z(const Block& block, const UpperS
   double* const z = u + whole.offset({{element[0], element[1], element[2]}, {a, b, last}});
   double* const y = u + whole.offset({{element[0], element[1], element[2]}, {a, last, b}});
   const auto line = [&](const double* at) { return at[0] + at[next[2]]; };
-  const auto plane = [&](const double* at) { return also_y ? line(at) + line(at + next[1]) : line(at); };
+  const auto plane = [&](const double* at) {
+    return also_y ? line(at) + line(at + next[1]) : line(at);
+  };
   const auto flat = [&](const double* at) { return at[0] + at[next[1]]; };
   double on_z = 0;
   double on_y = 0;
@@ -268,7 +285,8 @@ PENSTOCK_ANYWHERE inline void sum_along_x(const Block& block, const UpperSides& 
                                           const int (&element)[3], int y, int z) {
   if (!sides.has_on_x(y, z)) return;
   double* const x =
-      u + layout_of(block, nowhere).offset({{element[0], element[1], element[2]}, {block.points - 1, y, z}});
+      u + layout_of(block, nowhere)
+              .offset({{element[0], element[1], element[2]}, {block.points - 1, y, z}});
   x[0] = x[sides.next[0]] = x[0] + x[sides.next[0]];
 }
 
@@ -284,7 +302,8 @@ inline void sum_upper_sides(const Block& block, double* u, const int (&element)[
 
 // From indices of the whole grid, so that a wrong one changes the value.
 PENSTOCK_ANYWHERE inline double initial_value(const int (&element)[3], const int (&point)[3]) {
-  return element[2] * 10000.0 + element[1] * 100.0 + element[0] + point[2] * 1e-2 + point[1] * 1e-4 + point[0] * 1e-6;
+  return element[2] * 10000.0 + element[1] * 100.0 + element[0] + point[2] * 1e-2 +
+         point[1] * 1e-4 + point[0] * 1e-6;
 }
 
 PENSTOCK_ANYWHERE inline double initial_value(const Block& block, const Place& place) {

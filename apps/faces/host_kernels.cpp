@@ -16,7 +16,8 @@ void for_each_place(const Layout& layout, Use&& use) {
       for (place.element[0] = 0; place.element[0] < layout.elements[0]; ++place.element[0])
         for (place.point[2] = 0; place.point[2] < layout.points[2]; ++place.point[2])
           for (place.point[1] = 0; place.point[1] < layout.points[1]; ++place.point[1])
-            for (place.point[0] = 0; place.point[0] < layout.points[0]; ++place.point[0]) use(place);
+            for (place.point[0] = 0; place.point[0] < layout.points[0]; ++place.point[0])
+              use(place);
 }
 
 template <class Use>
@@ -32,7 +33,8 @@ class HostKernels final : public Kernels {
   explicit HostKernels(const Block& block)
       : block_(block),
         layout_(layout_of(block, nowhere)),
-        memory_(apps::allocate(apps::DeviceKind::host, apps::Use::data, layout_.size() * sizeof(double))),
+        memory_(apps::allocate(apps::DeviceKind::host, apps::Use::data,
+                               layout_.size() * sizeof(double))),
         u_(memory_.as<double>().data()) {}
 
   void initialise(apps::Lane&) override {
@@ -43,8 +45,9 @@ class HostKernels final : public Kernels {
   void pack(apps::Lane&, const Sides& to, int direction) override {
     for_each_neighbour(direction, [&](int one) {
       double* value = to.side[one];
-      for_each_place(layout_of(block_, one),
-                     [&](const Place& place) { *value++ = u_[layout_.offset(on_side(block_, one, place))]; });
+      for_each_place(layout_of(block_, one), [&](const Place& place) {
+        *value++ = u_[layout_.offset(on_side(block_, one, place))];
+      });
     });
   }
 
@@ -55,8 +58,9 @@ class HostKernels final : public Kernels {
 
   void unpack(apps::Lane&, const Sides& from, const Sides& next, int direction) override {
     for_each_neighbour(direction, [&](int one) {
-      for_each_point(region_of(block_, one),
-                     [&](const int(&at)[3]) { complete(block_, u_, from, next, one, place_of(block_, at)); });
+      for_each_point(region_of(block_, one), [&](const int(&at)[3]) {
+        complete(block_, u_, from, next, one, place_of(block_, at));
+      });
     });
   }
 

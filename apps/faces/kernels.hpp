@@ -10,8 +10,8 @@
 
 namespace penstock::faces {
 
-// The values of one rank, and what is computed on them. Calls are made as Lane::launch wants them: on the host they
-// compute, on a GPU they launch on the stream that the lane says.
+// The values of one rank, and what is computed on them. Calls are made as Lane::launch wants them:
+// on the host they compute, on a GPU they launch on the stream that the lane says.
 class Kernels {
  public:
   virtual ~Kernels() = default;
@@ -21,8 +21,9 @@ class Kernels {
   virtual void pack(apps::Lane& lane, const Sides& to, int direction) = 0;
   // Everything that is shared by elements of the block alone.
   virtual void sum_inside(apps::Lane& lane) = 0;
-  // What is shared with the neighbours of one direction and its parts alone; all that is shared with any, for nowhere.
-  // Where `next` has messages, the sums are packed into them on the way: all that pack() would write is among them.
+  // What is shared with the neighbours of one direction and its parts alone; all that is shared
+  // with any, for nowhere. Where `next` has messages, the sums are packed into them on the way: all
+  // that pack() would write is among them.
   virtual void unpack(apps::Lane& lane, const Sides& from, const Sides& next, int direction) = 0;
 
   // Blocks until the values of all elements with this z are copied to `to`.

@@ -17,10 +17,11 @@ double product(const std::array<int, 3>& extents) {
 void require_ranks(const Problem& problem, int ranks) {
   const auto& [x, y, z] = problem.ranks;
   if (product(problem.ranks) != ranks)
-    throw tool::UserError(fmt::format(
-        "--grid {},{},{} is for {:.0f} rank{} and the job has {}: run it as mpiexec -n "
-        "{:.0f}, or give a grid of {}",
-        x, y, z, product(problem.ranks), product(problem.ranks) == 1 ? "" : "s", ranks, product(problem.ranks), ranks));
+    throw tool::UserError(
+        fmt::format("--grid {},{},{} is for {:.0f} rank{} and the job has {}: run it as mpiexec -n "
+                    "{:.0f}, or give a grid of {}",
+                    x, y, z, product(problem.ranks), product(problem.ranks) == 1 ? "" : "s", ranks,
+                    product(problem.ranks), ranks));
 }
 
 // A message's count is an int, and kernels number the points of the block's surface by 32 bits.
@@ -29,9 +30,10 @@ void require_size(const Problem& problem) {
   const double side = static_cast<double>(problem.points) * problem.points;
   for (const double face : {1.0 * x * y, 1.0 * y * z, 1.0 * z * x})
     if (face * side >= 2147483648.0)
-      throw tool::UserError(fmt::format(
-          "--elements {},{},{} with --points {}: a face of more than 2^31 points does not fit into one message", x, y,
-          z, problem.points));
+      throw tool::UserError(
+          fmt::format("--elements {},{},{} with --points {}: a face of more than 2^31 points does "
+                      "not fit into one message",
+                      x, y, z, problem.points));
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace penstock::faces {
 
-// What is asked for: ranks and elements of a rank in x, y and z, points along an edge of an element.
+// What is asked for: ranks and elements of a rank in x, y and z, points along an edge of an
+// element.
 struct Problem {
   std::array<int, 3> ranks{0, 0, 0};  // 0: chosen by MPI_Dims_create
   std::array<int, 3> elements{15, 14, 13};

@@ -7,18 +7,24 @@ namespace penstock::faces {
 namespace {
 
 double first_value(const Triple& element, const Triple& point) {
-  return element[2] * 10000.0 + element[1] * 100.0 + element[0] + point[2] * 1e-2 + point[1] * 1e-4 + point[0] * 1e-6;
+  return element[2] * 10000.0 + element[1] * 100.0 + element[0] + point[2] * 1e-2 +
+         point[1] * 1e-4 + point[0] * 1e-6;
 }
 
 }  // namespace
 
 Reference::Reference(Triple ranks, Triple rank_elements, int points, int shares, bool with_compute)
-    : ranks_(ranks), rank_elements_(rank_elements), points_(points), shares_(shares), with_compute_(with_compute) {}
+    : ranks_(ranks),
+      rank_elements_(rank_elements),
+      points_(points),
+      shares_(shares),
+      with_compute_(with_compute) {}
 
 Reference::Line Reference::line_through(int d, int element, int point) const {
   const auto dimension = static_cast<std::size_t>(d);
   const int elements = ranks_[dimension] * rank_elements_[dimension];
-  if (point == points_ - 1 && element + 1 < elements) return {2, {element, element + 1}, {point, 0}};
+  if (point == points_ - 1 && element + 1 < elements)
+    return {2, {element, element + 1}, {point, 0}};
   if (point == 0 && element > 0) return {2, {element - 1, element}, {points_ - 1, 0}};
   return {1, {element, 0}, {point, 0}};
 }
@@ -29,13 +35,14 @@ bool Reference::is_summed(const std::array<Line, 3>& lines) const {
   for (std::size_t d = 0; d < 3; ++d) {
     if (lines[d].count == 1) continue;
     is_shared = true;
-    if (lines[d].element[0] / rank_elements_[d] != lines[d].element[1] / rank_elements_[d]) is_remote = true;
+    if (lines[d].element[0] / rank_elements_[d] != lines[d].element[1] / rank_elements_[d])
+      is_remote = true;
   }
   return with_compute_ ? is_shared : is_remote;
 }
 
-// At every share each copy takes the sum of all: along z, then y, then x the two copies of a pair both become their
-// sum.
+// At every share each copy takes the sum of all: along z, then y, then x the two copies of a pair
+// both become their sum.
 double Reference::value(const Triple& element, const Triple& point) const {
   std::array<Line, 3> lines{};
   for (int d = 0; d < 3; ++d) {
@@ -47,15 +54,19 @@ double Reference::value(const Triple& element, const Triple& point) const {
   for (int z = 0; z < lines[2].count; ++z)
     for (int y = 0; y < lines[1].count; ++y)
       for (int x = 0; x < lines[0].count; ++x)
-        copies[z][y][x] = first_value({lines[0].element[x], lines[1].element[y], lines[2].element[z]},
-                                      {lines[0].point[x], lines[1].point[y], lines[2].point[z]});
+        copies[z][y][x] =
+            first_value({lines[0].element[x], lines[1].element[y], lines[2].element[z]},
+                        {lines[0].point[x], lines[1].point[y], lines[2].point[z]});
   for (int share = 0; share < shares_; ++share) {
     for (int y = 0; y < 2 && lines[2].count == 2; ++y)
-      for (int x = 0; x < 2; ++x) copies[0][y][x] = copies[1][y][x] = copies[0][y][x] + copies[1][y][x];
+      for (int x = 0; x < 2; ++x)
+        copies[0][y][x] = copies[1][y][x] = copies[0][y][x] + copies[1][y][x];
     for (int z = 0; z < 2 && lines[1].count == 2; ++z)
-      for (int x = 0; x < 2; ++x) copies[z][0][x] = copies[z][1][x] = copies[z][0][x] + copies[z][1][x];
+      for (int x = 0; x < 2; ++x)
+        copies[z][0][x] = copies[z][1][x] = copies[z][0][x] + copies[z][1][x];
     for (int z = 0; z < 2 && lines[0].count == 2; ++z)
-      for (int y = 0; y < 2; ++y) copies[z][y][0] = copies[z][y][1] = copies[z][y][0] + copies[z][y][1];
+      for (int y = 0; y < 2; ++y)
+        copies[z][y][0] = copies[z][y][1] = copies[z][y][0] + copies[z][y][1];
   }
   return copies[0][0][0];
 }
@@ -80,8 +91,8 @@ bool is_equal(double a, double b) {
   return a == b || std::abs(a - b) / (std::abs(a) + std::abs(b)) < 1e-15;
 }
 
-Comparison compare(const Reference& reference, const std::vector<double>& values, const Triple& first,
-                   const Triple& count, int points) {
+Comparison compare(const Reference& reference, const std::vector<double>& values,
+                   const Triple& first, const Triple& count, int points) {
   Comparison result;
   const double* value = values.data();
   for (int kz = 0; kz < count[2]; ++kz)

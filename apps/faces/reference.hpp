@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the values must be: computed on the whole grid, point by point, without blocks, messages and the code of faces.
+// What the values must be: computed on the whole grid, point by point, without blocks, messages and
+// the code of faces.
 #pragma once
 
 #include <array>
@@ -12,13 +13,14 @@ using Triple = std::array<int, 3>;
 
 class Reference {
  public:
-  // `rank_elements` of a rank, which has them beside those of `ranks`. Without compute only points that several ranks
-  // share are summed.
+  // `rank_elements` of a rank, which has them beside those of `ranks`. Without compute only points
+  // that several ranks share are summed.
   Reference(Triple ranks, Triple rank_elements, int points, int shares, bool with_compute);
 
   // Of a point of an element of the whole grid.
   double value(const Triple& element, const Triple& point) const;
-  // The same, without the shares in between: the sum of all copies, times their number for each later share.
+  // The same, without the shares in between: the sum of all copies, times their number for each
+  // later share.
   double closed_form(const Triple& element, const Triple& point) const;
 
  private:
@@ -52,8 +54,9 @@ struct Comparison {
 // |a - b| / (|a| + |b|) < 1e-15. What is no number is equal to nothing.
 bool is_equal(double a, double b);
 
-// Compares some layers of elements: `values` are those of elements from `first` on, `count` in each dimension.
-Comparison compare(const Reference& reference, const std::vector<double>& values, const Triple& first,
-                   const Triple& count, int points);
+// Compares some layers of elements: `values` are those of elements from `first` on, `count` in each
+// dimension.
+Comparison compare(const Reference& reference, const std::vector<double>& values,
+                   const Triple& first, const Triple& count, int points);
 
 }  // namespace penstock::faces

@@ -44,9 +44,10 @@ class LayerCheck {
   Comparison check_row(const std::vector<double>& layer, int y, int z) const {
     const std::size_t values = layer.size() / static_cast<std::size_t>(block_.elements[1]);
     const auto begin = layer.begin() + static_cast<std::ptrdiff_t>(values) * y;
-    return compare(reference_, std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(values)),
-                   {block_.first[0], block_.first[1] + y, block_.first[2] + z}, {block_.elements[0], 1, 1},
-                   block_.points);
+    return compare(reference_,
+                   std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(values)),
+                   {block_.first[0], block_.first[1] + y, block_.first[2] + z},
+                   {block_.elements[0], 1, 1}, block_.points);
   }
 
   const Reference& reference_;
@@ -54,10 +55,13 @@ class LayerCheck {
   unsigned threads_;
 };
 
-Comparison compare_block(const Kernels& kernels, const Reference& reference, const Block& block, int ranks) {
-  const unsigned threads = std::max(std::thread::hardware_concurrency() / static_cast<unsigned>(ranks), 1u);
+Comparison compare_block(const Kernels& kernels, const Reference& reference, const Block& block,
+                         int ranks) {
+  const unsigned threads =
+      std::max(std::thread::hardware_concurrency() / static_cast<unsigned>(ranks), 1u);
   const LayerCheck check(reference, block, threads);
-  const std::size_t layer_size = layout_of(block, nowhere).size() / static_cast<std::size_t>(block.elements[2]);
+  const std::size_t layer_size =
+      layout_of(block, nowhere).size() / static_cast<std::size_t>(block.elements[2]);
   std::vector<double> layer(layer_size);
   Comparison all;
   for (int z = 0; z < block.elements[2]; ++z) {
@@ -69,21 +73,22 @@ Comparison compare_block(const Kernels& kernels, const Reference& reference, con
 
 }  // namespace
 
-bool verify(const Kernels& kernels, const Problem& problem, const Block& block, int shares, bool with_compute,
-            const std::string& name, const tool::Session& session) {
+bool verify(const Kernels& kernels, const Problem& problem, const Block& block, int shares,
+            bool with_compute, const std::string& name, const tool::Session& session) {
   const Reference reference(problem.ranks, problem.elements, problem.points, shares, with_compute);
   Comparison mine = compare_block(kernels, reference, block, session.size());
   std::vector<Comparison> all(static_cast<std::size_t>(session.size()));
-  MPI_Allgather(&mine, static_cast<int>(sizeof mine), MPI_BYTE, all.data(), static_cast<int>(sizeof mine), MPI_BYTE,
-                MPI_COMM_WORLD);
+  MPI_Allgather(&mine, static_cast<int>(sizeof mine), MPI_BYTE, all.data(),
+                static_cast<int>(sizeof mine), MPI_BYTE, MPI_COMM_WORLD);
   Comparison sum;
   for (const Comparison& one : all) LayerCheck::add(sum, one);
   if (sum.failed > 0 && session.is_root())
     fmt::print(stderr,
-               "penstock: {}: {} of {} values differ from the reference after {} shares; the first is that of point "
+               "penstock: {}: {} of {} values differ from the reference after {} shares; the first "
+               "is that of point "
                "({}, {}, {}) of element ({}, {}, {}): {:.17g} instead of {:.17g}\n",
-               name, sum.failed, sum.compared, shares, sum.point[0], sum.point[1], sum.point[2], sum.element[0],
-               sum.element[1], sum.element[2], sum.value, sum.expected);
+               name, sum.failed, sum.compared, shares, sum.point[0], sum.point[1], sum.point[2],
+               sum.element[0], sum.element[1], sum.element[2], sum.value, sum.expected);
   return sum.failed == 0;
 }
 

@@ -39,14 +39,16 @@ double sweep_block(const Block& from, double* to, bool checked) {
     for (int j = 0; j < from.extents[1]; ++j) {
       const std::ptrdiff_t at = i * from.plane + j * from.row;
       sweep_row(from.first + at, from, to + at);
-      if (checked) largest = std::max(largest, largest_change(from.first + at, to + at, from.extents[2]));
+      if (checked)
+        largest = std::max(largest, largest_change(from.first + at, to + at, from.extents[2]));
     }
   }
   return largest;
 }
 
 std::size_t state_bytes(const Problem& problem) {
-  return sizeof(State) + sizeof(double) * static_cast<std::size_t>(problem.iterations / problem.interval + 1);
+  return sizeof(State) +
+         sizeof(double) * static_cast<std::size_t>(problem.iterations / problem.interval + 1);
 }
 
 halo::Index<3> with_ghosts(halo::Index<3> extents) {
@@ -98,7 +100,8 @@ void Field::load() {
 }
 
 Field::View Field::cells(int iterations) const noexcept {
-  return halo::row_major<3>(arrays_.as<double>().data() + index(iterations) * array_cells_, extents_);
+  return halo::row_major<3>(arrays_.as<double>().data() + index(iterations) * array_cells_,
+                            extents_);
 }
 
 Block Field::block(std::size_t array) const noexcept {
@@ -108,13 +111,15 @@ Block Field::block(std::size_t array) const noexcept {
   return {first,
           plane,
           row,
-          {static_cast<int>(extents_[0] - 2), static_cast<int>(extents_[1] - 2), static_cast<int>(extents_[2] - 2)}};
+          {static_cast<int>(extents_[0] - 2), static_cast<int>(extents_[1] - 2),
+           static_cast<int>(extents_[2] - 2)}};
 }
 
 void Field::sweep_array(std::size_t from, bool checked) {
   double* const to = block(1 - from).first;
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-  if (device_ == DeviceKind::gpu) return gpu::sweep(lane_.gpu_stream(), block(from), to, state(), checked);
+  if (device_ == DeviceKind::gpu)
+    return gpu::sweep(lane_.gpu_stream(), block(from), to, state(), checked);
 #endif
   if (state()->converged != 0) return;
   const double largest = sweep_block(block(from), to, checked);
@@ -126,7 +131,8 @@ void Field::combine(int children, bool is_root) {
   if (combine_ == nullptr) {
     combine_ = [this, children, is_root] {
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-      if (device_ == DeviceKind::gpu) return gpu::combine(lane_.gpu_stream(), state(), children, is_root);
+      if (device_ == DeviceKind::gpu)
+        return gpu::combine(lane_.gpu_stream(), state(), children, is_root);
 #endif
       jacobi::combine(*state(), children, is_root);
     };
@@ -139,7 +145,8 @@ void Field::decide(int iterations) {
   if (kernel == nullptr) {
     kernel = [this, iterations] {
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-      if (device_ == DeviceKind::gpu) return gpu::decide(lane_.gpu_stream(), state(), problem_.tolerance, iterations);
+      if (device_ == DeviceKind::gpu)
+        return gpu::decide(lane_.gpu_stream(), state(), problem_.tolerance, iterations);
 #endif
       jacobi::decide(*state(), problem_.tolerance, iterations);
     };

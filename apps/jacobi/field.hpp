@@ -30,19 +30,22 @@ inline bool is_checked(const Problem& problem, int iterations) {
   return iterations % problem.interval == 0 || iterations == problem.iterations;
 }
 
-// The cells of one rank with a layer of ghosts around them, in two arrays that take turns: those after i iterations are
-// in array i mod 2. All work is done by a lane.
+// The cells of one rank with a layer of ghosts around them, in two arrays that take turns: those
+// after i iterations are in array i mod 2. All work is done by a lane.
 class Field {
  public:
   using View = halo::View<double, 3>;
 
-  Field(const Problem& problem, const halo::Grid<3>& grid, apps::DeviceKind device, apps::Lane& lane);
+  Field(const Problem& problem, const halo::Grid<3>& grid, apps::DeviceKind device,
+        apps::Lane& lane);
 
-  // The beginning: cells are zero, what lies beyond the grid is as its side is. Blocks until it is there.
+  // The beginning: cells are zero, what lies beyond the grid is as its side is. Blocks until it is
+  // there.
   void load();
   View cells(int iterations) const noexcept;
 
-  // In the order of the lane. An iteration with a check leaves its largest change in state().change.
+  // In the order of the lane. An iteration with a check leaves its largest change in
+  // state().change.
   void sweep(int iterations) { lane_.launch(sweeps_[index(iterations)]); }
   void sweep_and_measure(int iterations) { lane_.launch(measured_sweeps_[index(iterations)]); }
   void combine(int children, bool is_root);

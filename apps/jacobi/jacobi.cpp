@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock jacobi: Jacobi's iteration with 27 points on a 3D grid of ranks, to a tolerance; the test of convergence
-// stays on the stream.
+// penstock jacobi: Jacobi's iteration with 27 points on a 3D grid of ranks, to a tolerance; the
+// test of convergence stays on the stream.
 #include "jacobi/jacobi.hpp"
 
 #include <fmt/core.h>
@@ -41,8 +41,8 @@ std::vector<double> collect(const std::vector<double>& mine, const halo::Grid<3>
     if (rank == 0) {
       theirs = mine;
     } else {
-      MPI_Recv(theirs.data(), static_cast<int>(theirs.size()), MPI_DOUBLE, rank, tag, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+      MPI_Recv(theirs.data(), static_cast<int>(theirs.size()), MPI_DOUBLE, rank, tag,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     const auto from = halo::row_major<3>(theirs.data(), block);
     for (std::ptrdiff_t i = 0; i < block[0]; ++i) {
@@ -77,7 +77,8 @@ class Program {
     }
   }
 
-  // The last round of each variant against the reference: every cell, every check and the iterations, bit by bit.
+  // The last round of each variant against the reference: every cell, every check and the
+  // iterations, bit by bit.
   bool verify() const {
     const Reference expected = session_.is_root() ? solve_serially(options_.problem) : Reference{};
     bool right = true;
@@ -86,9 +87,11 @@ class Program {
       if (session_.is_root()) right = is_equal(*solver, cells, expected) && right;
     }
     if (right && session_.is_root() && !options_.as_json) {
-      fmt::print("verified: {} variants equal a serial run after {} iterations and in all {} checks, {} rank{}\n",
-                 solvers_.size(), expected.progress.iterations, expected.progress.history.size(), session_.size(),
-                 session_.size() == 1 ? "" : "s");
+      fmt::print(
+          "verified: {} variants equal a serial run after {} iterations and in all {} checks, {} "
+          "rank{}\n",
+          solvers_.size(), expected.progress.iterations, expected.progress.history.size(),
+          session_.size(), session_.size() == 1 ? "" : "s");
     }
     return right;
   }
@@ -96,14 +99,16 @@ class Program {
   void print() const {
     std::vector<apps::Row> rows;
     for (std::size_t i = 0; i < solvers_.size(); ++i) {
-      rows.push_back({solvers_[i]->name(), solvers_[i]->transport(), solvers_[i]->is_baseline(), samples_[i]});
+      rows.push_back(
+          {solvers_[i]->name(), solvers_[i]->transport(), solvers_[i]->is_baseline(), samples_[i]});
     }
     const auto cells = options_.problem.cells;
     const auto ranks = grid_.ranks();
-    const std::string note =
-        fmt::format("{} x {} x {} cells on {} x {} x {} ranks, {} iterations, largest change {:.3g}, checked every {}",
-                    cells[0], cells[1], cells[2], ranks[0], ranks[1], ranks[2], progress_.iterations,
-                    progress_.history.back(), options_.problem.interval);
+    const std::string note = fmt::format(
+        "{} x {} x {} cells on {} x {} x {} ranks, {} iterations, largest change {:.3g}, checked "
+        "every {}",
+        cells[0], cells[1], cells[2], ranks[0], ranks[1], ranks[2], progress_.iterations,
+        progress_.history.back(), options_.problem.interval);
     print_rows({"jacobi",
                 "iteration",
                 note,
@@ -115,11 +120,14 @@ class Program {
   }
 
  private:
-  static bool is_equal(const Solver& solver, const std::vector<double>& cells, const Reference& expected) {
+  static bool is_equal(const Solver& solver, const std::vector<double>& cells,
+                       const Reference& expected) {
     const bool right = cells == expected.cells;
     const bool same_way = solver.field().progress() == expected.progress;
-    if (!right) fmt::print(stderr, "penstock: {}: cells differ from the serial run\n", solver.name());
-    if (!same_way) fmt::print(stderr, "penstock: {}: a check differs from the serial run's\n", solver.name());
+    if (!right)
+      fmt::print(stderr, "penstock: {}: cells differ from the serial run\n", solver.name());
+    if (!same_way)
+      fmt::print(stderr, "penstock: {}: a check differs from the serial run's\n", solver.name());
     return right && same_way;
   }
 
@@ -136,7 +144,8 @@ std::unique_ptr<Program> make_program(const Options& options, const tool::Sessio
     apps::choose_device(options.device);
     return std::make_unique<Program>(options, session);
   } catch (const Error& error) {
-    if (error.kind() == PST_ERROR_ARGUMENT) throw tool::UserError(error.what());  // on all ranks alike
+    // On all ranks alike.
+    if (error.kind() == PST_ERROR_ARGUMENT) throw tool::UserError(error.what());
     throw;
   }
 }
@@ -162,10 +171,12 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("-m,--iterations", options.problem.iterations, "Iterations at most")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("-t,--tolerance", options.problem.tolerance, "Ends when no cell changes by as much")
+  app.add_option("-t,--tolerance", options.problem.tolerance,
+                 "Ends when no cell changes by as much")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--check-interval", options.problem.interval, "Iterations between two tests of convergence")
+  app.add_option("--check-interval", options.problem.interval,
+                 "Iterations between two tests of convergence")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
@@ -177,8 +188,9 @@ void describe(CLI::App& app, Options& options) {
 }  // namespace
 
 void add_jacobi(CLI::App& parent, tool::Command& command) {
-  CLI::App* app = parent.add_subcommand(
-      "jacobi", "Iterate a 3D grid to a tolerance: MPI's ways beside streams that decide about convergence themselves");
+  CLI::App* app = parent.add_subcommand("jacobi",
+                                        "Iterate a 3D grid to a tolerance: MPI's ways beside "
+                                        "streams that decide about convergence themselves");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

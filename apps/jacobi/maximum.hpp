@@ -5,8 +5,8 @@
 
 namespace penstock::jacobi {
 
-// The largest change of all ranks, known to all, without the host: reports go up a binary tree of ranks and the answer
-// comes down, by matched messages of one number each in the order of the lane.
+// The largest change of all ranks, known to all, without the host: reports go up a binary tree of
+// ranks and the answer comes down, by matched messages of one number each in the order of the lane.
 class Maximum {
  public:
   // Matches its requests: collective.

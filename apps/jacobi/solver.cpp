@@ -11,8 +11,8 @@ using apps::Comm;
 
 namespace {
 
-// Up to a check. The arrays take turns, so a graph that is launched again holds an even number of iterations; one that
-// holds all of a solution's is launched once, from the first array on.
+// Up to a check. The arrays take turns, so a graph that is launched again holds an even number of
+// iterations; one that holds all of a solution's is launched once, from the first array on.
 int iterations_in_graph(const Problem& problem) {
   const int up_to_check = problem.interval % 2 == 0 ? problem.interval : 2 * problem.interval;
   return std::min(up_to_check, problem.iterations);
@@ -20,7 +20,8 @@ int iterations_in_graph(const Problem& problem) {
 
 }  // namespace
 
-Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem, const halo::Grid<3>& grid)
+Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem,
+               const halo::Grid<3>& grid)
     : comm_(comm),
       problem_(problem),
       lane_(apps::make_lane(options.device, comm)),
@@ -46,7 +47,8 @@ double Solver::solve() {
 void Solver::run() {
   int done = 0;
   if (graph_ != nullptr) {
-    for (; done + iterations_in_graph_ <= problem_.iterations; done += iterations_in_graph_) graph_->launch();
+    for (; done + iterations_in_graph_ <= problem_.iterations; done += iterations_in_graph_)
+      graph_->launch();
   }
   iterate(done, problem_.iterations);
 }

@@ -11,18 +11,20 @@
 
 namespace penstock::jacobi {
 
-// One way to exchange the ghosts and to find the largest change, with a lane, arrays and requests of its own.
+// One way to exchange the ghosts and to find the largest change, with a lane, arrays and requests
+// of its own.
 class Solver {
  public:
   // Collective.
-  Solver(apps::Comm comm, const apps::Options& options, const Problem& problem, const halo::Grid<3>& grid);
+  Solver(apps::Comm comm, const apps::Options& options, const Problem& problem,
+         const halo::Grid<3>& grid);
 
   std::string name() const { return apps::name_of(comm_); }
   bool is_baseline() const { return apps::is_host_driven(comm_); }
   std::string transport() const { return ghosts_.transport(); }
 
-  // From the beginning. A stream is given all iterations at once; those after the last check that was needed do
-  // nothing. Returns the time in us. Collective: all ranks begin together.
+  // From the beginning. A stream is given all iterations at once; those after the last check that
+  // was needed do nothing. Returns the time in us. Collective: all ranks begin together.
   double solve();
   const Field& field() const noexcept { return field_; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sweeps of a rank share, and their arithmetic: the same on hosts and on GPUs, and in the reference.
+// What the sweeps of a rank share, and their arithmetic: the same on hosts and on GPUs, and in the
+// reference.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ namespace penstock::jacobi {
 inline constexpr double low_side = 100;  // beyond the sides where an index would be negative
 inline constexpr double high_side = 0;   // beyond the others
 
-// A block of cells in an array with ghosts; `first` is its first own cell, the last dimension is dense.
+// A block of cells in an array with ghosts; `first` is its first own cell, the last dimension is
+// dense.
 struct Block {
   double* first;
   std::ptrdiff_t plane;
@@ -35,8 +37,10 @@ struct State {
   double history[1];  // `largest` of each check; the memory goes on behind it
 };
 
-// The mean of a cell and its 26 neighbours. No product is followed by a sum, so that no compiler can round differently.
-PENSTOCK_JACOBI_BOTH inline double average(const double* cell, std::ptrdiff_t plane, std::ptrdiff_t row) {
+// The mean of a cell and its 26 neighbours. No product is followed by a sum, so that no compiler
+// can round differently.
+PENSTOCK_JACOBI_BOTH inline double average(const double* cell, std::ptrdiff_t plane,
+                                           std::ptrdiff_t row) {
   double sum = 0;
   for (int i = -1; i <= 1; ++i) {
     for (int j = -1; j <= 1; ++j) {

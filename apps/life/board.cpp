@@ -14,9 +14,11 @@ namespace {
 void step_row(const std::uint8_t* above, const std::uint8_t* here, const std::uint8_t* below,
               std::uint8_t* __restrict next, int width) {
   for (int x = 0; x < width; ++x) {
-    const auto neighbours = static_cast<std::uint8_t>(above[x - 1] + above[x] + above[x + 1] + here[x - 1] +
-                                                      here[x + 1] + below[x - 1] + below[x] + below[x + 1]);
-    // 3 neighbours, or 2 and alive, is exactly: neighbours with its lowest bit set by a live cell is 3.
+    const auto neighbours =
+        static_cast<std::uint8_t>(above[x - 1] + above[x] + above[x + 1] + here[x - 1] +
+                                  here[x + 1] + below[x - 1] + below[x] + below[x + 1]);
+    // 3 neighbours, or 2 and alive, is exactly: neighbours with its lowest bit set by a live cell
+    // is 3.
     next[x] = static_cast<std::uint8_t>((neighbours | here[x]) == 3 ? 1 : 0);
   }
 }
@@ -76,7 +78,8 @@ void Board::load(const Grid& grid) {
 
 std::vector<std::uint8_t> Board::read(int generation) const {
   std::vector<std::uint8_t> array(array_bytes());
-  apps::fetch(device_, array.data(), memory_.data() + index(generation) * array_bytes(), array.size());
+  apps::fetch(device_, array.data(), memory_.data() + index(generation) * array_bytes(),
+              array.size());
   std::vector<std::uint8_t> cells;
   for (int y = 0; y < block_.height; ++y) {
     const std::uint8_t* row = array.data() + (y + 1) * stride_ + 1;
@@ -86,7 +89,8 @@ std::vector<std::uint8_t> Board::read(int generation) const {
 }
 
 void Board::begin_census(int most) {
-  census_ = apps::allocate(device_, apps::Use::data, sizeof(std::uint64_t) * (static_cast<std::size_t>(most) + 1));
+  census_ = apps::allocate(device_, apps::Use::data,
+                           sizeof(std::uint64_t) * (static_cast<std::size_t>(most) + 1));
 }
 
 std::vector<std::uint64_t> Board::census() const {
@@ -114,8 +118,8 @@ void Board::count_array(std::size_t array) {
   const std::span<std::uint64_t> census = census_.as<std::uint64_t>();
 #if PENSTOCK_CUDA || PENSTOCK_HIP
   if (device_ == DeviceKind::gpu) {
-    return gpu::count(lane_.gpu_stream(), {first_cell(array), stride_, block_.width, block_.height}, block_.x, block_.y,
-                      columns_, census.data());
+    return gpu::count(lane_.gpu_stream(), {first_cell(array), stride_, block_.width, block_.height},
+                      block_.x, block_.y, columns_, census.data());
   }
 #endif
   std::uint64_t sum = 0;
@@ -123,8 +127,9 @@ void Board::count_array(std::size_t array) {
     const std::uint8_t* row = first_cell(array) + y * stride_;
     for (int x = 0; x < block_.width; ++x) {
       if (row[x] == 0) continue;
-      sum += share_of(static_cast<std::uint64_t>(block_.y + y) * static_cast<std::uint64_t>(columns_) +
-                      static_cast<std::uint64_t>(block_.x + x));
+      sum +=
+          share_of(static_cast<std::uint64_t>(block_.y + y) * static_cast<std::uint64_t>(columns_) +
+                   static_cast<std::uint64_t>(block_.x + x));
     }
   }
   census[1 + census[0]++] = sum;

@@ -24,8 +24,8 @@ struct Block {
 
 Block block_of(const halo::Grid<2>& grid, int rank);
 
-// A block of cells with a ring of ghost cells around it, in two arrays that take turns: generation g of a game is in
-// array g mod 2. All work is done by a lane.
+// A block of cells with a ring of ghost cells around it, in two arrays that take turns: generation
+// g of a game is in array g mod 2. All work is done by a lane.
 class Board {
  public:
   using View = halo::View<std::uint8_t, 2>;
@@ -44,8 +44,9 @@ class Board {
   // Computes generation + 1; the ghost cells must hold the neighbours' cells.
   void step(int generation) { lane_.launch(steps_[index(generation)]); }
 
-  // A sum over the live cells of a generation, to which each gives a number that its place in the grid determines. Sums
-  // of all generations that were counted since begin_census are kept until then.
+  // A sum over the live cells of a generation, to which each gives a number that its place in the
+  // grid determines. Sums of all generations that were counted since begin_census are kept until
+  // then.
   void begin_census(int most);
   void count(int generation) { lane_.launch(counts_[index(generation)]); }
   std::vector<std::uint64_t> census() const;

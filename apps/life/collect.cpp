@@ -24,8 +24,8 @@ long try_to_read(const std::string& path, std::string& text) {
 
 void put(const std::vector<std::uint8_t>& cells, const Block& block, Grid& grid) {
   for (int y = 0; y < block.height; ++y) {
-    std::copy_n(cells.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(block.width), block.width,
-                grid.row(block.y + y) + block.x);
+    std::copy_n(cells.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(block.width),
+                block.width, grid.row(block.y + y) + block.x);
   }
 }
 
@@ -52,8 +52,10 @@ std::optional<Grid> collect(const std::vector<std::uint8_t>& cells, const halo::
   put(cells, block_of(blocks, 0), grid);
   for (int rank = 1; rank < session.size(); ++rank) {
     const Block block = block_of(blocks, rank);
-    std::vector<std::uint8_t> theirs(static_cast<std::size_t>(block.width) * static_cast<std::size_t>(block.height));
-    MPI_Recv(theirs.data(), static_cast<int>(theirs.size()), MPI_BYTE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::vector<std::uint8_t> theirs(static_cast<std::size_t>(block.width) *
+                                     static_cast<std::size_t>(block.height));
+    MPI_Recv(theirs.data(), static_cast<int>(theirs.size()), MPI_BYTE, rank, tag, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
     put(theirs, block, grid);
   }
   return grid;

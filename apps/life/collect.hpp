@@ -11,7 +11,8 @@
 
 namespace penstock::life {
 
-// The text of a file, read by rank 0 and known to all. Throws tool::UserError on every rank when it cannot be read.
+// The text of a file, read by rank 0 and known to all. Throws tool::UserError on every rank when it
+// cannot be read.
 std::string read_file_once(const std::string& path, const tool::Session& session);
 
 // The whole grid on rank 0, put together from the ranks' blocks; nothing elsewhere. Collective.

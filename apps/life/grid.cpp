@@ -26,8 +26,8 @@ void next_generation(const Grid& now, Grid& next) {
     for (int x = 0; x < width; ++x) {
       const int left = x == 0 ? width - 1 : x - 1;
       const int right = x == width - 1 ? 0 : x + 1;
-      const int neighbours =
-          above[left] + above[x] + above[right] + here[left] + here[right] + below[left] + below[x] + below[right];
+      const int neighbours = above[left] + above[x] + above[right] + here[left] + here[right] +
+                             below[left] + below[x] + below[right];
       next.set(x, y, neighbours == 3 || (neighbours == 2 && here[x] == 1));
     }
   }
@@ -38,8 +38,9 @@ void next_generation(const Grid& now, Grid& next) {
 Grid place(const Grid& pattern, int width, int height) {
   Grid grid(width, height);
   if (pattern.width() > width || pattern.height() > height) {
-    throw tool::UserError("the pattern of " + extent_text(pattern) + " cells does not fit into a grid of " +
-                          extent_text(grid) + ": give a larger --width and --height");
+    throw tool::UserError("the pattern of " + extent_text(pattern) +
+                          " cells does not fit into a grid of " + extent_text(grid) +
+                          ": give a larger --width and --height");
   }
   const int x = (width - pattern.width()) / 2;
   const int y = (height - pattern.height()) / 2;
@@ -72,7 +73,8 @@ Grid play_serially(Grid grid, int generations) {
 
 long count_alive(const Grid& grid) {
   long alive = 0;
-  for (int y = 0; y < grid.height(); ++y) alive = std::accumulate(grid.row(y), grid.row(y) + grid.width(), alive);
+  for (int y = 0; y < grid.height(); ++y)
+    alive = std::accumulate(grid.row(y), grid.row(y) + grid.width(), alive);
   return alive;
 }
 
@@ -81,7 +83,8 @@ std::uint64_t census(const Grid& grid) {
   const auto width = static_cast<std::uint64_t>(grid.width());
   for (int y = 0; y < grid.height(); ++y) {
     for (int x = 0; x < grid.width(); ++x) {
-      if (grid.row(y)[x] != 0) sum += share_of(static_cast<std::uint64_t>(y) * width + static_cast<std::uint64_t>(x));
+      if (grid.row(y)[x] != 0)
+        sum += share_of(static_cast<std::uint64_t>(y) * width + static_cast<std::uint64_t>(x));
     }
   }
   return sum;

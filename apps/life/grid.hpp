@@ -7,11 +7,14 @@
 
 namespace penstock::life {
 
-// A whole grid, one byte a cell (0 dead, 1 alive), whose edges are joined: what one rank alone would compute on.
+// A whole grid, one byte a cell (0 dead, 1 alive), whose edges are joined: what one rank alone
+// would compute on.
 class Grid {
  public:
   Grid(int width, int height)
-      : width_(width), height_(height), cells_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)) {}
+      : width_(width),
+        height_(height),
+        cells_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height)) {}
 
   int width() const noexcept { return width_; }
   int height() const noexcept { return height_; }

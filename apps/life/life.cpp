@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock life: Conway's Life on a periodic grid over a 2D grid of ranks, in several ways of exchanging the halos.
+// penstock life: Conway's Life on a periodic grid over a 2D grid of ranks, in several ways of
+// exchanging the halos.
 #include "life.hpp"
 
 #include <fmt/core.h>
@@ -33,8 +34,8 @@ struct Options : apps::Options {
   std::filesystem::path output = "build/demo";
 };
 
-// What the rounds leave behind: the times of each variant and, on rank 0, its grid after the last round, and the sum of
-// each generation of a further one.
+// What the rounds leave behind: the times of each variant and, on rank 0, its grid after the last
+// round, and the sum of each generation of a further one.
 struct Result {
   std::vector<double> step_us;
   std::vector<double> enqueue_us;
@@ -51,13 +52,15 @@ double slowest(double value) {
 
 Grid first_generation(const Options& options, const tool::Session& session) {
   if (options.pattern.empty()) return gliders(options.width, options.height);
-  return place(parse_rle(read_file_once(options.pattern, session), options.pattern), options.width, options.height);
+  return place(parse_rle(read_file_once(options.pattern, session), options.pattern), options.width,
+               options.height);
 }
 
 // Added up over the ranks, on rank 0.
 std::vector<std::uint64_t> add_up(const std::vector<std::uint64_t>& mine) {
   std::vector<std::uint64_t> sums(mine.size());
-  MPI_Reduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+             MPI_COMM_WORLD);
   return sums;
 }
 
@@ -93,15 +96,17 @@ class Game {
   std::vector<Row> rows(const std::vector<Result>& results) const {
     std::vector<Row> rows;
     for (std::size_t i = 0; i < variants_.size(); ++i) {
-      rows.push_back({variants_[i]->name(), variants_[i]->transport(), apps::is_host_driven(variants_[i]->comm()),
+      rows.push_back({variants_[i]->name(), variants_[i]->transport(),
+                      apps::is_host_driven(variants_[i]->comm()),
                       tool::summarize(results[i].step_us), tool::summarize(results[i].enqueue_us)});
     }
     return rows;
   }
 
   Setup setup() const {
-    const std::string pattern =
-        options_.pattern.empty() ? "gliders" : std::filesystem::path(options_.pattern).stem().string();
+    const std::string pattern = options_.pattern.empty()
+                                    ? "gliders"
+                                    : std::filesystem::path(options_.pattern).stem().string();
     return {session_.mpi_name(),
             apps::name_of(options_.device),
             pattern,
@@ -115,7 +120,8 @@ class Game {
             options_.device == apps::DeviceKind::host && session_.oversubscribed()};
   }
 
-  // On rank 0: says what was compared, or what is wrong. The grids are what the timed rounds have left behind.
+  // On rank 0: says what was compared, or what is wrong. The grids are what the timed rounds have
+  // left behind.
   bool verify(const std::vector<Result>& results) const {
     Grid expected = first_;
     std::vector<std::uint64_t> sums;
@@ -130,9 +136,10 @@ class Game {
     }
     if (right && !options_.as_json) {
       fmt::print(
-          "verified: {} variants equal a serial run in each of {} generations on {} x {} cells, {} alive, {} rank{}\n",
-          variants_.size(), options_.generations, options_.width, options_.height, count_alive(expected),
-          session_.size(), session_.size() == 1 ? "" : "s");
+          "verified: {} variants equal a serial run in each of {} generations on {} x {} cells, {} "
+          "alive, {} rank{}\n",
+          variants_.size(), options_.generations, options_.width, options_.height,
+          count_alive(expected), session_.size(), session_.size() == 1 ? "" : "s");
     }
     return right;
   }
@@ -147,7 +154,8 @@ class Game {
 
   static bool is_equal(const Grid& grid, const Grid& expected, const std::string& name) {
     for (int y = 0; y < grid.height(); ++y) {
-      const auto difference = std::mismatch(grid.row(y), grid.row(y) + grid.width(), expected.row(y));
+      const auto difference =
+          std::mismatch(grid.row(y), grid.row(y) + grid.width(), expected.row(y));
       if (difference.first == grid.row(y) + grid.width()) continue;
       fmt::print(stderr, "penstock: {}: cell ({}, {}) differs from the serial run\n", name,
                  difference.first - grid.row(y), y);
@@ -156,9 +164,10 @@ class Game {
     return true;
   }
 
-  static bool is_equal(const std::vector<std::uint64_t>& sums, const std::vector<std::uint64_t>& expected,
-                       const std::string& name) {
-    const auto [difference, end] = std::mismatch(sums.begin(), sums.end(), expected.begin(), expected.end());
+  static bool is_equal(const std::vector<std::uint64_t>& sums,
+                       const std::vector<std::uint64_t>& expected, const std::string& name) {
+    const auto [difference, end] =
+        std::mismatch(sums.begin(), sums.end(), expected.begin(), expected.end());
     if (difference == sums.end() && end == expected.end()) return true;
     fmt::print(stderr, "penstock: {}: generation {} differs from the serial run\n", name,
                difference - sums.begin() + 1);
@@ -178,7 +187,8 @@ void write_text(const std::string& text, const std::filesystem::path& path) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
-void write_results(const Options& options, const Setup& setup, const std::vector<Row>& rows, const Grid& last) {
+void write_results(const Options& options, const Setup& setup, const std::vector<Row>& rows,
+                   const Grid& last) {
   std::filesystem::create_directories(options.output);
   const std::filesystem::path picture = options.output / "life.png";
   const std::filesystem::path table = options.output / "life.json";
@@ -197,7 +207,8 @@ std::unique_ptr<Game> make_game(const Options& options, const tool::Session& ses
     apps::choose_device(options.device);
     return std::make_unique<Game>(options, session);
   } catch (const Error& error) {
-    if (error.kind() == PST_ERROR_ARGUMENT) throw tool::UserError(error.what());  // on all ranks alike
+    // On all ranks alike.
+    if (error.kind() == PST_ERROR_ARGUMENT) throw tool::UserError(error.what());
     throw;
   }
 }
@@ -223,11 +234,16 @@ void describe(CLI::App& app, Options& options) {
                  "glider in each 8 x 8 cells)")
       ->type_name("FILE");
   app.add_option_function<int>(
-         "-n", [&options](int cells) { options.width = options.height = cells; }, "Cells in x and in y")
+         "-n", [&options](int cells) { options.width = options.height = cells; },
+         "Cells in x and in y")
       ->type_name("INT")
       ->check(CLI::Range(1, 1 << 15));
-  app.add_option("--width", options.width, "Cells in x")->check(CLI::Range(1, 1 << 15))->capture_default_str();
-  app.add_option("--height", options.height, "Cells in y")->check(CLI::Range(1, 1 << 15))->capture_default_str();
+  app.add_option("--width", options.width, "Cells in x")
+      ->check(CLI::Range(1, 1 << 15))
+      ->capture_default_str();
+  app.add_option("--height", options.height, "Cells in y")
+      ->check(CLI::Range(1, 1 << 15))
+      ->capture_default_str();
   app.add_option("-t,--generations", options.generations, "Steps in a round, all enqueued ahead")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -235,7 +251,8 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   options.verify = false;
-  app.add_flag("--verify", options.verify, "Compare what every variant computed, in every step, with a serial run");
+  app.add_flag("--verify", options.verify,
+               "Compare what every variant computed, in every step, with a serial run");
   apps::add_options(app, options);
   app.add_option("--output", options.output, "Folder for life.png and life.json")
       ->type_name("DIR")
@@ -245,8 +262,8 @@ void describe(CLI::App& app, Options& options) {
 }  // namespace
 
 void add_life(CLI::App& parent, tool::Command& command) {
-  CLI::App* app =
-      parent.add_subcommand("life", "Play Conway's Life: MPI's persistent requests beside stream-triggered ones");
+  CLI::App* app = parent.add_subcommand(
+      "life", "Play Conway's Life: MPI's persistent requests beside stream-triggered ones");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

@@ -7,7 +7,8 @@
 
 namespace penstock::life {
 
-// Writes the grid as a PNG, each cell a square of several pixels where the grid is small. Throws std::runtime_error.
+// Writes the grid as a PNG, each cell a square of several pixels where the grid is small. Throws
+// std::runtime_error.
 void write_png(const Grid& grid, const std::filesystem::path& path);
 
 }  // namespace penstock::life

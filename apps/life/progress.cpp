@@ -9,7 +9,8 @@
 
 namespace penstock::life {
 
-Progress::Progress(bool shown, int total) : shown_(shown && isatty(STDERR_FILENO) != 0), total_(std::max(total, 1)) {
+Progress::Progress(bool shown, int total)
+    : shown_(shown && isatty(STDERR_FILENO) != 0), total_(std::max(total, 1)) {
   draw("");
 }
 
@@ -27,8 +28,8 @@ void Progress::draw(const std::string& text) const {
   if (!shown_) return;
   constexpr int width = 40;
   const auto filled = static_cast<std::size_t>(done_ * width / total_);
-  fmt::print(stderr, "\r\x1b[K[{}{}] {:3}% {}", std::string(filled, '#'), std::string(width - filled, '.'),
-             100 * done_ / total_, text);
+  fmt::print(stderr, "\r\x1b[K[{}{}] {:3}% {}", std::string(filled, '#'),
+             std::string(width - filled, '.'), 100 * done_ / total_, text);
   std::fflush(stderr);
 }
 

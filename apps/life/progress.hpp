@@ -5,7 +5,8 @@
 
 namespace penstock::life {
 
-// A bar on standard error, drawn only where that is a terminal and only by the rank that is asked to.
+// A bar on standard error, drawn only where that is a terminal and only by the rank that is asked
+// to.
 class Progress {
  public:
   Progress(bool shown, int total);

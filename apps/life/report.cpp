@@ -14,30 +14,37 @@ std::optional<double> speed_up(const Setup& setup, const std::vector<Row>& rows,
   if (setup.oversubscribed) return std::nullopt;
   std::optional<double> fastest;
   for (const Row& other : rows) {
-    if (other.is_baseline) fastest = std::min(fastest.value_or(other.step_us.median), other.step_us.median);
+    if (other.is_baseline)
+      fastest = std::min(fastest.value_or(other.step_us.median), other.step_us.median);
   }
   if (!fastest) return std::nullopt;
   return *fastest / row.step_us.median;
 }
 
 nlohmann::json to_json(const tool::Summary& summary) {
-  return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}, {"samples", summary.samples}};
+  return {{"median", summary.median},
+          {"low", summary.low},
+          {"high", summary.high},
+          {"samples", summary.samples}};
 }
 
 }  // namespace
 
 void print_table(const Setup& setup, const std::vector<Row>& rows) {
   fmt::print(
-      "{}: {} x {} cells on {}, {} rank{} ({} x {}), {} generations, medians and quartiles of {} interleaved rounds, "
+      "{}: {} x {} cells on {}, {} rank{} ({} x {}), {} generations, medians and quartiles of {} "
+      "interleaved rounds, "
       "{}\n",
-      setup.pattern, setup.width, setup.height, setup.device, setup.ranks, setup.ranks == 1 ? "" : "s", setup.columns,
-      setup.rows, setup.generations, setup.rounds, setup.mpi);
-  fmt::print("{:<24} {:<18} {:>10} {:>18} {:>9} {:>14}\n", "variant", "transport", "us/step", "spread", "speed-up",
-             "enqueue us/step");
+      setup.pattern, setup.width, setup.height, setup.device, setup.ranks,
+      setup.ranks == 1 ? "" : "s", setup.columns, setup.rows, setup.generations, setup.rounds,
+      setup.mpi);
+  fmt::print("{:<24} {:<18} {:>10} {:>18} {:>9} {:>14}\n", "variant", "transport", "us/step",
+             "spread", "speed-up", "enqueue us/step");
   for (const Row& row : rows) {
     const auto speed = speed_up(setup, rows, row);
-    fmt::print("{:<24} {:<18} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport, row.step_us.median,
-               tool::spread_text(row.step_us), speed ? fmt::format("{:.2f}", *speed) : "-", row.enqueue_us.median);
+    fmt::print("{:<24} {:<18} {:>10.2f} {:>18} {:>9} {:>14.2f}\n", row.name, row.transport,
+               row.step_us.median, tool::spread_text(row.step_us),
+               speed ? fmt::format("{:.2f}", *speed) : "-", row.enqueue_us.median);
   }
   if (setup.oversubscribed) fmt::print("more ranks than cores: these times say nothing\n");
 }

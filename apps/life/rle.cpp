@@ -88,7 +88,8 @@ class Parser {
   int read_extent(std::string_view value) const {
     int extent = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), extent);
-    if (error != std::errc() || end != value.data() + value.size() || extent < 1 || extent > max_extent) {
+    if (error != std::errc() || end != value.data() + value.size() || extent < 1 ||
+        extent > max_extent) {
       fail(fmt::format("\"{}\" is no extent from 1 to {}", value, max_extent));
     }
     return extent;
@@ -96,8 +97,10 @@ class Parser {
 
   void check_rule(std::string_view rule) const {
     std::string lower(rule);
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (lower != "b3/s23" && lower != "23/3") fail(fmt::format("the rule is {}: only B3/S23 is played here", rule));
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    if (lower != "b3/s23" && lower != "23/3")
+      fail(fmt::format("the rule is {}: only B3/S23 is played here", rule));
   }
 
   // True when the pattern's end was read.
@@ -109,7 +112,8 @@ class Parser {
       }
       if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
         count_ = count_ * 10 + (c - '0');
-        if (count_ == 0 || count_ > max_extent) fail(fmt::format("a run's length must be from 1 to {}", max_extent));
+        if (count_ == 0 || count_ > max_extent)
+          fail(fmt::format("a run's length must be from 1 to {}", max_extent));
       } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
         add_run(c, std::exchange(count_, 0));
       }
@@ -130,9 +134,11 @@ class Parser {
   }
 
   void add_cells(int length, bool alive) {
-    if (row_ >= grid_.height()) fail(fmt::format("more than the {} rows that the header gives", grid_.height()));
+    if (row_ >= grid_.height())
+      fail(fmt::format("more than the {} rows that the header gives", grid_.height()));
     if (length > grid_.width() - column_) {
-      fail(fmt::format("row {} is longer than the {} cells that the header gives", row_ + 1, grid_.width()));
+      fail(fmt::format("row {} is longer than the {} cells that the header gives", row_ + 1,
+                       grid_.width()));
     }
     for (int end = column_ + length; column_ < end; ++column_) grid_.set(column_, row_, alive);
   }

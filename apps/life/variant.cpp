@@ -8,8 +8,8 @@ namespace {
 
 using apps::Comm;
 
-// The arrays take turns, so a graph that is launched again holds an even number of steps; one that holds all steps of a
-// round is launched once, from the first array on.
+// The arrays take turns, so a graph that is launched again holds an even number of steps; one that
+// holds all steps of a round is launched once, from the first array on.
 int steps_in_graph(int steps) {
   return std::min(steps, 10);
 }
@@ -19,7 +19,8 @@ int steps_in_graph(int steps) {
 Variant::Variant(Comm comm, const apps::Options& options, const halo::Grid<2>& grid)
     : comm_(comm),
       lane_(apps::make_lane(options.device, comm)),
-      board_(block_of(grid, grid.rank()), static_cast<int>(grid.cells()[1]), options.device, *lane_),
+      board_(block_of(grid, grid.rank()), static_cast<int>(grid.cells()[1]), options.device,
+             *lane_),
       ghosts_(comm, options, *lane_, grid, board_.cells(0)) {}
 
 std::string Variant::name() const {

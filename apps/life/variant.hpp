@@ -11,14 +11,15 @@
 
 namespace penstock::life {
 
-// How long some steps took on this rank, in us: until the last was done, and what enqueueing them cost the host.
+// How long some steps took on this rank, in us: until the last was done, and what enqueueing them
+// cost the host.
 struct Duration {
   double steps_us;
   double enqueue_us;
 };
 
-// One way to exchange the halos, with a lane, arrays and requests of its own. All variants pack, unpack and compute
-// alike.
+// One way to exchange the halos, with a lane, arrays and requests of its own. All variants pack,
+// unpack and compute alike.
 class Variant {
  public:
   // Collective.
@@ -31,7 +32,8 @@ class Variant {
 
   // Plays `steps` generations, as many in each call. Collective: all ranks begin together.
   Duration play(const Grid& first, int steps);
-  // The same, and the sum of each generation, as far as this rank's cells give to it (see Board::count). Not timed.
+  // The same, and the sum of each generation, as far as this rank's cells give to it (see
+  // Board::count). Not timed.
   std::vector<std::uint64_t> watch(const Grid& first, int steps);
   const Board& board() const noexcept { return board_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock bench latency|bw|multi-pair|message-rate|exchange|halo --device cuda: the same program by each library in
-// turn, on one stream of each rank.
+// penstock bench latency|bw|multi-pair|message-rate|exchange|halo --device cuda: the same program
+// by each library in turn, on one stream of each rank.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ int trips_for(const Options& options, std::size_t bytes) {
   return bytes <= std::size_t{16} << 20 ? 100 : 20;
 }
 
-std::unique_ptr<Exchange> make_baseline(const std::string& name, const Traffic& traffic, std::string& why_not) {
+std::unique_ptr<Exchange> make_baseline(const std::string& name, const Traffic& traffic,
+                                        std::string& why_not) {
   if (name == "nccl") return make_nccl_exchange(traffic, why_not);
   if (name == "mpi") return make_mpi_exchange(traffic, why_not);
   return make_nvshmem_exchange(traffic, name == "nvshmem-add", why_not);
@@ -50,7 +51,8 @@ void choose_device(int rank) {
 }
 
 // One row of the table.
-void measure(const Options& options, Traffic traffic, Outcome outcome, const CudaTable& table, bool is_first) {
+void measure(const Options& options, Traffic traffic, Outcome outcome, const CudaTable& table,
+             bool is_first) {
   const CudaStream stream;
   traffic.stream = stream.get();
   traffic.order = options.order;
@@ -67,15 +69,18 @@ void measure(const Options& options, Traffic traffic, Outcome outcome, const Cud
   table.print(outcome, sides);
   if (!is_first) return;
   for (const auto& side : sides)
-    if (const auto costs = side->enqueue_costs()) table.print_costs(outcome.bytes, side->name(), *costs);
+    if (const auto costs = side->enqueue_costs())
+      table.print_costs(outcome.bytes, side->name(), *costs);
 }
 
-int run_pairs(const Options& options, const tool::Session& session, CudaTable::Kind kind, int window) {
+int run_pairs(const Options& options, const tool::Session& session, CudaTable::Kind kind,
+              int window) {
   choose_device(session.rank());
   const CudaTable table(kind, options, session);
   bool is_first = true;
   for (const std::size_t bytes : message_sizes(options)) {
-    const Traffic traffic = there_and_back(session.rank(), session.size(), bytes, window, window == 1 ? bytes : 8);
+    const Traffic traffic =
+        there_and_back(session.rank(), session.size(), bytes, window, window == 1 ? bytes : 8);
     const std::size_t moved = bytes * static_cast<std::size_t>(window);
     const int trips = std::max(trips_for(options, moved) / (window > 1 ? 4 : 1), 2);
     measure(options, traffic,
@@ -89,7 +94,8 @@ int run_pairs(const Options& options, const tool::Session& session, CudaTable::K
   return 0;
 }
 
-int run_pair(const Options& options, const tool::Session& session, CudaTable::Kind kind, int window) {
+int run_pair(const Options& options, const tool::Session& session, CudaTable::Kind kind,
+             int window) {
   require_two_ranks(session);
   return run_pairs(options, session, kind, window);
 }
@@ -114,9 +120,9 @@ std::vector<std::vector<std::size_t>> exchanges(const Options& options) {
 void describe_halos(const Options& options, const CudaTable& table) {
   if (!options.sizes.empty()) return;
   for (const std::size_t edge : options.halo)
-    table.print_note(
-        fmt::format("halo of {0}^3 doubles: 26 messages to each partner: 6 of {1} bytes, 12 of {2}, 8 of {3}", edge,
-                    edge * edge * sizeof(double), edge * sizeof(double), sizeof(double)));
+    table.print_note(fmt::format(
+        "halo of {0}^3 doubles: 26 messages to each partner: 6 of {1} bytes, 12 of {2}, 8 of {3}",
+        edge, edge * edge * sizeof(double), edge * sizeof(double), sizeof(double)));
 }
 
 }  // namespace
@@ -142,16 +148,19 @@ int run_cuda_message_rate(const Options& options, const tool::Session& session) 
 int run_cuda_exchange(const Options& options, const tool::Session& session) {
   if (session.size() < 2 || (options.pairs == Pairs::neighbours && session.size() % 2 != 0))
     throw tool::UserError(
-        fmt::format("bench exchange has {} ranks and needs an even number of them, or with --pairs all at least 2",
+        fmt::format("bench exchange has {} ranks and needs an even number of them, or with --pairs "
+                    "all at least 2",
                     session.size()));
   if (options.mode == Mode::ready)
-    throw tool::UserError("bench exchange starts sends and receives together, so that sends cannot be ready");
+    throw tool::UserError(
+        "bench exchange starts sends and receives together, so that sends cannot be ready");
   choose_device(session.rank());
   const CudaTable table(CudaTable::Kind::exchange, options, session);
   describe_halos(options, table);
   bool is_first = true;
   for (const auto& sizes : exchanges(options)) {
-    const Traffic traffic = at_once(session.rank(), session.size(), partners_of(options, session), sizes);
+    const Traffic traffic =
+        at_once(session.rank(), session.size(), partners_of(options, session), sizes);
     const std::size_t bytes = bytes_of(traffic.sends);
     measure(options, traffic,
             {.bytes = bytes,
@@ -166,7 +175,8 @@ int run_cuda_exchange(const Options& options, const tool::Session& session) {
 // A message to a neighbour that is this rank itself goes by the same calls.
 int run_cuda_halo(const Options& options, const tool::Session& session) {
   if (options.mode == Mode::ready)
-    throw tool::UserError("bench halo starts sends and receives together, so that sends cannot be ready");
+    throw tool::UserError(
+        "bench halo starts sends and receives together, so that sends cannot be ready");
   choose_device(session.rank());
   const CudaTable table(CudaTable::Kind::halo, options, session);
   bool is_first = true;

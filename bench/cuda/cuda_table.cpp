@@ -30,7 +30,9 @@ const char* name_of(Kind kind) {
 }
 
 const char* unit_of(Kind kind) {
-  return kind == Kind::bandwidth || kind == Kind::multi_pair ? "MB/s" : kind == Kind::message_rate ? "M/s" : "us";
+  return kind == Kind::bandwidth || kind == Kind::multi_pair ? "MB/s"
+         : kind == Kind::message_rate                        ? "M/s"
+                                                             : "us";
 }
 
 const char* meaning_of(Kind kind) {
@@ -62,9 +64,11 @@ void CudaTable::print_header(const Sides& sides) const {
   cudaDeviceProp device{};
   CHECK_CUDA(cudaGetDeviceProperties(&device, 0));
   fmt::print(
-      "# Penstock {} on CUDA ({}), {} ranks, {}, {} sends, {} receives{}{}; medians and quartiles of {} rounds\n",
+      "# Penstock {} on CUDA ({}), {} ranks, {}, {} sends, {} receives{}{}; medians and quartiles "
+      "of {} rounds\n",
       name_of(kind_), device.name, session_.size(), options_.graph ? "graphs" : "streams",
-      bench::name_of(options_.mode), bench::name_of(options_.order), options_.pack ? ", pack and unpack kernels" : "",
+      bench::name_of(options_.mode), bench::name_of(options_.order),
+      options_.pack ? ", pack and unpack kernels" : "",
       options_.check ? ", every byte checked" : "", options_.rounds);
   fmt::print("{:>10}", "# bytes");
   for (const auto& side : sides) {
@@ -72,7 +76,8 @@ void CudaTable::print_header(const Sides& sides) const {
     if (is_exchange()) fmt::print(" {:>11}", "MB/s");
     if (side->blocks()) fmt::print(" {:>6}", "blocks");
   }
-  for (std::size_t i = 1; i < sides.size(); ++i) fmt::print(" {:>18}", sides[i]->name() + " / ours");
+  for (std::size_t i = 1; i < sides.size(); ++i)
+    fmt::print(" {:>18}", sides[i]->name() + " / ours");
   fmt::print("   ({})\n", meaning_of(kind_));
   std::fflush(stdout);
 }
@@ -87,12 +92,17 @@ void CudaTable::print(const Outcome& outcome, const Sides& sides) const {
   std::fflush(stdout);
 }
 
-void CudaTable::print_costs(std::size_t bytes, const std::string& name, const Side::Costs& costs) const {
+void CudaTable::print_costs(std::size_t bytes, const std::string& name,
+                            const Side::Costs& costs) const {
   if (!session_.is_root()) return;
   if (options_.as_json) {
-    nlohmann::ordered_json line{
-        {"benchmark", "enqueue"}, {"of", name_of(kind_)}, {"order", bench::name_of(options_.order)},  {"side", name},
-        {"bytes", bytes},         {"us", costs.together}, {"calls", nlohmann::ordered_json::object()}};
+    nlohmann::ordered_json line{{"benchmark", "enqueue"},
+                                {"of", name_of(kind_)},
+                                {"order", bench::name_of(options_.order)},
+                                {"side", name},
+                                {"bytes", bytes},
+                                {"us", costs.together},
+                                {"calls", nlohmann::ordered_json::object()}};
     for (const CallCost& each : costs.calls) line["calls"][each.call] = each.us / each.calls;
     fmt::print("{}\n", line.dump());
     return;
@@ -100,8 +110,9 @@ void CudaTable::print_costs(std::size_t bytes, const std::string& name, const Si
   std::string calls;
   for (const CallCost& each : costs.calls)
     calls += fmt::format("{}{} {:.2f}", calls.empty() ? "" : ", ", each.call, each.us / each.calls);
-  fmt::print("# {}: the calls of a round of {} bytes cost the caller {:.2f} us; timed one by one: {}\n", name, bytes,
-             costs.together, calls);
+  fmt::print(
+      "# {}: the calls of a round of {} bytes cost the caller {:.2f} us; timed one by one: {}\n",
+      name, bytes, costs.together, calls);
 }
 
 double CudaTable::shown(double us, const Outcome& outcome) const {

@@ -25,7 +25,8 @@ std::vector<Message> lay_out(const std::vector<Traffic::Part>& parts, const Devi
 }  // namespace
 
 Exchange::Exchange(const Traffic& traffic)
-    : Exchange(traffic, DeviceMemory(room_for(traffic.sends)), DeviceMemory(room_for(traffic.receives))) {}
+    : Exchange(traffic, DeviceMemory(room_for(traffic.sends)),
+               DeviceMemory(room_for(traffic.receives))) {}
 
 Exchange::Exchange(const Traffic& traffic, DeviceMemory outgoing, DeviceMemory incoming)
     : traffic_(traffic),
@@ -59,7 +60,8 @@ void Exchange::round(bool, bool) {
 }
 
 void Exchange::add_cost(const char* name, double us) {
-  auto found = std::find_if(costs_.begin(), costs_.end(), [&](const CallCost& each) { return each.call == name; });
+  auto found = std::find_if(costs_.begin(), costs_.end(),
+                            [&](const CallCost& each) { return each.call == name; });
   if (found == costs_.end()) found = costs_.insert(costs_.end(), {name});
   found->us += us;
   ++found->calls;

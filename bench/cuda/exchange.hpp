@@ -88,7 +88,8 @@ std::unique_ptr<Exchange> make_penstock_exchange(const Traffic& traffic, const O
 std::unique_ptr<Exchange> make_nccl_exchange(const Traffic& traffic, std::string& why_not);
 std::unique_ptr<Exchange> make_mpi_exchange(const Traffic& traffic, std::string& why_not);
 // `adds`: signals are added to, not set.
-std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds, std::string& why_not);
+std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds,
+                                                std::string& why_not);
 // When no exchange is left. All ranks call it.
 void close_nvshmem();
 

@@ -27,13 +27,16 @@ __global__ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 
 __global__ void fill(std::byte* data, std::size_t bytes, unsigned sender, const CheckTally* tally) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < bytes;
+       i += gridDim.x * blockDim.x)
     data[i] = expected(sender, tally->filled, i);
 }
 
-__global__ void check(const std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally) {
+__global__ void check(const std::byte* data, std::size_t bytes, unsigned sender,
+                      CheckTally* tally) {
   unsigned long long wrong = 0;
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < bytes;
+       i += gridDim.x * blockDim.x)
     wrong += data[i] != expected(sender, tally->checked, i) ? 1 : 0;
   if (wrong != 0) atomicAdd(&tally->wrong_bytes, wrong);
 }
@@ -53,12 +56,14 @@ void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std
   copy<<<blocks_for(bytes), threads, 0, stream>>>(to, from, bytes);
 }
 
-void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally) {
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,
+                  CheckTally* tally) {
   fill<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, sender, tally);
   count<<<1, 1, 0, stream>>>(&tally->filled);
 }
 
-void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally) {
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, unsigned sender,
+                   CheckTally* tally) {
   check<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, sender, tally);
   count<<<1, 1, 0, stream>>>(&tally->checked);
 }

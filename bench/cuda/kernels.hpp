@@ -17,7 +17,9 @@ struct CheckTally {
 
 void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std::size_t bytes);
 // Bytes depend on the sender, on the number of the message and on their place.
-void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally);
-void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, unsigned sender, CheckTally* tally);
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,
+                  CheckTally* tally);
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, unsigned sender,
+                   CheckTally* tally);
 
 }  // namespace penstock::bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA-aware MPI as a baseline. The host drives it, as such programs do: it waits for the stream (the packing) before
-// the sends, and enqueues what comes after the receives (the unpacking) when they have come.
+// CUDA-aware MPI as a baseline. The host drives it, as such programs do: it waits for the stream
+// (the packing) before the sends, and enqueues what comes after the receives (the unpacking) when
+// they have come.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -17,7 +18,8 @@ class MpiExchange final : public Exchange {
  private:
   static constexpr int tag = 2;
 
-  // Also what was enqueued after the last receives has ended then, so that these buffers may be received into again.
+  // Also what was enqueued after the last receives has ended then, so that these buffers may be
+  // received into again.
   void prepare() override {
     Exchange::prepare();
     if (before_send) CHECK_CUDA(cudaStreamSynchronize(traffic_.stream));
@@ -26,12 +28,12 @@ class MpiExchange final : public Exchange {
   void move(bool sends, bool receives) override {
     if (receives)
       for (const Message& message : received())
-        MPI_Irecv(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer, tag,
-                  MPI_COMM_WORLD, next());
+        MPI_Irecv(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE,
+                  message.peer, tag, MPI_COMM_WORLD, next());
     if (sends)
       for (const Message& message : sent())
-        MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer, tag,
-                  MPI_COMM_WORLD, next());
+        MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE,
+                  message.peer, tag, MPI_COMM_WORLD, next());
     MPI_Waitall(static_cast<int>(open_.size()), open_.data(), MPI_STATUSES_IGNORE);
     open_.clear();
   }

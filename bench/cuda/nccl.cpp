@@ -32,10 +32,11 @@ const Nccl* load(std::string& why_not) {
   static Nccl nccl;
   static Library library("libnccl.so.2");
   static const bool complete =
-      library.find("ncclGetUniqueId", nccl.get_unique_id) && library.find("ncclCommInitRank", nccl.comm_init_rank) &&
-      library.find("ncclGroupStart", nccl.group_start) && library.find("ncclGroupEnd", nccl.group_end) &&
-      library.find("ncclSend", nccl.send) && library.find("ncclRecv", nccl.recv) &&
-      library.find("ncclGetErrorString", nccl.error_string);
+      library.find("ncclGetUniqueId", nccl.get_unique_id) &&
+      library.find("ncclCommInitRank", nccl.comm_init_rank) &&
+      library.find("ncclGroupStart", nccl.group_start) &&
+      library.find("ncclGroupEnd", nccl.group_end) && library.find("ncclSend", nccl.send) &&
+      library.find("ncclRecv", nccl.recv) && library.find("ncclGetErrorString", nccl.error_string);
   why_not = library.why_not();
   return complete ? &nccl : nullptr;
 }
@@ -66,12 +67,12 @@ class NcclExchange final : public Exchange {
             if (calls > 1) nccl_.check(nccl_.group_start());
             if (sends)
               for (const Message& message : sent())
-                nccl_.check(nccl_.send(message.bytes.data(), message.bytes.size(), ncclInt8, message.peer, comm_,
-                                       traffic_.stream));
+                nccl_.check(nccl_.send(message.bytes.data(), message.bytes.size(), ncclInt8,
+                                       message.peer, comm_, traffic_.stream));
             if (receives)
               for (const Message& message : received())
-                nccl_.check(nccl_.recv(message.bytes.data(), message.bytes.size(), ncclInt8, message.peer, comm_,
-                                       traffic_.stream));
+                nccl_.check(nccl_.recv(message.bytes.data(), message.bytes.size(), ncclInt8,
+                                       message.peer, comm_, traffic_.stream));
             if (calls > 1) nccl_.check(nccl_.group_end());
           });
   }

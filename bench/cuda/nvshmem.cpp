@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVSHMEM as a baseline: put-with-signal and a wait for the signal, on streams, from and to its symmetric memory. The
-// declarations follow the interface of NVSHMEM 3 (docs.nvidia.com/nvshmem: "Library Setup", "Signaling Operations"), of
-// which the host library exports the functions; the layouts of what it is started with carry a version and a size.
+// NVSHMEM as a baseline: put-with-signal and a wait for the signal, on streams, from and to its
+// symmetric memory. The declarations follow the interface of NVSHMEM 3 (docs.nvidia.com/nvshmem:
+// "Library Setup", "Signaling Operations"), of which the host library exports the functions; the
+// layouts of what it is started with carry a version and a size.
 #include <mpi.h>
 
 #include <cstdint>
@@ -60,7 +61,8 @@ struct Nvshmem {
   void (*free)(void*);
   void (*put)(void*, const void*, std::size_t, int, cudaStream_t);
   void (*quiet)(cudaStream_t);
-  void (*put_signal)(void*, const void*, std::size_t, std::uint64_t*, std::uint64_t, int, int, cudaStream_t);
+  void (*put_signal)(void*, const void*, std::size_t, std::uint64_t*, std::uint64_t, int, int,
+                     cudaStream_t);
   void (*wait)(std::uint64_t*, int, std::uint64_t, cudaStream_t);
   bool is_open = false;
 };
@@ -72,8 +74,10 @@ bool load(std::string& why_not) {
       library.find("nvshmemx_get_uniqueid", nvshmem.get_unique_id) &&
       library.find("nvshmemx_set_attr_uniqueid_args", nvshmem.set_attributes) &&
       library.find("nvshmemx_hostlib_init_attr", nvshmem.init) &&
-      library.find("nvshmemx_hostlib_finalize", nvshmem.finalize) && library.find("nvshmem_malloc", nvshmem.allocate) &&
-      library.find("nvshmem_free", nvshmem.free) && library.find("nvshmemx_putmem_on_stream", nvshmem.put) &&
+      library.find("nvshmemx_hostlib_finalize", nvshmem.finalize) &&
+      library.find("nvshmem_malloc", nvshmem.allocate) &&
+      library.find("nvshmem_free", nvshmem.free) &&
+      library.find("nvshmemx_putmem_on_stream", nvshmem.put) &&
       library.find("nvshmemx_quiet_on_stream", nvshmem.quiet) &&
       library.find("nvshmemx_putmem_signal_on_stream", nvshmem.put_signal) &&
       library.find("nvshmemx_signal_wait_until_on_stream", nvshmem.wait);
@@ -82,7 +86,8 @@ bool load(std::string& why_not) {
 }
 
 void check(int code, const char* call) {
-  if (code != 0) throw std::runtime_error(std::string("NVSHMEM: ") + call + " failed: " + std::to_string(code));
+  if (code != 0)
+    throw std::runtime_error(std::string("NVSHMEM: ") + call + " failed: " + std::to_string(code));
 }
 
 // Once for the process, on its device.
@@ -95,12 +100,14 @@ void open(const Traffic& traffic) {
   if (traffic.rank == 0) check(nvshmem.get_unique_id(&id), "nvshmemx_get_uniqueid");
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
   InitAttributes attributes;
-  check(nvshmem.set_attributes(traffic.rank, traffic.ranks, &id, &attributes), "nvshmemx_set_attr_uniqueid_args");
+  check(nvshmem.set_attributes(traffic.rank, traffic.ranks, &id, &attributes),
+        "nvshmemx_set_attr_uniqueid_args");
   check(nvshmem.init(init_with_unique_id, &attributes), "nvshmemx_hostlib_init_attr");
   nvshmem.is_open = true;
 }
 
-// Of the same size on all ranks, which allocate and free together. After an error the others may not come.
+// Of the same size on all ranks, which allocate and free together. After an error the others may
+// not come.
 DeviceMemory symmetric(std::size_t bytes) {
   unsigned long long most = bytes;
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
@@ -112,8 +119,9 @@ DeviceMemory symmetric(std::size_t bytes) {
   });
 }
 
-// The signals of a chain. In streams they count on. In a graph, whose values are fixed when it is captured, they count
-// from 1 and the last one adds what brings the word back to 0, so that a replay finds it as the capture did.
+// The signals of a chain. In streams they count on. In a graph, whose values are fixed when it is
+// captured, they count from 1 and the last one adds what brings the word back to 0, so that a
+// replay finds it as the capture did.
 class Signals {
  public:
   Signals(bool adds, bool graph) : adds_(adds), graph_(graph) {}
@@ -136,7 +144,8 @@ class Signals {
 class NvshmemExchange final : public Exchange {
  public:
   NvshmemExchange(const Traffic& traffic, bool adds)
-      : Exchange(traffic, symmetric(room_for(traffic.sends)), symmetric(room_for(traffic.receives))),
+      : Exchange(traffic, symmetric(room_for(traffic.sends)),
+                 symmetric(room_for(traffic.receives))),
         signal_(symmetric(sizeof(std::uint64_t))),
         signals_(adds, traffic.graph) {
     CHECK_CUDA(cudaDeviceSynchronize());
@@ -153,20 +162,23 @@ class NvshmemExchange final : public Exchange {
     if (sends)
       timed("put", [&] { put(); });
     else
-      timed("wait", [&] { nvshmem.wait(signal_word(), equals, signals_.awaited(), traffic_.stream); });
+      timed("wait",
+            [&] { nvshmem.wait(signal_word(), equals, signals_.awaited(), traffic_.stream); });
   }
 
   // The last message carries the signal; the others are there before.
   void put() {
     for (std::size_t i = 0; i + 1 < sent().size(); ++i)
-      nvshmem.put(there(sent()[i]), sent()[i].bytes.data(), sent()[i].bytes.size(), sent()[i].peer, traffic_.stream);
+      nvshmem.put(there(sent()[i]), sent()[i].bytes.data(), sent()[i].bytes.size(), sent()[i].peer,
+                  traffic_.stream);
     if (sent().size() > 1) nvshmem.quiet(traffic_.stream);
     const Message& last = sent().back();
-    nvshmem.put_signal(there(last), last.bytes.data(), last.bytes.size(), signal_word(), signals_.sent(),
-                       signals_.operation(), last.peer, traffic_.stream);
+    nvshmem.put_signal(there(last), last.bytes.data(), last.bytes.size(), signal_word(),
+                       signals_.sent(), signals_.operation(), last.peer, traffic_.stream);
   }
 
-  // The peer's receives have the order of these sends, and symmetric addresses are named by our own.
+  // The peer's receives have the order of these sends, and symmetric addresses are named by our
+  // own.
   std::byte* there(const Message& message) const {
     return incoming().data() + (message.bytes.data() - outgoing().data());
   }
@@ -178,14 +190,16 @@ class NvshmemExchange final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds, std::string& why_not) {
+std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds,
+                                                std::string& why_not) {
   if (traffic.shape != Traffic::Shape::there_and_back) {
     why_not = "it is measured by bench latency and bench bw";
     return nullptr;
   }
   if (!load(why_not)) return nullptr;
   open(traffic);
-  // A signal that is set may be copied from the caller's stack, where a replay would find something else.
+  // A signal that is set may be copied from the caller's stack, where a replay would find something
+  // else.
   return std::make_unique<NvshmemExchange>(traffic, adds || traffic.graph);
 }
 

@@ -66,7 +66,8 @@ class PenstockExchange final : public Exchange {
     timed("wait receive", [&] { queue_.wait(receives()); });
   }
 
-  // Every receive is started with the send before it, and waited for with it: one start and one wait a round trip.
+  // Every receive is started with the send before it, and waited for with it: one start and one
+  // wait a round trip.
   void preposted(bool first, bool last) {
     if (traffic_.leads) {
       prepare();

@@ -17,7 +17,8 @@ constexpr int trips_in_graph = 20;
 
 // From the first byte to the last one.
 std::span<std::byte> all_of(const std::vector<Message>& messages) {
-  return {messages.front().bytes.data(), messages.back().bytes.data() + messages.back().bytes.size()};
+  return {messages.front().bytes.data(),
+          messages.back().bytes.data() + messages.back().bytes.size()};
 }
 
 int in_graphs(int trips) {
@@ -26,7 +27,8 @@ int in_graphs(int trips) {
 
 }  // namespace
 
-Side::Side(std::string name, std::unique_ptr<Exchange> exchange, const Traffic& traffic, const Options& options)
+Side::Side(std::string name, std::unique_ptr<Exchange> exchange, const Traffic& traffic,
+           const Options& options)
     : name_(std::move(name)),
       exchange_(std::move(exchange)),
       several_pairs_(traffic.shape == Traffic::Shape::there_and_back && traffic.ranks > 2),
@@ -65,7 +67,8 @@ void Side::run_round(int trips) {
 
 std::optional<Side::Costs> Side::enqueue_costs() {
   if (!exchange_->on_stream() || graph_) return std::nullopt;
-  constexpr int trips = 100;  // the driver holds up who is further ahead than some thousand launches
+  constexpr int trips =
+      100;  // the driver holds up who is further ahead than some thousand launches
   const auto enqueue_once = [&] {
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = tool::now_us();
@@ -87,8 +90,12 @@ void Side::add_packing() {
   const auto out = all_of(exchange_->sent());
   const auto in = all_of(exchange_->received());
   scratch_.emplace(std::max(out.size(), in.size()));
-  exchange_->before_send = [out, this] { enqueue_copy(stream_, out.data(), scratch_->data(), out.size()); };
-  exchange_->after_receive = [in, this] { enqueue_copy(stream_, scratch_->data(), in.data(), in.size()); };
+  exchange_->before_send = [out, this] {
+    enqueue_copy(stream_, out.data(), scratch_->data(), out.size());
+  };
+  exchange_->after_receive = [in, this] {
+    enqueue_copy(stream_, scratch_->data(), in.data(), in.size());
+  };
 }
 
 // What a message holds depends on who sends it to whom, and on how many this pair has had before.
@@ -96,7 +103,9 @@ void Side::add_checks(const Traffic& traffic) {
   tallies_.emplace(static_cast<std::size_t>(traffic.ranks) * sizeof(CheckTally));
   const auto self = static_cast<unsigned>(traffic.rank);
   const auto ranks = static_cast<unsigned>(traffic.ranks);
-  const auto tally_of = [this](int peer) { return reinterpret_cast<CheckTally*>(tallies_->data()) + peer; };
+  const auto tally_of = [this](int peer) {
+    return reinterpret_cast<CheckTally*>(tallies_->data()) + peer;
+  };
   exchange_->before_send = [=, this] {
     for (const Message& message : exchange_->sent())
       enqueue_fill(stream_, message.bytes.data(), message.bytes.size(),
@@ -112,15 +121,17 @@ void Side::add_checks(const Traffic& traffic) {
 void Side::require_right(std::size_t bytes) const {
   if (!tallies_) return;
   std::vector<CheckTally> tallies(tallies_->bytes() / sizeof(CheckTally));
-  CHECK_CUDA(cudaMemcpy(tallies.data(), tallies_->data(), tallies_->bytes(), cudaMemcpyDeviceToHost));
+  CHECK_CUDA(
+      cudaMemcpy(tallies.data(), tallies_->data(), tallies_->bytes(), cudaMemcpyDeviceToHost));
   CheckTally sum{};
   for (const CheckTally& tally : tallies) {
     sum.checked += tally.checked;
     sum.wrong_bytes += tally.wrong_bytes;
   }
   if (sum.checked == 0 || sum.wrong_bytes != 0)
-    throw std::runtime_error(fmt::format("check failed: {}, messages of {} bytes: {} wrong bytes in {} messages", name_,
-                                         bytes, sum.wrong_bytes, sum.checked));
+    throw std::runtime_error(
+        fmt::format("check failed: {}, messages of {} bytes: {} wrong bytes in {} messages", name_,
+                    bytes, sum.wrong_bytes, sum.checked));
 }
 
 }  // namespace penstock::bench

@@ -14,15 +14,17 @@ namespace penstock::bench {
 
 class Side {
  public:
-  Side(std::string name, std::unique_ptr<Exchange> exchange, const Traffic& traffic, const Options& options);
+  Side(std::string name, std::unique_ptr<Exchange> exchange, const Traffic& traffic,
+       const Options& options);
 
   const std::string& name() const { return name_; }
   std::string transport() const { return exchange_->transport(); }  // Penstock's
-  const std::vector<double>& samples() const { return samples_; }   // us a round trip, or an exchange
+  // Us a round trip, or an exchange.
+  const std::vector<double>& samples() const { return samples_; }
 
   void run_round(int trips);
-  // What the calls of one round trip cost the caller, in us: together, and each kind by itself. Nothing in graphs, and
-  // for a library that is not driven by streams.
+  // What the calls of one round trip cost the caller, in us: together, and each kind by itself.
+  // Nothing in graphs, and for a library that is not driven by streams.
   struct Costs {
     double together = 0;
     std::vector<CallCost> calls;

@@ -13,16 +13,19 @@ Function driver_function(const char* name, unsigned version) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   CHECK_CUDA(cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess) throw std::runtime_error(std::string("the driver has no ") + name);
+  if (found != cudaDriverEntryPointSuccess)
+    throw std::runtime_error(std::string("the driver has no ") + name);
   return reinterpret_cast<Function>(function);
 }
 
 }  // namespace
 
-// By the driver: kernels that a library has launched by its calls are unknown to this program's runtime.
+// By the driver: kernels that a library has launched by its calls are unknown to this program's
+// runtime.
 unsigned CudaGraph::most_blocks() const {
   using GetParameters = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
-  static const auto get_parameters = driver_function<GetParameters>("cuGraphKernelNodeGetParams", 12000);
+  static const auto get_parameters =
+      driver_function<GetParameters>("cuGraphKernelNodeGetParams", 12000);
   std::size_t count = 0;
   CHECK_CUDA(cudaGraphGetNodes(graph_, nullptr, &count));
   std::vector<cudaGraphNode_t> nodes(count);

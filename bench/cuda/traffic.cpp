@@ -5,7 +5,8 @@
 
 namespace penstock::bench {
 
-Traffic there_and_back(int rank, int ranks, std::size_t bytes, int count, std::size_t answer_bytes) {
+Traffic there_and_back(int rank, int ranks, std::size_t bytes, int count,
+                       std::size_t answer_bytes) {
   Traffic traffic;
   traffic.rank = rank;
   traffic.ranks = ranks;
@@ -19,7 +20,8 @@ Traffic there_and_back(int rank, int ranks, std::size_t bytes, int count, std::s
   return traffic;
 }
 
-Traffic at_once(int rank, int ranks, const std::vector<int>& partners, const std::vector<std::size_t>& sizes) {
+Traffic at_once(int rank, int ranks, const std::vector<int>& partners,
+                const std::vector<std::size_t>& sizes) {
   Traffic traffic;
   traffic.shape = Traffic::Shape::at_once;
   traffic.rank = rank;

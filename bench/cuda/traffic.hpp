@@ -30,10 +30,12 @@ struct Traffic {
   cudaStream_t stream = nullptr;
 };
 
-// `count` messages from each rank of the first half to its partner in the second half, and one back.
+// `count` messages from each rank of the first half to its partner in the second half, and one
+// back.
 Traffic there_and_back(int rank, int ranks, std::size_t bytes, int count, std::size_t answer_bytes);
 // One message of each size to each partner and as much back.
-Traffic at_once(int rank, int ranks, const std::vector<int>& partners, const std::vector<std::size_t>& sizes);
+Traffic at_once(int rank, int ranks, const std::vector<int>& partners,
+                const std::vector<std::size_t>& sizes);
 
 // One message to each of the 26 neighbours in a periodic grid of ranks, and one from each.
 Traffic with_neighbours(int rank, int ranks, std::size_t edge);

@@ -17,7 +17,8 @@ __device__ inline Word64 load_acquire(Word64& word) {
 __device__ inline void store_cell(Cell* cell, Word64 data, std::uint32_t flag) {
   const Word64 low = (data & 0xffffffffu) | Word64{flag} << 32;
   const Word64 high = data >> 32 | Word64{flag} << 32;
-  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(cell), "l"(low), "l"(high) : "memory");
+  asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(cell), "l"(low), "l"(high)
+               : "memory");
 }
 
 __device__ inline Cell load_cell(const Cell* cell) {

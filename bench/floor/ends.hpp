@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of both ends: ours, and the peer's as our device addresses it. Both ranks make and destroy it together.
+// The memory of both ends: ours, and the peer's as our device addresses it. Both ranks make and
+// destroy it together.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock_floor: the bare pair of kernels between two ranks, in streams and graphs, with and without dependent launch.
-// MPI launches the ranks and carries the handles of their memory; the library is not used.
+// penstock_floor: the bare pair of kernels between two ranks, in streams and graphs, with and
+// without dependent launch. MPI launches the ranks and carries the handles of their memory; the
+// library is not used.
 #include <fmt/core.h>
 #include <mpi.h>
 
@@ -54,7 +55,9 @@ class Program {
             .check = options_.check};
   }
 
-  void add(Sides& sides, const Setup& setup) { sides.push_back(std::make_unique<Side>(setup, rank_, stream_.get())); }
+  void add(Sides& sides, const Setup& setup) {
+    sides.push_back(std::make_unique<Side>(setup, rank_, stream_.get()));
+  }
 
   void add_modes(Sides& sides, Setup setup) {
     for (const std::string& mode : options_.modes)
@@ -72,13 +75,15 @@ class Program {
   }
 
   void run_floor(const std::vector<std::size_t>& sizes) {
-    print("# The bare pair of kernels; us, half round trips; medians and quartiles of {} rounds{}\n", options_.rounds,
-          options_.check ? ", every byte checked" : "");
-    print("{:>10} {:>6} {:>6} {:>8} {:>10} {:>10} {:>19}\n", "# bytes", "way", "blocks", "mode", "launch", "us",
-          "spread");
+    print(
+        "# The bare pair of kernels; us, half round trips; medians and quartiles of {} rounds{}\n",
+        options_.rounds, options_.check ? ", every byte checked" : "");
+    print("{:>10} {:>6} {:>6} {:>8} {:>10} {:>10} {:>19}\n", "# bytes", "way", "blocks", "mode",
+          "launch", "us", "spread");
     for (const std::size_t bytes : sizes)
       for (const Way way : {Way::lines, Way::push}) {
-        if (way == Way::lines ? bytes > most_by_lines : bytes < least_by_push || bytes % 16 != 0) continue;
+        if (way == Way::lines ? bytes > most_by_lines : bytes < least_by_push || bytes % 16 != 0)
+          continue;
         Setup setup = setup_for(bytes);
         setup.way = way;
         Sides sides;
@@ -109,9 +114,9 @@ class Program {
                   {"iterations", trips},
                   {"checked", options_.check}});
     } else {
-      print("{:>10} {:>6} {:>6} {:>8} {:>10} {:>10.2f} {:>19}\n", setup.bytes, name_of(way_names, setup.way),
-            side.shape().blocks, mode_of(setup), setup.dependent ? "dependent" : "plain", us.median,
-            tool::spread_text(us));
+      print("{:>10} {:>6} {:>6} {:>8} {:>10} {:>10.2f} {:>19}\n", setup.bytes,
+            name_of(way_names, setup.way), side.shape().blocks, mode_of(setup),
+            setup.dependent ? "dependent" : "plain", us.median, tool::spread_text(us));
     }
     std::fflush(stdout);
   }
@@ -165,17 +170,20 @@ class Program {
           add(column.sides, setup);
         }
         measure(column.sides, trips_for(options_, bytes));
-        for (const auto& side : column.sides) column.costs.push_back(setup_is_graph(*side) ? 0 : side->enqueue_cost());
+        for (const auto& side : column.sides)
+          column.costs.push_back(setup_is_graph(*side) ? 0 : side->enqueue_cost());
       }
     if (rank_ != 0) return;
     const auto cases = cases_for(sizes.front());
     if (!options_.as_json) {
       print(
-          "# From the least code to the library's; us, half round trips, medians of {} rounds; in streams also what "
+          "# From the least code to the library's; us, half round trips, medians of {} rounds; in "
+          "streams also what "
           "the "
           "launches of a round trip cost the caller\n{:<46}",
           options_.rounds, "#");
-      for (const Column& column : columns) print(" {:>16}", fmt::format("{} {}", column.mode, column.bytes));
+      for (const Column& column : columns)
+        print(" {:>16}", fmt::format("{} {}", column.mode, column.bytes));
       print("\n");
     }
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -229,8 +237,8 @@ int run(int argc, char** argv, int rank, int ranks) {
   try {
     app.parse(argc, argv);
     if (ranks != 2)
-      throw std::invalid_argument(
-          fmt::format("exactly 2 ranks are needed, not {}: mpiexec -n 2 penstock_floor ...", ranks));
+      throw std::invalid_argument(fmt::format(
+          "exactly 2 ranks are needed, not {}: mpiexec -n 2 penstock_floor ...", ranks));
     static_cast<void>(sizes_of(options));
     choose_device(rank);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bare pair of kernels: one sends a message into the peer's memory, the other waits for one. By lines, where each
-// 8 bytes travel in a 16-byte cell beside their flag, or by a push of the message itself and a flag for each block.
+// The bare pair of kernels: one sends a message into the peer's memory, the other waits for one. By
+// lines, where each 8 bytes travel in a 16-byte cell beside their flag, or by a push of the message
+// itself and a flag for each block.
 #pragma once
 
 #include <array>
@@ -20,7 +21,8 @@ inline constexpr std::size_t cell_payload = 8;
 inline constexpr unsigned slots = 4;
 inline constexpr unsigned most_blocks = 64;
 inline constexpr unsigned most_threads = 512;
-inline constexpr unsigned wide_group = 4;  // cells that a thread has under way at once, where it has several
+inline constexpr unsigned wide_group =
+    4;  // cells that a thread has under way at once, where it has several
 
 struct alignas(32) Half {
   Word64 done, posted;
@@ -36,22 +38,36 @@ struct Words {
   alignas(128) Half receive[most_blocks];
 };
 
-// What the library's kernels do beyond the least, one thing after the other: each step has all that stand before it.
-enum class Step { least, descriptor, sticky, words, fin_store, fin_check, patience, release, vote, choices };
-inline constexpr std::array<std::string_view, 10> step_names{"least",
-                                                             "+ descriptor of 104 bytes",
-                                                             "+ sticky word read first",
-                                                             "+ epoch and private words in memory, barrier",
-                                                             "+ FIN stored by the wait",
-                                                             "+ FIN checked by the send",
-                                                             "+ patience while polling",
-                                                             "+ successor let in after waiting",
-                                                             "+ vote before the words are stored",
-                                                             "+ mode and width chosen at run time"};
+// What the library's kernels do beyond the least, one thing after the other: each step has all that
+// stand before it.
+enum class Step {
+  least,
+  descriptor,
+  sticky,
+  words,
+  fin_store,
+  fin_check,
+  patience,
+  release,
+  vote,
+  choices
+};
+inline constexpr std::array<std::string_view, 10> step_names{
+    "least",
+    "+ descriptor of 104 bytes",
+    "+ sticky word read first",
+    "+ epoch and private words in memory, barrier",
+    "+ FIN stored by the wait",
+    "+ FIN checked by the send",
+    "+ patience while polling",
+    "+ successor let in after waiting",
+    "+ vote before the words are stored",
+    "+ mode and width chosen at run time"};
 
 // When a kernel lets the blocks of its successor onto the device (dependent launch).
 enum class Handover { at_once, early, late, never };
-inline constexpr std::array<std::string_view, 4> handover_names{"at-once", "early", "late", "never"};
+inline constexpr std::array<std::string_view, 4> handover_names{"at-once", "early", "late",
+                                                                "never"};
 
 enum class Way { lines, push };
 inline constexpr std::array<std::string_view, 2> way_names{"lines", "push"};

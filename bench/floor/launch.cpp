@@ -14,8 +14,10 @@ using LaunchKernelEx = CUresult (*)(const CUlaunchConfig*, CUfunction, void**, v
 LaunchKernelEx find_launch_function() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  CHECK_CUDA(cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &function, 11080, cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess) throw std::runtime_error("the driver has no cuLaunchKernelEx");
+  CHECK_CUDA(cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &function, 11080,
+                                              cudaEnableDefault, &found));
+  if (found != cudaDriverEntryPointSuccess)
+    throw std::runtime_error("the driver has no cuLaunchKernelEx");
   return reinterpret_cast<LaunchKernelEx>(function);
 }
 
@@ -29,9 +31,11 @@ Kernel::Kernel(const void* symbol) : symbol_(symbol) {
   waits_ = vendor::awaits_predecessor(symbol);
 }
 
-void Kernel::launch(const Shape& shape, cudaStream_t stream, bool dependent, Caller caller, void* argument) const {
+void Kernel::launch(const Shape& shape, cudaStream_t stream, bool dependent, Caller caller,
+                    void* argument) const {
   if (dependent && !waits_)
-    throw std::runtime_error("dependent launch needs kernels compiled for 90 or later: use --launches plain");
+    throw std::runtime_error(
+        "dependent launch needs kernels compiled for 90 or later: use --launches plain");
   void* arguments[] = {argument};
   if (caller == Caller::driver)
     launch_by_driver(shape, stream, dependent, arguments);
@@ -39,7 +43,8 @@ void Kernel::launch(const Shape& shape, cudaStream_t stream, bool dependent, Cal
     launch_by_runtime(shape, stream, dependent, arguments);
 }
 
-void Kernel::launch_by_runtime(const Shape& shape, cudaStream_t stream, bool dependent, void** arguments) const {
+void Kernel::launch_by_runtime(const Shape& shape, cudaStream_t stream, bool dependent,
+                               void** arguments) const {
   if (!dependent) {
     CHECK_CUDA(cudaLaunchKernel(symbol_, shape.blocks, shape.threads, arguments, 0, stream));
     return;
@@ -56,7 +61,8 @@ void Kernel::launch_by_runtime(const Shape& shape, cudaStream_t stream, bool dep
   CHECK_CUDA(cudaLaunchKernelExC(&config, symbol_, arguments));
 }
 
-void Kernel::launch_by_driver(const Shape& shape, cudaStream_t stream, bool dependent, void** arguments) const {
+void Kernel::launch_by_driver(const Shape& shape, cudaStream_t stream, bool dependent,
+                              void** arguments) const {
   static const LaunchKernelEx launch_kernel = find_launch_function();
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -69,8 +75,8 @@ void Kernel::launch_by_driver(const Shape& shape, cudaStream_t stream, bool depe
   config.hStream = stream;
   config.attrs = &attribute;
   config.numAttrs = dependent ? 1 : 0;
-  CHECK_CUDA(
-      static_cast<cudaError_t>(launch_kernel(&config, reinterpret_cast<CUfunction>(handle_), arguments, nullptr)));
+  CHECK_CUDA(static_cast<cudaError_t>(
+      launch_kernel(&config, reinterpret_cast<CUfunction>(handle_), arguments, nullptr)));
 }
 
 }  // namespace penstock::bench::floor

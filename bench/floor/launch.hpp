@@ -20,11 +20,14 @@ class Kernel {
  public:
   explicit Kernel(const void* symbol);
   // `argument`: the kernel's only one. `dependent`: programmatic dependent launch.
-  void launch(const Shape& shape, cudaStream_t stream, bool dependent, Caller caller, void* argument) const;
+  void launch(const Shape& shape, cudaStream_t stream, bool dependent, Caller caller,
+              void* argument) const;
 
  private:
-  void launch_by_runtime(const Shape& shape, cudaStream_t stream, bool dependent, void** arguments) const;
-  void launch_by_driver(const Shape& shape, cudaStream_t stream, bool dependent, void** arguments) const;
+  void launch_by_runtime(const Shape& shape, cudaStream_t stream, bool dependent,
+                         void** arguments) const;
+  void launch_by_driver(const Shape& shape, cudaStream_t stream, bool dependent,
+                        void** arguments) const;
 
   const void* symbol_;
   cudaKernel_t handle_ = nullptr;

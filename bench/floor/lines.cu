@@ -12,7 +12,8 @@ enum Mode : std::uint32_t { standard, synchronous, ready };
 template <Step step>
 using Argument = std::conditional_t<(step >= Step::descriptor), Descriptor, Least>;
 
-// Reads the clock every 16 looks, and the host's word every 100 us. `used`: otherwise nothing of this is compiled.
+// Reads the clock every 16 looks, and the host's word every 100 us. `used`: otherwise nothing of
+// this is compiled.
 template <bool used>
 class Patience {
  public:
@@ -79,7 +80,8 @@ __device__ void send(const Argument<step>& argument) {
   const auto fetch = [&](std::uint32_t at) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (at + i * blockDim.x < end) data[i] = reinterpret_cast<const Word64*>(argument.buffer)[at + i * blockDim.x];
+      if (at + i * blockDim.x < end)
+        data[i] = reinterpret_cast<const Word64*>(argument.buffer)[at + i * blockDim.x];
   };
   fetch(first);
   Word64 epoch = argument.epoch;
@@ -131,7 +133,8 @@ __device__ void wait(const Argument<step>& argument) {
     if (failed != 0) return;
   // Of the epoch before: its time passes while the message is awaited.
   if constexpr (step >= Step::fin_store)
-    if (threadIdx.x == 0) SystemWord(argument.peer->fin[blockIdx.x]).store(epoch - 1, ::cuda::memory_order_relaxed);
+    if (threadIdx.x == 0)
+      SystemWord(argument.peer->fin[blockIdx.x]).store(epoch - 1, ::cuda::memory_order_relaxed);
 
   const Cell* const slot = argument.ring + epoch % slots * argument.cells;
   const auto flag = static_cast<std::uint32_t>(epoch);
@@ -153,7 +156,8 @@ __device__ void wait(const Argument<step>& argument) {
     }
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (whole && at + i * blockDim.x < end) reinterpret_cast<Word64*>(argument.buffer)[at + i * blockDim.x] = data[i];
+      if (whole && at + i * blockDim.x < end)
+        reinterpret_cast<Word64*>(argument.buffer)[at + i * blockDim.x] = data[i];
   }
   if constexpr (handover == Handover::late) let_successor_in();
   if (!agree<step>(aborted, argument)) return;
@@ -162,7 +166,8 @@ __device__ void wait(const Argument<step>& argument) {
 }
 
 template <Step step, Handover handover, int group>
-__global__ void __launch_bounds__(most_threads) send_kernel(const __grid_constant__ Argument<step> argument) {
+__global__ void __launch_bounds__(most_threads)
+    send_kernel(const __grid_constant__ Argument<step> argument) {
   begin<handover>();
   if constexpr (step >= Step::choices) {
     const bool wide = argument.share > blockDim.x;
@@ -170,14 +175,16 @@ __global__ void __launch_bounds__(most_threads) send_kernel(const __grid_constan
       return wide ? send<step, handover, synchronous, wide_group>(argument)
                   : send<step, handover, synchronous, 1>(argument);
     if (argument.mode == ready)
-      return wide ? send<step, handover, ready, wide_group>(argument) : send<step, handover, ready, 1>(argument);
+      return wide ? send<step, handover, ready, wide_group>(argument)
+                  : send<step, handover, ready, 1>(argument);
     if (wide) return send<step, handover, standard, wide_group>(argument);
   }
   send<step, handover, standard, group>(argument);
 }
 
 template <Step step, Handover handover, int group>
-__global__ void __launch_bounds__(most_threads) wait_kernel(const __grid_constant__ Argument<step> argument) {
+__global__ void __launch_bounds__(most_threads)
+    wait_kernel(const __grid_constant__ Argument<step> argument) {
   begin<handover>();
   if constexpr (step >= Step::choices)
     if (argument.share > blockDim.x) return wait<step, handover, wide_group>(argument);
@@ -192,7 +199,8 @@ const void* kernel_of(Role role) {
 
 template <Handover handover>
 const void* least_kernel(Role role, bool wide) {
-  return wide ? kernel_of<Step::least, handover, wide_group>(role) : kernel_of<Step::least, handover, 1>(role);
+  return wide ? kernel_of<Step::least, handover, wide_group>(role)
+              : kernel_of<Step::least, handover, 1>(role);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large messages: each block copies a share into the peer's buffer and says so in a word of its own.
+// Large messages: each block copies a share into the peer's buffer and says so in a word of its
+// own.
 #include "device.cuh"
 
 namespace penstock::bench::floor {
@@ -26,7 +27,8 @@ __global__ void __launch_bounds__(most_threads) send_kernel(const __grid_constan
   }
   for (; at < units; at += blockDim.x) to[at] = from[at];
   __syncthreads();
-  if (threadIdx.x == 0) SystemWord(push.flags[blockIdx.x]).store(push.epoch, ::cuda::memory_order_release);
+  if (threadIdx.x == 0)
+    SystemWord(push.flags[blockIdx.x]).store(push.epoch, ::cuda::memory_order_release);
 }
 
 // One block: a thread for each block of the sender.

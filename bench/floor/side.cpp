@@ -43,9 +43,9 @@ Shape shape_of(const Setup& setup) {
 }
 
 const void* kernel_of(const Setup& setup, Role role) {
-  return setup.way == Way::lines
-             ? lines_kernel(role, setup.step, setup.handover, share_of(setup) > shape_of(setup).threads)
-             : push_kernel(role, setup.handover);
+  return setup.way == Way::lines ? lines_kernel(role, setup.step, setup.handover,
+                                                share_of(setup) > shape_of(setup).threads)
+                                 : push_kernel(role, setup.handover);
 }
 
 }  // namespace
@@ -80,15 +80,16 @@ void Side::send() {
     enqueue_fill(stream_, outbox_.data(), setup_.bytes, static_cast<unsigned>(rank_),
                  reinterpret_cast<CheckTally*>(tally_.data()));
   if (setup_.way == Way::push) {
-    Push push{ends_.peer().inbox, outbox_.data(), setup_.bytes, share_of(setup_), ends_.peer().words->flag, epoch_};
+    Push push{ends_.peer().inbox, outbox_.data(),           setup_.bytes,
+              share_of(setup_),   ends_.peer().words->flag, epoch_};
     return sends_.launch(shape_, stream_, setup_.dependent, setup_.caller, &push);
   }
   // A kernel that takes less reads the beginning.
-  Descriptor descriptor{
-      {ends_.peer().ring, outbox_.data(), cells_of(setup_), static_cast<std::uint32_t>(share_of(setup_)), epoch_},
-      ends_.own().words,
-      ends_.peer().words,
-      abort_.on_device()};
+  Descriptor descriptor{{ends_.peer().ring, outbox_.data(), cells_of(setup_),
+                         static_cast<std::uint32_t>(share_of(setup_)), epoch_},
+                        ends_.own().words,
+                        ends_.peer().words,
+                        abort_.on_device()};
   sends_.launch(shape_, stream_, setup_.dependent, setup_.caller, &descriptor);
 }
 
@@ -97,11 +98,11 @@ void Side::wait() {
     Push push{nullptr, nullptr, 0, 0, ends_.own().words->flag, epoch_};
     waits_.launch(wait_shape_, stream_, setup_.dependent, setup_.caller, &push);
   } else {
-    Descriptor descriptor{
-        {ends_.own().ring, ends_.own().inbox, cells_of(setup_), static_cast<std::uint32_t>(share_of(setup_)), epoch_},
-        ends_.own().words,
-        ends_.peer().words,
-        abort_.on_device()};
+    Descriptor descriptor{{ends_.own().ring, ends_.own().inbox, cells_of(setup_),
+                           static_cast<std::uint32_t>(share_of(setup_)), epoch_},
+                          ends_.own().words,
+                          ends_.peer().words,
+                          abort_.on_device()};
     waits_.launch(wait_shape_, stream_, setup_.dependent, setup_.caller, &descriptor);
   }
   if (setup_.check)
@@ -128,7 +129,8 @@ void Side::run_round(int trips) {
 }
 
 double Side::enqueue_cost() {
-  constexpr int trips = 100;  // the driver holds up who is further ahead than some thousand launches
+  constexpr int trips =
+      100;  // the driver holds up who is further ahead than some thousand launches
   std::vector<double> costs;
   for (int i = 0; i < 9; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -145,9 +147,10 @@ void Side::require_right() const {
   CheckTally tally{};
   CHECK_CUDA(cudaMemcpy(&tally, tally_.data(), sizeof tally, cudaMemcpyDeviceToHost));
   if (tally.checked == 0 || tally.wrong_bytes != 0)
-    throw std::runtime_error(fmt::format("check failed: floor by {}, {} bytes: {} wrong bytes in {} messages",
-                                         way_names[static_cast<std::size_t>(setup_.way)], setup_.bytes,
-                                         tally.wrong_bytes, tally.checked));
+    throw std::runtime_error(
+        fmt::format("check failed: floor by {}, {} bytes: {} wrong bytes in {} messages",
+                    way_names[static_cast<std::size_t>(setup_.way)], setup_.bytes,
+                    tally.wrong_bytes, tally.checked));
 }
 
 }  // namespace penstock::bench::floor

@@ -30,8 +30,8 @@ using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
 
 bool same_on_both(const Name& mine, int rank) {
   Name other{};
-  MPI_Sendrecv(mine.data(), mine.size(), MPI_CHAR, 1 - rank, 0, other.data(), other.size(), MPI_CHAR, 1 - rank, 0,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(mine.data(), mine.size(), MPI_CHAR, 1 - rank, 0, other.data(), other.size(),
+               MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   return std::strcmp(mine.data(), other.data()) == 0;
 }
 
@@ -49,8 +49,8 @@ bool both_on_one_system(int rank) {
   return same_on_both(boot, rank);
 }
 
-// A thread that looks in vain gives its core away at once where there are more of them than cores, since what it waits
-// for needs one.
+// A thread that looks in vain gives its core away at once where there are more of them than cores,
+// since what it waits for needs one.
 class Pause {
  public:
   explicit Pause(int threads) {
@@ -69,11 +69,14 @@ class Pause {
   int looks_ = 0;
 };
 
-// How the ranks' threads are woken for one round: the caller rings, and either it or the relay adds to the trigger.
+// How the ranks' threads are woken for one round: the caller rings, and either it or the relay adds
+// to the trigger.
 class Chain {
  public:
-  Chain(const ChainForm& form, ChainEnd& end, int threads) : form_(form), end_(end), pause_(threads) {
-    if (form.relayed) relay_ = std::jthread([this, threads](const std::stop_token& stop) { relay(stop, threads); });
+  Chain(const ChainForm& form, ChainEnd& end, int threads)
+      : form_(form), end_(end), pause_(threads) {
+    if (form.relayed)
+      relay_ = std::jthread([this, threads](const std::stop_token& stop) { relay(stop, threads); });
   }
 
   void ring(std::uint64_t epoch) {
@@ -184,7 +187,8 @@ class Program {
 }  // namespace
 
 const ChainForm* find_chain(const std::string& name) {
-  const auto found = std::find_if(forms.begin(), forms.end(), [&](const ChainForm& form) { return name == form.name; });
+  const auto found = std::find_if(forms.begin(), forms.end(),
+                                  [&](const ChainForm& form) { return name == form.name; });
   return found == forms.end() ? nullptr : &*found;
 }
 
@@ -195,12 +199,15 @@ std::string chain_refusal(const ChainForm& form) {
   // What the two take has to fit: formats of addresses are small numbers, and none is 0.
   const int mine = info ? static_cast<int>(info->addr_format) : -1;
   int other = -1;
-  MPI_Sendrecv(&mine, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&mine, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   if (mine < 0 || other < 0) return "no provider of libfabric can defer work";
-  return mine == other ? "" : "the ranks have addresses of different kinds: set PENSTOCK_OFI_INTERFACE";
+  return mine == other ? ""
+                       : "the ranks have addresses of different kinds: set PENSTOCK_OFI_INTERFACE";
 }
 
-double time_chain_round(const ChainForm& form, std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
+double time_chain_round(const ChainForm& form, std::size_t bytes, Iterations iterations, int rank,
+                        CheckResult* check) {
   const bool shared_cores = both_on_one_system(rank);
   ChainEnd end(find_fabric(form.manual, both_on_one_host(rank)), bytes, 1 - rank);
   double time = 0;

@@ -18,7 +18,8 @@ namespace {
 
 void check(const char* call, ssize_t code) {
   if (code >= 0) return;
-  throw std::runtime_error(fmt::format("{}: {}", call, libfabric().strerror(static_cast<int>(-code))));
+  throw std::runtime_error(
+      fmt::format("{}: {}", call, libfabric().strerror(static_cast<int>(-code))));
 }
 
 template <class Object>
@@ -72,7 +73,8 @@ FabricInfo make_hints(bool manual) {
   hints->domain_attr->threading = FI_THREAD_SAFE;
   hints->domain_attr->data_progress = manual ? FI_PROGRESS_MANUAL : FI_PROGRESS_AUTO;
   hints->domain_attr->av_type = FI_AV_TABLE;
-  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->domain_attr->mr_mode =
+      FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   return hints;
 }
 
@@ -84,7 +86,9 @@ FabricInfo find_fabric(bool manual, bool one_host) {
   setenv("IPATH_NO_BACKTRACE", "1", 0);
   fi_info* list = nullptr;
   if (!libfabric().complete()) return nullptr;
-  if (libfabric().getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, make_hints(manual).get(), &list) != 0) return nullptr;
+  if (libfabric().getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, make_hints(manual).get(),
+                          &list) != 0)
+    return nullptr;
   const FabricInfo owner(list);
   const fi_info* best = nullptr;
   for (const fi_info* one = list; one != nullptr; one = one->next) {
@@ -95,7 +99,9 @@ FabricInfo find_fabric(bool manual, bool one_host) {
 }
 
 ChainEnd::ChainEnd(FabricInfo info, std::size_t bytes, int peer)
-    : outgoing(std::max<std::size_t>(bytes, 1)), incoming(std::max<std::size_t>(bytes, 1)), info_(std::move(info)) {
+    : outgoing(std::max<std::size_t>(bytes, 1)),
+      incoming(std::max<std::size_t>(bytes, 1)),
+      info_(std::move(info)) {
   open();
   meet(peer);
 }
@@ -126,7 +132,8 @@ void ChainEnd::open() {
   check("fi_cq_open", fi_cq_open(domain_, &queue, &completions_, nullptr));
   check("fi_endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
   check("fi_ep_bind", fi_ep_bind(endpoint_, &addresses_->fid, 0));
-  check("fi_ep_bind", fi_ep_bind(endpoint_, &completions_->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+  check("fi_ep_bind",
+        fi_ep_bind(endpoint_, &completions_->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
   check("fi_enable", fi_enable(endpoint_));
   trigger_ = open_counter();
   written_ = open_counter();
@@ -149,7 +156,8 @@ fid_cntr* ChainEnd::open_counter() {
 
 fid_mr* ChainEnd::open_region(void* memory, std::size_t bytes, std::uint64_t key) {
   fid_mr* region = nullptr;
-  check("fi_mr_reg", fi_mr_reg(domain_, memory, bytes, FI_WRITE | FI_REMOTE_WRITE, 0, key, 0, &region, nullptr));
+  check("fi_mr_reg",
+        fi_mr_reg(domain_, memory, bytes, FI_WRITE | FI_REMOTE_WRITE, 0, key, 0, &region, nullptr));
   if ((info_->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0) {
     check("fi_mr_bind", fi_mr_bind(region, &endpoint_->fid, 0));
     check("fi_mr_enable", fi_mr_enable(region));
@@ -159,7 +167,9 @@ fid_mr* ChainEnd::open_region(void* memory, std::size_t bytes, std::uint64_t key
 
 // From the beginning of the region, unless the provider takes addresses as they are.
 std::uint64_t ChainEnd::remote_address(const void* memory) const noexcept {
-  return (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory) : 0;
+  return (info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0
+             ? reinterpret_cast<std::uintptr_t>(memory)
+             : 0;
 }
 
 void ChainEnd::meet(int peer) {
@@ -170,8 +180,8 @@ void ChainEnd::meet(int peer) {
   here.message_key = fi_mr_key(incoming_region_);
   here.word = remote_address(&word_);
   here.word_key = fi_mr_key(word_region_);
-  MPI_Sendrecv(&here, sizeof here, MPI_BYTE, peer, 0, &there_, sizeof there_, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&here, sizeof here, MPI_BYTE, peer, 0, &there_, sizeof there_, MPI_BYTE, peer, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (fi_av_insert(addresses_, there_.name, 1, &peer_, 0, nullptr) != 1)
     throw std::runtime_error("fi_av_insert: the peer's address is not taken");
 }
@@ -244,7 +254,8 @@ void ChainEnd::progress() {
   const ssize_t code = fi_cq_read(completions_, &entry, 1);
   if (code >= 0 || code == -FI_EAGAIN) return;
   fi_cq_err_entry error{};
-  if (code == -FI_EAVAIL && fi_cq_readerr(completions_, &error, 0) > 0) check("a deferred operation", -error.err);
+  if (code == -FI_EAVAIL && fi_cq_readerr(completions_, &error, 0) > 0)
+    check("a deferred operation", -error.err);
   check("fi_cq_read", code);
 }
 

@@ -25,11 +25,12 @@ struct FreeFabricInfo {
 using FabricInfo = std::unique_ptr<fi_info, FreeFabricInfo>;
 
 // The provider and the interface that Penstock would take, too: that of PENSTOCK_OFI_PROVIDER and
-// PENSTOCK_OFI_INTERFACE if they are set, loopback if both ranks are on one host. Null if there is none.
+// PENSTOCK_OFI_INTERFACE if they are set, loopback if both ranks are on one host. Null if there is
+// none.
 FabricInfo find_fabric(bool manual, bool one_host);
 
-// One process's end of the chain: an endpoint, the messages on their way out and in, the word that counts those that
-// have come, and the deferred work of a few epochs.
+// One process's end of the chain: an endpoint, the messages on their way out and in, the word that
+// counts those that have come, and the deferred work of a few epochs.
 class ChainEnd {
  public:
   ChainEnd(FabricInfo info, std::size_t bytes, int peer);  // collective
@@ -40,7 +41,8 @@ class ChainEnd {
   std::vector<std::byte> outgoing;
   std::vector<std::byte> incoming;
 
-  // Queues the write and the addition of this epoch: they go when the trigger has reached it. The epochs come in order.
+  // Queues the write and the addition of this epoch: they go when the trigger has reached it. The
+  // epochs come in order.
   void defer(std::uint64_t epoch);
   void trigger(std::uint64_t count);
   bool has_come(std::uint64_t epoch) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libfabric for the bare chain, loaded when that runs: loading it takes a fifth of a second, which no other command
-// should pay.
+// libfabric for the bare chain, loaded when that runs: loading it takes a fifth of a second, which
+// no other command should pay.
 #pragma once
 
 #include <rdma/fabric.h>

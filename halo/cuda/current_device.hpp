@@ -5,8 +5,8 @@
 
 namespace penstock::halo {
 
-// Makes a device the current one for a scope: kernels are launched and memory is allocated there, whichever the program
-// has made current. What it cannot do shows in the call that follows.
+// Makes a device the current one for a scope: kernels are launched and memory is allocated there,
+// whichever the program has made current. What it cannot do shows in the call that follows.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) noexcept {

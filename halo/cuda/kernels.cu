@@ -27,12 +27,14 @@ __device__ Place split(const Box& box, Number element) {
 
 // Which element this is along each axis. Division of 64 bits is slow.
 __device__ Place place_of(const Box& box, std::uint64_t element) {
-  return box.elements <= 0xffffffffu ? split(box, static_cast<std::uint32_t>(element)) : split(box, element);
+  return box.elements <= 0xffffffffu ? split(box, static_cast<std::uint32_t>(element))
+                                     : split(box, element);
 }
 
 __device__ std::int64_t distance(const Place& place, const std::int64_t (&strides)[axes]) {
   std::int64_t sum = 0;
-  for (int axis = 0; axis < axes; ++axis) sum += static_cast<std::int64_t>(place.at[axis]) * strides[axis];
+  for (int axis = 0; axis < axes; ++axis)
+    sum += static_cast<std::int64_t>(place.at[axis]) * strides[axis];
   return sum;
 }
 
@@ -42,7 +44,8 @@ __device__ void copy_units(std::byte* to, const std::byte* from, std::uint32_t b
     reinterpret_cast<Unit*>(to)[i] = reinterpret_cast<const Unit*>(from)[i];
 }
 
-// In accesses as large as the element's type allows; the messages hold it as aligned as the array does.
+// In accesses as large as the element's type allows; the messages hold it as aligned as the array
+// does.
 __device__ void copy_element(const Box& box, std::byte* to, const std::byte* from) {
   switch (box.alignment) {
     case 1:
@@ -111,10 +114,12 @@ __device__ void for_each_element(const DeviceTable& table, unsigned first_chunk,
   const Box& box = table.boxes[chunk.box];
   const std::uint64_t left = box.elements - chunk.first;
   const std::uint64_t end = chunk.first + (left < chunk_elements ? left : chunk_elements);
-  for (std::uint64_t i = chunk.first + threadIdx.x; i < end; i += threads) work(box, place_of(box, i));
+  for (std::uint64_t i = chunk.first + threadIdx.x; i < end; i += threads)
+    work(box, place_of(box, i));
 }
 
-__global__ void __launch_bounds__(threads) pack(DeviceTable table, unsigned first_chunk, Addresses addresses) {
+__global__ void __launch_bounds__(threads)
+    pack(DeviceTable table, unsigned first_chunk, Addresses addresses) {
   for_each_element(table, first_chunk, [&](const Box& box, const Place& place) {
     const Part& part = table.parts[box.first_part];
     copy_element(box, addresses.messages + part.offset + distance(place, part.strides),
@@ -123,7 +128,8 @@ __global__ void __launch_bounds__(threads) pack(DeviceTable table, unsigned firs
 }
 
 template <Reduction reduction>
-__global__ void __launch_bounds__(threads) unpack(DeviceTable table, unsigned first_chunk, Addresses addresses) {
+__global__ void __launch_bounds__(threads)
+    unpack(DeviceTable table, unsigned first_chunk, Addresses addresses) {
   for_each_element(table, first_chunk, [&](const Box& box, const Place& place) {
     std::byte* to = addresses.arrays[box.array] + box.offset + distance(place, box.strides);
     unpack_element<reduction>(box, table.parts + box.first_part, place, to, addresses.messages);
@@ -154,21 +160,24 @@ cudaError_t launch(Kernel kernel, cudaStream_t stream, const DeviceTable& table,
 
 }  // namespace
 
-cudaError_t launch_pack(cudaStream_t stream, const DeviceTable& table, ChunkRange range, const Addresses& addresses) {
+cudaError_t launch_pack(cudaStream_t stream, const DeviceTable& table, ChunkRange range,
+                        const Addresses& addresses) {
   return launch(&pack, stream, table, range, addresses);
 }
 
-cudaError_t launch_unpack(cudaStream_t stream, const DeviceTable& table, ChunkRange range, const Addresses& addresses,
-                          Reduction reduction) {
+cudaError_t launch_unpack(cudaStream_t stream, const DeviceTable& table, ChunkRange range,
+                          const Addresses& addresses, Reduction reduction) {
   return launch(unpack_kernel(reduction), stream, table, range, addresses);
 }
 
 cudaError_t load_kernels() {
   cudaFuncAttributes attributes;
   cudaError_t code = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&pack));
-  for (const Reduction reduction : {Reduction::replace, Reduction::sum, Reduction::min, Reduction::max}) {
+  for (const Reduction reduction :
+       {Reduction::replace, Reduction::sum, Reduction::min, Reduction::max}) {
     if (code == cudaSuccess) {
-      code = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(unpack_kernel(reduction)));
+      code = cudaFuncGetAttributes(&attributes,
+                                   reinterpret_cast<const void*>(unpack_kernel(reduction)));
     }
   }
   return code;

@@ -8,7 +8,8 @@
 
 namespace penstock::halo {
 
-// The elements of a box that one block of threads moves: `chunk_elements` from `first` on, or as many as there are.
+// The elements of a box that one block of threads moves: `chunk_elements` from `first` on, or as
+// many as there are.
 struct Chunk {
   std::uint64_t first;
   std::uint32_t box;
@@ -34,9 +35,10 @@ struct ChunkRange {
   unsigned count;
 };
 
-cudaError_t launch_pack(cudaStream_t stream, const DeviceTable& table, ChunkRange range, const Addresses& addresses);
-cudaError_t launch_unpack(cudaStream_t stream, const DeviceTable& table, ChunkRange range, const Addresses& addresses,
-                          Reduction reduction);
+cudaError_t launch_pack(cudaStream_t stream, const DeviceTable& table, ChunkRange range,
+                        const Addresses& addresses);
+cudaError_t launch_unpack(cudaStream_t stream, const DeviceTable& table, ChunkRange range,
+                          const Addresses& addresses, Reduction reduction);
 // A kernel's first launch may wait for the device, or be forbidden in a capture.
 cudaError_t load_kernels();
 

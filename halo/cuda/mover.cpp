@@ -15,7 +15,8 @@ void check(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
   const auto kind = code == cudaErrorMemoryAllocation ? PST_ERROR_RESOURCES : PST_ERROR_UNSUPPORTED;
   (void)cudaGetLastError();  // it is reported here, not by the program's next call
-  throw Error(MPI_ERR_OTHER, kind, std::string("penstock::halo: ") + call + ": " + cudaGetErrorString(code));
+  throw Error(MPI_ERR_OTHER, kind,
+              std::string("penstock::halo: ") + call + ": " + cudaGetErrorString(code));
 }
 
 // Owns device memory that holds a copy of a host's array.
@@ -41,12 +42,13 @@ class DeviceCopy {
   const T* get() const { return static_cast<const T*>(memory_); }
 
  private:
-  // On a stream of its own, waited for: cudaMemcpy may return before pageable memory has arrived, and the program's
-  // streams may wait for messages.
+  // On a stream of its own, waited for: cudaMemcpy may return before pageable memory has arrived,
+  // and the program's streams may wait for messages.
   void copy(const std::vector<T>& from) {
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    cudaError_t code = cudaMemcpyAsync(memory_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, stream);
+    cudaError_t code = cudaMemcpyAsync(memory_, from.data(), from.size() * sizeof(T),
+                                       cudaMemcpyHostToDevice, stream);
     if (code == cudaSuccess) code = cudaStreamSynchronize(stream);
     cudaStreamDestroy(stream);
     check(code, "cudaMemcpyAsync");
@@ -85,7 +87,10 @@ class GpuTable {
 
  private:
   GpuTable(const Table& table, Chunks chunks)
-      : boxes_(table.boxes), parts_(table.parts), chunks_(chunks.all), first_chunk_(std::move(chunks.first)) {}
+      : boxes_(table.boxes),
+        parts_(table.parts),
+        chunks_(chunks.all),
+        first_chunk_(std::move(chunks.first)) {}
 
   DeviceCopy<Box> boxes_;
   DeviceCopy<Part> parts_;
@@ -96,7 +101,8 @@ class GpuTable {
 // That of the stream; the default streams are those of the current device.
 int device_of(cudaStream_t stream) {
   int device = 0;
-  const bool is_default = stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+  const bool is_default =
+      stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
   if (is_default)
     check(cudaGetDevice(&device), "cudaGetDevice");
   else
@@ -116,7 +122,8 @@ struct Tables {
 
 Addresses addresses_of(std::span<const Array> arrays, const std::byte* messages) {
   Addresses addresses{};
-  for (std::size_t a = 0; a < arrays.size(); ++a) addresses.arrays[a] = static_cast<std::byte*>(arrays[a].data);
+  for (std::size_t a = 0; a < arrays.size(); ++a)
+    addresses.arrays[a] = static_cast<std::byte*>(arrays[a].data);
   addresses.messages = const_cast<std::byte*>(messages);
   return addresses;
 }
@@ -166,23 +173,27 @@ class GpuMover final : public Mover {
   void pack(Direction direction, std::span<const Array> arrays, std::byte* outgoing) override {
     const CurrentDevice guard(device_);
     const GpuTable& table = tables_->pack[static_cast<std::size_t>(direction)];
-    check(launch_pack(stream_, table.on_device(), table.all(), addresses_of(arrays, outgoing)), "packing");
+    check(launch_pack(stream_, table.on_device(), table.all(), addresses_of(arrays, outgoing)),
+          "packing");
   }
 
   void unpack(Direction direction, Reduction reduction, std::span<const Array> arrays,
               const std::byte* incoming) override {
     const CurrentDevice guard(device_);
     const GpuTable& table = tables_->unpack[static_cast<std::size_t>(direction)];
-    check(launch_unpack(stream_, table.on_device(), table.all(), addresses_of(arrays, incoming), reduction),
+    check(launch_unpack(stream_, table.on_device(), table.all(), addresses_of(arrays, incoming),
+                        reduction),
           "unpacking");
   }
 
-  void unpack_from(std::size_t neighbour, std::span<const Array> arrays, const std::byte* incoming) override {
+  void unpack_from(std::size_t neighbour, std::span<const Array> arrays,
+                   const std::byte* incoming) override {
     const CurrentDevice guard(device_);
     const std::vector<std::uint32_t>& first_box = steering_.unpack[0].first_box;
     const GpuTable& table = tables_->unpack[0];
     const ChunkRange range = table.of_boxes(first_box[neighbour], first_box[neighbour + 1]);
-    check(launch_unpack(stream_, table.on_device(), range, addresses_of(arrays, incoming), Reduction::replace),
+    check(launch_unpack(stream_, table.on_device(), range, addresses_of(arrays, incoming),
+                        Reduction::replace),
           "unpacking");
   }
 
@@ -197,7 +208,8 @@ class GpuMover final : public Mover {
     check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
     if (status != cudaStreamCaptureStatusActive) return;
     throw Error(MPI_ERR_ARG, PST_ERROR_ARGUMENT,
-                "penstock::halo: a halo of ready sends was given a stream that is captured: its receives are open from "
+                "penstock::halo: a halo of ready sends was given a stream that is captured: its "
+                "receives are open from "
                 "one exchange to the next; graphs need Sends::standard");
   }
 

@@ -23,8 +23,8 @@ struct Run {
   std::uint64_t length;
 };
 
-// Calls `run` for all runs of the box. They go along the fastest axis, unless that is so short that another one is
-// better: the column of a row-major array is one run.
+// Calls `run` for all runs of the box. They go along the fastest axis, unless that is so short that
+// another one is better: the column of a row-major array is one run.
 template <class Work>
 void for_each_run(const Box& box, const Side& to, const Side& from, Work work) {
   std::array<int, axes> order{0, 1, 2, 3};
@@ -40,7 +40,8 @@ void for_each_run(const Box& box, const Side& to, const Side& from, Work work) {
       for (std::uint64_t k = 0; k < box.extents[c]; ++k) {
         const auto at = [&, a = a, b = b, c = c](const Side& side) {
           return side.data + static_cast<std::int64_t>(i) * side.strides[a] +
-                 static_cast<std::int64_t>(j) * side.strides[b] + static_cast<std::int64_t>(k) * side.strides[c];
+                 static_cast<std::int64_t>(j) * side.strides[b] +
+                 static_cast<std::int64_t>(k) * side.strides[c];
         };
         work(Run{at(to), to.strides[d], at(from), from.strides[d], box.extents[d]});
       }
@@ -59,7 +60,8 @@ void copy_run(const Run& run, std::size_t bytes) {
   }
   std::byte* to = run.to;
   const std::byte* from = run.from;
-  for (std::uint64_t i = 0; i < run.length; ++i, to += run.to_step, from += run.from_step) std::memcpy(to, from, bytes);
+  for (std::uint64_t i = 0; i < run.length; ++i, to += run.to_step, from += run.from_step)
+    std::memcpy(to, from, bytes);
 }
 
 void copy(const Box& box, const Side& to, const Side& from) {
@@ -121,10 +123,12 @@ void reduce_into(const Box& box, const Side& to, const Side& from) {
 
 void pack_box(const Box& box, const Part& part, const std::byte* array, std::byte* messages) {
   // The array is only read: what is copied from has a const pointer in the end.
-  copy(box, {messages + part.offset, part.strides}, {const_cast<std::byte*>(array) + box.offset, box.strides});
+  copy(box, {messages + part.offset, part.strides},
+       {const_cast<std::byte*>(array) + box.offset, box.strides});
 }
 
-void unpack_box(const Box& box, const Part* parts, Reduction reduction, std::byte* array, const std::byte* messages) {
+void unpack_box(const Box& box, const Part* parts, Reduction reduction, std::byte* array,
+                const std::byte* messages) {
   const Side to{array + box.offset, box.strides};
   const auto side = [&](const Part& part) {
     return Side{const_cast<std::byte*>(messages) + part.offset, part.strides};

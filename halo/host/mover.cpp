@@ -9,7 +9,8 @@
 namespace penstock::halo {
 namespace {
 
-// What one function of the stream is to do. Records are used again: the stream gives them back when it has run them.
+// What one function of the stream is to do. Records are used again: the stream gives them back when
+// it has run them.
 struct Call {
   const Table* table = nullptr;
   Reduction reduction = Reduction::replace;
@@ -27,7 +28,8 @@ void run(const Call& call, std::uint32_t first, std::uint32_t end) {
     if (call.packs) {
       pack_box(box, parts[box.first_part], call.arrays[box.array], call.messages);
     } else {
-      unpack_box(box, &parts[box.first_part], call.reduction, call.arrays[box.array], call.messages);
+      unpack_box(box, &parts[box.first_part], call.reduction, call.arrays[box.array],
+                 call.messages);
     }
   }
 }
@@ -42,13 +44,15 @@ class HostMover final : public Mover {
 
   std::byte* allocate(std::uint64_t bytes) override {
     void* memory = nullptr;
-    penstock::detail::check(PST_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory), "PST_Alloc_mem");
+    penstock::detail::check(PST_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &memory),
+                            "PST_Alloc_mem");
     return static_cast<std::byte*>(memory);
   }
   void free(std::byte* memory) noexcept override { PST_Free_mem(memory); }
 
   void pack(Direction direction, std::span<const Array> arrays, std::byte* outgoing) override {
-    enqueue(steering_.pack[static_cast<std::size_t>(direction)], Reduction::replace, true, arrays, outgoing);
+    enqueue(steering_.pack[static_cast<std::size_t>(direction)], Reduction::replace, true, arrays,
+            outgoing);
   }
 
   void unpack(Direction direction, Reduction reduction, std::span<const Array> arrays,
@@ -58,7 +62,8 @@ class HostMover final : public Mover {
   }
 
   // Of halos that the host drives: on the calling thread.
-  void unpack_from(std::size_t neighbour, std::span<const Array> arrays, const std::byte* incoming) override {
+  void unpack_from(std::size_t neighbour, std::span<const Array> arrays,
+                   const std::byte* incoming) override {
     const Table& table = steering_.unpack[0];
     Call call;
     fill(call, table, Reduction::replace, false, arrays, const_cast<std::byte*>(incoming));
@@ -82,13 +87,14 @@ class HostMover final : public Mover {
     StreamView(stream_).launch(&run_and_return, call);
   }
 
-  static void fill(Call& call, const Table& table, Reduction reduction, bool packs, std::span<const Array> arrays,
-                   std::byte* messages) {
+  static void fill(Call& call, const Table& table, Reduction reduction, bool packs,
+                   std::span<const Array> arrays, std::byte* messages) {
     call.table = &table;
     call.reduction = reduction;
     call.packs = packs;
     call.messages = messages;
-    for (std::size_t a = 0; a < arrays.size(); ++a) call.arrays[a] = static_cast<std::byte*>(arrays[a].data);
+    for (std::size_t a = 0; a < arrays.size(); ++a)
+      call.arrays[a] = static_cast<std::byte*>(arrays[a].data);
   }
 
   static void run_and_return(void* argument) {
@@ -97,11 +103,13 @@ class HostMover final : public Mover {
     std::atomic<Call*>& returned = *call->returned;
     call->next = returned.load(std::memory_order_relaxed);
     // Release: whoever takes the record sees that this run has ended.
-    while (!returned.compare_exchange_weak(call->next, call, std::memory_order_release, std::memory_order_relaxed)) {
+    while (!returned.compare_exchange_weak(call->next, call, std::memory_order_release,
+                                           std::memory_order_relaxed)) {
     }
   }
 
-  // All that have come back are taken at once, so that no record can come back between a look at the list and its end.
+  // All that have come back are taken at once, so that no record can come back between a look at
+  // the list and its end.
   Call* take() {
     if (free_ == nullptr) free_ = returned_.exchange(nullptr, std::memory_order_acquire);
     if (free_ == nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Penstock's halo exchange: the ghost cells of block-decomposed 2D and 3D grids, filled in the order of a stream.
+// Penstock's halo exchange: the ghost cells of block-decomposed 2D and 3D grids, filled in the
+// order of a stream.
 //
 //   penstock::halo::Grid<2> grid(MPI_COMM_WORLD, {ny, nx}, {true, true});
 //   const auto block = grid.block();
@@ -9,20 +10,21 @@
 //   for (...) { halo.enqueue_gather(heat); stream.launch(step); }
 //
 // Conventions:
-//   1. Dimensions are counted from 0. A rank's number in the grid's communicator counts the rank grid with the last
-//      dimension fastest.
-//   2. An array covers the rank's block and `width` ghost cells on each side of it: in dimension d it has
-//      block[d] + 2 * width cells, of which the first `width` and the last `width` are ghosts. With rank N an array has
-//      one component a cell; with rank N + 1 the last index counts components. Extents count cells and components,
-//      strides count elements.
-//   3. Calls that fail throw penstock::Error, of the kind PST_ERROR_ARGUMENT where the program has asked for what
-//      cannot be. What constructors refuse they refuse on all ranks alike, before anything is exchanged, also when
-//      the cause is on one of them.
-//   4. "Collective": all ranks of the grid's communicator make the call, in the same order with respect to other
-//      collective calls there. Exchanges count among these: all ranks enqueue the same gathers and scatters in the same
-//      order, each rank in the order of its own stream.
+//   1. Dimensions are counted from 0. A rank's number in the grid's communicator counts the rank
+//      grid with the last dimension fastest.
+//   2. An array covers the rank's block and `width` ghost cells on each side of it: in dimension d
+//      it has block[d] + 2 * width cells, of which the first `width` and the last `width` are
+//      ghosts. With rank N an array has one component a cell; with rank N + 1 the last index counts
+//      components. Extents count cells and components, strides count elements.
+//   3. Calls that fail throw penstock::Error, of the kind PST_ERROR_ARGUMENT where the program has
+//      asked for what cannot be. What constructors refuse they refuse on all ranks alike, before
+//      anything is exchanged, also when the cause is on one of them.
+//   4. "Collective": all ranks of the grid's communicator make the call, in the same order with
+//      respect to other collective calls there. Exchanges count among these: all ranks enqueue the
+//      same gathers and scatters in the same order, each rank in the order of its own stream.
 //   5. "Blocks" and "stream order" mean what penstock.h says. Calls on one object must not overlap.
-// Source: the halo class of "CPU-free two-sided MPI GPU communication", section IV; the rest is Penstock's.
+// Source: the halo class of "CPU-free two-sided MPI GPU communication", section IV; the rest is
+// Penstock's.
 //
 // Link with penstock::halo (libpenstock_halo).
 #pragma once
@@ -46,13 +48,13 @@
 
 namespace penstock::halo {
 
-// ---- Arrays ---------------------------------------------------------------------------------------------------------
+// ---- Arrays ------------------------------------------------------------------------------------
 
 template <std::size_t N>
 using Index = std::array<std::ptrdiff_t, N>;
 
-// A view of an array in memory that owns nothing, with any strides: std::mdspan with layout_stride, as far as it is
-// needed here. Halo takes std::mdspan itself as well, where there is one.
+// A view of an array in memory that owns nothing, with any strides: std::mdspan with layout_stride,
+// as far as it is needed here. Halo takes std::mdspan itself as well, where there is one.
 template <class Element, std::size_t Rank>
 class View {
  public:
@@ -111,11 +113,11 @@ concept ArrayView = requires(const V& view, std::size_t d) {
 }
 &&(V::rank() == N || V::rank() == N + 1);
 
-// ---- What scatter does with what arrives ----------------------------------------------------------------------------
+// ---- What scatter does with what arrives -------------------------------------------------------
 
-// Tags for enqueue_scatter. A cell that several neighbours have contributions for takes them in the order of the
-// neighbours' offsets, (-1, -1) first, so that the result is the same bit for bit in every run. Signed integers wrap
-// around.
+// Tags for enqueue_scatter. A cell that several neighbours have contributions for takes them in the
+// order of the neighbours' offsets, (-1, -1) first, so that the result is the same bit for bit in
+// every run. Signed integers wrap around.
 struct Replace {  // the last neighbour's
   static constexpr Reduction value = Reduction::replace;
 };
@@ -129,28 +131,31 @@ struct Max {
   static constexpr Reduction value = Reduction::max;
 };
 
-// ---- Options --------------------------------------------------------------------------------------------------------
+// ---- Options -----------------------------------------------------------------------------------
 
-// Which neighbours take part: all that touch a block (8 in 2D, 26 in 3D), or those that share a face with it (4, 6).
+// Which neighbours take part: all that touch a block (8 in 2D, 26 in 3D), or those that share a
+// face with it (4, 6).
 enum class Pattern : std::uint8_t { node, face };
 
-// How messages are sent. Ready sends skip the question whether the receiver is ready: each exchange starts the receives
-// of the next one into a second set of buffers before it sends, so whoever has my message knows that its next one is
-// expected. Such a halo cannot be captured into a graph, whose launches begin and end without open receives; and its
-// destructor is collective, since it completes the receives that are open by then.
+// How messages are sent. Ready sends skip the question whether the receiver is ready: each exchange
+// starts the receives of the next one into a second set of buffers before it sends, so whoever has
+// my message knows that its next one is expected. Such a halo cannot be captured into a graph,
+// whose launches begin and end without open receives; and its destructor is collective, since it
+// completes the receives that are open by then.
 enum class Sends : std::uint8_t { standard, ready };
 
 struct Options {
   int width = 1;  // ghost cells on each side; 0 exchanges nothing
   Pattern pattern = Pattern::node;
   Sends sends = Sends::standard;
-  bool staged = false;  // MpiHalo: messages lie in pinned memory of the host, also where MPI takes the device's
+  bool staged = false;  // MpiHalo: messages lie in pinned memory of the host, also where MPI takes
+                        // the device's
 };
 
 // How a halo driven by the host waits: for all messages, or for any, again and again.
 enum class Waits : std::uint8_t { all, any };
 
-// ---- Inside ---------------------------------------------------------------------------------------------------------
+// ---- Inside ------------------------------------------------------------------------------------
 
 namespace detail {
 
@@ -165,7 +170,8 @@ constexpr Scalar scalar_of() {
   return Scalar::bytes;
 }
 
-// An array with its type forgotten. Unused dimensions have extent 1 and stride 0; the last one counts components.
+// An array with its type forgotten. Unused dimensions have extent 1 and stride 0; the last one
+// counts components.
 struct Array {
   void* data = nullptr;
   Scalar scalar = Scalar::bytes;
@@ -178,7 +184,8 @@ struct Array {
 template <std::size_t N, ArrayView<N> V>
 Array erase(const V& view) {
   using Element = typename V::element_type;
-  static_assert(std::is_trivially_copyable_v<Element>, "messages are bytes: the elements must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<Element>,
+                "messages are bytes: the elements must be trivially copyable");
   static_assert(!std::is_const_v<Element>, "an exchange writes into the array");
   Array array;
   array.data = view.data_handle();
@@ -204,14 +211,17 @@ std::array<Array, sizeof...(Views)> erase_all(const Views&... views) {
 // A grid with the number of its dimensions forgotten. Copies share the communicator.
 class PST_API GridShape {
  public:
-  GridShape(MPI_Comm comm, std::vector<std::vector<std::ptrdiff_t>> blocks, std::vector<bool> periodic);
+  GridShape(MPI_Comm comm, std::vector<std::vector<std::ptrdiff_t>> blocks,
+            std::vector<bool> periodic);
   GridShape(MPI_Comm comm, const std::vector<std::ptrdiff_t>& cells, std::vector<bool> periodic,
             const std::vector<std::ptrdiff_t>& ranks);
 
   MPI_Comm comm() const noexcept;
   std::size_t dimensions() const noexcept { return blocks_.size(); }
   int rank() const noexcept { return rank_; }
-  std::ptrdiff_t ranks(std::size_t d) const noexcept { return static_cast<std::ptrdiff_t>(blocks_[d].size()); }
+  std::ptrdiff_t ranks(std::size_t d) const noexcept {
+    return static_cast<std::ptrdiff_t>(blocks_[d].size());
+  }
   std::ptrdiff_t coordinate(std::size_t d, int rank) const noexcept;
   std::ptrdiff_t cells(std::size_t d) const noexcept;
   std::ptrdiff_t first(std::size_t d, int rank) const noexcept;
@@ -235,50 +245,59 @@ struct Deleter {
   PST_API void operator()(HostHalo* halo) const noexcept;
 };
 
-PST_API std::unique_ptr<StreamHalo, Deleter> make_stream_halo(PST_Queue_type type, void* stream, const GridShape& grid,
-                                                              const Options& options, std::span<const Array> arrays);
-PST_API void enqueue(StreamHalo& halo, Direction direction, Reduction reduction, std::span<const Array> arrays);
+PST_API std::unique_ptr<StreamHalo, Deleter> make_stream_halo(PST_Queue_type type, void* stream,
+                                                              const GridShape& grid,
+                                                              const Options& options,
+                                                              std::span<const Array> arrays);
+PST_API void enqueue(StreamHalo& halo, Direction direction, Reduction reduction,
+                     std::span<const Array> arrays);
 PST_API void synchronize(StreamHalo& halo);
 PST_API std::string transport(const StreamHalo& halo);
 
-PST_API std::unique_ptr<HostHalo, Deleter> make_host_halo(PST_Queue_type type, void* stream, const GridShape& grid,
+PST_API std::unique_ptr<HostHalo, Deleter> make_host_halo(PST_Queue_type type, void* stream,
+                                                          const GridShape& grid,
                                                           const Options& options, Waits waits,
                                                           std::span<const Array> arrays);
-PST_API void exchange(HostHalo& halo, Direction direction, Reduction reduction, std::span<const Array> arrays);
+PST_API void exchange(HostHalo& halo, Direction direction, Reduction reduction,
+                      std::span<const Array> arrays);
 PST_API std::string memory(const HostHalo& halo);
 
 template <class Op, class... Views>
 constexpr void check_reducible() {
-  static_assert(
-      Op::value == Reduction::replace || ((scalar_of<typename Views::element_type>() != Scalar::bytes) && ...),
-      "Sum, Min and Max need integers of up to 64 bits, float or double");
+  static_assert(Op::value == Reduction::replace ||
+                    ((scalar_of<typename Views::element_type>() != Scalar::bytes) && ...),
+                "Sum, Min and Max need integers of up to 64 bits, float or double");
 }
 
 }  // namespace detail
 
-// ---- Grids ----------------------------------------------------------------------------------------------------------
+// ---- Grids -------------------------------------------------------------------------------------
 
-// A grid of cells cut into blocks, one a rank: block (i, j) has the rows of cut i and the columns of cut j.
-// Copies share one duplicate of the communicator, and each Halo and MpiHalo holds a copy. The end of the last of them
-// is collective, since it calls MPI_Comm_free: it comes on all ranks, in the same order with respect to other
-// collective calls, or MPI may block those where it comes. It comes before MPI_Finalize: what ends later, such as a
-// global object, frees nothing.
+// A grid of cells cut into blocks, one a rank: block (i, j) has the rows of cut i and the columns
+// of cut j. Copies share one duplicate of the communicator, and each Halo and MpiHalo holds a copy.
+// The end of the last of them is collective, since it calls MPI_Comm_free: it comes on all ranks,
+// in the same order with respect to other collective calls, or MPI may block those where it comes.
+// It comes before MPI_Finalize: what ends later, such as a global object, frees nothing.
 template <std::size_t N>
 requires(N == 2 || N == 3) class Grid {
  public:
-  // Cuts `cells` into blocks that differ by at most one cell in each dimension. `ranks` is the rank grid; where it is
-  // zero the library chooses the numbers whose blocks have the least surface, the larger of them along the longer
-  // sides. The communicator is duplicated. Collective over `comm`; blocks. Errors: PST_ERROR_ARGUMENT (a rank would
-  // have no cell, `ranks` does not fit the communicator, the ranks disagree), MPI's.
+  // Cuts `cells` into blocks that differ by at most one cell in each dimension. `ranks` is the rank
+  // grid; where it is zero the library chooses the numbers whose blocks have the least surface, the
+  // larger of them along the longer sides. The communicator is duplicated. Collective over `comm`;
+  // blocks. Errors: PST_ERROR_ARGUMENT (a rank would have no cell, `ranks` does not fit the
+  // communicator, the ranks disagree), MPI's.
   Grid(MPI_Comm comm, Index<N> cells, std::array<bool, N> periodic, Index<N> ranks = {})
-      : shape_(comm, list(cells), std::vector<bool>(periodic.begin(), periodic.end()), list(ranks)) {}
+      : shape_(comm, list(cells), std::vector<bool>(periodic.begin(), periodic.end()),
+               list(ranks)) {}
 
   // The same with given blocks: cuts[d] holds the cells of each block along dimension d.
-  Grid(MPI_Comm comm, const std::array<std::vector<std::ptrdiff_t>, N>& cuts, std::array<bool, N> periodic)
+  Grid(MPI_Comm comm, const std::array<std::vector<std::ptrdiff_t>, N>& cuts,
+       std::array<bool, N> periodic)
       : shape_(comm, std::vector<std::vector<std::ptrdiff_t>>(cuts.begin(), cuts.end()),
                std::vector<bool>(periodic.begin(), periodic.end())) {}
 
-  // The library's own duplicate of the communicator, as long as this grid, a copy or a halo of it lives.
+  // The library's own duplicate of the communicator, as long as this grid, a copy or a halo of it
+  // lives.
   MPI_Comm comm() const noexcept { return shape_.comm(); }
   int rank() const noexcept { return shape_.rank(); }
   Index<N> cells() const noexcept {
@@ -306,7 +325,9 @@ requires(N == 2 || N == 3) class Grid {
   const detail::GridShape& shape() const noexcept { return shape_; }
 
  private:
-  static std::vector<std::ptrdiff_t> list(const Index<N>& values) { return {values.begin(), values.end()}; }
+  static std::vector<std::ptrdiff_t> list(const Index<N>& values) {
+    return {values.begin(), values.end()};
+  }
   template <class Get>
   static Index<N> collect(Get get) noexcept {
     Index<N> values{};
@@ -317,51 +338,59 @@ requires(N == 2 || N == 3) class Grid {
   detail::GridShape shape_;
 };
 
-// ---- The exchange on a stream ---------------------------------------------------------------------------------------
+// ---- The exchange on a stream ------------------------------------------------------------------
 
-// Persistent requests, message buffers and packing for the arrays of one grid. Owns them; the stream is the program's
-// and must outlive it.
+// Persistent requests, message buffers and packing for the arrays of one grid. Owns them; the
+// stream is the program's and must outlive it.
 template <std::size_t N>
 class Halo {
  public:
-  // `views` give the arrays' shapes and types; their addresses are not kept. On all ranks the arrays are the same in
-  // number, order, type, components and order of strides. Matches all requests: collective, blocks until all ranks are
-  // here, with ready sends until all their streams have come so far. Errors: PST_ERROR_ARGUMENT (a block narrower than
-  // the halo, an array of another shape than block and halo ask for, elements that overlap, more than 16 arrays, a
-  // message of more than 16 GiB, ranks that disagree), and those of PST_Queue_init and PST_Matchall.
+  // `views` give the arrays' shapes and types; their addresses are not kept. On all ranks the
+  // arrays are the same in number, order, type, components and order of strides. Matches all
+  // requests: collective, blocks until all ranks are here, with ready sends until all their streams
+  // have come so far. Errors: PST_ERROR_ARGUMENT (a block narrower than the halo, an array of
+  // another shape than block and halo ask for, elements that overlap, more than 16 arrays, a
+  // message of more than 16 GiB, ranks that disagree), and those of PST_Queue_init and
+  // PST_Matchall.
   template <ArrayView<N>... Views>
   Halo(StreamView stream, const Grid<N>& grid, const Options& options, const Views&... views)
       : Halo(PST_QUEUE_HOST, std::array{stream.get()}.data(), grid, options, views...) {}
-  // On a stream of another type; `stream` is the address of its handle, the arrays are in memory of its device. No call
-  // minds or changes which device is the current one, except that a default stream is that of the constructor's.
+  // On a stream of another type; `stream` is the address of its handle, the arrays are in memory of
+  // its device. No call minds or changes which device is the current one, except that a default
+  // stream is that of the constructor's.
   template <ArrayView<N>... Views>
-  Halo(PST_Queue_type type, void* stream, const Grid<N>& grid, const Options& options, const Views&... views)
-      : halo_(detail::make_stream_halo(type, stream, grid.shape(), options, detail::erase_all<N>(views...))) {}
-  // The destructor blocks until all exchanges have ended; with ready sends it is collective, and so it is where it ends
-  // the last copy of the grid. Captured exchanges must not be launched afterwards.
+  Halo(PST_Queue_type type, void* stream, const Grid<N>& grid, const Options& options,
+       const Views&... views)
+      : halo_(detail::make_stream_halo(type, stream, grid.shape(), options,
+                                       detail::erase_all<N>(views...))) {}
+  // The destructor blocks until all exchanges have ended; with ready sends it is collective, and so
+  // it is where it ends the last copy of the grid. Captured exchanges must not be launched
+  // afterwards.
 
-  // Enqueues an exchange that fills the ghost cells with the neighbours' cells; ghosts beyond an edge that is not
-  // periodic, and with Pattern::face those at corners, stay as they are. `views` have the shapes, types and order that
-  // the constructor was given, and may lie elsewhere. Does not block. Stream order: after all earlier work, before all
-  // later work; the arrays must stay until then. On CUDA streams it can be captured into a graph. Errors:
-  // PST_ERROR_ARGUMENT (another number, shape or type of arrays), with nothing enqueued; those of PST_Enqueue_start and
-  // PST_Enqueue_wait, after which the halo is of no more use.
+  // Enqueues an exchange that fills the ghost cells with the neighbours' cells; ghosts beyond an
+  // edge that is not periodic, and with Pattern::face those at corners, stay as they are. `views`
+  // have the shapes, types and order that the constructor was given, and may lie elsewhere. Does
+  // not block. Stream order: after all earlier work, before all later work; the arrays must stay
+  // until then. On CUDA streams it can be captured into a graph. Errors: PST_ERROR_ARGUMENT
+  // (another number, shape or type of arrays), with nothing enqueued; those of PST_Enqueue_start
+  // and PST_Enqueue_wait, after which the halo is of no more use.
   template <ArrayView<N>... Views>
   void enqueue_gather(const Views&... views) {
-    detail::enqueue(*halo_, detail::Direction::gather, Reduction::replace, detail::erase_all<N>(views...));
+    detail::enqueue(*halo_, detail::Direction::gather, Reduction::replace,
+                    detail::erase_all<N>(views...));
   }
 
-  // Enqueues the opposite: each rank's ghost cells are brought to the ranks that own these cells, and there put in
-  // their place (Replace) or combined with what the cell holds (Sum, Min, Max). The ghost cells stay as they are.
-  // Otherwise as enqueue_gather.
+  // Enqueues the opposite: each rank's ghost cells are brought to the ranks that own these cells,
+  // and there put in their place (Replace) or combined with what the cell holds (Sum, Min, Max).
+  // The ghost cells stay as they are. Otherwise as enqueue_gather.
   template <class Op, ArrayView<N>... Views>
   void enqueue_scatter(Op, const Views&... views) {
     detail::check_reducible<Op, Views...>();
     detail::enqueue(*halo_, detail::Direction::scatter, Op::value, detail::erase_all<N>(views...));
   }
 
-  // Blocks until the stream's earlier work has ended, and throws the communication's error if it has failed. Of the
-  // library's calls only the constructor, the destructor and this one block.
+  // Blocks until the stream's earlier work has ended, and throws the communication's error if it
+  // has failed. Of the library's calls only the constructor, the destructor and this one block.
   void synchronize() { detail::synchronize(*halo_); }
 
   // The name of the transport that carries the messages, "none" where there are none.
@@ -371,13 +400,14 @@ class Halo {
   std::unique_ptr<detail::StreamHalo, detail::Deleter> halo_;
 };
 
-// ---- The exchange driven by the host --------------------------------------------------------------------------------
+// ---- The exchange driven by the host -----------------------------------------------------------
 
-// The same exchange by MPI's own persistent requests, for programs that look at every step on the host, and to compare
-// with: same packing. On host memory the calling thread does all of it. On a device one kernel packs, the host waits
-// for the stream and for MPI, and unpacking is enqueued: in one kernel when all messages are here, or with Waits::any
-// message by message as they come, in gathers. MPI is given the device's memory where it says that it takes it, and
-// else pinned memory of the host, which the kernels write and read.
+// The same exchange by MPI's own persistent requests, for programs that look at every step on the
+// host, and to compare with: same packing. On host memory the calling thread does all of it. On a
+// device one kernel packs, the host waits for the stream and for MPI, and unpacking is enqueued: in
+// one kernel when all messages are here, or with Waits::any message by message as they come, in
+// gathers. MPI is given the device's memory where it says that it takes it, and else pinned memory
+// of the host, which the kernels write and read.
 template <std::size_t N>
 class MpiHalo {
  public:
@@ -386,14 +416,17 @@ class MpiHalo {
   MpiHalo(const Grid<N>& grid, const Options& options, Waits waits, const Views&... views)
       : MpiHalo(PST_QUEUE_HOST, nullptr, grid, options, waits, views...) {}
   template <ArrayView<N>... Views>
-  MpiHalo(PST_Queue_type type, void* stream, const Grid<N>& grid, const Options& options, Waits waits,
-          const Views&... views)
-      : halo_(detail::make_host_halo(type, stream, grid.shape(), options, waits, detail::erase_all<N>(views...))) {}
+  MpiHalo(PST_Queue_type type, void* stream, const Grid<N>& grid, const Options& options,
+          Waits waits, const Views&... views)
+      : halo_(detail::make_host_halo(type, stream, grid.shape(), options, waits,
+                                     detail::erase_all<N>(views...))) {}
 
-  // Both block until the messages have arrived. Later work of the stream, if there is one, sees the cells.
+  // Both block until the messages have arrived. Later work of the stream, if there is one, sees the
+  // cells.
   template <ArrayView<N>... Views>
   void gather(const Views&... views) {
-    detail::exchange(*halo_, detail::Direction::gather, Reduction::replace, detail::erase_all<N>(views...));
+    detail::exchange(*halo_, detail::Direction::gather, Reduction::replace,
+                     detail::erase_all<N>(views...));
   }
   template <class Op, ArrayView<N>... Views>
   void scatter(Op, const Views&... views) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers by which penstock::halo tells scalars and reductions apart, for kernels too. Include <penstock/halo.hpp>.
+// The numbers by which penstock::halo tells scalars and reductions apart, for kernels too. Include
+// <penstock/halo.hpp>.
 #pragma once
 
 #include <cstddef>

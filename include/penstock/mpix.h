@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names that the stream-triggering API paper (ST) uses, for Penstock's functions. Only what exists is mapped.
+ * The names that the stream-triggering API paper (ST) uses, for Penstock's functions. Only what
+ * exists is mapped.
  *
- * These are macros and not functions: some MPI libraries export MPIX_ functions of the same names with other meanings.
- * <mpi.h>, and <mpi-ext.h> where it is used, must be included before this file.
+ * These are macros and not functions: some MPI libraries export MPIX_ functions of the same names
+ * with other meanings. <mpi.h>, and <mpi-ext.h> where it is used, must be included before this
+ * file.
  */
 #ifndef PENSTOCK_MPIX_H
 #define PENSTOCK_MPIX_H
 
 #if defined(PENSTOCK_MPIX_HPE_H)
-#error "penstock/mpix.h and penstock/mpix_hpe.h give different meanings to the same names: include only one of them"
+#error \
+    "penstock/mpix.h and penstock/mpix_hpe.h give different meanings to the same names: include only one of them"
 #endif
 
 #include <penstock/penstock.h>
@@ -42,11 +45,12 @@
 #define MPIX_Enqueue_startall PST_Enqueue_startall
 #define MPIX_Enqueue_wait PST_Enqueue_wait
 
-/* MPIX_Enqueue_waitall(queue, count, requests), or MPIX_Enqueue_waitall(queue) for all that was started on the queue
- * (ST Fig. 3): the number of arguments selects the function. */
+/* MPIX_Enqueue_waitall(queue, count, requests), or MPIX_Enqueue_waitall(queue) for all that was
+ * started on the queue (ST Fig. 3): the number of arguments selects the function. */
 /* clang-format off */
-#define MPIX_Enqueue_waitall(...)                                                                             \
-  PST_MPIX_FOURTH_(__VA_ARGS__, PST_Enqueue_waitall, (MPIX_Enqueue_waitall_takes_one_argument_or_three),      \
+#define MPIX_Enqueue_waitall(...) \
+  PST_MPIX_FOURTH_(__VA_ARGS__, PST_Enqueue_waitall, \
+                   (MPIX_Enqueue_waitall_takes_one_argument_or_three), \
                    PST_Enqueue_wait_outstanding, )(__VA_ARGS__)
 /* clang-format on */
 #define PST_MPIX_FOURTH_(first, second, third, fourth, ...) fourth

@@ -2,35 +2,41 @@
  *
  * Penstock: stream-triggered two-sided message passing for MPI programs.
  *
- * The program records persistent MPI requests, matches each send with its receive once, and from then on enqueues
- * starts and waits on the stream that its computation runs on. No CPU thread of the program stands between the work
- * that produces a message and the work on another process that consumes it.
+ * The program records persistent MPI requests, matches each send with its receive once, and from
+ * then on enqueues starts and waits on the stream that its computation runs on. No CPU thread of
+ * the program stands between the work that produces a message and the work on another process that
+ * consumes it.
  *
  * Conventions, true of every function below unless its text says otherwise:
- *   1. The return value is an MPI error code; MPI_SUCCESS is success. PST_Error_kind() tells the kind of a code,
- *      PST_Last_error() the whole text of the calling thread's last error: peer, tag, communicator, bytes, what to do.
- *   2. An error goes through an MPI error handler first: that of the request's communicator where there is one,
- *      otherwise that of MPI_COMM_WORLD. It runs only where the calling thread may call MPI: see 5. Elsewhere the code
- *      is returned all the same. A call that returns an error has enqueued nothing and changed nothing.
- *   3. "Blocks" speaks of the calling thread. A function that says "does not block" never waits for communication,
- *      for the stream or for another process.
+ *   1. The return value is an MPI error code; MPI_SUCCESS is success. PST_Error_kind() tells the
+ *      kind of a code, PST_Last_error() the whole text of the calling thread's last error: peer,
+ *      tag, communicator, bytes, what to do.
+ *   2. An error goes through an MPI error handler first: that of the request's communicator where
+ *      there is one, otherwise that of MPI_COMM_WORLD. It runs only where the calling thread may
+ *      call MPI: see 5. Elsewhere the code is returned all the same. A call that returns an error
+ *      has enqueued nothing and changed nothing.
+ *   3. "Blocks" speaks of the calling thread. A function that says "does not block" never waits for
+ *      communication, for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
- *   5. Threads: calls on different queues may be made from different threads at any MPI thread level. Two calls
- *      that name the same queue or the same request must not overlap. PST_Init, PST_Finalize, PST_Comm_attach and the
- *      calls under "Requests" and "Matching" call MPI and follow the program's MPI thread level; what else calls MPI
- *      says so. All others call an error handler, and drive matches under way, only where MPI may be called: at
- *      MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised the library, at
+ *   5. Threads: calls on different queues may be made from different threads at any MPI thread
+ *      level. Two calls that name the same queue or the same request must not overlap. PST_Init,
+ *      PST_Finalize, PST_Comm_attach and the calls under "Requests" and "Matching" call MPI and
+ *      follow the program's MPI thread level; what else calls MPI says so. All others call an error
+ *      handler, and drive matches under way, only where MPI may be called: at MPI_THREAD_MULTIPLE
+ *      in any thread, at SINGLE and FUNNELED in the thread that initialised the library, at
  *      SERIALIZED in none.
  *   6. Counts are numbers of requests, sizes are bytes.
- *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one line. Between
- *      MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind PST_ERROR_NOT_INITIALIZED, as 2
- *      says; on a thread that may not call MPI, MPI_ERR_OTHER.
- *   8. Penstock belongs to the process that has called MPI_Init. In a child of fork() every function that needs it
- *      ready returns an error of the kind PST_ERROR_FORKED, prints nothing and calls no error handler, and
- *      PST_Initialized says 0. The child may exec, or end in any way (exit, _exit, quick_exit). It sees the parent's
- *      memory as after any fork(), with one exception: see PST_Alloc_mem. system() and posix_spawn() are as ever.
- * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections III-V of
- * "CPU-free two-sided MPI GPU communication"), "MPI" the MPI standard, "Penstock" this project's docs/semantics.md.
+ *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one
+ *      line. Between MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind
+ *      PST_ERROR_NOT_INITIALIZED, as 2 says; on a thread that may not call MPI, MPI_ERR_OTHER.
+ *   8. Penstock belongs to the process that has called MPI_Init. In a child of fork() every
+ *      function that needs it ready returns an error of the kind PST_ERROR_FORKED, prints nothing
+ *      and calls no error handler, and PST_Initialized says 0. The child may exec, or end in any
+ *      way (exit, _exit, quick_exit). It sees the parent's memory as after any fork(), with one
+ *      exception: see PST_Alloc_mem. system() and posix_spawn() are as ever.
+ * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections
+ * III-V of "CPU-free two-sided MPI GPU communication"), "MPI" the MPI standard, "Penstock" this
+ * project's docs/semantics.md.
  */
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H
@@ -53,120 +59,132 @@
 extern "C" {
 #endif
 
-/* ---- Kinds of error --------------------------------------------------------------------------------------------- */
+/* ---- Kinds of error -------------------------------------------------------------------------- */
 
 /* The values never change between releases; new kinds are added at the end. */
 typedef enum {
   PST_ERROR_NONE = 0,            /* no error */
-  PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init or after PST_Finalize; convention 7 tells of MPI's ends */
+  PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init, after PST_Finalize: convention 7 */
   PST_ERROR_ARGUMENT = 2,        /* null pointer, negative count, unknown enumerator */
   PST_ERROR_QUEUE = 3,           /* null or freed queue */
-  PST_ERROR_STREAM = 4,          /* null or freed stream, or a stream of another type than the queue */
+  PST_ERROR_STREAM = 4,          /* null or freed, or of another type than the queue */
   PST_ERROR_REQUEST = 5,         /* null, not persistent, not recorded, or freed request */
   PST_ERROR_NOT_MATCHED = 6,     /* the request has not been matched */
-  PST_ERROR_ALREADY_MATCHED = 7, /* the request has been matched, or a match of it is under way */
+  PST_ERROR_ALREADY_MATCHED = 7, /* matched, or a match of it is under way */
   PST_ERROR_ALREADY_STARTED = 8, /* started before, and no wait enqueued since */
   PST_ERROR_NOT_STARTED = 9,     /* waited for without having been started */
   PST_ERROR_WRONG_QUEUE = 10,    /* waited for on another queue than it was started on */
-  PST_ERROR_IN_USE = 11,         /* freed, or started or waited for by MPI, while started on a queue without a wait */
-  PST_ERROR_COMMUNICATOR = 12,   /* identity unknown (PST_Comm_attach cures it), or peers outside MPI_COMM_WORLD */
-  PST_ERROR_TRUNCATE = 13,       /* the receive is shorter than the matched send; its MPI code is MPI_ERR_TRUNCATE */
+  PST_ERROR_IN_USE = 11,         /* freed, or used by MPI, while a queue has it started */
+  PST_ERROR_COMMUNICATOR = 12,   /* unknown (PST_Comm_attach cures it), or beyond the world */
+  PST_ERROR_TRUNCATE = 13,       /* the receive is shorter than its send; MPI_ERR_TRUNCATE */
   PST_ERROR_BUFFER = 14,         /* a matched buffered send found all its library buffers in use */
   PST_ERROR_TRANSPORT = 15,      /* no allowed transport can serve the pair */
   PST_ERROR_THREAD_LEVEL = 16,   /* needs MPI_THREAD_MULTIPLE */
-  PST_ERROR_UNSUPPORTED = 17,    /* a valid request of a kind that this version cannot match or enqueue */
+  PST_ERROR_UNSUPPORTED = 17,    /* valid, but of a kind that cannot be matched or enqueued */
   PST_ERROR_RESOURCES = 18,      /* memory, file descriptors or tags exhausted */
   PST_ERROR_PEER_DEAD = 19,      /* the peer process has ended */
   PST_ERROR_PEER_FREED = 20,     /* the peer has freed its half of the pair */
   PST_ERROR_TIMEOUT = 21,        /* PENSTOCK_TIMEOUT passed */
-  PST_ERROR_READY = 22,          /* a ready send was started before its receive (seen with PENSTOCK_CHECK=1) */
-  PST_ERROR_SETTING = 23,        /* an environment variable holds a value that is not one of the valid ones */
+  PST_ERROR_READY = 22,          /* a ready send before its receive (PENSTOCK_CHECK=1) */
+  PST_ERROR_SETTING = 23,        /* an environment variable has no valid value */
   PST_ERROR_MPI = 24,            /* the MPI library reported an error */
   PST_ERROR_INTERNAL = 25,       /* a defect of Penstock: please report it with the text */
   PST_ERROR_FORKED = 26          /* called in a child of fork(): convention 8 */
 } PST_Error;
 
-/* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI; MPI_SUCCESS gives
- * PST_ERROR_NONE. Does not block. Any thread. Error: PST_ERROR_ARGUMENT for a null pointer. Source: Penstock. */
+/* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI;
+ * MPI_SUCCESS gives PST_ERROR_NONE. Does not block. Any thread. Error: PST_ERROR_ARGUMENT for a
+ * null pointer. Source: Penstock. */
 PST_API int PST_Error_kind(int code, PST_Error* kind);
 
-/* Copies the text of this thread's last error, cut to size-1 characters and terminated; "" when there was none.
- * Works before PST_Init and after MPI_Finalize. Does not block. Any thread. Source: Penstock. */
+/* Copies the text of this thread's last error, cut to size-1 characters and terminated; "" when
+ * there was none. Works before PST_Init and after MPI_Finalize. Does not block. Any thread. Source:
+ * Penstock. */
 PST_API int PST_Last_error(char* text, int size);
 
-/* ---- Library ---------------------------------------------------------------------------------------------------- */
+/* ---- Library --------------------------------------------------------------------------------- */
 
-/* Makes Penstock ready. Collective over MPI_COMM_WORLD, after MPI_Init; may be called again, and does nothing then but
- * look at MPI_COMM_WORLD's error handler (see PST_Queue_init). Programs whose MPI_Init resolves to libpenstock need not
- * call it. All ranks of the job must load libpenstock. Blocks until all ranks have called it. Where one rank fails, all
- * return that error and MPI goes on without Penstock; the call may be made again. Errors: PST_ERROR_SETTING,
- * PST_ERROR_RESOURCES, PST_ERROR_NOT_INITIALIZED after PST_Finalize. Source: Penstock. */
+/* Makes Penstock ready. Collective over MPI_COMM_WORLD, after MPI_Init; may be called again, and
+ * does nothing then but look at MPI_COMM_WORLD's error handler (see PST_Queue_init). Programs whose
+ * MPI_Init resolves to libpenstock need not call it. All ranks of the job must load libpenstock.
+ * Blocks until all ranks have called it. Where one rank fails, all return that error and MPI goes
+ * on without Penstock; the call may be made again. Errors: PST_ERROR_SETTING, PST_ERROR_RESOURCES,
+ * PST_ERROR_NOT_INITIALIZED after PST_Finalize. Source: Penstock. */
 PST_API int PST_Init(void);
 
-/* Ends Penstock: what is enqueued completes, matches under way fail, queues and streams are freed, and the library's
- * threads end. Collective over MPI_COMM_WORLD, between PST_Init and MPI_Finalize; may be called again, and does nothing
- * then. Programs whose MPI_Finalize resolves to libpenstock need not call it; the others should, since MPICH breaks
- * where a thread of Penstock is inside MPI while MPI_Finalize begins. Afterwards there is no way back: requests are
- * MPI's alone, and PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem stays until the process ends; all but
- * that and what works before PST_Init returns an error. Blocks until what is enqueued has completed or failed, and
- * until all ranks have called it (PENSTOCK_TIMEOUT bounds that), as none may stop reading what others still send. No
- * other call of Penstock or MPI may run beside it. Errors: PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM
- * in a function that runs on a stream and while the stream of a queue is being captured; then nothing has ended.
- * Source: Penstock. */
+/* Ends Penstock: what is enqueued completes, matches under way fail, queues and streams are freed,
+ * and the library's threads end. Collective over MPI_COMM_WORLD, between PST_Init and MPI_Finalize;
+ * may be called again, and does nothing then. Programs whose MPI_Finalize resolves to libpenstock
+ * need not call it; the others should, since MPICH breaks where a thread of Penstock is inside MPI
+ * while MPI_Finalize begins. Afterwards there is no way back: requests are MPI's alone, and
+ * PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem stays until the process ends; all
+ * but that and what works before PST_Init returns an error. Blocks until what is enqueued has
+ * completed or failed, and until all ranks have called it (PENSTOCK_TIMEOUT bounds that), as none
+ * may stop reading what others still send. No other call of Penstock or MPI may run beside it.
+ * Errors: PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM in a function that runs on a
+ * stream and while the stream of a queue is being captured; then nothing has ended. Source:
+ * Penstock. */
 PST_API int PST_Finalize(void);
 
-/* Whether Penstock is ready: 1 after PST_Init and before PST_Finalize and MPI_Finalize, else 0. Works at any time. Does
- * not block. Any thread. Error: PST_ERROR_ARGUMENT for a null pointer. Source: Penstock. */
+/* Whether Penstock is ready: 1 after PST_Init and before PST_Finalize and MPI_Finalize, else 0.
+ * Works at any time. Does not block. Any thread. Error: PST_ERROR_ARGUMENT for a null pointer.
+ * Source: Penstock. */
 PST_API int PST_Initialized(int* flag);
 
-/* The version of the library that is loaded (the PST_VERSION macros are those of the header). Does not block. Works
- * before PST_Init. Error: PST_ERROR_ARGUMENT for a null pointer. */
+/* The version of the library that is loaded (the PST_VERSION macros are those of the header). Does
+ * not block. Works before PST_Init. Error: PST_ERROR_ARGUMENT for a null pointer. */
 PST_API int PST_Get_version(int* major, int* minor, int* patch);
 
-/* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores, devices, transports
- * and why each is or is not usable, for how many halves of pairs each has been matched, why it was passed over for
- * others, and what it counts (ofi: entries of the provider, and how starts were carried out); GPUs and their links;
- * settings; whether this process may run on one core only, and how long its threads waited for one. At most size-1
- * characters and a terminator are written to `json`; *length is the whole text's length without terminator, so a call
- * with size 0 (json may then be null) tells the size needed. Does not block. Errors: PST_ERROR_ARGUMENT. Source:
- * Penstock. */
+/* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores,
+ * devices, transports and why each is or is not usable, for how many halves of pairs each has been
+ * matched, why it was passed over for others, and what it counts (ofi: entries of the provider, and
+ * how starts were carried out); GPUs and their links; settings; whether this process may run on one
+ * core only, and how long its threads waited for one. At most size-1 characters and a terminator
+ * are written to `json`; *length is the whole text's length without terminator, so a call with size
+ * 0 (json may then be null) tells the size needed. Does not block. Errors: PST_ERROR_ARGUMENT.
+ * Source: Penstock. */
 PST_API int PST_Describe(char* json, int size, int* length);
 
-/* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock did not see (made
- * before it was loaded, by a call that it does not record, or with the profiling interface taken). Collective over
- * `comm`; blocks until all its members have called it; calling it again does nothing. Every member's answer is the
- * same. Errors: PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside MPI_COMM_WORLD. Source: Penstock. */
+/* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock
+ * did not see (made before it was loaded, by a call that it does not record, or with the profiling
+ * interface taken). Collective over `comm`; blocks until all its members have called it; calling it
+ * again does nothing. Every member's answer is the same. Errors: PST_ERROR_COMMUNICATOR for
+ * MPI_COMM_NULL or members outside MPI_COMM_WORLD. Source: Penstock. */
 PST_API int PST_Comm_attach(MPI_Comm comm);
 
-/* ---- Host streams ----------------------------------------------------------------------------------------------- */
+/* ---- Host streams ---------------------------------------------------------------------------- */
 
-/* An in-order stream of work that runs on a worker thread of its own: what a CUDA stream is to a GPU. Work starts in
- * the order in which it was enqueued, each after the one before it has ended. A worker without work sleeps. */
+/* An in-order stream of work that runs on a worker thread of its own: what a CUDA stream is to a
+ * GPU. Work starts in the order in which it was enqueued, each after the one before it has ended. A
+ * worker without work sleeps. */
 typedef struct PST_Stream_s* PST_Stream;
 #define PST_STREAM_NULL ((PST_Stream)0)
 
-/* Creates a stream. Does not block. Any thread. Errors: PST_ERROR_ARGUMENT, PST_ERROR_RESOURCES. Source: Penstock. */
+/* Creates a stream. Does not block. Any thread. Errors: PST_ERROR_ARGUMENT, PST_ERROR_RESOURCES.
+ * Source: Penstock. */
 PST_API int PST_Stream_create(PST_Stream* stream);
 
-/* Enqueues function(argument). Stream order: runs after everything enqueued before it, before everything enqueued
- * after. The function may enqueue (on any stream) but must not wait for a stream, a queue, a match or a message, and so
- * must make no blocking or collective call of MPI; it may wait for a thread of the program. It runs on the stream's
- * worker, for MPI a thread of its own, with signals blocked. It must return: an exception that leaves it, pthread_exit
- * and cancellation end the process. OpenMP regions in it have a team of their own; affinity that it sets stays the
- * worker's. Does not block. Any thread, also several at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM,
- * PST_ERROR_RESOURCES. Source: Penstock. */
+/* Enqueues function(argument). Stream order: runs after everything enqueued before it, before
+ * everything enqueued after. The function may enqueue (on any stream) but must not wait for a
+ * stream, a queue, a match or a message, and so must make no blocking or collective call of MPI; it
+ * may wait for a thread of the program. It runs on the stream's worker, for MPI a thread of its
+ * own, with signals blocked. It must return: an exception that leaves it, pthread_exit and
+ * cancellation end the process. OpenMP regions in it have a team of their own; affinity that it
+ * sets stays the worker's. Does not block. Any thread, also several at once. Errors:
+ * PST_ERROR_ARGUMENT, PST_ERROR_STREAM, PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument);
 
-/* Blocks until everything enqueued on the stream before the call has ended. Errors: PST_ERROR_STREAM, also in a
- * function that runs on a stream. Source: Penstock. */
+/* Blocks until everything enqueued on the stream before the call has ended. Errors:
+ * PST_ERROR_STREAM, also in a function that runs on a stream. Source: Penstock. */
 PST_API int PST_Stream_synchronize(PST_Stream stream);
 
-/* Synchronises, ends the worker and sets *stream to PST_STREAM_NULL. Blocks. Queues of the stream must have been freed
- * before: otherwise PST_ERROR_IN_USE. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM (also in a function that runs on a
- * stream), PST_ERROR_IN_USE. Source: Penstock. */
+/* Synchronises, ends the worker and sets *stream to PST_STREAM_NULL. Blocks. Queues of the stream
+ * must have been freed before: otherwise PST_ERROR_IN_USE. Errors: PST_ERROR_ARGUMENT,
+ * PST_ERROR_STREAM (also in a function that runs on a stream), PST_ERROR_IN_USE. Source: Penstock.
+ */
 PST_API int PST_Stream_free(PST_Stream* stream);
 
-/* ---- Queues ----------------------------------------------------------------------------------------------------- */
+/* ---- Queues ---------------------------------------------------------------------------------- */
 
 /* Ties the progress of communication to one stream. */
 typedef struct PST_Queue_s* PST_Queue;
@@ -178,140 +196,155 @@ typedef struct PST_Queue_s* PST_Queue;
 #else
 #define PST_ANY_INT
 #endif
-typedef enum PST_ANY_INT { PST_QUEUE_HOST = 0, PST_QUEUE_CUDA = 1, PST_QUEUE_HIP = 2 } PST_Queue_type;
+typedef enum PST_ANY_INT {
+  PST_QUEUE_HOST = 0,
+  PST_QUEUE_CUDA = 1,
+  PST_QUEUE_HIP = 2
+} PST_Queue_type;
 
-/* Creates a queue over a stream. `stream` is the address of the stream handle (PST_Stream *, cudaStream_t *,
- * hipStream_t *) and is read during this call only. Several queues may share a stream. Does not block. Any thread; at
- * MPI_THREAD_SERIALIZED it counts as a call of MPI. Looks whether MPI_COMM_WORLD's error handler is
- * MPI_ERRORS_ARE_FATAL, when a failure of communication on this queue ends the job; at MPI_THREAD_SINGLE and FUNNELED
- * other threads than the one that initialised the library go by the last such look (of PST_Init or of another
- * PST_Queue_init). Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED
+/* Creates a queue over a stream. `stream` is the address of the stream handle (PST_Stream *,
+ * cudaStream_t *, hipStream_t *) and is read during this call only. Several queues may share a
+ * stream. Does not block. Any thread; at MPI_THREAD_SERIALIZED it counts as a call of MPI. Looks
+ * whether MPI_COMM_WORLD's error handler is MPI_ERRORS_ARE_FATAL, when a failure of communication
+ * on this queue ends the job; at MPI_THREAD_SINGLE and FUNNELED other threads than the one that
+ * initialised the library go by the last such look (of PST_Init or of another PST_Queue_init).
+ * Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED
  * (type not built in, or no such device here). Source: ST III-B. */
 PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 
-/* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when it returns an error
- * of communication. After any other error (its stream is being captured, it is called by a function that runs on the
- * stream) the queue and its handle are as before. Blocks. Errors: those of PST_Queue_wait. Source: ST III-B. */
+/* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when
+ * it returns an error of communication. After any other error (its stream is being captured, it is
+ * called by a function that runs on the stream) the queue and its handle are as before. Blocks.
+ * Errors: those of PST_Queue_wait. Source: ST III-B. */
 PST_API int PST_Queue_free(PST_Queue* queue);
 
-/* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait is enqueued for it),
- * and until everything enqueued on its stream before the call has ended. Returns the queue's error if communication has
- * failed on it: such an error is sticky, and every later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE,
- * PST_ERROR_STREAM (called by a function that runs on a stream; the stream is being captured),
- * PST_ERROR_NOT_STARTED (something was started in a graph capture that has ended without its wait: all else has been
- * waited for, and the next call does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD,
- * PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed),
- * PST_ERROR_MPI. Source: ST III-D. */
+/* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait
+ * is enqueued for it), and until everything enqueued on its stream before the call has ended.
+ * Returns the queue's error if communication has failed on it: such an error is sticky, and every
+ * later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a
+ * function that runs on a stream; the stream is being captured), PST_ERROR_NOT_STARTED (something
+ * was started in a graph capture that has ended without its wait: all else has been waited for, and
+ * the next call does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD,
+ * PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT
+ * (a copy has failed), PST_ERROR_MPI. Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
-/* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that was started on the
- * queue has no wait enqueued. Enqueues nothing. Never blocks. Errors: as PST_Queue_wait. Source: Penstock. */
+/* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that
+ * was started on the queue has no wait enqueued. Enqueues nothing. Never blocks. Errors: as
+ * PST_Queue_wait. Source: Penstock. */
 PST_API int PST_Queue_test(PST_Queue queue, int* flag);
 
-/* ---- Requests --------------------------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
-/* Programs use MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init, MPI_Bsend_init, MPI_Recv_init and MPI_Request_free:
- * libpenstock records them through the MPI profiling interface. Where another tool owns that interface, these do the
- * same explicitly: they create (free) the same MPI request and record it. Arguments, blocking and errors as in MPI.
- * Source: MPI, Penstock. */
-PST_API int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                          MPI_Request* request);
-PST_API int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                           MPI_Request* request);
-PST_API int PST_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                           MPI_Request* request);
-PST_API int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                           MPI_Request* request);
-PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                          MPI_Request* request);
-/* Frees a recorded request, matched or not. Does not wait for the peer; work enqueued on a stream for it still
- * completes. Errors: PST_ERROR_IN_USE for a request started and not waited for, PST_ERROR_STREAM while the stream that
- * it was used on last is being captured, PST_ERROR_ARGUMENT. Source: ST III-D. */
+/* Programs use MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init, MPI_Bsend_init, MPI_Recv_init and
+ * MPI_Request_free: libpenstock records them through the MPI profiling interface. Where another
+ * tool owns that interface, these do the same explicitly: they create (free) the same MPI request
+ * and record it. Arguments, blocking and errors as in MPI. Source: MPI, Penstock. */
+PST_API int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                          MPI_Comm comm, MPI_Request* request);
+PST_API int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                           MPI_Comm comm, MPI_Request* request);
+PST_API int PST_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                           MPI_Comm comm, MPI_Request* request);
+PST_API int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                           MPI_Comm comm, MPI_Request* request);
+PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+                          MPI_Comm comm, MPI_Request* request);
+/* Frees a recorded request, matched or not. Does not wait for the peer; work enqueued on a stream
+ * for it still completes. Errors: PST_ERROR_IN_USE for a request started and not waited for,
+ * PST_ERROR_STREAM while the stream that it was used on last is being captured, PST_ERROR_ARGUMENT.
+ * Source: ST III-D. */
 PST_API int PST_Request_free(MPI_Request* request);
 
-/* ---- Matching ----------------------------------------------------------------------------------------------- */
+/* ---- Matching -------------------------------------------------------------------------------- */
 
-/* Pairs persistent sends and receives with those that their peers hand to match, permanently until MPI_Request_free.
- * Order per (communicator, source, tag) is that in which requests are handed to match on each end, as in MPI's
- * non-overtaking rule. MPI_ANY_SOURCE and MPI_ANY_TAG are resolved here, once. A request to MPI_PROC_NULL matches at
- * once and is a no-op for ever. Not collective: only the two processes of each pair take part. The status of a receive
- * holds its resolved source and tag, and MPI_Get_count the size of the matched send; that of a send is empty.
- * `statuses` may be MPI_STATUSES_IGNORE. MPI_REQUEST_NULL is an error, here and in every array of requests, unlike in
- * MPI_Waitall. PST_Match and PST_Matchall block until every peer has handed its half to match
- * (PENSTOCK_TIMEOUT bounds that), so ranks that send to each other give both requests to one PST_Matchall: PST_Match of
- * the send and then of the receive, on both, never returns. A count of 0 succeeds at once. Errors: PST_ERROR_ARGUMENT,
- * PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends),
- * PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT,
- * PST_ERROR_STREAM (called by a function that runs on a stream); the requests then stay unmatched, except those of the
- * array whose own match succeeded. Source: ST III-C. */
+/* Pairs persistent sends and receives with those that their peers hand to match, permanently until
+ * MPI_Request_free. Order per (communicator, source, tag) is that in which requests are handed to
+ * match on each end, as in MPI's non-overtaking rule. MPI_ANY_SOURCE and MPI_ANY_TAG are resolved
+ * here, once. A request to MPI_PROC_NULL matches at once and is a no-op for ever. Not collective:
+ * only the two processes of each pair take part. The status of a receive holds its resolved source
+ * and tag, and MPI_Get_count the size of the matched send; that of a send is empty. `statuses` may
+ * be MPI_STATUSES_IGNORE. MPI_REQUEST_NULL is an error, here and in every array of requests, unlike
+ * in MPI_Waitall. PST_Match and PST_Matchall block until every peer has handed its half to match
+ * (PENSTOCK_TIMEOUT bounds that), so ranks that send to each other give both requests to one
+ * PST_Matchall: PST_Match of the send and then of the receive, on both, never returns. A count of 0
+ * succeeds at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED,
+ * PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends), PST_ERROR_TRANSPORT,
+ * PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT,
+ * PST_ERROR_STREAM (called by a function that runs on a stream); the requests then stay unmatched,
+ * except those of the array whose own match succeeded. Source: ST III-C. */
 PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
 PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
-/* The same without blocking: *matching is an MPI request that completes when all of them are matched. Complete it with
- * the MPI_Wait or MPI_Test family; it cannot be cancelled. At MPI_THREAD_MULTIPLE a thread of the library drives the
- * match at all times. At lower levels these calls drive it: the MPI_Wait and MPI_Test families, MPI_Send, MPI_Ssend,
- * MPI_Rsend, MPI_Recv, MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv; in other calls of MPI,
- * such as collectives, it stands still. While this rank is in such a call, a peer's PST_Match still returns for what the
- * peer receives from this rank's host memory, and for what the peer sends from host memory on the same host to a receive
- * here that names source and tag and has no wildcard receive before it; any other waits until this rank drives matches
- * again. Errors found at the call are returned by it, later ones by the completing call. Does not block. Source: ST
- * III-C. */
+/* The same without blocking: *matching is an MPI request that completes when all of them are
+ * matched. Complete it with the MPI_Wait or MPI_Test family; it cannot be cancelled. At
+ * MPI_THREAD_MULTIPLE a thread of the library drives the match at all times. At lower levels these
+ * calls drive it: the MPI_Wait and MPI_Test families, MPI_Send, MPI_Ssend, MPI_Rsend, MPI_Recv,
+ * MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe and MPI_Mrecv; in other calls of MPI,
+ * such as collectives, it stands still. While this rank is in such a call, a peer's PST_Match still
+ * returns for what the peer receives from this rank's host memory, and for what the peer sends from
+ * host memory on the same host to a receive here that names source and tag and has no wildcard
+ * receive before it; any other waits until this rank drives matches again. Errors found at the call
+ * are returned by it, later ones by the completing call. Does not block. Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 
-/* Sets *flag to 1 when the request is matched, else to 0, and drives matches that are under way. Does not block.
- * Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST. Source: ST III-C. */
+/* Sets *flag to 1 when the request is matched, else to 0, and drives matches that are under way.
+ * Does not block. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST. Source: ST III-C. */
 PST_API int PST_Is_matched(MPI_Request request, int* flag);
 
-/* The status that PST_Match gives, for requests matched by PST_Imatch. Does not block. Errors: PST_ERROR_ARGUMENT,
- * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
+/* The status that PST_Match gives, for requests matched by PST_Imatch. Does not block. Errors:
+ * PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Match_status(MPI_Request request, MPI_Status* status);
 
-/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "peer-hip", "ofi",
- * "proxy", "null" for MPI_PROC_NULL), cut to size-1 characters and terminated. Does not block. Errors: PST_ERROR_ARGUMENT,
- * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
+/* Copies the name of the transport that serves a matched request ("peer", "peer-cuda", "peer-hip",
+ * "ofi", "proxy", "null" for MPI_PROC_NULL), cut to size-1 characters and terminated. Does not
+ * block. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
 
-/* ---- Enqueueing ------------------------------------------------------------------------------------------------- */
+/* ---- Enqueueing ------------------------------------------------------------------------------ */
 
-/* Enqueues the start of matched requests. Stream order: the message of a send holds what the stream's earlier work
- * wrote; a receive's buffer may be written as soon as the stream gets here. A start never makes the stream wait. Does
- * not block. A count of 0 does nothing; in arrays all requests are enqueued or, after an error, none. Errors:
- * PST_ERROR_ARGUMENT, PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED,
- * PST_ERROR_PEER_FREED (the peer's half is seen to be gone), PST_ERROR_STREAM (the request comes from a stream behind
- * which it cannot be ordered), PST_ERROR_RESOURCES, and the queue's own error after a failure of communication. Source:
- * ST III-D. */
+/* Enqueues the start of matched requests. Stream order: the message of a send holds what the
+ * stream's earlier work wrote; a receive's buffer may be written as soon as the stream gets here. A
+ * start never makes the stream wait. Does not block. A count of 0 does nothing; in arrays all
+ * requests are enqueued or, after an error, none. Errors: PST_ERROR_ARGUMENT, PST_ERROR_QUEUE,
+ * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, PST_ERROR_PEER_FREED (the
+ * peer's half is seen to be gone), PST_ERROR_STREAM (the request comes from a stream behind which
+ * it cannot be ordered), PST_ERROR_RESOURCES, and the queue's own error after a failure of
+ * communication. Source: ST III-D. */
 PST_API int PST_Enqueue_start(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]);
 
-/* Enqueues a wait for requests started on this queue. Stream order: later work of the stream runs when the requests are
- * complete: receive buffers hold their messages, send buffers may be written. The stream waits, the caller does not
- * block. The request may be started again, on any queue, once the wait is enqueued. Until then MPI_Start, MPI_Startall
- * and MPI's own Wait and Test families refuse it, with PST_ERROR_IN_USE. Errors: as above, PST_ERROR_NOT_STARTED,
- * PST_ERROR_WRONG_QUEUE. Source: ST III-D. */
+/* Enqueues a wait for requests started on this queue. Stream order: later work of the stream runs
+ * when the requests are complete: receive buffers hold their messages, send buffers may be written.
+ * The stream waits, the caller does not block. The request may be started again, on any queue, once
+ * the wait is enqueued. Until then MPI_Start, MPI_Startall and MPI's own Wait and Test families
+ * refuse it, with PST_ERROR_IN_USE. Errors: as above, PST_ERROR_NOT_STARTED, PST_ERROR_WRONG_QUEUE.
+ * Source: ST III-D. */
 PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]);
 
-/* PST_Enqueue_waitall for everything started on the queue that has no wait enqueued yet. Does not block. Errors:
- * PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in the same graph capture), the queue's own error.
- * Source: ST Fig. 3. */
+/* PST_Enqueue_waitall for everything started on the queue that has no wait enqueued yet. Does not
+ * block. Errors: PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in the same
+ * graph capture), the queue's own error. Source: ST Fig. 3. */
 PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 
-/* ---- Memory ----------------------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Allocates `size` bytes (64-byte aligned, page aligned from a page on) and writes their address to the pointer at
- * `baseptr`. Messages between such buffers of processes on one host are copied once, without the help of the kernel.
- * The info key mpi_memory_alloc_kinds is honoured ("system" and "mpi" are served); neither its absence nor
- * MPI_INFO_NULL is an error. Where shared memory is short, ordinary memory is given and the log says so. A child of
- * fork() shares the memory with its parent: what either writes there, the other sees. Does not block. Any thread with
- * MPI_INFO_NULL; with an info object it calls MPI and follows its thread level. Errors: PST_ERROR_ARGUMENT (negative
- * size, null pointer), PST_ERROR_UNSUPPORTED (no kind of the info key is served), PST_ERROR_RESOURCES. Source: MPI
- * (MPI_Alloc_mem), Penstock. */
+/* Allocates `size` bytes (64-byte aligned, page aligned from a page on) and writes their address to
+ * the pointer at `baseptr`. Messages between such buffers of processes on one host are copied once,
+ * without the help of the kernel. The info key mpi_memory_alloc_kinds is honoured ("system" and
+ * "mpi" are served); neither its absence nor MPI_INFO_NULL is an error. Where shared memory is
+ * short, ordinary memory is given and the log says so. A child of fork() shares the memory with its
+ * parent: what either writes there, the other sees. Does not block. Any thread with MPI_INFO_NULL;
+ * with an info object it calls MPI and follows its thread level. Errors: PST_ERROR_ARGUMENT
+ * (negative size, null pointer), PST_ERROR_UNSUPPORTED (no kind of the info key is served),
+ * PST_ERROR_RESOURCES. Source: MPI (MPI_Alloc_mem), Penstock. */
 PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 
-/* Frees memory of PST_Alloc_mem. Requests over it must have been freed before. A null pointer does nothing. Does not
- * block. Any thread. Error: PST_ERROR_ARGUMENT for any other pointer that is not from PST_Alloc_mem. Source: MPI,
- * Penstock. */
+/* Frees memory of PST_Alloc_mem. Requests over it must have been freed before. A null pointer does
+ * nothing. Does not block. Any thread. Error: PST_ERROR_ARGUMENT for any other pointer that is not
+ * from PST_Alloc_mem. Source: MPI, Penstock. */
 PST_API int PST_Free_mem(void* base);
 
 #ifdef __cplusplus

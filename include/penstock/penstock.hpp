@@ -3,14 +3,16 @@
 // Penstock in C++20: owners and views over the C API, header-only.
 //
 // Conventions:
-//   1. An owner (Stream, Queue, Request, Requests, Buffer) frees what it holds; it can be moved, not copied. A view
-//      (StreamView, QueueView, RequestView) is a handle that owns nothing; every owner of a handle is also a view of
-//      it, so that a function takes views and is given either. A view must not outlive its owner.
-//   2. A call that fails throws penstock::Error. The MPI error handler runs first, on threads that may call MPI, and
-//      MPI's default one ends the job: call penstock::return_errors() once where exceptions are wanted.
-//   3. Destructors never throw and do nothing after MPI_Finalize, when the library has already released everything, nor
-//      in a child of fork(), where everything is the parent's. Those that block say so. free() does the same and
-//      reports errors.
+//   1. An owner (Stream, Queue, Request, Requests, Buffer) frees what it holds; it can be moved,
+//      not copied. A view (StreamView, QueueView, RequestView) is a handle that owns nothing; every
+//      owner of a handle is also a view of it, so that a function takes views and is given either.
+//      A view must not outlive its owner.
+//   2. A call that fails throws penstock::Error. The MPI error handler runs first, on threads that
+//      may call MPI, and MPI's default one ends the job: call penstock::return_errors() once where
+//      exceptions are wanted.
+//   3. Destructors never throw and do nothing after MPI_Finalize, when the library has already
+//      released everything, nor in a child of fork(), where everything is the parent's. Those that
+//      block say so. free() does the same and reports errors.
 //   4. "Blocks" and "stream order" mean what penstock.h says, as do the rules for threads.
 #pragma once
 
@@ -34,13 +36,14 @@
 
 namespace penstock {
 
-// ---- Errors ---------------------------------------------------------------------------------------------------------
+// ---- Errors ------------------------------------------------------------------------------------
 
-// A failed call: its MPI error code, the kind of the error and the text of PST_Last_error (peer, tag, bytes, what to
-// do).
+// A failed call: its MPI error code, the kind of the error and the text of PST_Last_error (peer,
+// tag, bytes, what to do).
 class Error : public std::runtime_error {
  public:
-  Error(int code, PST_Error kind, const std::string& text) : std::runtime_error(text), code_(code), kind_(kind) {}
+  Error(int code, PST_Error kind, const std::string& text)
+      : std::runtime_error(text), code_(code), kind_(kind) {}
 
   int code() const noexcept { return code_; }
   PST_Error kind() const noexcept { return kind_; }
@@ -57,7 +60,9 @@ namespace detail {
   PST_Error_kind(code, &kind);
   char text[1024] = "";
   PST_Last_error(text, static_cast<int>(sizeof text));
-  throw Error(code, kind, std::string(call) + ": " + (text[0] != '\0' ? text : "the MPI library reported an error"));
+  throw Error(
+      code, kind,
+      std::string(call) + ": " + (text[0] != '\0' ? text : "the MPI library reported an error"));
 }
 
 inline void check(int code, const char* call) {
@@ -95,22 +100,22 @@ inline int to_count(std::size_t count) {
 
 }  // namespace detail
 
-// Makes errors of this communicator come back as return values, and so as exceptions. Errors of queues and streams
-// belong to MPI_COMM_WORLD. Does not block.
+// Makes errors of this communicator come back as return values, and so as exceptions. Errors of
+// queues and streams belong to MPI_COMM_WORLD. Does not block.
 inline void return_errors(MPI_Comm comm = MPI_COMM_WORLD) {
   detail::check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
-// ---- Library --------------------------------------------------------------------------------------------------------
+// ---- Library -----------------------------------------------------------------------------------
 
-// PST_Init: collective over MPI_COMM_WORLD; blocks until all ranks have called it. Not needed where MPI_Init is
-// libpenstock's.
+// PST_Init: collective over MPI_COMM_WORLD; blocks until all ranks have called it. Not needed where
+// MPI_Init is libpenstock's.
 inline void initialize() {
   detail::check(PST_Init(), "PST_Init");
 }
 
-// PST_Finalize: collective over MPI_COMM_WORLD; blocks until what is enqueued has completed. Not needed where
-// MPI_Finalize is libpenstock's. What outlives it has nothing left to free.
+// PST_Finalize: collective over MPI_COMM_WORLD; blocks until what is enqueued has completed. Not
+// needed where MPI_Finalize is libpenstock's. What outlives it has nothing left to free.
 inline void finalize() {
   detail::check(PST_Finalize(), "PST_Finalize");
 }
@@ -125,7 +130,7 @@ inline std::string describe() {
   return json;
 }
 
-// ---- Streams --------------------------------------------------------------------------------------------------------
+// ---- Streams -----------------------------------------------------------------------------------
 
 // A host stream that somebody else owns.
 class StreamView {
@@ -136,41 +141,49 @@ class StreamView {
 
   PST_Stream get() const noexcept { return handle_; }
 
-  // Enqueues function(argument). Does not block. Stream order: after all earlier work, before all later work.
+  // Enqueues function(argument). Does not block. Stream order: after all earlier work, before all
+  // later work.
   void launch(void (*function)(void*), void* argument) const {
     detail::check(PST_Stream_launch(handle_, function, argument), "PST_Stream_launch");
   }
 
-  // Enqueues a call of `callable`, which is not copied: it must live until the stream has run it, and may then be
-  // launched again. Allocates nothing. Does not block; stream order as above. The callable must not throw
-  // (std::terminate) and must not wait for a stream, a queue or a message.
+  // Enqueues a call of `callable`, which is not copied: it must live until the stream has run it,
+  // and may then be launched again. Allocates nothing. Does not block; stream order as above. The
+  // callable must not throw (std::terminate) and must not wait for a stream, a queue or a message.
   template <std::invocable Callable>
   void launch(std::reference_wrapper<Callable> callable) const {
     launch([](void* object) noexcept { (*static_cast<Callable*>(object))(); },
            const_cast<void*>(static_cast<const void*>(std::addressof(callable.get()))));
   }
 
-  // Enqueues a call of a copy of `callable`. The copy belongs to the stream and is destroyed on it right after its one
-  // run, so what it captured by value lives exactly as long as the stream's program needs it. Otherwise as above.
+  // Enqueues a call of a copy of `callable`. The copy belongs to the stream and is destroyed on it
+  // right after its one run, so what it captured by value lives exactly as long as the stream's
+  // program needs it. Otherwise as above.
   template <detail::Launchable Callable>
   void launch(Callable&& callable) const {
     using Owned = std::decay_t<Callable>;
     auto owned = std::make_unique<Owned>(std::forward<Callable>(callable));
-    launch([](void* object) noexcept { (*std::unique_ptr<Owned>(static_cast<Owned*>(object)))(); }, owned.get());
+    launch([](void* object) noexcept { (*std::unique_ptr<Owned>(static_cast<Owned*>(object)))(); },
+           owned.get());
     static_cast<void>(owned.release());
   }
 
   // Blocks the caller until everything enqueued before has ended.
-  void synchronize() const { detail::check(PST_Stream_synchronize(handle_), "PST_Stream_synchronize"); }
+  void synchronize() const {
+    detail::check(PST_Stream_synchronize(handle_), "PST_Stream_synchronize");
+  }
 
  protected:
   PST_Stream handle_;
 };
 
-// Owns a host stream. Free the queues over it first. The destructor blocks until the stream's work has ended.
+// Owns a host stream. Free the queues over it first. The destructor blocks until the stream's work
+// has ended.
 class Stream : public StreamView {
  public:
-  Stream() : StreamView(PST_STREAM_NULL) { detail::check(PST_Stream_create(&handle_), "PST_Stream_create"); }
+  Stream() : StreamView(PST_STREAM_NULL) {
+    detail::check(PST_Stream_create(&handle_), "PST_Stream_create");
+  }
   Stream(Stream&& other) noexcept : StreamView(std::exchange(other.handle_, PST_STREAM_NULL)) {}
   Stream& operator=(Stream&& other) noexcept {
     std::swap(handle_, other.handle_);
@@ -184,14 +197,16 @@ class Stream : public StreamView {
   void free() { detail::check(PST_Stream_free(&handle_), "PST_Stream_free"); }
 };
 
-// ---- Requests -------------------------------------------------------------------------------------------------------
+// ---- Requests ----------------------------------------------------------------------------------
 
-// A persistent MPI request that somebody else owns. Handles keep their value, so that a copy denotes the same request.
+// A persistent MPI request that somebody else owns. Handles keep their value, so that a copy
+// denotes the same request.
 class RequestView {
  public:
   RequestView(MPI_Request request) noexcept : handle_(request) {}
   RequestView(std::nullptr_t) = delete;
-  // Where MPI_Request is a pointer, 0 is refused too; where it is an int, 0 cannot be told from a handle.
+  // Where MPI_Request is a pointer, 0 is refused too; where it is an int, 0 cannot be told from a
+  // handle.
   template <detail::NumberOtherThanRequest Number>
   RequestView(Number) = delete;
 
@@ -214,7 +229,8 @@ class RequestView {
   // The name of the transport that serves the matched request. Does not block.
   std::string transport() const {
     char name[64];
-    detail::check(PST_Request_transport(handle_, name, static_cast<int>(sizeof name)), "PST_Request_transport");
+    detail::check(PST_Request_transport(handle_, name, static_cast<int>(sizeof name)),
+                  "PST_Request_transport");
     return name;
   }
 
@@ -222,7 +238,8 @@ class RequestView {
   MPI_Request handle_;
 };
 
-// Owns a persistent request. The destructor frees it without waiting for the peer; wait for it first.
+// Owns a persistent request. The destructor frees it without waiting for the peer; wait for it
+// first.
 class Request : public RequestView {
  public:
   // Takes over a request made by MPI_Send_init, PST_Send_init or another of their family.
@@ -242,7 +259,8 @@ class Request : public RequestView {
   MPI_Request release() noexcept { return std::exchange(handle_, MPI_Request{MPI_REQUEST_NULL}); }
 };
 
-// Owns persistent requests that are started and waited for together: an array as the C API takes it.
+// Owns persistent requests that are started and waited for together: an array as the C API takes
+// it.
 class Requests {
  public:
   Requests() = default;
@@ -296,21 +314,24 @@ MPI_Datatype datatype() {
 // The mode of a send: what its completion and its start mean, as in MPI.
 enum class Mode { standard, synchronous, ready, buffered };
 
-// Elements that stand one behind the other: a vector, an array, a span. Not a container that ends with the call.
+// Elements that stand one behind the other: a vector, an array, a span. Not a container that ends
+// with the call.
 template <class Range>
-concept Elements =
-    std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range>;
+concept Elements = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+    std::ranges::borrowed_range<Range>;
 
-// Makes a persistent send of `elements`, which must outlive the request and stay where they are (a vector must not
-// grow). Does not block; MPI's errors are thrown.
+// Makes a persistent send of `elements`, which must outlive the request and stay where they are (a
+// vector must not grow). Does not block; MPI's errors are thrown.
 template <Elements Range>
-Request send_init(Range&& elements, int destination, int tag, MPI_Comm comm, Mode mode = Mode::standard) {
+Request send_init(Range&& elements, int destination, int tag, MPI_Comm comm,
+                  Mode mode = Mode::standard) {
   const std::span data(elements);
-  constexpr decltype(&PST_Send_init) make[] = {PST_Send_init, PST_Ssend_init, PST_Rsend_init, PST_Bsend_init};
+  constexpr decltype(&PST_Send_init) make[] = {PST_Send_init, PST_Ssend_init, PST_Rsend_init,
+                                               PST_Bsend_init};
   MPI_Request request = MPI_REQUEST_NULL;
   detail::check(make[static_cast<int>(mode)](data.data(), detail::to_count(data.size()),
-                                             datatype<typename decltype(data)::element_type>(), destination, tag, comm,
-                                             &request),
+                                             datatype<typename decltype(data)::element_type>(),
+                                             destination, tag, comm, &request),
                 "PST_Send_init");
   return Request(request);
 }
@@ -320,15 +341,17 @@ template <Elements Range>
 Request recv_init(Range&& elements, int source, int tag, MPI_Comm comm) {
   const std::span data(elements);
   MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Recv_init(data.data(), detail::to_count(data.size()),
-                              datatype<typename decltype(data)::element_type>(), source, tag, comm, &request),
-                "PST_Recv_init");
+  detail::check(
+      PST_Recv_init(data.data(), detail::to_count(data.size()),
+                    datatype<typename decltype(data)::element_type>(), source, tag, comm, &request),
+      "PST_Recv_init");
   return Request(request);
 }
 
-// ---- Matching -------------------------------------------------------------------------------------------------------
+// ---- Matching ----------------------------------------------------------------------------------
 
-// Pairs the request with its peer's, permanently. Blocks until the peer has handed its half to match.
+// Pairs the request with its peer's, permanently. Blocks until the peer has handed its half to
+// match.
 inline MPI_Status match(RequestView request) {
   MPI_Request handle = request.get();
   MPI_Status status;
@@ -336,20 +359,23 @@ inline MPI_Status match(RequestView request) {
   return status;
 }
 
-// The same for an array. Send and receive to oneself may stand in one call. Blocks until every peer has handed its
-// halves to match.
+// The same for an array. Send and receive to oneself may stand in one call. Blocks until every peer
+// has handed its halves to match.
 inline void match(std::span<MPI_Request> requests) {
-  detail::check(PST_Matchall(detail::to_count(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "PST_Matchall");
+  detail::check(
+      PST_Matchall(detail::to_count(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+      "PST_Matchall");
 }
 
 // The same without blocking: complete the returned request with MPI_Wait or MPI_Test.
 inline MPI_Request match_later(std::span<MPI_Request> requests) {
   MPI_Request matching = MPI_REQUEST_NULL;
-  detail::check(PST_Imatchall(detail::to_count(requests.size()), requests.data(), &matching), "PST_Imatchall");
+  detail::check(PST_Imatchall(detail::to_count(requests.size()), requests.data(), &matching),
+                "PST_Imatchall");
   return matching;
 }
 
-// ---- Queues ---------------------------------------------------------------------------------------------------------
+// ---- Queues ------------------------------------------------------------------------------------
 
 // A queue that somebody else owns. No call blocks but wait().
 class QueueView {
@@ -360,9 +386,9 @@ class QueueView {
 
   PST_Queue get() const noexcept { return handle_; }
 
-  // Enqueues starts. Does not block, and never makes the stream wait. Stream order: a message holds what earlier work
-  // of the stream wrote; a receive's buffer may be written from here on. An array is enqueued whole or, after an error,
-  // not at all.
+  // Enqueues starts. Does not block, and never makes the stream wait. Stream order: a message holds
+  // what earlier work of the stream wrote; a receive's buffer may be written from here on. An array
+  // is enqueued whole or, after an error, not at all.
   void start(RequestView request) const {
     MPI_Request handle = request.get();
     detail::check(PST_Enqueue_start(handle_, &handle), "PST_Enqueue_start");
@@ -372,8 +398,8 @@ class QueueView {
                   "PST_Enqueue_startall");
   }
 
-  // Enqueues waits for requests started on this queue. The stream waits, the caller does not block. Stream order: later
-  // work sees the received data and may overwrite the sent.
+  // Enqueues waits for requests started on this queue. The stream waits, the caller does not block.
+  // Stream order: later work sees the received data and may overwrite the sent.
   void wait(RequestView request) const {
     MPI_Request handle = request.get();
     detail::check(PST_Enqueue_wait(handle_, &handle), "PST_Enqueue_wait");
@@ -388,7 +414,8 @@ class QueueView {
     detail::check(PST_Enqueue_wait_outstanding(handle_), "PST_Enqueue_wait_outstanding");
   }
 
-  // Blocks the caller until all that was started on the queue is complete and the stream's earlier work has ended.
+  // Blocks the caller until all that was started on the queue is complete and the stream's earlier
+  // work has ended.
   void synchronize() const { detail::check(PST_Queue_wait(handle_), "PST_Queue_wait"); }
 
   // True when synchronize() would return at once. Never blocks.
@@ -402,7 +429,8 @@ class QueueView {
   PST_Queue handle_;
 };
 
-// Owns a queue. The destructor completes everything started on it: it blocks, also while an exception passes through.
+// Owns a queue. The destructor completes everything started on it: it blocks, also while an
+// exception passes through.
 class Queue : public QueueView {
  public:
   // A queue over a host stream; several queues may share one.
@@ -410,7 +438,8 @@ class Queue : public QueueView {
     PST_Stream handle = stream.get();
     detail::check(PST_Queue_init(&handle_, PST_QUEUE_HOST, &handle), "PST_Queue_init");
   }
-  // A queue over a stream of another type; `stream` is the address of its handle and is read during this call only.
+  // A queue over a stream of another type; `stream` is the address of its handle and is read during
+  // this call only.
   Queue(PST_Queue_type type, void* stream) : QueueView(PST_QUEUE_NULL) {
     detail::check(PST_Queue_init(&handle_, type, stream), "PST_Queue_init");
   }
@@ -427,23 +456,28 @@ class Queue : public QueueView {
   void free() { detail::check(PST_Queue_free(&handle_), "PST_Queue_free"); }
 };
 
-// ---- Memory ---------------------------------------------------------------------------------------------------------
+// ---- Memory ------------------------------------------------------------------------------------
 
-// Owns an array that messages reach without an extra copy (PST_Alloc_mem). Declare buffers before the streams and queues
-// that use them, and requests last: a queue's destructor completes what is enqueued, which needs the buffers.
+// Owns an array that messages reach without an extra copy (PST_Alloc_mem). Declare buffers before
+// the streams and queues that use them, and requests last: a queue's destructor completes what is
+// enqueued, which needs the buffers.
 template <class Element>
 class Buffer {
-  static_assert(std::is_trivially_copyable_v<Element>, "messages are bytes: the elements must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<Element>,
+                "messages are bytes: the elements must be trivially copyable");
 
  public:
   // `size` elements, all value-initialised. Does not block.
   explicit Buffer(std::size_t size) : size_(size) {
     void* base = nullptr;
-    detail::check(PST_Alloc_mem(static_cast<MPI_Aint>(size * sizeof(Element)), MPI_INFO_NULL, &base), "PST_Alloc_mem");
+    detail::check(
+        PST_Alloc_mem(static_cast<MPI_Aint>(size * sizeof(Element)), MPI_INFO_NULL, &base),
+        "PST_Alloc_mem");
     data_ = static_cast<Element*>(base);
     std::uninitialized_value_construct_n(data_, size_);
   }
-  Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

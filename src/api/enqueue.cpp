@@ -39,5 +39,6 @@ int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]) {
 }
 
 int PST_Enqueue_wait_outstanding(PST_Queue queue) {
-  return api::guard_any_thread([&] { api::queue_of(core::Library::require(), queue).wait_outstanding(); });
+  return api::guard_any_thread(
+      [&] { api::queue_of(core::Library::require(), queue).wait_outstanding(); });
 }

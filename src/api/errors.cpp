@@ -29,35 +29,50 @@ static_assert(static_cast<int>(ErrorKind::truncate) == PST_ERROR_TRUNCATE);
 static_assert(static_cast<int>(ErrorKind::peer_dead) == PST_ERROR_PEER_DEAD);
 static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
 
-// What MPI_Error_string gives. Under 256 characters: a longer text overruns MPICH's internal buffers.
+// What MPI_Error_string gives. Under 256 characters: a longer text overruns MPICH's internal
+// buffers.
 constexpr std::array<const char*, kinds> texts{
     "Penstock: no error",
-    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or MPI_Finalize; "
+    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or "
+    "MPI_Finalize; "
     "PST_Last_error says why MPI_Init alone has not done it",
-    "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; PST_Last_error tells which",
+    "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; "
+    "PST_Last_error tells which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
-    "Penstock: the request is null, freed, not persistent or not recorded: make it with MPI_Send_init or its kind",
-    "Penstock: the request is not matched: hand it to PST_Match or PST_Matchall first, on both ends",
-    "Penstock: the request is matched already, or a match of it is under way: match each request once",
-    "Penstock: the request is started already, or stands twice among the requests: enqueue its wait before the next "
+    "Penstock: the request is null, freed, not persistent or not recorded: make it with "
+    "MPI_Send_init or its kind",
+    "Penstock: the request is not matched: hand it to PST_Match or PST_Matchall first, on both "
+    "ends",
+    "Penstock: the request is matched already, or a match of it is under way: match each request "
+    "once",
+    "Penstock: the request is started already, or stands twice among the requests: enqueue its "
+    "wait before the next "
     "start",
     "Penstock: the request is not started: enqueue its start before its wait",
     "Penstock: the request was started on another queue: enqueue its wait there",
-    "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, before freeing it",
-    "Penstock: the communicator is unknown (call PST_Comm_attach on all its members) or reaches beyond MPI_COMM_WORLD",
+    "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, "
+    "before freeing it",
+    "Penstock: the communicator is unknown (call PST_Comm_attach on all its members) or reaches "
+    "beyond MPI_COMM_WORLD",
     "Penstock: the receive is shorter than the matched send: make its buffer larger",
-    "Penstock: a buffered send found all its buffers in use: let the receiver catch up, or raise PENSTOCK_SLOTS",
-    "Penstock: no allowed transport can serve the pair: PST_Last_error says why for each; see PENSTOCK_TRANSPORT",
+    "Penstock: a buffered send found all its buffers in use: let the receiver catch up, or raise "
+    "PENSTOCK_SLOTS",
+    "Penstock: no allowed transport can serve the pair: PST_Last_error says why for each; see "
+    "PENSTOCK_TRANSPORT",
     "Penstock: needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, or set PENSTOCK_THREAD_MULTIPLE=1",
-    "Penstock: this kind of request or queue is not supported by this version: PST_Last_error says what is",
+    "Penstock: this kind of request or queue is not supported by this version: PST_Last_error says "
+    "what is",
     "Penstock: out of memory, threads, descriptors or tags: PST_Last_error tells which",
     "Penstock: the peer process has ended: see its output",
-    "Penstock: the peer has freed its half of the pair, or has called MPI_Finalize: free this one too, and match new "
+    "Penstock: the peer has freed its half of the pair, or has called MPI_Finalize: free this one "
+    "too, and match new "
     "requests on both ends",
-    "Penstock: PENSTOCK_TIMEOUT has passed: see that the other half is matched, and started as often, and that neither "
+    "Penstock: PENSTOCK_TIMEOUT has passed: see that the other half is matched, and started as "
+    "often, and that neither "
     "rank waits for the other before that; SIGUSR1 prints what a rank waits for",
-    "Penstock: a ready send was started before its receive: use a standard send, or order the start",
+    "Penstock: a ready send was started before its receive: use a standard send, or order the "
+    "start",
     "Penstock: an environment variable has an invalid value: PST_Last_error lists the valid ones",
     "Penstock: the MPI library reported an error: PST_Last_error has its text",
     "Penstock: internal error: please report it with the text of PST_Last_error",
@@ -76,7 +91,8 @@ bool mpi_is_up() noexcept {
   return initialised && !finalised;
 }
 
-// A class of its own for each kind: codes added to predefined classes confuse both MPICH and Open MPI.
+// A class of its own for each kind: codes added to predefined classes confuse both MPICH and Open
+// MPI.
 int make_code(ErrorKind kind) noexcept {
   int error_class = MPI_ERR_OTHER;
   int code = MPI_ERR_OTHER;
@@ -88,8 +104,8 @@ int make_code(ErrorKind kind) noexcept {
   return code;
 }
 
-// Whether an error handler may run on this thread. At MPI_THREAD_SERIALIZED only where the call counts as one of MPI:
-// otherwise another thread may be inside MPI right now.
+// Whether an error handler may run on this thread. At MPI_THREAD_SERIALIZED only where the call
+// counts as one of MPI: otherwise another thread may be inside MPI right now.
 bool may_call_handler(Threads threads) noexcept {
   if (core::Library* library = core::Library::get()) {
     const bool serialized = library->world().thread_level() == group::ThreadLevel::serialized;
@@ -107,7 +123,8 @@ struct LastText {
   std::string text;
 };
 
-// `make` gives the text. An old one must not stand for an error that there was no memory to describe.
+// `make` gives the text. An old one must not stand for an error that there was no memory to
+// describe.
 template <class Make>
 void keep_text(Make&& make) noexcept {
   try {
@@ -166,9 +183,11 @@ void note_mpi_error(int code) noexcept {
   keep_text([code] { return group::mpi_error_text(code); });
 }
 
-int report_error(const Error& error, const group::Communicator* communicator, Threads threads) noexcept {
+int report_error(const Error& error, const group::Communicator* communicator,
+                 Threads threads) noexcept {
   keep_text([&error] { return error.text(); });
-  if (base::forked()) return error_code(error.kind());  // an error handler could end the job of the parent
+  // An error handler could end the job of the parent.
+  if (base::forked()) return error_code(error.kind());
   const bool initialised = core::Library::get() != nullptr;
   if (!initialised && !mpi_is_up()) {
     std::fprintf(stderr, "penstock: %s\n", error.what());
@@ -214,7 +233,8 @@ int PST_Error_kind(int code, PST_Error* kind) {
 int PST_Last_error(char* text, int size) {
   if (!text || size <= 0)
     return api::guard_any_thread([&] {
-      throw base::Error(base::ErrorKind::argument, "PST_Last_error needs a buffer of at least one character");
+      throw base::Error(base::ErrorKind::argument,
+                        "PST_Last_error needs a buffer of at least one character");
     });
   std::snprintf(text, static_cast<std::size_t>(size), "%s", api::last_error());
   return MPI_SUCCESS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every extern "C" function is guard([&] { ... }) or guard_any_thread([&] { ... }): nothing is thrown across it, and
-// every failure takes the same way out.
+// Every extern "C" function is guard([&] { ... }) or guard_any_thread([&] { ... }): nothing is
+// thrown across it, and every failure takes the same way out.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,8 @@
 
 namespace penstock::api {
 
-// Turns the exception that is being handled into an MPI error code, by report_error(). Only inside a catch block.
+// Turns the exception that is being handled into an MPI error code, by report_error(). Only inside
+// a catch block.
 int report_current_exception(Threads threads) noexcept;
 
 // For functions that the program must treat as calls of MPI.
@@ -41,10 +42,12 @@ int guard_any_thread(Body&& body) noexcept {
 
 template <class T>
 void require_pointer(const T* pointer, const char* what) {
-  if (!pointer) throw base::Error(base::ErrorKind::argument, std::string(what) + " is a null pointer");
+  if (!pointer)
+    throw base::Error(base::ErrorKind::argument, std::string(what) + " is a null pointer");
 }
 
-// Makes the MPI codes of all kinds, so that returning one never calls MPI. Calls MPI; does nothing the second time.
+// Makes the MPI codes of all kinds, so that returning one never calls MPI. Calls MPI; does nothing
+// the second time.
 void make_error_codes() noexcept;
 // The MPI code of a kind; MPI_ERR_OTHER before make_error_codes().
 int error_code(base::ErrorKind kind) noexcept;

@@ -17,24 +17,29 @@ using base::Error;
 using base::ErrorKind;
 
 void refuse_queue(PST_Queue queue) {
-  throw Error(ErrorKind::queue, std::string(queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL") +
-                                    ": make one with PST_Queue_init");
+  throw Error(ErrorKind::queue,
+              std::string(queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL") +
+                  ": make one with PST_Queue_init");
 }
 
 void refuse_request(MPI_Request request) {
   if (request == MPI_REQUEST_NULL)
-    throw Error(ErrorKind::request,
-                "the request is MPI_REQUEST_NULL: leave it out, or make it with MPI_Send_init or its kind "
-                "(to or from MPI_PROC_NULL it does nothing)");
+    throw Error(
+        ErrorKind::request,
+        "the request is MPI_REQUEST_NULL: leave it out, or make it with MPI_Send_init or its kind "
+        "(to or from MPI_PROC_NULL it does nothing)");
   if (core::MatchingRequests::get().contains(group::handle_bits(request)))
-    throw Error(ErrorKind::request,
-                "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
-                "and enqueued is the persistent request");
+    throw Error(
+        ErrorKind::request,
+        "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
+        "and enqueued is the persistent request");
   const std::string& why = why_not_recording();
   throw Error(ErrorKind::request,
-              why.empty() ? "the request has been freed, or is not a persistent one that Penstock has recorded: only "
-                            "those of MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
-                          : "the request has not been recorded: " + why);
+              why.empty()
+                  ? "the request has been freed, or is not a persistent one that Penstock has "
+                    "recorded: only "
+                    "those of MPI_Send_init, Ssend_init, Rsend_init, Bsend_init and Recv_init match"
+                  : "the request has not been recorded: " + why);
 }
 
 namespace {
@@ -51,7 +56,8 @@ namespace {
 }  // namespace
 
 std::span<core::MatchedRequest* const> operations_of(int count, const MPI_Request* requests) {
-  if (count < 0) throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
+  if (count < 0)
+    throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
   if (count > 0) require_pointer(requests, "the array of requests");
   auto& operations = base::thread_own<std::vector<core::MatchedRequest*>>();
   operations.clear();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the handles of the C API to the objects behind them. All throw base::Error for what is null, freed or unknown.
+// From the handles of the C API to the objects behind them. All throw base::Error for what is null,
+// freed or unknown.
 #pragma once
 
 #include <mpi.h>
@@ -21,7 +22,8 @@ namespace penstock::api {
 [[noreturn, gnu::cold]] void refuse_request(MPI_Request request);
 
 inline core::Queue& queue_of(core::Library& library, PST_Queue queue) {
-  core::Queue* const found = library.queues().queues().find(reinterpret_cast<std::uintptr_t>(queue));
+  core::Queue* const found =
+      library.queues().queues().find(reinterpret_cast<std::uintptr_t>(queue));
   if (found == nullptr) refuse_queue(queue);
   return *found;
 }
@@ -31,8 +33,8 @@ inline core::MatchedRequest& operation_of(MPI_Request request) {
   return *found;
 }
 
-// The operations of an array of requests, for as long as the calling thread makes no other such call. Allocates only
-// when an array is longer than any before it in this thread.
+// The operations of an array of requests, for as long as the calling thread makes no other such
+// call. Allocates only when an array is longer than any before it in this thread.
 std::span<core::MatchedRequest* const> operations_of(int count, const MPI_Request* requests);
 
 }  // namespace penstock::api

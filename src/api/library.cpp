@@ -22,7 +22,8 @@ void require_mpi(const std::string& call) {
   PMPI_Initialized(&initialised);
   PMPI_Finalized(&finalised);
   if (!initialised || finalised)
-    throw Error(ErrorKind::not_initialized, call + " must be called between MPI_Init and MPI_Finalize");
+    throw Error(ErrorKind::not_initialized,
+                call + " must be called between MPI_Init and MPI_Finalize");
 }
 
 }  // namespace
@@ -70,9 +71,11 @@ int PST_Describe(char* json, int size, int* length) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(length, "length");
-    if (size < 0) throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));
+    if (size < 0)
+      throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));
     if (size > 0) api::require_pointer(json, "json");
-    const std::string version = std::to_string(PST_VERSION_MAJOR) + "." + std::to_string(PST_VERSION_MINOR) + "." +
+    const std::string version = std::to_string(PST_VERSION_MAJOR) + "." +
+                                std::to_string(PST_VERSION_MINOR) + "." +
                                 std::to_string(PST_VERSION_PATCH);
     const std::string text = core::describe(library, version);
     *length = static_cast<int>(text.size());

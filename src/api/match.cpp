@@ -27,7 +27,8 @@ void require_status(const MPI_Status* status, Ignore ignore) {
   if (status != ignore) api::require_pointer(status, "status");
 }
 
-// A receive's status: where its message will come from, and its size; a send's: empty, as MPI_Wait's.
+// A receive's status: where its message will come from, and its size; a send's: empty, as
+// MPI_Wait's.
 void write_status(const core::MatchedRequest& operation, MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
   const core::MatchResult& result = operation.result();
@@ -82,7 +83,8 @@ int free_matching(void* state) {
 
 int cancel_matching(void*, int) {
   return api::guard([] {
-    throw Error(ErrorKind::unsupported, "a match under way cannot be cancelled: complete it with MPI_Wait or MPI_Test");
+    throw Error(ErrorKind::unsupported,
+                "a match under way cannot be cancelled: complete it with MPI_Wait or MPI_Test");
   });
 }
 
@@ -96,7 +98,8 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
   library.monitor().begin_watching();
   auto matching = std::make_unique<Matching>();
   MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Grequest_start(query_matching, free_matching, cancel_matching, matching.get(), &request) != MPI_SUCCESS)
+  if (PMPI_Grequest_start(query_matching, free_matching, cancel_matching, matching.get(),
+                          &request) != MPI_SUCCESS)
     throw Error(ErrorKind::mpi, "MPI_Grequest_start failed");
   Matching* const state = matching.release();  // MPI's now: free_matching deletes it
   state->request = request;
@@ -156,7 +159,8 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
     core::Library::require();
     require_status(status, MPI_STATUS_IGNORE);
     const core::MatchedRequest& operation = api::operation_of(request);
-    if (!operation.matched()) throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
+    if (!operation.matched())
+      throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
     write_status(operation, status);
   });
 }
@@ -165,8 +169,10 @@ int PST_Request_transport(MPI_Request request, char* name, int size) {
   return api::guard([&] {
     core::Library::require();
     const core::MatchedRequest& operation = api::operation_of(request);
-    if (!name || size <= 0) throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
-    if (!operation.matched()) throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
+    if (!name || size <= 0)
+      throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
+    if (!operation.matched())
+      throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
     std::snprintf(name, static_cast<std::size_t>(size), "%s", operation.transport().c_str());
   });
 }

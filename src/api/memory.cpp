@@ -14,7 +14,8 @@ using base::ErrorKind;
 
 namespace {
 
-// The value of mpi_memory_alloc_kinds: kinds with optional restrictors, "system,cuda:device,mpi:alloc_mem".
+// The value of mpi_memory_alloc_kinds: kinds with optional restrictors,
+// "system,cuda:device,mpi:alloc_mem".
 bool names_a_served_kind(std::string_view kinds) {
   while (!kinds.empty()) {
     std::string_view kind = kinds.substr(0, kinds.find(','));
@@ -29,11 +30,14 @@ void check_kinds(MPI_Info info) {
   if (info == MPI_INFO_NULL) return;
   std::array<char, MPI_MAX_INFO_VAL + 1> kinds{};
   int found = 0;
-  if (PMPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, kinds.data(), &found) != MPI_SUCCESS || !found)
+  if (PMPI_Info_get(info, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL, kinds.data(), &found) !=
+          MPI_SUCCESS ||
+      !found)
     return;
   if (!names_a_served_kind(kinds.data()))
-    throw Error(ErrorKind::unsupported, std::string("PST_Alloc_mem cannot give memory of the kinds \"") + kinds.data() +
-                                            "\": this library serves \"system\" and \"mpi\"");
+    throw Error(ErrorKind::unsupported,
+                std::string("PST_Alloc_mem cannot give memory of the kinds \"") + kinds.data() +
+                    "\": this library serves \"system\" and \"mpi\"");
 }
 
 }  // namespace
@@ -42,9 +46,12 @@ int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(baseptr, "baseptr");
-    if (size < 0) throw Error(ErrorKind::argument, "the size of the memory is negative: " + std::to_string(size));
+    if (size < 0)
+      throw Error(ErrorKind::argument,
+                  "the size of the memory is negative: " + std::to_string(size));
     check_kinds(info);
-    *static_cast<void**>(baseptr) = library.transports().peer().memory().allocate(static_cast<std::size_t>(size));
+    *static_cast<void**>(baseptr) =
+        library.transports().peer().memory().allocate(static_cast<std::size_t>(size));
   });
 }
 
@@ -52,7 +59,8 @@ int PST_Free_mem(void* base) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     if (base && !library.transports().peer().memory().free(base))
-      throw Error(ErrorKind::argument,
-                  "the address is not one of PST_Alloc_mem, or has been freed already: free each once");
+      throw Error(
+          ErrorKind::argument,
+          "the address is not one of PST_Alloc_mem, or has been freed already: free each once");
   });
 }

@@ -14,9 +14,10 @@ using base::ErrorKind;
 
 namespace {
 
-// With MPI_ERRORS_ARE_FATAL a failure of communication ends the job from the thread that sees it: the program may only
-// be synchronising its stream, and would compute on with what never came. The handler is looked at when the queue is
-// made, where this thread may call MPI: any thread may make one.
+// With MPI_ERRORS_ARE_FATAL a failure of communication ends the job from the thread that sees it:
+// the program may only be synchronising its stream, and would compute on with what never came. The
+// handler is looked at when the queue is made, where this thread may call MPI: any thread may make
+// one.
 std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
   if (library.may_call_mpi() || library.world().thread_level() == group::ThreadLevel::serialized)
     api::look_at_error_handler();
@@ -24,14 +25,17 @@ std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
   const bool any_thread = library.world().thread_level() == group::ThreadLevel::multiple;
   return [any_thread](const Error&) {
     if (any_thread) PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    std::abort();  // below MPI_THREAD_MULTIPLE our threads must not call MPI; the launcher ends the others
+    // Below MPI_THREAD_MULTIPLE our threads must not call MPI; the launcher ends the others.
+    std::abort();
   };
 }
 
 std::uintptr_t create_on_host(core::Library& library, const void* stream) {
-  // No address of a program: its lower half would have to be the place of one of thousands of streams.
+  // No address of a program: its lower half would have to be the place of one of thousands of
+  // streams.
   if (library.queues().streams().find(reinterpret_cast<std::uintptr_t>(stream)) != nullptr)
-    throw Error(ErrorKind::stream, "the address of the stream is wanted, not its handle: pass &stream");
+    throw Error(ErrorKind::stream,
+                "the address of the stream is wanted, not its handle: pass &stream");
   const auto handle = reinterpret_cast<std::uintptr_t>(*static_cast<const PST_Stream*>(stream));
   return library.queues().create_queue(handle, abort_if_fatal(library));
 }
@@ -51,8 +55,9 @@ std::uintptr_t create(core::Library& library, PST_Queue_type type, const void* s
     case PST_QUEUE_HIP:
       return create_on_gpu(library, device::Vendor::hip, stream);
     default:
-      throw Error(ErrorKind::argument, "unknown queue type " + std::to_string(static_cast<int>(type)) +
-                                           ": the types are PST_QUEUE_HOST, PST_QUEUE_CUDA and PST_QUEUE_HIP");
+      throw Error(ErrorKind::argument,
+                  "unknown queue type " + std::to_string(static_cast<int>(type)) +
+                      ": the types are PST_QUEUE_HOST, PST_QUEUE_CUDA and PST_QUEUE_HIP");
   }
 }
 
@@ -73,7 +78,8 @@ int PST_Queue_free(PST_Queue* queue) {
     core::Library& library = core::Library::require();
     api::require_pointer(queue, "queue");
     core::refuse_on_workers("PST_Queue_free");
-    const auto failure = library.queues().free_queue(reinterpret_cast<std::uintptr_t>(*queue), library.meanwhile());
+    const auto failure =
+        library.queues().free_queue(reinterpret_cast<std::uintptr_t>(*queue), library.meanwhile());
     *queue = PST_QUEUE_NULL;
     if (failure) throw Error(*failure);
   });

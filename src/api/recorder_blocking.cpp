@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking messages. The peer may come to their other end only when a match of ours has ended, and below
-// MPI_THREAD_MULTIPLE nobody else may drive that. So while a match is under way they are carried out as their
-// nonblocking form, which means the same to MPI; otherwise they are MPI's own after a relaxed load. MPI_Bsend does not
-// wait for the peer. Collectives stay as they are: MPI does not match them with their nonblocking forms.
+// Blocking messages. The peer may come to their other end only when a match of ours has ended, and
+// below MPI_THREAD_MULTIPLE nobody else may drive that. So while a match is under way they are
+// carried out as their nonblocking form, which means the same to MPI; otherwise they are MPI's own
+// after a relaxed load. MPI_Bsend does not wait for the peer. Collectives stay as they are: MPI
+// does not match them with their nonblocking forms.
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -53,15 +54,19 @@ int exchange(MPI_Status* status, Receive&& receive, Send&& send) {
 
 // The same with one buffer: what is sent is packed before the receive may overwrite it.
 template <class Count, class PackSize, class Pack, class Receive>
-int exchange_packed(MPI_Status* status, PackSize&& pack_size, Pack&& pack, Receive&& receive, int dest, int tag,
-                    MPI_Comm comm, int (*send)(const void*, Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*)) {
+int exchange_packed(MPI_Status* status, PackSize&& pack_size, Pack&& pack, Receive&& receive,
+                    int dest, int tag, MPI_Comm comm,
+                    int (*send)(const void*, Count, MPI_Datatype, int, int, MPI_Comm,
+                                MPI_Request*)) {
   Count size = 0, packed = 0;
   if (const int code = pack_size(&size); code != MPI_SUCCESS) return code;
-  const std::unique_ptr<std::byte[]> copy(new (std::nothrow) std::byte[static_cast<std::size_t>(size) + 1]);
+  const std::unique_ptr<std::byte[]> copy(new (std::nothrow)
+                                              std::byte[static_cast<std::size_t>(size) + 1]);
   if (!copy) return PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM), MPI_ERR_NO_MEM;
   if (const int code = pack(copy.get(), size, &packed); code != MPI_SUCCESS) return code;
-  return exchange(status, receive,
-                  [&](MPI_Request* request) { return send(copy.get(), packed, MPI_PACKED, dest, tag, comm, request); });
+  return exchange(status, receive, [&](MPI_Request* request) {
+    return send(copy.get(), packed, MPI_PACKED, dest, tag, comm, request);
+  });
 }
 
 }  // namespace
@@ -69,33 +74,45 @@ int exchange_packed(MPI_Status* status, PackSize&& pack_size, Pack&& pack, Recei
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   return carry_out(
       MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) { return PMPI_Isend(buf, count, datatype, dest, tag, comm, request); },
+      [&](MPI_Request* request) {
+        return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
+      },
       [&] { return PMPI_Send(buf, count, datatype, dest, tag, comm); });
 }
 
 int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   return carry_out(
       MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) { return PMPI_Issend(buf, count, datatype, dest, tag, comm, request); },
+      [&](MPI_Request* request) {
+        return PMPI_Issend(buf, count, datatype, dest, tag, comm, request);
+      },
       [&] { return PMPI_Ssend(buf, count, datatype, dest, tag, comm); });
 }
 
 int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   return carry_out(
       MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) { return PMPI_Irsend(buf, count, datatype, dest, tag, comm, request); },
+      [&](MPI_Request* request) {
+        return PMPI_Irsend(buf, count, datatype, dest, tag, comm, request);
+      },
       [&] { return PMPI_Rsend(buf, count, datatype, dest, tag, comm); });
 }
 
-int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+             MPI_Status* status) {
   return carry_out(
-      status, [&](MPI_Request* request) { return PMPI_Irecv(buf, count, datatype, source, tag, comm, request); },
+      status,
+      [&](MPI_Request* request) {
+        return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
+      },
       [&] { return PMPI_Recv(buf, count, datatype, source, tag, comm, status); });
 }
 
-int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
+int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+              MPI_Status* status) {
   return carry_out(
-      status, [&](MPI_Request* request) { return PMPI_Imrecv(buf, count, datatype, message, request); },
+      status,
+      [&](MPI_Request* request) { return PMPI_Imrecv(buf, count, datatype, message, request); },
       [&] { return PMPI_Mrecv(buf, count, datatype, message, status); });
 }
 
@@ -121,85 +138,116 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Sta
       [&] { return PMPI_Mprobe(source, tag, comm, message, status); });
 }
 
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf,
-                 int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                 void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                 MPI_Comm comm, MPI_Status* status) {
   if (!penstock::core::match_under_way()) [[likely]]
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-                         comm, status);
+    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                         source, recvtag, comm, status);
   return exchange(
       status,
-      [&](MPI_Request* request) { return PMPI_Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, request); },
-      [&](MPI_Request* request) { return PMPI_Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, request); });
+      [&](MPI_Request* request) {
+        return PMPI_Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+      },
+      [&](MPI_Request* request) {
+        return PMPI_Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
+      });
 }
 
-int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-                         MPI_Comm comm, MPI_Status* status) {
+int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+                         int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   if (!penstock::core::match_under_way()) [[likely]]
-    return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+    return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                 status);
   return exchange_packed<int>(
       status, [&](int* size) { return PMPI_Pack_size(count, datatype, comm, size); },
-      [&](void* copy, int size, int* packed) { return PMPI_Pack(buf, count, datatype, copy, size, packed, comm); },
-      [&](MPI_Request* request) { return PMPI_Irecv(buf, count, datatype, source, recvtag, comm, request); }, dest,
-      sendtag, comm, PMPI_Isend);
+      [&](void* copy, int size, int* packed) {
+        return PMPI_Pack(buf, count, datatype, copy, size, packed, comm);
+      },
+      [&](MPI_Request* request) {
+        return PMPI_Irecv(buf, count, datatype, source, recvtag, comm, request);
+      },
+      dest, sendtag, comm, PMPI_Isend);
 }
 
 #if PENSTOCK_HAVE_MPI_Send_c
-int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+               MPI_Comm comm) {
   return carry_out(
       MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) { return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request); },
+      [&](MPI_Request* request) {
+        return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+      },
       [&] { return PMPI_Send_c(buf, count, datatype, dest, tag, comm); });
 }
 
-int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm) {
   return carry_out(
       MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) { return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request); },
+      [&](MPI_Request* request) {
+        return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+      },
       [&] { return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm); });
 }
 
-int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm) {
   return carry_out(
       MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) { return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request); },
+      [&](MPI_Request* request) {
+        return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+      },
       [&] { return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm); });
 }
 
-int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-               MPI_Status* status) {
+int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+               MPI_Comm comm, MPI_Status* status) {
   return carry_out(
-      status, [&](MPI_Request* request) { return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request); },
+      status,
+      [&](MPI_Request* request) {
+        return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+      },
       [&] { return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status); });
 }
 
-int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
+int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
+                MPI_Status* status) {
   return carry_out(
-      status, [&](MPI_Request* request) { return PMPI_Imrecv_c(buf, count, datatype, message, request); },
+      status,
+      [&](MPI_Request* request) { return PMPI_Imrecv_c(buf, count, datatype, message, request); },
       [&] { return PMPI_Mrecv_c(buf, count, datatype, message, status); });
 }
 
-int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                   void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                   MPI_Status* status) {
+int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                   int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                   int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   if (!penstock::core::match_under_way()) [[likely]]
-    return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-                           comm, status);
+    return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                           recvtype, source, recvtag, comm, status);
   return exchange(
       status,
-      [&](MPI_Request* request) { return PMPI_Irecv_c(recvbuf, recvcount, recvtype, source, recvtag, comm, request); },
-      [&](MPI_Request* request) { return PMPI_Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, request); });
+      [&](MPI_Request* request) {
+        return PMPI_Irecv_c(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+      },
+      [&](MPI_Request* request) {
+        return PMPI_Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
+      });
 }
 
-int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source,
-                           int recvtag, MPI_Comm comm, MPI_Status* status) {
+int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
+                           int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   if (!penstock::core::match_under_way()) [[likely]]
-    return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+    return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                   status);
   return exchange_packed<MPI_Count>(
       status, [&](MPI_Count* size) { return PMPI_Pack_size_c(count, datatype, comm, size); },
       [&](void* copy, MPI_Count size, MPI_Count* packed) {
         return PMPI_Pack_c(buf, count, datatype, copy, size, packed, comm);
       },
-      [&](MPI_Request* request) { return PMPI_Irecv_c(buf, count, datatype, source, recvtag, comm, request); }, dest,
-      sendtag, comm, PMPI_Isend_c);
+      [&](MPI_Request* request) {
+        return PMPI_Irecv_c(buf, count, datatype, source, recvtag, comm, request);
+      },
+      dest, sendtag, comm, PMPI_Isend_c);
 }
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that create and free communicators: each new one gets its identity, or the reason why it has none.
+// Calls that create and free communicators: each new one gets its identity, or the reason why it
+// has none.
 #include <memory>
 #include <utility>
 
@@ -16,7 +17,8 @@ using penstock::api::recording;
 
 template <class Identify>
 int identified(const char* call, int code, Identify&& identify) {
-  if (code == MPI_SUCCESS) recording(call, "the new communicator stays unknown", std::forward<Identify>(identify));
+  if (code == MPI_SUCCESS)
+    recording(call, "the new communicator stays unknown", std::forward<Identify>(identify));
   return code;
 }
 
@@ -34,7 +36,8 @@ template <class Free>
 int freeing(const char* call, MPI_Comm* comm, Free&& free) {
   std::shared_ptr<group::Communicator> communicator;
   if (comm != nullptr)
-    recording(call, "the communicator is freed all the same", [&] { communicator = group::known_communicator(*comm); });
+    recording(call, "the communicator is freed all the same",
+              [&] { communicator = group::known_communicator(*comm); });
   const int code = free(comm);
   if (code == MPI_SUCCESS) group::freed(communicator);
   return code;
@@ -66,7 +69,8 @@ int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI
 #endif
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  return child("MPI_Comm_create", Creation::create, comm, newcomm, PMPI_Comm_create(comm, group, newcomm));
+  return child("MPI_Comm_create", Creation::create, comm, newcomm,
+               PMPI_Comm_create(comm, group, newcomm));
 }
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
@@ -75,7 +79,8 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* new
 }
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  return child("MPI_Comm_split", Creation::split, comm, newcomm, PMPI_Comm_split(comm, color, key, newcomm));
+  return child("MPI_Comm_split", Creation::split, comm, newcomm,
+               PMPI_Comm_split(comm, color, key, newcomm));
 }
 
 int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
@@ -83,39 +88,47 @@ int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, M
                PMPI_Comm_split_type(comm, split_type, key, info, newcomm));
 }
 
-int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* newcomm) {
+int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                    MPI_Comm* newcomm) {
   return child("MPI_Cart_create", Creation::cart_create, comm, newcomm,
                PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm));
 }
 
 int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
-  return child("MPI_Cart_sub", Creation::cart_sub, comm, newcomm, PMPI_Cart_sub(comm, remain_dims, newcomm));
+  return child("MPI_Cart_sub", Creation::cart_sub, comm, newcomm,
+               PMPI_Cart_sub(comm, remain_dims, newcomm));
 }
 
-int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* newcomm) {
+int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+                     MPI_Comm* newcomm) {
   return child("MPI_Graph_create", Creation::graph_create, comm, newcomm,
                PMPI_Graph_create(comm, nnodes, index, edges, reorder, newcomm));
 }
 
-int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[],
-                          const int weights[], MPI_Info info, int reorder, MPI_Comm* newcomm) {
+int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
+                          const int destinations[], const int weights[], MPI_Info info, int reorder,
+                          MPI_Comm* newcomm) {
   return child("MPI_Dist_graph_create", Creation::dist_graph_create, comm, newcomm,
-               PMPI_Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm));
+               PMPI_Dist_graph_create(comm, n, sources, degrees, destinations, weights, info,
+                                      reorder, newcomm));
 }
 
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                                   int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+                                   const int sourceweights[], int outdegree,
+                                   const int destinations[], const int destweights[], MPI_Info info,
                                    int reorder, MPI_Comm* newcomm) {
-  return child("MPI_Dist_graph_create_adjacent", Creation::dist_graph_create_adjacent, comm, newcomm,
-               PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
-                                               destweights, info, reorder, newcomm));
+  return child("MPI_Dist_graph_create_adjacent", Creation::dist_graph_create_adjacent, comm,
+               newcomm,
+               PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree,
+                                               destinations, destweights, info, reorder, newcomm));
 }
 
-int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
-                         MPI_Comm* newintercomm) {
-  return identified("MPI_Intercomm_create",
-                    PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm),
-                    [&] { group::created_intercomm(tag, *newintercomm); });
+int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+                         int remote_leader, int tag, MPI_Comm* newintercomm) {
+  return identified(
+      "MPI_Intercomm_create",
+      PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm),
+      [&] { group::created_intercomm(tag, *newintercomm); });
 }
 
 int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
@@ -131,16 +144,18 @@ int MPI_Comm_disconnect(MPI_Comm* comm) {
   return freeing("MPI_Comm_disconnect", comm, PMPI_Comm_disconnect);
 }
 
-int MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
-                   MPI_Comm* intercomm, int errcodes[]) {
+int MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root,
+                   MPI_Comm comm, MPI_Comm* intercomm, int errcodes[]) {
   return unknown("MPI_Comm_spawn", intercomm,
                  PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, errcodes));
 }
 
-int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int maxprocs[], const MPI_Info infos[],
-                            int root, MPI_Comm comm, MPI_Comm* intercomm, int errcodes[]) {
+int MPI_Comm_spawn_multiple(int count, char* commands[], char** argvs[], const int maxprocs[],
+                            const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm* intercomm,
+                            int errcodes[]) {
   return unknown("MPI_Comm_spawn_multiple", intercomm,
-                 PMPI_Comm_spawn_multiple(count, commands, argvs, maxprocs, infos, root, comm, intercomm, errcodes));
+                 PMPI_Comm_spawn_multiple(count, commands, argvs, maxprocs, infos, root, comm,
+                                          intercomm, errcodes));
 }
 
 int MPI_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
@@ -160,19 +175,21 @@ int MPI_Comm_get_parent(MPI_Comm* parent) {
 }
 
 #if PENSTOCK_HAVE_MPI_Comm_create_from_group
-int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
-                               MPI_Comm* newcomm) {
+int MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
+                               MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   return unknown("MPI_Comm_create_from_group", newcomm,
                  PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm));
 }
 #endif
 
 #if PENSTOCK_HAVE_MPI_Intercomm_create_from_groups
-int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader,
-                                     const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
-                                     MPI_Comm* newintercomm) {
-  return unknown("MPI_Intercomm_create_from_groups", newintercomm,
-                 PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag,
-                                                   info, errhandler, newintercomm));
+int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+                                     MPI_Group remote_group, int remote_leader,
+                                     const char* stringtag, MPI_Info info,
+                                     MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
+  return unknown(
+      "MPI_Intercomm_create_from_groups", newintercomm,
+      PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader,
+                                        stringtag, info, errhandler, newintercomm));
 }
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Start, and the Wait and Test families. While a match is under way they drive it, as nobody else may; otherwise
-// they are MPI's own after three relaxed loads (has anything been matched, is a match under way, is an MPI_Comm_idup).
+// MPI_Start, and the Wait and Test families. While a match is under way they drive it, as nobody
+// else may; otherwise they are MPI's own after three relaxed loads (has anything been matched, is a
+// match under way, is an MPI_Comm_idup).
 #include <string>
 
 #include "api/errors.hpp"
@@ -21,13 +22,15 @@ using penstock::api::wait_driving;
 
 namespace {
 
-// MPI knows nothing of a start on a queue: for it the request is inactive, and complete at once, with its buffer not
-// yet filled or still being sent.
+// MPI knows nothing of a start on a queue: for it the request is inactive, and complete at once,
+// with its buffer not yet filled or still being sent.
 [[noreturn]] void refuse(const penstock::core::MatchedRequest& operation, const char* instead) {
-  throw penstock::core::RequestError(
-      operation, penstock::base::ErrorKind::in_use,
-      " has been started on queue " + std::to_string(operation.started_on->number()) +
-          ", which MPI knows nothing of: enqueue PST_Enqueue_wait for it, or call PST_Queue_wait, " + instead);
+  throw penstock::core::RequestError(operation, penstock::base::ErrorKind::in_use,
+                                     " has been started on queue " +
+                                         std::to_string(operation.started_on->number()) +
+                                         ", which MPI knows nothing of: enqueue PST_Enqueue_wait "
+                                         "for it, or call PST_Queue_wait, " +
+                                         instead);
 }
 
 int refuse_started_slowly(int count, const MPI_Request* requests, const char* instead) {
@@ -35,14 +38,16 @@ int refuse_started_slowly(int count, const MPI_Request* requests, const char* in
   return penstock::api::guard([&] {
     for (int i = 0; i < count; ++i) {
       if (requests[i] == MPI_REQUEST_NULL) continue;
-      const auto* operation = penstock::core::Registry::get().find(penstock::group::handle_bits(requests[i]));
+      const auto* operation =
+          penstock::core::Registry::get().find(penstock::group::handle_bits(requests[i]));
       if (operation != nullptr && operation->started_on != nullptr) refuse(*operation, instead);
     }
   });
 }
 
 // The code to return, without a call of MPI's; MPI_SUCCESS to go on.
-int refuse_started(int count, const MPI_Request* requests, const char* instead = "in place of MPI_Wait and its kind") {
+int refuse_started(int count, const MPI_Request* requests,
+                   const char* instead = "in place of MPI_Wait and its kind") {
   if (!penstock::core::MatchedRequest::any_matched()) return MPI_SUCCESS;
   return refuse_started_slowly(count, requests, instead);
 }
@@ -51,12 +56,14 @@ int refuse_started(int count, const MPI_Request* requests, const char* instead =
 
 // The message would be MPI's own, from or into a buffer that the queue uses.
 int MPI_Start(MPI_Request* request) {
-  if (const int code = refuse_started(1, request, "before MPI_Start"); code != MPI_SUCCESS) return code;
+  if (const int code = refuse_started(1, request, "before MPI_Start"); code != MPI_SUCCESS)
+    return code;
   return PMPI_Start(request);
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-  if (const int code = refuse_started(count, requests, "before MPI_Startall"); code != MPI_SUCCESS) return code;
+  if (const int code = refuse_started(count, requests, "before MPI_Startall"); code != MPI_SUCCESS)
+    return code;
   return PMPI_Startall(count, requests);
 }
 
@@ -99,7 +106,8 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
       [&] { return PMPI_Waitany(count, requests, index, status); }));
 }
 
-int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                 MPI_Status statuses[]) {
   if (const int code = refuse_started(incount, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(incount, requests);
   return idup.after(wait_driving(
@@ -132,7 +140,8 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
   return idup.after(PMPI_Testany(count, requests, index, flag, status));
 }
 
-int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
+int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                 MPI_Status statuses[]) {
   if (const int code = refuse_started(incount, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(incount, requests);
   drive();
@@ -152,8 +161,9 @@ int MPI_Cancel(MPI_Request* request) {
   if (request != nullptr && !penstock::base::forked() &&
       penstock::core::MatchingRequests::get().contains(penstock::group::handle_bits(*request)))
     return penstock::api::guard([] {
-      throw penstock::base::Error(penstock::base::ErrorKind::unsupported,
-                                  "a match under way cannot be cancelled: complete its request with MPI_Wait");
+      throw penstock::base::Error(
+          penstock::base::ErrorKind::unsupported,
+          "a match under way cannot be cancelled: complete its request with MPI_Wait");
     });
   return PMPI_Cancel(request);
 }

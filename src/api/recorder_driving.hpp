@@ -9,8 +9,8 @@
 
 namespace penstock::api {
 
-// A blocking call as a loop of tests, for as long as a match is under way. `test` returns MPI's code and sets its
-// argument when the call may return.
+// A blocking call as a loop of tests, for as long as a match is under way. `test` returns MPI's
+// code and sets its argument when the call may return.
 template <class Test, class Wait>
 int wait_driving(Test&& test, Wait&& wait) {
   while (core::match_under_way()) {

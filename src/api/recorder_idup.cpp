@@ -48,16 +48,18 @@ void idup_begun(MPI_Comm parent, group::Creation how, MPI_Comm* child, MPI_Reque
   });
 }
 
-// The newest one that nobody has claimed: the handle is the caller's now, so what stood under it before is complete,
-// and is claimed by the call that has completed it or was given up by MPI_Request_free.
+// The newest one that nobody has claimed: the handle is the caller's now, so what stood under it
+// before is complete, and is claimed by the call that has completed it or was given up by
+// MPI_Request_free.
 void IdupWatch::claim(int count, const MPI_Request* requests) {
   if (requests == nullptr || base::forked()) return;
   const std::lock_guard lock(state().mutex);
   Children& children = state().children;
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
-    const auto found = std::find_if(children.begin(), children.end(),
-                                    [&](const Child& child) { return child.request == requests[i] && !child.claimed; });
+    const auto found = std::find_if(children.begin(), children.end(), [&](const Child& child) {
+      return child.request == requests[i] && !child.claimed;
+    });
     if (found == children.end()) continue;
     claimed_.push_back({requests + i, found});
     found->claimed = true;
@@ -75,9 +77,11 @@ void IdupWatch::look(int code) {
     });
   }
   pending.fetch_sub(static_cast<int>(ended.size()), std::memory_order_relaxed);
-  if (code != MPI_SUCCESS) return;  // perhaps this one failed: its communicator, if there is one, stays unknown
+  // Perhaps this one failed: its communicator, if there is one, stays unknown.
+  if (code != MPI_SUCCESS) return;
   for (const Child& child : ended)
-    recording("MPI_Comm_idup", "the new communicator stays unknown", [&] { child.identity.complete(*child.variable); });
+    recording("MPI_Comm_idup", "the new communicator stays unknown",
+              [&] { child.identity.complete(*child.variable); });
 }
 
 void IdupWatch::completed() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator of MPI_Comm_idup exists only when its request completes. Its number among its parent's children is
-// taken at the call, its identity given when the Wait or Test family completes the request.
+// A communicator of MPI_Comm_idup exists only when its request completes. Its number among its
+// parent's children is taken at the call, its identity given when the Wait or Test family completes
+// the request.
 #pragma once
 
 #include <mpi.h>
@@ -15,9 +16,9 @@ namespace penstock::api {
 
 void idup_begun(MPI_Comm parent, group::Creation how, MPI_Comm* child, MPI_Request request);
 
-// Around a completing call: claims the pending children among its requests, and names those that it has completed. The
-// claim comes first, while the handles are the caller's: once MPI has completed a request, its handle may stand for
-// another one, even for the MPI_Comm_idup of another thread.
+// Around a completing call: claims the pending children among its requests, and names those that it
+// has completed. The claim comes first, while the handles are the caller's: once MPI has completed
+// a request, its handle may stand for another one, even for the MPI_Comm_idup of another thread.
 class IdupWatch {
  public:
   struct Child;

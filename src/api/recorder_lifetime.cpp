@@ -38,11 +38,11 @@ void require_mpi_of_this_build() {
   const bool open_mpi = std::strncmp(version, "Open MPI", 8) == 0;
   if (open_mpi == built_for_open_mpi) return;
   version[std::strcspn(version, "\n,")] = '\0';
-  std::fprintf(
-      stderr,
-      "penstock: this libpenstock was built for %s, but the program runs on another MPI (%s): use a libpenstock "
-      "that was built for it\n",
-      built_for, version);
+  std::fprintf(stderr,
+               "penstock: this libpenstock was built for %s, but the program runs on another MPI "
+               "(%s): use a libpenstock "
+               "that was built for it\n",
+               built_for, version);
   std::_Exit(EXIT_FAILURE);
 }
 
@@ -52,17 +52,22 @@ std::string look_where_mpi_send_init_is() {
   void* const found = dlsym(RTLD_DEFAULT, "MPI_Send_init");
   Dl_info theirs{}, ours{};
   link_map* map = nullptr;
-  if (found == nullptr || dladdr1(found, &theirs, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return "";
+  if (found == nullptr ||
+      dladdr1(found, &theirs, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0)
+    return "";
   if (dladdr(reinterpret_cast<void*>(&look_where_mpi_send_init_is), &ours) == 0) return "";
   if (theirs.dli_fbase == ours.dli_fbase) return "";
-  // In a program that is not position-independent a function's address may be that of the program's own jump to it.
+  // In a program that is not position-independent a function's address may be that of the program's
+  // own jump to it.
   const bool in_program = map != nullptr && (map->l_name == nullptr || map->l_name[0] == '\0');
   if (in_program && mpi_init_came_through.load(std::memory_order_relaxed)) return "";
   return std::string("MPI_Send_init resolves to ") +
          (theirs.dli_fname != nullptr ? theirs.dli_fname : "another library") +
-         " and not to libpenstock: name libpenstock before the MPI library when linking, or preload it with "
+         " and not to libpenstock: name libpenstock before the MPI library when linking, or "
+         "preload it with "
          "LD_PRELOAD, "
-         "or make requests with PST_Send_init and its kind (attach communicators with PST_Comm_attach, and call "
+         "or make requests with PST_Send_init and its kind (attach communicators with "
+         "PST_Comm_attach, and call "
          "PST_Finalize before MPI_Finalize)";
 }
 
@@ -73,10 +78,12 @@ extern "C" int penstock_self_deleted(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// MPI_Finalize begins as if it freed MPI_COMM_SELF, while MPI still works, and whether or not we see the call.
+// MPI_Finalize begins as if it freed MPI_COMM_SELF, while MPI still works, and whether or not we
+// see the call.
 bool hang_clean_up() {
   int keyval = MPI_KEYVAL_INVALID;
-  if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, penstock_self_deleted, &keyval, nullptr) != MPI_SUCCESS)
+  if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, penstock_self_deleted, &keyval, nullptr) !=
+      MPI_SUCCESS)
     return false;
   const bool hung = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
   PMPI_Comm_free_keyval(&keyval);  // it lives on with the attribute
@@ -93,7 +100,8 @@ bool wants_thread_multiple() noexcept {
   }
 }
 
-// A program that uses none of our functions goes on after a failure here; one that does hears of it from PST_Init.
+// A program that uses none of our functions goes on after a failure here; one that does hears of it
+// from PST_Init.
 void initialise_from_mpi_init() noexcept {
   mpi_init_came_through.store(true, std::memory_order_relaxed);
   try {
@@ -107,8 +115,10 @@ int init(int* argc, char*** argv, bool with_thread, int required, int* provided)
   require_mpi_of_this_build();
   const bool raise = required != MPI_THREAD_MULTIPLE && wants_thread_multiple();
   int given = MPI_THREAD_SINGLE;
-  const int code = with_thread || raise ? PMPI_Init_thread(argc, argv, raise ? MPI_THREAD_MULTIPLE : required, &given)
-                                        : PMPI_Init(argc, argv);
+  const int code =
+      with_thread || raise
+          ? PMPI_Init_thread(argc, argv, raise ? MPI_THREAD_MULTIPLE : required, &given)
+          : PMPI_Init(argc, argv);
   if (provided != nullptr) *provided = given;
   if (code != MPI_SUCCESS) return code;
   initialise_from_mpi_init();
@@ -126,11 +136,14 @@ void initialise_library() {
   require_mpi_of_this_build();
   if (core::Library::get() != nullptr) return;
   if (core::Library::finalised())
-    throw base::Error(base::ErrorKind::not_initialized, "Penstock has ended by PST_Finalize: it cannot begin again");
+    throw base::Error(base::ErrorKind::not_initialized,
+                      "Penstock has ended by PST_Finalize: it cannot begin again");
   make_error_codes();
   core::Library::initialise();
   static const bool cleaned_up = hang_clean_up();
-  if (!cleaned_up) base::log::warn("MPI refuses an attribute on MPI_COMM_SELF: nothing is cleaned up in MPI_Finalize");
+  if (!cleaned_up)
+    base::log::warn(
+        "MPI refuses an attribute on MPI_COMM_SELF: nothing is cleaned up in MPI_Finalize");
   if (!why_not_recording().empty()) base::log::warn(why_not_recording());
 }
 
@@ -156,9 +169,9 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return penstock::api::init(argc, argv, true, required, provided);
 }
 
-// Our threads end before MPI_Finalize begins: MPICH runs the attribute's callback when it has given up its locks
-// already, and a progress thread that is inside MPI just then would break it. The attribute is for programs whose
-// MPI_Finalize is not intercepted.
+// Our threads end before MPI_Finalize begins: MPICH runs the attribute's callback when it has given
+// up its locks already, and a progress thread that is inside MPI just then would break it. The
+// attribute is for programs whose MPI_Finalize is not intercepted.
 int MPI_Finalize() {
   penstock::api::finalise_library("MPI_Finalize");
   return PMPI_Finalize();

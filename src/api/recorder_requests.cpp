@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent messages: created by MPI, kept in the registry with all that may be freed before they are matched.
+// Persistent messages: created by MPI, kept in the registry with all that may be freed before they
+// are matched.
 #include <memory>
 #include <utility>
 
@@ -46,31 +47,34 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
   recording.bytes = layout->bytes();
   if (layout->too_large())
     recording.refusal =
-        "its count times the size of its datatype is 2^63 bytes or more, which no message can be: lower "
+        "its count times the size of its datatype is 2^63 bytes or more, which no message can be: "
+        "lower "
         "the count";
   recording.layout = std::move(layout);
   recording.communicator = group::communicator_of(arguments.comm);
   recording.peer = rank_to_record(arguments.peer);
-  recording.peer_world =
-      recording.peer < 0 ? recording.peer : group::world_rank(*recording.communicator, recording.peer);
+  recording.peer_world = recording.peer < 0
+                             ? recording.peer
+                             : group::world_rank(*recording.communicator, recording.peer);
   recording.tag = arguments.tag == MPI_ANY_TAG ? core::any_tag : arguments.tag;
   return recording;
 }
 
-// MPI may have returned a handle that we knew from an earlier request. When the new one cannot be recorded, the old
-// entry must not stand for it.
+// MPI may have returned a handle that we knew from an earlier request. When the new one cannot be
+// recorded, the old entry must not stand for it.
 void forget(MPI_Request request) {
   if (base::forked()) return;
   core::Registry::get().discard(group::handle_bits(request));
 }
 
 template <class Function, class Buffer, class Count>
-int init(RequestKind kind, const char* call, Function pmpi, Buffer* buffer, Count count, MPI_Datatype datatype,
-         int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+int init(RequestKind kind, const char* call, Function pmpi, Buffer* buffer, Count count,
+         MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
   const int code = pmpi(buffer, count, datatype, peer, tag, comm, request);
   if (code != MPI_SUCCESS) return code;
   const bool recorded = recording(call, "the request is not recorded and cannot be matched", [&] {
-    const Arguments arguments{const_cast<void*>(static_cast<const void*>(buffer)), count, datatype, peer, tag, comm};
+    const Arguments arguments{
+        const_cast<void*>(static_cast<const void*>(buffer)), count, datatype, peer, tag, comm};
     core::Registry::get().record(group::handle_bits(*request), describe(kind, call, arguments));
   });
   if (!recorded) forget(*request);
@@ -92,19 +96,22 @@ auto* pmpi_of(RequestKind kind) noexcept {
 
 }  // namespace
 
-int init_send(RequestKind kind, const char* call, const void* buffer, int count, MPI_Datatype datatype, int destination,
-              int tag, MPI_Comm comm, MPI_Request* request) {
+int init_send(RequestKind kind, const char* call, const void* buffer, int count,
+              MPI_Datatype datatype, int destination, int tag, MPI_Comm comm,
+              MPI_Request* request) {
   return init(kind, call, pmpi_of(kind), buffer, count, datatype, destination, tag, comm, request);
 }
 
-int init_receive(const char* call, void* buffer, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                 MPI_Request* request) {
-  return init(RequestKind::receive, call, PMPI_Recv_init, buffer, count, datatype, source, tag, comm, request);
+int init_receive(const char* call, void* buffer, int count, MPI_Datatype datatype, int source,
+                 int tag, MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::receive, call, PMPI_Recv_init, buffer, count, datatype, source, tag,
+              comm, request);
 }
 
 int free_request(MPI_Request* request) {
   if (base::forked()) return PMPI_Request_free(request);  // the half of the pair is the parent's
-  if (request != nullptr && *request != MPI_REQUEST_NULL) core::free_request(group::handle_bits(*request));
+  if (request != nullptr && *request != MPI_REQUEST_NULL)
+    core::free_request(group::handle_bits(*request));
   group::MpiLayout::free_unused();
   return PMPI_Request_free(request);
 }
@@ -125,62 +132,65 @@ void record_unmatchable(RequestKind kind, const char* call, MPI_Comm comm, MPI_R
 using penstock::api::init;
 using penstock::core::RequestKind;
 
-int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                  MPI_Request* request) {
-  return init(RequestKind::send, "MPI_Send_init", PMPI_Send_init, buf, count, datatype, dest, tag, comm, request);
+int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::send, "MPI_Send_init", PMPI_Send_init, buf, count, datatype, dest, tag,
+              comm, request);
 }
 
-int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request* request) {
-  return init(RequestKind::synchronous_send, "MPI_Ssend_init", PMPI_Ssend_init, buf, count, datatype, dest, tag, comm,
-              request);
+int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::synchronous_send, "MPI_Ssend_init", PMPI_Ssend_init, buf, count,
+              datatype, dest, tag, comm, request);
 }
 
-int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request* request) {
-  return init(RequestKind::ready_send, "MPI_Rsend_init", PMPI_Rsend_init, buf, count, datatype, dest, tag, comm,
-              request);
+int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::ready_send, "MPI_Rsend_init", PMPI_Rsend_init, buf, count, datatype,
+              dest, tag, comm, request);
 }
 
-int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request* request) {
-  return init(RequestKind::buffered_send, "MPI_Bsend_init", PMPI_Bsend_init, buf, count, datatype, dest, tag, comm,
-              request);
+int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::buffered_send, "MPI_Bsend_init", PMPI_Bsend_init, buf, count, datatype,
+              dest, tag, comm, request);
 }
 
 int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return init(RequestKind::receive, "MPI_Recv_init", PMPI_Recv_init, buf, count, datatype, source, tag, comm, request);
+  return init(RequestKind::receive, "MPI_Recv_init", PMPI_Recv_init, buf, count, datatype, source,
+              tag, comm, request);
 }
 
 #if PENSTOCK_HAVE_MPI_Send_init_c
-int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                    MPI_Request* request) {
-  return init(RequestKind::send, "MPI_Send_init_c", PMPI_Send_init_c, buf, count, datatype, dest, tag, comm, request);
+int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                    MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::send, "MPI_Send_init_c", PMPI_Send_init_c, buf, count, datatype, dest,
+              tag, comm, request);
 }
 
-int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                     MPI_Request* request) {
-  return init(RequestKind::synchronous_send, "MPI_Ssend_init_c", PMPI_Ssend_init_c, buf, count, datatype, dest, tag,
-              comm, request);
+int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::synchronous_send, "MPI_Ssend_init_c", PMPI_Ssend_init_c, buf, count,
+              datatype, dest, tag, comm, request);
 }
 
-int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                     MPI_Request* request) {
-  return init(RequestKind::ready_send, "MPI_Rsend_init_c", PMPI_Rsend_init_c, buf, count, datatype, dest, tag, comm,
-              request);
+int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::ready_send, "MPI_Rsend_init_c", PMPI_Rsend_init_c, buf, count, datatype,
+              dest, tag, comm, request);
 }
 
-int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                     MPI_Request* request) {
-  return init(RequestKind::buffered_send, "MPI_Bsend_init_c", PMPI_Bsend_init_c, buf, count, datatype, dest, tag, comm,
-              request);
+int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::buffered_send, "MPI_Bsend_init_c", PMPI_Bsend_init_c, buf, count,
+              datatype, dest, tag, comm, request);
 }
 
-int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                    MPI_Request* request) {
-  return init(RequestKind::receive, "MPI_Recv_init_c", PMPI_Recv_init_c, buf, count, datatype, source, tag, comm,
-              request);
+int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                    MPI_Comm comm, MPI_Request* request) {
+  return init(RequestKind::receive, "MPI_Recv_init_c", PMPI_Recv_init_c, buf, count, datatype,
+              source, tag, comm, request);
 }
 #endif
 

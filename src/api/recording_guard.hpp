@@ -24,9 +24,9 @@ inline void warn_of_failure(const char* call, const char* consequence, const cha
   }
 }
 
-// Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not run to its end.
-// Outside MPI_Init ... MPI_Finalize (MPI sessions alone), after PST_Finalize and in a child of fork() nothing is
-// recorded, silently.
+// Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not
+// run to its end. Outside MPI_Init ... MPI_Finalize (MPI sessions alone), after PST_Finalize and in
+// a child of fork() nothing is recorded, silently.
 template <class Body>
 bool recording(const char* call, const char* consequence, Body&& body) noexcept {
   try {
@@ -40,6 +40,7 @@ bool recording(const char* call, const char* consequence, Body&& body) noexcept 
 }
 
 // Keeps a request that no version of the match can serve, so that matching it says why.
-void record_unmatchable(core::RequestKind kind, const char* call, MPI_Comm comm, MPI_Request request);
+void record_unmatchable(core::RequestKind kind, const char* call, MPI_Comm comm,
+                        MPI_Request request);
 
 }  // namespace penstock::api

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The explicit forms of what the recorder does. MPI reports its own errors; ours come on top of them.
+// The explicit forms of what the recorder does. MPI reports its own errors; ours come on top of
+// them.
 #include "api/errors.hpp"
 #include "api/recorder.hpp"
 #include "core/library.hpp"
@@ -36,38 +37,43 @@ int create(Create&& create) {
 
 }  // namespace
 
-int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                  MPI_Request* request) {
+int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request* request) {
   return create([&] {
-    return api::init_send(RequestKind::send, "PST_Send_init", buf, count, datatype, dest, tag, comm, request);
-  });
-}
-
-int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request* request) {
-  return create([&] {
-    return api::init_send(RequestKind::synchronous_send, "PST_Ssend_init", buf, count, datatype, dest, tag, comm,
+    return api::init_send(RequestKind::send, "PST_Send_init", buf, count, datatype, dest, tag, comm,
                           request);
   });
 }
 
-int PST_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request* request) {
+int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request* request) {
   return create([&] {
-    return api::init_send(RequestKind::ready_send, "PST_Rsend_init", buf, count, datatype, dest, tag, comm, request);
+    return api::init_send(RequestKind::synchronous_send, "PST_Ssend_init", buf, count, datatype,
+                          dest, tag, comm, request);
   });
 }
 
-int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                   MPI_Request* request) {
+int PST_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request* request) {
   return create([&] {
-    return api::init_send(RequestKind::buffered_send, "PST_Bsend_init", buf, count, datatype, dest, tag, comm, request);
+    return api::init_send(RequestKind::ready_send, "PST_Rsend_init", buf, count, datatype, dest,
+                          tag, comm, request);
+  });
+}
+
+int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request* request) {
+  return create([&] {
+    return api::init_send(RequestKind::buffered_send, "PST_Bsend_init", buf, count, datatype, dest,
+                          tag, comm, request);
   });
 }
 
 int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return create([&] { return api::init_receive("PST_Recv_init", buf, count, datatype, source, tag, comm, request); });
+  return create([&] {
+    return api::init_receive("PST_Recv_init", buf, count, datatype, source, tag, comm, request);
+  });
 }
 
 int PST_Request_free(MPI_Request* request) {

@@ -13,9 +13,11 @@ using base::ErrorKind;
 namespace {
 
 device::host::Stream& stream_of(PST_Stream stream) {
-  core::HostStream* found = core::Library::require().queues().streams().find(reinterpret_cast<std::uintptr_t>(stream));
+  core::HostStream* found =
+      core::Library::require().queues().streams().find(reinterpret_cast<std::uintptr_t>(stream));
   if (!found)
-    throw Error(ErrorKind::stream, std::string(stream ? "the stream has been freed" : "the stream is PST_STREAM_NULL") +
+    throw Error(ErrorKind::stream, std::string(stream ? "the stream has been freed"
+                                                      : "the stream is PST_STREAM_NULL") +
                                        ": make one with PST_Stream_create");
   return found->stream;
 }
@@ -26,7 +28,8 @@ int PST_Stream_create(PST_Stream* stream) {
   return api::guard_any_thread([&] {
     core::Library& library = core::Library::require();
     api::require_pointer(stream, "stream");
-    *stream = reinterpret_cast<PST_Stream>(library.queues().create_stream(library.spin(), library.most_spinning()));
+    *stream = reinterpret_cast<PST_Stream>(
+        library.queues().create_stream(library.spin(), library.most_spinning()));
   });
 }
 

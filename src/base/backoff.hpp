@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread of ours waits for memory to change: spin, then yield, then sleep in growing steps. Two workers bound to
-// one core would not finish without the yield.
+// How a thread of ours waits for memory to change: spin, then yield, then sleep in growing steps.
+// Two workers bound to one core would not finish without the yield.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,22 @@
 
 namespace penstock::base {
 
-// How long the n-th sleep of a wait is, from 0: 1 us doubling to 100 us, and in proportion longer where more than four
-// threads sleep so, since the wake-ups of hundreds would fill the cores that what they wait for needs.
+// How long the n-th sleep of a wait is, from 0: 1 us doubling to 100 us, and in proportion longer
+// where more than four threads sleep so, since the wake-ups of hundreds would fill the cores that
+// what they wait for needs.
 std::chrono::microseconds sleep_step(std::uint64_t number, int sleepers) noexcept;
 
 class Backoff {
  public:
-  // `spin` 0: there are more threads than cores, so even the first look in vain yields. `gives_way`: this is one of
-  // many threads that wait for something, not one that brings it, and sleeps longer the more there are.
+  // `spin` 0: there are more threads than cores, so even the first look in vain yields.
+  // `gives_way`: this is one of many threads that wait for something, not one that brings it, and
+  // sleeps longer the more there are.
   explicit Backoff(std::chrono::microseconds spin, bool gives_way = false) noexcept
       : spin_(spin), bare_end_(spin.count() > 0 ? bare_looks : 0), gives_way_(gives_way) {}
 
-  // One look in vain. The first few hundred return at once: the processor's pause instruction costs longer than a cache
-  // line takes to come from another core. Spinning makes no system call; the clock is read every 16 looks of its slower
-  // part.
+  // One look in vain. The first few hundred return at once: the processor's pause instruction costs
+  // longer than a cache line takes to come from another core. Spinning makes no system call; the
+  // clock is read every 16 looks of its slower part.
   void pause() noexcept {
     if (++looks_ > bare_end_) [[unlikely]]
       slow_pause();

@@ -39,8 +39,9 @@ enum class ErrorKind : int {
   forked = 26
 };
 
-// What a call failed with: the kind, and the whole text for the log and PST_Last_error. Thrown on cold paths only;
-// workers and progress threads carry it as a value. Copies share the text, so they need no memory.
+// What a call failed with: the kind, and the whole text for the log and PST_Last_error. Thrown on
+// cold paths only; workers and progress threads carry it as a value. Copies share the text, so they
+// need no memory.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}

@@ -6,7 +6,8 @@
 namespace penstock::base {
 
 std::string host_name();
-// The name of a file that every process writes for itself: %h becomes the host, %p the process number.
+// The name of a file that every process writes for itself: %h becomes the host, %p the process
+// number.
 std::string expand_file_name(const std::string& pattern);
 
 }  // namespace penstock::base

@@ -30,7 +30,8 @@ void mark_forks(void (*in_child)() noexcept) {
   leave.store(in_child, std::memory_order_relaxed);
   static const int failure = pthread_atfork(nullptr, nullptr, penstock_after_fork);
   if (failure != 0)
-    throw Error(ErrorKind::resources, std::string("cannot have children of fork() marked: ") + std::strerror(failure));
+    throw Error(ErrorKind::resources,
+                std::string("cannot have children of fork() marked: ") + std::strerror(failure));
 }
 
 }  // namespace penstock::base

@@ -44,7 +44,8 @@ void Ranges::add_chunk(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 std::optional<std::uint64_t> Ranges::take(std::uint64_t bytes, std::uint64_t alignment) {
-  for (auto candidate = by_size_.lower_bound({bytes, 0}); candidate != by_size_.end(); ++candidate) {
+  for (auto candidate = by_size_.lower_bound({bytes, 0}); candidate != by_size_.end();
+       ++candidate) {
     const auto [size, offset] = *candidate;
     const std::uint64_t begin = (offset + alignment - 1) / alignment * alignment;
     if (begin + bytes > offset + size) continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a growing file are free: best fit, neighbours merged, never across the border of two chunks, since
-// each chunk is mapped apart. To give back takes no memory: what it may need is set aside when it is taken. A call that
-// throws std::bad_alloc has changed nothing. No thread safety of its own.
+// Which parts of a growing file are free: best fit, neighbours merged, never across the border of
+// two chunks, since each chunk is mapped apart. To give back takes no memory: what it may need is
+// set aside when it is taken. A call that throws std::bad_alloc has changed nothing. No thread
+// safety of its own.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ class Ranges {
 
   std::map<std::uint64_t, std::uint64_t> by_offset_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  // size, offset
-  // With those in use as many as chunks and taken ranges together: between two of these lies one free range at most.
+  // With those in use as many as chunks and taken ranges together: between two of these lies one
+  // free range at most.
   Spare spare_;
   std::set<std::uint64_t> chunk_starts_;
   std::uint64_t free_bytes_ = 0;

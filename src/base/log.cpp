@@ -36,7 +36,8 @@ Destination& destination() {
 // Once the file takes no more, what would stand there goes to standard error.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit FileSink(const std::string& pattern) : file_("PENSTOCK_LOG_FILE", pattern, OutputFile::Mode::append) {}
+  explicit FileSink(const std::string& pattern)
+      : file_("PENSTOCK_LOG_FILE", pattern, OutputFile::Mode::append) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -44,8 +45,10 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
     formatter_->format(message, line);
     if (!broken_ && !file_.write({line.data(), line.size()})) {
       broken_ = true;
-      fmt::print(stderr, "penstock: PENSTOCK_LOG_FILE: {} takes no more ({}): the log goes to standard error\n",
-                 file_.path(), std::strerror(errno));
+      fmt::print(
+          stderr,
+          "penstock: PENSTOCK_LOG_FILE: {} takes no more ({}): the log goes to standard error\n",
+          file_.path(), std::strerror(errno));
     }
     if (broken_) std::fwrite(line.data(), 1, line.size(), stderr);
   }

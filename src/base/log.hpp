@@ -9,7 +9,8 @@
 namespace penstock::base::log {
 
 void configure(LogLevel level,
-               const std::string& file);  // before the first line; throws Error(setting) if the file cannot be opened
+               const std::string& file);  // before the first line; throws Error(setting) if the
+                                          // file cannot be opened
 void set_rank(int rank);                  // prefixes every line from now on
 bool enabled(LogLevel level) noexcept;
 void write(LogLevel level, std::string_view text) noexcept;

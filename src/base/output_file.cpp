@@ -31,17 +31,20 @@ mode_t type_of(int descriptor) noexcept {
 // Some of the kernel's files can be opened and locked, and take nothing.
 bool is_of_kernel(int descriptor) noexcept {
   struct statfs system {};
-  return fstatfs(descriptor, &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC);
+  return fstatfs(descriptor, &system) == 0 &&
+         (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC);
 }
 
 }  // namespace
 
-// O_NONBLOCK: to open a FIFO would otherwise wait for somebody who reads it, and to write it, or to a terminal, for
-// somebody who goes on reading.
-OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mode, std::chrono::milliseconds patience)
+// O_NONBLOCK: to open a FIFO would otherwise wait for somebody who reads it, and to write it, or to
+// a terminal, for somebody who goes on reading.
+OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mode,
+                       std::chrono::milliseconds patience)
     : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)), patience_(patience) {
   const int flags = mode == Mode::append ? O_APPEND : O_NOFOLLOW;
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
+  descriptor_ =
+      open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
   if (descriptor_ < 0) refuse_to_open(errno, mode);
   try {
     require_writable_kind();
@@ -60,10 +63,12 @@ void OutputFile::refuse_to_open(int error, Mode mode) const {
   struct stat status {};
   const mode_t type = stat(path_.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
   if (error == ENXIO && type == S_IFIFO) refuse("nobody reads that FIFO");
-  if (error == ENXIO && type == S_IFSOCK) refuse("that is a socket: give an ordinary file, a terminal or a pipe");
+  if (error == ENXIO && type == S_IFSOCK)
+    refuse("that is a socket: give an ordinary file, a terminal or a pipe");
   if (error == ELOOP && mode == Mode::replace)
     refuse(
-        "a symbolic link, as /dev/stdout is one, is not followed, since what it leads to would be overwritten: name "
+        "a symbolic link, as /dev/stdout is one, is not followed, since what it leads to would be "
+        "overwritten: name "
         "the file itself; for a pipe make a FIFO (mkfifo)");
   errno = error;
   refuse_by_errno();
@@ -85,8 +90,8 @@ void OutputFile::lock() const {
 
 namespace {
 
-// The reader of a pipe may go at any time: then a write is to fail, and not to end the process. The signal would come
-// to this thread, where it waits until it is taken back.
+// The reader of a pipe may go at any time: then a write is to fail, and not to end the process. The
+// signal would come to this thread, where it waits until it is taken back.
 class NoPipeSignal {
  public:
   NoPipeSignal() noexcept {
@@ -116,9 +121,11 @@ class NoPipeSignal {
 // False with errno.
 bool OutputFile::wait_for_room(std::chrono::steady_clock::time_point since) const noexcept {
   using std::chrono::milliseconds;
-  const auto waited = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - since);
+  const auto waited =
+      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - since);
   pollfd file{descriptor_, POLLOUT, 0};
-  const int ready = poll(&file, 1, static_cast<int>(std::max(patience_ - waited, milliseconds(0)).count()));
+  const int ready =
+      poll(&file, 1, static_cast<int>(std::max(patience_ - waited, milliseconds(0)).count()));
   if (ready == 0 || (ready > 0 && waited > patience_)) errno = ETIME;
   return (ready > 0 && waited <= patience_) || (ready < 0 && errno == EINTR);
 }

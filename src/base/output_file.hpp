@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that PENSTOCK_LOG_FILE or PENSTOCK_TRACE names. It is written without stdio: what stdio holds back would be
-// written once more by a child of fork() that exits.
+// The file that PENSTOCK_LOG_FILE or PENSTOCK_TRACE names. It is written without stdio: what stdio
+// holds back would be written once more by a child of fork() that exits.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,12 @@ class OutputFile {
  public:
   enum class Mode {
     append,
-    replace  // what was there goes, so it must not be behind a symbolic link, nor be another process's
+    replace  // what was there goes, so it must not be behind a symbolic link, nor be another
+             // process's
   };
 
-  // `setting` is the variable that holds `pattern`, a name as in expand_file_name(). Never blocks. A pipe or terminal
-  // that takes nothing for `patience` fails. Throws Error(setting).
+  // `setting` is the variable that holds `pattern`, a name as in expand_file_name(). Never blocks.
+  // A pipe or terminal that takes nothing for `patience` fails. Throws Error(setting).
   OutputFile(const char* setting, const std::string& pattern, Mode mode,
              std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~OutputFile();

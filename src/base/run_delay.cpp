@@ -31,8 +31,8 @@ RunDelay look_at_run_delay() {
   double ran = static_cast<double>(ended_ran.load(std::memory_order_relaxed));
   double waited = static_cast<double>(ended_waited.load(std::memory_order_relaxed));
   std::error_code failure;
-  for (std::filesystem::directory_iterator each("/proc/self/task", failure), end; !failure && each != end;
-       each.increment(failure)) {
+  for (std::filesystem::directory_iterator each("/proc/self/task", failure), end;
+       !failure && each != end; each.increment(failure)) {
     const Times times = times_of(each->path());
     ran += static_cast<double>(times.ran);
     waited += static_cast<double>(times.waited);

@@ -13,8 +13,8 @@ struct RunDelay {
 // Of the threads that the process has now, and of ours that have ended.
 RunDelay look_at_run_delay();
 
-// The last call of each thread of ours: the kernel forgets what it has counted of a thread that ends, and a program
-// frees its streams, which are threads, before anybody asks.
+// The last call of each thread of ours: the kernel forgets what it has counted of a thread that
+// ends, and a program frees its streams, which are threads, before anybody asks.
 void keep_run_delay() noexcept;
 
 }  // namespace penstock::base

@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, 3> gpu_memory_names{"auto", "0", "1"};
 
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
-constexpr std::uint64_t slots_limit = std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
+constexpr std::uint64_t slots_limit =
+    std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
 constexpr std::uint64_t blocks_limit = 1024;
 constexpr std::uint64_t waits_limit = 100;  // a device runs 128 kernels beside each other
 constexpr std::uint64_t entries_limit = 65536;
@@ -83,9 +84,11 @@ std::vector<std::string> read_transports() {
   std::array<bool, transport_names.size()> allowed{};
   for (std::string_view rest = *text;;) {
     const auto comma = rest.find(',');
-    const auto found = std::find(transport_names.begin(), transport_names.end(), rest.substr(0, comma));
+    const auto found =
+        std::find(transport_names.begin(), transport_names.end(), rest.substr(0, comma));
     if (found == transport_names.end()) {
-      refuse(name, *text, fmt::format("give one or several of {}, with commas", joined(transport_names, ", ")));
+      refuse(name, *text,
+             fmt::format("give one or several of {}, with commas", joined(transport_names, ", ")));
     }
     allowed[static_cast<std::size_t>(found - transport_names.begin())] = true;
     if (comma == std::string_view::npos) break;
@@ -104,11 +107,13 @@ std::chrono::milliseconds read_timeout() {
   if (!text) return std::chrono::milliseconds{0};
   double seconds = 0;
   const char* end = text->data() + text->size();
-  const auto [stop, failure] = std::from_chars(text->data(), end, seconds, std::chars_format::fixed);
+  const auto [stop, failure] =
+      std::from_chars(text->data(), end, seconds, std::chars_format::fixed);
   // The comparison is written so that a NaN fails it.
   if (failure != std::errc{} || stop != end || !(seconds >= 0 && seconds <= timeout_limit)) {
     refuse(name, *text,
-           fmt::format("give seconds from 0 (never) to {:.0f}, with a fraction if need be", timeout_limit));
+           fmt::format("give seconds from 0 (never) to {:.0f}, with a fraction if need be",
+                       timeout_limit));
   }
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(seconds * 1000))};
 }
@@ -143,7 +148,8 @@ std::size_t distance(std::string_view one, std::string_view other) {
 Settings Settings::from_environment() {
   Settings settings;
   settings.transports = read_transports();
-  if (const auto bytes = whole_number("PENSTOCK_EAGER_MAX", 0, eager_limit, " of bytes")) settings.eager_max = *bytes;
+  if (const auto bytes = whole_number("PENSTOCK_EAGER_MAX", 0, eager_limit, " of bytes"))
+    settings.eager_max = *bytes;
   if (const auto bytes = whole_number("PENSTOCK_CUDA_EAGER_MAX", 0, eager_limit, " of bytes"))
     settings.cuda_eager_max = *bytes;
   if (const auto bytes = whole_number("PENSTOCK_CUDA_WIDE_LINES", 0, eager_limit, " of bytes"))
@@ -161,10 +167,12 @@ Settings Settings::from_environment() {
   if (const auto entries = whole_number("PENSTOCK_OFI_ENTRIES", 0, entries_limit, ""))
     settings.ofi_entries = static_cast<unsigned>(*entries);
   read_choice("PENSTOCK_OFI_THROTTLE", throttle_names, settings.ofi_throttle);
-  settings.ofi_counter_limit = whole_number("PENSTOCK_OFI_COUNTER_LIMIT", counter_limits[0], counter_limits[1], "");
+  settings.ofi_counter_limit =
+      whole_number("PENSTOCK_OFI_COUNTER_LIMIT", counter_limits[0], counter_limits[1], "");
   read_choice("PENSTOCK_OFI_HMEM", gpu_memory_names, settings.ofi_gpu_memory);
   if (const auto provider = variable("PENSTOCK_OFI_PROVIDER")) settings.ofi_provider = *provider;
-  if (const auto interface = variable("PENSTOCK_OFI_INTERFACE")) settings.ofi_interface = *interface;
+  if (const auto interface = variable("PENSTOCK_OFI_INTERFACE"))
+    settings.ofi_interface = *interface;
   if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
     settings.slots = static_cast<unsigned>(*slots);
   }
@@ -182,7 +190,8 @@ Settings Settings::from_environment() {
 }
 
 bool Settings::allows(std::string_view transport) const noexcept {
-  return transports.empty() || std::find(transports.begin(), transports.end(), transport) != transports.end();
+  return transports.empty() ||
+         std::find(transports.begin(), transports.end(), transport) != transports.end();
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::table() const {
@@ -201,9 +210,12 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
       {"PENSTOCK_CMA", on(cross_memory)},
       {"PENSTOCK_OFI_EAGER_MAX", fmt::format("{}", ofi_eager_max)},
       {"PENSTOCK_OFI_ENTRIES", ofi_entries ? fmt::format("{}", *ofi_entries) : "automatic"},
-      {"PENSTOCK_OFI_THROTTLE", std::string(throttle_names[static_cast<std::size_t>(ofi_throttle)])},
-      {"PENSTOCK_OFI_COUNTER_LIMIT", ofi_counter_limit ? fmt::format("{}", *ofi_counter_limit) : "automatic"},
-      {"PENSTOCK_OFI_HMEM", std::string(gpu_memory_names[static_cast<std::size_t>(ofi_gpu_memory)])},
+      {"PENSTOCK_OFI_THROTTLE",
+       std::string(throttle_names[static_cast<std::size_t>(ofi_throttle)])},
+      {"PENSTOCK_OFI_COUNTER_LIMIT",
+       ofi_counter_limit ? fmt::format("{}", *ofi_counter_limit) : "automatic"},
+      {"PENSTOCK_OFI_HMEM",
+       std::string(gpu_memory_names[static_cast<std::size_t>(ofi_gpu_memory)])},
       {"PENSTOCK_OFI_PROVIDER", ofi_provider.empty() ? "any" : ofi_provider},
       {"PENSTOCK_OFI_INTERFACE", ofi_interface.empty() ? "any" : ofi_interface},
       {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
@@ -226,9 +238,10 @@ std::vector<std::pair<std::string, std::string>> unknown_settings() {
     const std::string_view name = line.substr(0, line.find('='));
     if (!name.starts_with("PENSTOCK_") || name.starts_with("PENSTOCK_TEST_")) continue;
     if (name == "PENSTOCK_ROOT" || name == "PENSTOCK_DIR") continue;
-    const auto nearest = std::min_element(known.begin(), known.end(), [name](const auto& a, const auto& b) {
-      return distance(name, a.first) < distance(name, b.first);
-    });
+    const auto nearest =
+        std::min_element(known.begin(), known.end(), [name](const auto& a, const auto& b) {
+          return distance(name, a.first) < distance(name, b.first);
+        });
     if (name != nearest->first) unknown.emplace_back(name, nearest->first);
   }
   return unknown;

@@ -18,10 +18,12 @@ namespace penstock::base {
 inline constexpr std::string_view peer_transport = "peer";
 inline constexpr std::string_view ofi_transport = "ofi";
 inline constexpr std::string_view proxy_transport = "proxy";
-inline constexpr std::array transport_names{peer_transport, ofi_transport, proxy_transport};  // best first
+inline constexpr std::array transport_names{peer_transport, ofi_transport,
+                                            proxy_transport};  // best first
 
-// How pairs of two processes wait on a GPU: by a kernel that looks again and again, or by the stream itself until there
-// is something for a kernel to find; automatic: that where the processes take turns on one GPU.
+// How pairs of two processes wait on a GPU: by a kernel that looks again and again, or by the
+// stream itself until there is something for a kernel to find; automatic: that where the processes
+// take turns on one GPU.
 enum class CudaWait { automatic, kernel, value };
 
 enum class LogLevel { off, error, warn, info, debug };
@@ -44,40 +46,45 @@ struct Settings {
   std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
   std::size_t eager_max = 8192;          // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
   std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
-  std::size_t cuda_wide_lines = 262144;  // PENSTOCK_CUDA_WIDE_LINES: from how many bytes on, lines of 128 bytes
-  unsigned cuda_blocks = 64;             // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
-  bool cuda_dependent_launch = true;     // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where GPU and code have it
-  bool cuda_atomics = true;              // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
-  unsigned cuda_waits = 48;              // PENSTOCK_CUDA_WAITS: kernels that may wait on a GPU at once
-  CudaWait cuda_wait{};                  // PENSTOCK_CUDA_WAIT: of pairs of two processes
-  bool cross_memory = true;              // PENSTOCK_CMA: kernel copies between address spaces
-  std::size_t ofi_eager_max = 16384;     // PENSTOCK_OFI_EAGER_MAX: the same on ofi
-  std::optional<unsigned>
-      ofi_entries;  // PENSTOCK_OFI_ENTRIES: deferred operations at once; unset: the provider's limit
-  Throttle ofi_throttle = Throttle::adaptive;      // PENSTOCK_OFI_THROTTLE
-  std::optional<std::uint64_t> ofi_counter_limit;  // PENSTOCK_OFI_COUNTER_LIMIT: for tests; unset: the provider's
-  NetworkGpuMemory ofi_gpu_memory{};               // PENSTOCK_OFI_HMEM
-  std::string ofi_provider;                        // PENSTOCK_OFI_PROVIDER: the only one of libfabric that may be taken
-  std::string ofi_interface;                       // PENSTOCK_OFI_INTERFACE: the only one, by name, address or network
-  unsigned slots = 2;                              // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
-  std::optional<std::chrono::microseconds> spin;   // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
-  std::chrono::milliseconds timeout{0};            // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
-  bool check = false;                              // PENSTOCK_CHECK: verify the promise of ready sends
-  bool thread_multiple = false;                    // PENSTOCK_THREAD_MULTIPLE
-  bool gpu_aware_mpi = false;                      // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
-  LogLevel log_level = LogLevel::warn;             // PENSTOCK_LOG
-  std::string log_file;                            // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
-  std::string trace_file;                          // PENSTOCK_TRACE: the same of a trace; empty: none
+  std::size_t cuda_wide_lines =
+      262144;  // PENSTOCK_CUDA_WIDE_LINES: from how many bytes on, lines of 128 bytes
+  unsigned cuda_blocks = 64;  // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
+  bool cuda_dependent_launch = true;  // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where GPU and code have it
+  bool cuda_atomics = true;  // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
+  unsigned cuda_waits = 48;  // PENSTOCK_CUDA_WAITS: kernels that may wait on a GPU at once
+  CudaWait cuda_wait{};      // PENSTOCK_CUDA_WAIT: of pairs of two processes
+  bool cross_memory = true;  // PENSTOCK_CMA: kernel copies between address spaces
+  std::size_t ofi_eager_max = 16384;    // PENSTOCK_OFI_EAGER_MAX: the same on ofi
+  std::optional<unsigned> ofi_entries;  // PENSTOCK_OFI_ENTRIES: deferred operations at once; unset:
+                                        // the provider's limit
+  Throttle ofi_throttle = Throttle::adaptive;  // PENSTOCK_OFI_THROTTLE
+  std::optional<std::uint64_t>
+      ofi_counter_limit;  // PENSTOCK_OFI_COUNTER_LIMIT: for tests; unset: the provider's
+  NetworkGpuMemory ofi_gpu_memory{};  // PENSTOCK_OFI_HMEM
+  std::string ofi_provider;   // PENSTOCK_OFI_PROVIDER: the only one of libfabric that may be taken
+  std::string ofi_interface;  // PENSTOCK_OFI_INTERFACE: the only one, by name, address or network
+  unsigned slots = 2;         // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
+  std::optional<std::chrono::microseconds>
+      spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
+  std::chrono::milliseconds timeout{0};  // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
+  bool check = false;                    // PENSTOCK_CHECK: verify the promise of ready sends
+  bool thread_multiple = false;          // PENSTOCK_THREAD_MULTIPLE
+  bool gpu_aware_mpi = false;            // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
+  LogLevel log_level = LogLevel::warn;   // PENSTOCK_LOG
+  std::string log_file;    // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
+  std::string trace_file;  // PENSTOCK_TRACE: the same of a trace; empty: none
 
-  // Reads the environment; an empty variable is as unset. Throws Error(setting) that names the variable and its valid
-  // values.
+  // Reads the environment; an empty variable is as unset. Throws Error(setting) that names the
+  // variable and its valid values.
   static Settings from_environment();
-  bool allows(std::string_view transport) const noexcept;          // by PENSTOCK_TRANSPORT
-  std::vector<std::pair<std::string, std::string>> table() const;  // name and value of each, for `penstock info`
+  bool allows(std::string_view transport) const noexcept;  // by PENSTOCK_TRANSPORT
+  // Name and value of each, for `penstock info`.
+  std::vector<std::pair<std::string, std::string>> table() const;
 };
 
-// The environment's variables that begin with PENSTOCK_ and are no settings, each with the setting whose name is
-// nearest. Those of the tests (PENSTOCK_TEST_...) and those that say where Penstock is installed are left out.
+// The environment's variables that begin with PENSTOCK_ and are no settings, each with the setting
+// whose name is nearest. Those of the tests (PENSTOCK_TEST_...) and those that say where Penstock
+// is installed are left out.
 std::vector<std::pair<std::string, std::string>> unknown_settings();
 
 }  // namespace penstock::base

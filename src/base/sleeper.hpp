@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one thread sleeps until others have work for it, at next to no cost for them while it is awake.
+// How one thread sleeps until others have work for it, at next to no cost for them while it is
+// awake.
 #pragma once
 
 #include <atomic>
@@ -7,14 +8,16 @@
 
 namespace penstock::base {
 
-// The caller stores its work and then asks whether the thread sleeps; the thread says that it sleeps and then looks for
-// work. At least one of the two has to see the other's store. Usually a full fence on both sides sees to that; here the
-// side that goes to sleep pays for both, by a system call that interrupts every processor which runs a thread of this
-// process with a full fence: then the caller's store was before the interrupt, and the last look for work sees it, or
-// the caller's question comes after the interrupt, and sees that the thread sleeps. Where the system has no such call,
-// both sides change the word by read-modify-writes: whose change comes second sees what the other stored before its
-// own. Where it has the call and the call fails (for want of memory, or by a filter that came later), the thread cannot
-// know that it would be woken, and naps for a moment instead.
+// The caller stores its work and then asks whether the thread sleeps; the thread says that it
+// sleeps and then looks for work. At least one of the two has to see the other's store. Usually a
+// full fence on both sides sees to that; here the side that goes to sleep pays for both, by a
+// system call that interrupts every processor which runs a thread of this process with a full
+// fence: then the caller's store was before the interrupt, and the last look for work sees it, or
+// the caller's question comes after the interrupt, and sees that the thread sleeps. Where the
+// system has no such call, both sides change the word by read-modify-writes: whose change comes
+// second sees what the other stored before its own. Where it has the call and the call fails (for
+// want of memory, or by a filter that came later), the thread cannot know that it would be woken,
+// and naps for a moment instead.
 class Sleeper {
  public:
   explicit Sleeper(bool asymmetric = has_asymmetric_fence()) noexcept : asymmetric_(asymmetric) {}
@@ -25,7 +28,8 @@ class Sleeper {
       wake_up();
   }
 
-  // The one thread. Returns when it has been woken, at once if there is work; sometimes for no reason.
+  // The one thread. Returns when it has been woken, at once if there is work; sometimes for no
+  // reason.
   template <class HasWork>
   void sleep_unless(HasWork has_work) noexcept {
     asleep_.exchange(1, std::memory_order_acq_rel);
@@ -41,7 +45,8 @@ class Sleeper {
   bool may_sleep() noexcept {
     if (!asymmetric_) [[unlikely]]
       return asleep_.fetch_or(0, std::memory_order_acq_rel) != 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order of store and question
+    // The compiler keeps the order of store and question.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     return asleep_.load(std::memory_order_relaxed) != 0;
   }
   void wake_up() noexcept {

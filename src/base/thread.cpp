@@ -20,7 +20,8 @@ class SignalsBlocked {
   SignalsBlocked() noexcept {
     sigset_t all;
     sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&all, fault);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+      sigdelset(&all, fault);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -43,8 +44,9 @@ std::thread start_thread(const char* name, std::function<void()> body) {
     pthread_setname_np(thread.native_handle(), name);
     return thread;
   } catch (const std::system_error& failure) {
-    throw Error(ErrorKind::resources, std::string("cannot create a thread: ") + failure.what() +
-                                          "; raise the limit of processes (ulimit -u) or use fewer streams");
+    throw Error(ErrorKind::resources,
+                std::string("cannot create a thread: ") + failure.what() +
+                    "; raise the limit of processes (ulimit -u) or use fewer streams");
   }
 }
 

@@ -6,8 +6,9 @@
 
 namespace penstock::base {
 
-// Starts a thread of ours. It takes no signals (the program's threads do), save those that a thread's own fault raises.
-// `name` is what debuggers show, at most 15 characters. Throws Error(resources).
+// Starts a thread of ours. It takes no signals (the program's threads do), save those that a
+// thread's own fault raises. `name` is what debuggers show, at most 15 characters. Throws
+// Error(resources).
 std::thread start_thread(const char* name, std::function<void()> body);
 
 }  // namespace penstock::base

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PENSTOCK_TRACE records: of a queue the calls of the host that enqueue on it, and what becomes of them on its
-// stream; of a host stream the program's functions that run there. Who records stores into memory that was there
-// before; a thread of its own writes the file (base/trace_file.hpp).
+// What PENSTOCK_TRACE records: of a queue the calls of the host that enqueue on it, and what
+// becomes of them on its stream; of a host stream the program's functions that run there. Who
+// records stores into memory that was there before; a thread of its own writes the file
+// (base/trace_file.hpp).
 #pragma once
 
 #include <atomic>
@@ -41,7 +42,8 @@ struct Event {
   Clock::time_point begin, end;
 };
 
-// Events of one thread at a time, until the writer takes them. One that finds no room is counted, and dropped.
+// Events of one thread at a time, until the writer takes them. One that finds no room is counted,
+// and dropped.
 class Track {
  public:
   // `capacity` is a power of two; `writer` is woken when half of it has filled up.
@@ -105,8 +107,12 @@ struct OwnerTrace {
 };
 
 struct QueueTrace final : OwnerTrace {
-  QueueTrace(std::uint64_t queue, std::uint64_t stream_number, std::size_t capacity, Sleeper& sleeper)
-      : OwnerTrace(queue, sleeper), host_stream(stream_number), calls(capacity, sleeper), stream(capacity, sleeper) {
+  QueueTrace(std::uint64_t queue, std::uint64_t stream_number, std::size_t capacity,
+             Sleeper& sleeper)
+      : OwnerTrace(queue, sleeper),
+        host_stream(stream_number),
+        calls(capacity, sleeper),
+        stream(capacity, sleeper) {
     tracks = {&calls, &stream};
   }
 

@@ -47,8 +47,9 @@ TraceFile::~TraceFile() {
     log::error(fmt::format("PENSTOCK_TRACE: {} ends too early: {}", file_.path(), failure.what()));
   }
   if (dropped_ > 0)
-    log::warn(fmt::format("PENSTOCK_TRACE: {} events came faster than they could be written to {}, and were dropped",
-                          dropped_, file_.path()));
+    log::warn(fmt::format(
+        "PENSTOCK_TRACE: {} events came faster than they could be written to {}, and were dropped",
+        dropped_, file_.path()));
 }
 
 QueueTrace& TraceFile::add_queue(std::uint64_t number, std::uint64_t host_stream) {
@@ -122,13 +123,15 @@ void TraceFile::end_owner(OwnerTrace& owner) {
   if (dropped > 0) lines_.add_dropped(owner, dropped);
   dropped_ += dropped;
   const std::lock_guard lock(mutex_);
-  owners_.erase(std::find_if(owners_.begin(), owners_.end(), [&](const auto& one) { return one.get() == &owner; }));
+  owners_.erase(std::find_if(owners_.begin(), owners_.end(),
+                             [&](const auto& one) { return one.get() == &owner; }));
 }
 
 void TraceFile::write_lines() {
   if (!broken_ && !file_.write(lines_.text())) {
     broken_ = true;
-    log::error(fmt::format("PENSTOCK_TRACE: {} lacks events: {}", file_.path(), std::strerror(errno)));
+    log::error(
+        fmt::format("PENSTOCK_TRACE: {} lacks events: {}", file_.path(), std::strerror(errno)));
   }
   lines_.clear();
 }

@@ -27,7 +27,8 @@ class TraceFile {
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // The tracks of a new queue or stream, which are there until it has closed them. Throw std::bad_alloc.
+  // The tracks of a new queue or stream, which are there until it has closed them. Throw
+  // std::bad_alloc.
   trace::QueueTrace& add_queue(std::uint64_t number, std::uint64_t host_stream);
   trace::StreamTrace& add_stream(std::uint64_t number);
   std::size_t open_owners() { return owners().size(); }  // whose tracks are there
@@ -50,7 +51,8 @@ class TraceFile {
   bool broken_ = false;  // the file takes no more
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<trace::OwnerTrace>> owners_;  // added by any thread, removed by the writer
+  std::vector<std::unique_ptr<trace::OwnerTrace>>
+      owners_;  // added by any thread, removed by the writer
   Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

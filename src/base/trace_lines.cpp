@@ -27,7 +27,8 @@ namespace {
 
 constexpr std::uint64_t first_stream_thread = 1'000'000'000;  // far from the threads of queues
 
-// A JSON string. A file's name may be any bytes: those that are not ASCII become characters of their numbers.
+// A JSON string. A file's name may be any bytes: those that are not ASCII become characters of
+// their numbers.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char each : text) {
@@ -54,8 +55,8 @@ std::string symbol_at(std::uint64_t address) {
     return fmt::format("{}+{:#x}", std::filesystem::path(info.dli_fname).filename().string(),
                        address - reinterpret_cast<std::uint64_t>(info.dli_fbase));
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status),
-                                                         std::free);
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), std::free);
   return name ? name.get() : info.dli_sname;
 }
 
@@ -92,8 +93,8 @@ std::string half_of(const Event& event) {
 
 std::string arguments_of(const Event& event) {
   return fmt::format(R"("args":{{"half":"{}","peer":{},"tag":{},"bytes":{},"epoch":{}}})",
-                     event.message.sends ? "send" : "receive", event.message.peer, event.message.tag,
-                     event.message.bytes, event.epoch);
+                     event.message.sends ? "send" : "receive", event.message.peer,
+                     event.message.tag, event.message.bytes, event.epoch);
 }
 
 }  // namespace
@@ -103,25 +104,28 @@ std::string& TraceLines::next_line() {
 }
 
 void TraceLines::add_process() {
-  fmt::format_to(std::back_inserter(next_line()),
-                 R"({{"ph":"M","pid":{0},"name":"process_name","args":{{"name":"rank {0} on {1}, process {2}"}}}})",
-                 rank_, host_name(), getpid());
+  fmt::format_to(
+      std::back_inserter(next_line()),
+      R"({{"ph":"M","pid":{0},"name":"process_name","args":{{"name":"rank {0} on {1}, process {2}"}}}})",
+      rank_, host_name(), getpid());
 }
 
 void TraceLines::announce(const OwnerTrace& owner) {
   if (const auto* const queue = dynamic_cast<const QueueTrace*>(&owner)) {
     add_thread(owner.number * 2, fmt::format("queue {}: calls", owner.number));
-    add_thread(owner.number * 2 + 1, fmt::format("queue {}: stream", owner.number), queue->host_stream);
+    add_thread(owner.number * 2 + 1, fmt::format("queue {}: stream", owner.number),
+               queue->host_stream);
   } else {
     add_thread(thread_of(owner), fmt::format("stream {}: functions", owner.number));
   }
 }
 
-void TraceLines::add_thread(std::uint64_t thread, const std::string& name, std::uint64_t host_stream) {
+void TraceLines::add_thread(std::uint64_t thread, const std::string& name,
+                            std::uint64_t host_stream) {
   const std::string stream = host_stream > 0 ? fmt::format(R"(,"stream":{})", host_stream) : "";
   fmt::format_to(std::back_inserter(next_line()),
-                 R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"{}}}}})", rank_, thread, name,
-                 stream);
+                 R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"{}}}}})",
+                 rank_, thread, name, stream);
 }
 
 void TraceLines::add(std::uint64_t owner, const Event& event) {
@@ -137,8 +141,8 @@ void TraceLines::add_function(std::uint64_t stream, const Event& event) {
   fmt::format_to(
       std::back_inserter(next_line()),
       R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"cat":"function","name":{},"args":{{"stream":{}}}}})",
-      rank_, first_stream_thread + stream, microseconds(event.begin), duration(event), name_of_function(event.epoch),
-      stream);
+      rank_, first_stream_thread + stream, microseconds(event.begin), duration(event),
+      name_of_function(event.epoch), stream);
 }
 
 const std::string& TraceLines::name_of_function(std::uint64_t address) {
@@ -148,19 +152,23 @@ const std::string& TraceLines::name_of_function(std::uint64_t address) {
 }
 
 void TraceLines::add_span(std::uint64_t thread, const Event& event) {
-  fmt::format_to(std::back_inserter(next_line()),
-                 R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"cat":"{}","name":"{} {}",{}}})", rank_,
-                 thread, microseconds(event.begin), duration(event), is_call(event.kind) ? "call" : name_of(event.kind),
-                 name_of(event.kind), half_of(event), arguments_of(event));
+  fmt::format_to(
+      std::back_inserter(next_line()),
+      R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"cat":"{}","name":"{} {}",{}}})",
+      rank_, thread, microseconds(event.begin), duration(event),
+      is_call(event.kind) ? "call" : name_of(event.kind), name_of(event.kind), half_of(event),
+      arguments_of(event));
 }
 
 // Transfers of one stream overlap, which the spans of a thread may not.
 void TraceLines::add_transfer(std::uint64_t thread, const Event& event) {
-  const std::string what = fmt::format(R"("pid":{},"tid":{},"id":"{}.{}","cat":"transfer","name":"{}")", rank_, thread,
-                                       rank_, ++transfers_, half_of(event));
-  fmt::format_to(std::back_inserter(next_line()), R"({{"ph":"b",{},"ts":{:.3f},{}}})", what, microseconds(event.begin),
-                 arguments_of(event));
-  fmt::format_to(std::back_inserter(next_line()), R"({{"ph":"e",{},"ts":{:.3f}}})", what, microseconds(event.end));
+  const std::string what =
+      fmt::format(R"("pid":{},"tid":{},"id":"{}.{}","cat":"transfer","name":"{}")", rank_, thread,
+                  rank_, ++transfers_, half_of(event));
+  fmt::format_to(std::back_inserter(next_line()), R"({{"ph":"b",{},"ts":{:.3f},{}}})", what,
+                 microseconds(event.begin), arguments_of(event));
+  fmt::format_to(std::back_inserter(next_line()), R"({{"ph":"e",{},"ts":{:.3f}}})", what,
+                 microseconds(event.end));
 }
 
 void TraceLines::add_dropped(const OwnerTrace& owner, std::uint64_t dropped) {

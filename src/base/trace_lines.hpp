@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as text in the trace event format, one a line: a JSON array, of which readers do not need the end.
+// Events as text in the trace event format, one a line: a JSON array, of which readers do not need
+// the end.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace penstock::base {
 
-// The process is the rank; each queue is two of its threads, 2n for the calls and 2n + 1 for the stream, and each host
-// stream is one.
+// The process is the rank; each queue is two of its threads, 2n for the calls and 2n + 1 for the
+// stream, and each host stream is one.
 class TraceLines {
  public:
   explicit TraceLines(int rank) : rank_(rank) {}

@@ -41,11 +41,12 @@ void Cores::share(group::World& world) {
   const std::string kernel = group::kernel_identity();
   (kernel.empty() ? world.host() : kernel).copy(mine.kernel, sizeof mine.kernel - 1);
   const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
-  processes_ = static_cast<int>(std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
-    CoreSet other;
-    std::memcpy(&other, bytes.data(), sizeof other);
-    return overlap(mine, other);
-  }));
+  processes_ = static_cast<int>(
+      std::count_if(all.begin(), all.end(), [&](const std::vector<std::byte>& bytes) {
+        CoreSet other;
+        std::memcpy(&other, bytes.data(), sizeof other);
+        return overlap(mine, other);
+      }));
 }
 
 int Cores::our_part() const noexcept {
@@ -60,7 +61,8 @@ std::string Cores::only_core() const {
   int core = 0;
   while (!CPU_ISSET(core, &cores)) ++core;
   return fmt::format(
-      "this process may run on core {} alone, of {}{}: its threads and streams take turns there with each other "
+      "this process may run on core {} alone, of {}{}: its threads and streams take turns there "
+      "with each other "
       "and with whatever else runs there; give it more cores, or launch with --bind-to none",
       core, online, processes_ > 1 ? fmt::format(", which {} ranks share", processes_) : "");
 }

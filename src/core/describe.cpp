@@ -21,29 +21,36 @@ namespace penstock::core {
 namespace {
 
 nlohmann::ordered_json describe_gpu(const device::Gpu& gpu) {
-  nlohmann::ordered_json json{
-      {"device", gpu.device},         {"name", gpu.name},  {"architecture", gpu.architecture}, {"pci", gpu.bus},
-      {"processors", gpu.processors}, {"bytes", gpu.bytes}};
+  nlohmann::ordered_json json{{"device", gpu.device},
+                              {"name", gpu.name},
+                              {"architecture", gpu.architecture},
+                              {"pci", gpu.bus},
+                              {"processors", gpu.processors},
+                              {"bytes", gpu.bytes}};
   json["links"] = nlohmann::ordered_json::array();
   for (const device::GpuLink& link : gpu.links)
     json["links"].push_back({{"device", link.device},
                              {"p2p", link.access},
                              {"native_atomics", link.native_atomics},
                              {"performance_rank", link.rank}});
-  for (const device::GpuMemory& memory : gpu.memory) json["exports"][memory.kind] = memory.exported_by;
+  for (const device::GpuMemory& memory : gpu.memory)
+    json["exports"][memory.kind] = memory.exported_by;
   return json;
 }
 
-nlohmann::ordered_json describe_transport(const Transports::Entry& entry, const PairCounts::Seen& pairs) {
+nlohmann::ordered_json describe_transport(const Transports::Entry& entry,
+                                          const PairCounts::Seen& pairs) {
   const std::string name = entry.transport->name();
-  const transport::Verdict verdict =
-      entry.allowed ? entry.transport->usable() : transport::Verdict{false, "not in PENSTOCK_TRANSPORT"};
+  const transport::Verdict verdict = entry.allowed
+                                         ? entry.transport->usable()
+                                         : transport::Verdict{false, "not in PENSTOCK_TRANSPORT"};
   nlohmann::ordered_json json{{"name", name}, {"usable", verdict.yes}, {"why", verdict.why}};
   const auto served = pairs.served.find(name);
   json["pairs"] = served != pairs.served.end() ? served->second : 0;
   json["passed_over"] = nlohmann::ordered_json::array();
   for (const auto& [reason, count] : pairs.passed_over)
-    if (reason.first == name) json["passed_over"].push_back({{"why", reason.second}, {"pairs", count}});
+    if (reason.first == name)
+      json["passed_over"].push_back({{"why", reason.second}, {"pairs", count}});
   for (const auto& [what, count] : entry.transport->counts()) json["counts"][what] = count;
   return json;
 }
@@ -55,7 +62,8 @@ nlohmann::ordered_json describe_providers(const base::Settings& settings) {
   try {
     verdicts = ofi::list_providers(settings);
   } catch (const base::Error& error) {
-    return nlohmann::ordered_json::array({{{"name", "libfabric"}, {"usable", false}, {"why", error.text()}}});
+    return nlohmann::ordered_json::array(
+        {{{"name", "libfabric"}, {"usable", false}, {"why", error.text()}}});
   }
   for (const ofi::ProviderVerdict& one : verdicts)
     json.push_back({{"name", one.provider},
@@ -65,7 +73,8 @@ nlohmann::ordered_json describe_providers(const base::Settings& settings) {
                     {"usable", one.serves},
                     {"gpu_memory", one.gpu_memory},
                     {"why", one.why}});
-  if (json.empty()) json.push_back({{"name", "libfabric"}, {"usable", false}, {"why", "offers no provider here"}});
+  if (json.empty())
+    json.push_back({{"name", "libfabric"}, {"usable", false}, {"why", "offers no provider here"}});
   return json;
 }
 #else
@@ -97,10 +106,10 @@ std::string describe(Library& library, const std::string& version) {
   json["numa_nodes"] = machine.numa_nodes;
   const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
   const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);
-  json["devices"] =
-      nlohmann::ordered_json::array({{{"name", "host"}, {"usable", true}, {"why", "streams with a worker thread each"}},
-                                     {{"name", "cuda"}, {"usable", cuda.usable}, {"why", cuda.why}},
-                                     {{"name", "hip"}, {"usable", hip.usable}, {"why", hip.why}}});
+  json["devices"] = nlohmann::ordered_json::array(
+      {{{"name", "host"}, {"usable", true}, {"why", "streams with a worker thread each"}},
+       {{"name", "cuda"}, {"usable", cuda.usable}, {"why", cuda.why}},
+       {{"name", "hip"}, {"usable", hip.usable}, {"why", hip.why}}});
   json["gpus"] = nlohmann::ordered_json::array();
   for (const device::Gpu& gpu : device::list_gpus()) json["gpus"].push_back(describe_gpu(gpu));
   json["transports"] = nlohmann::ordered_json::array();

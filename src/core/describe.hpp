@@ -7,8 +7,8 @@ namespace penstock::core {
 
 class Library;
 
-// What PST_Describe gives: versions, MPI, host, devices, transports and why each is or is not usable, settings, as
-// JSON.
+// What PST_Describe gives: versions, MPI, host, devices, transports and why each is or is not
+// usable, settings, as JSON.
 std::string describe(Library& library, const std::string& version);
 
 }  // namespace penstock::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opaque handles that can be checked: a handle names its table's kind, a place and how often the place has been used,
-// so that null, freed and invented handles, and those of another kind, are found on every call, without a lock.
+// Opaque handles that can be checked: a handle names its table's kind, a place and how often the
+// place has been used, so that null, freed and invented handles, and those of another kind, are
+// found on every call, without a lock.
 #pragma once
 
 #include <array>
@@ -60,11 +61,12 @@ class HandleTable {
     return std::move(slot->owner);
   }
 
-  // Every object that is there at the call, and perhaps later ones. `visit` runs without the lock and may block. Needs
-  // no memory.
+  // Every object that is there at the call, and perhaps later ones. `visit` runs without the lock
+  // and may block. Needs no memory.
   template <class Visit>
   void for_each(Visit&& visit) {
-    for (std::uint32_t place = 0; const std::shared_ptr<T> object = next(place); ++place) visit(*object);
+    for (std::uint32_t place = 0; const std::shared_ptr<T> object = next(place); ++place)
+      visit(*object);
   }
 
   HandleTable(const HandleTable&) = delete;

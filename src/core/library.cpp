@@ -72,7 +72,8 @@ base::Settings read_settings(const group::World& world) {
 void report_unknown_settings(const group::World& world) {
   if (world.rank() != 0) return;
   for (const auto& [name, nearest] : base::unknown_settings())
-    base::log::warn(name + " is not a setting of Penstock, and is ignored: the nearest is " + nearest);
+    base::log::warn(name + " is not a setting of Penstock, and is ignored: the nearest is " +
+                    nearest);
 }
 
 void report_only_core(const Cores& cores) {
@@ -88,10 +89,11 @@ void report_run_delay(const Cores& cores) {
   const base::RunDelay delay = base::look_at_run_delay();
   if (delay.share < notable_run_delay || delay.seconds < notable_seconds) return;
   const std::string only_core = cores.only_core();
-  const std::string text =
-      fmt::format("threads of this process were ready to run but had no core for {:.0f} % of the time ({:.1f} s): {}",
-                  100 * delay.share, delay.seconds,
-                  only_core.empty() ? "give it more cores, or end what else runs there" : only_core);
+  const std::string text = fmt::format(
+      "threads of this process were ready to run but had no core for {:.0f} % of the time ({:.1f} "
+      "s): {}",
+      100 * delay.share, delay.seconds,
+      only_core.empty() ? "give it more cores, or end what else runs there" : only_core);
   if (only_core.empty())
     base::log::info(text);
   else
@@ -100,17 +102,18 @@ void report_run_delay(const Cores& cores) {
 
 void warn_of_unfinished_work(const Queue& queue) noexcept {
   try {
-    base::log::warn(fmt::format(
-        "queue {} has unfinished work, and the end of the library waits for it: call PST_Queue_wait before; "
-        "SIGUSR1 prints what it waits for, PENSTOCK_TIMEOUT (seconds) ends such a wait",
-        queue.number()));
+    base::log::warn(
+        fmt::format("queue {} has unfinished work, and the end of the library waits for it: call "
+                    "PST_Queue_wait before; "
+                    "SIGUSR1 prints what it waits for, PENSTOCK_TIMEOUT (seconds) ends such a wait",
+                    queue.number()));
   } catch (const std::exception&) {
     base::log::warn("a queue has unfinished work, and the end of the library waits for it");
   }
 }
 
-// What is enqueued at MPI_Finalize still completes, as far as the peers let it; a queue that has failed does not hold
-// it up.
+// What is enqueued at MPI_Finalize still completes, as far as the peers let it; a queue that has
+// failed does not hold it up.
 void drain(Queues& queues) {
   queues.for_each([](Queue& queue) {
     try {
@@ -139,7 +142,8 @@ bool Library::finalised() noexcept {
 void Library::refuse_in_child() {
   if (base::forked())
     throw Error(ErrorKind::forked,
-                "this process is a child of fork(): only the process that called MPI_Init may use Penstock; a child "
+                "this process is a child of fork(): only the process that called MPI_Init may use "
+                "Penstock; a child "
                 "may exec or end");
 }
 
@@ -148,16 +152,18 @@ Library& Library::require() {
   if (library) return *library;
   refuse_in_child();
   if (const std::string why = Failure::last().get(); !why.empty())
-    throw Error(ErrorKind::not_initialized, "Penstock is not initialised: PST_Init, or MPI_Init, has failed: " + why);
+    throw Error(ErrorKind::not_initialized,
+                "Penstock is not initialised: PST_Init, or MPI_Init, has failed: " + why);
   if (finalised())
-    throw Error(
-        ErrorKind::not_initialized,
-        "Penstock has ended with PST_Finalize or MPI_Finalize: free queues and streams before, and call nothing "
-        "of it after that");
-  throw Error(
-      ErrorKind::not_initialized,
-      "Penstock is not initialised: call PST_Init after MPI_Init. If MPI_Init alone was to initialise it, MPI_Init "
-      "does not resolve to libpenstock: name libpenstock before the MPI library when linking, or preload it");
+    throw Error(ErrorKind::not_initialized,
+                "Penstock has ended with PST_Finalize or MPI_Finalize: free queues and streams "
+                "before, and call nothing "
+                "of it after that");
+  throw Error(ErrorKind::not_initialized,
+              "Penstock is not initialised: call PST_Init after MPI_Init. If MPI_Init alone was to "
+              "initialise it, MPI_Init "
+              "does not resolve to libpenstock: name libpenstock before the MPI library when "
+              "linking, or preload it");
 }
 
 void Library::initialise() {
@@ -175,20 +181,25 @@ void Library::initialise() {
   }
 }
 
-// What only one process may fail at comes first, while nothing has been made that all have to free together.
+// What only one process may fail at comes first, while nothing has been made that all have to free
+// together.
 void Library::begin() {
   world_->together([this] {
     settings_ = read_settings(*world_);
-    if (!settings_.trace_file.empty()) trace_ = std::make_unique<base::TraceFile>(settings_.trace_file, world_->rank());
+    if (!settings_.trace_file.empty())
+      trace_ = std::make_unique<base::TraceFile>(settings_.trace_file, world_->rank());
     queues_ = std::make_unique<Queues>(trace_.get());
-    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_, [this] { return matcher_->describe(); });
+    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_,
+                                         [this] { return matcher_->describe(); });
   });
   world_->together([this] { cores_.share(*world_); });
   report_unknown_settings(*world_);
   report_only_core(cores_);
   mailbox_ = group::Mailbox::open();
   transports_ = std::make_unique<Transports>(settings_, *world_, spin_beside_a_worker());
-  world_->together([this] { matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_); });
+  world_->together([this] {
+    matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_);
+  });
 }
 
 void Library::finalise(const char* call) noexcept {
@@ -201,7 +212,8 @@ void Library::finalise(const char* call) noexcept {
   drain(*library->queues_);
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
-  while (MatchedRequest* const operation = Registry::get().remove_any(from)) MatchedRequest::retire(operation);
+  while (MatchedRequest* const operation = Registry::get().remove_any(from))
+    MatchedRequest::retire(operation);
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
   library->trace_.reset();
@@ -277,10 +289,12 @@ void free_request(std::uintptr_t handle) {
     throw RequestError(*operation, ErrorKind::in_use,
                        " is started and not waited for: enqueue its wait before MPI_Request_free");
   if (operation->match_state() == MatchState::under_way)
-    throw RequestError(*operation, ErrorKind::in_use, " is being matched: complete the match before MPI_Request_free");
+    throw RequestError(*operation, ErrorKind::in_use,
+                       " is being matched: complete the match before MPI_Request_free");
   if (operation->in_captured_stream())
-    throw RequestError(*operation, ErrorKind::stream,
-                       ": a stream that it was used on is being captured: free it after the capture has ended");
+    throw RequestError(
+        *operation, ErrorKind::stream,
+        ": a stream that it was used on is being captured: free it after the capture has ended");
   Registry::get().remove(handle);
   MatchedRequest::retire(operation);
 }

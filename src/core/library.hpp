@@ -26,15 +26,16 @@ class Transports;
 
 class Library {
  public:
-  static Library* get() noexcept;  // null before initialise(), after finalise() and in a child of fork()
-  static Library& require();       // throws Error(not_initialized), Error(forked)
-  static void refuse_in_child();   // throws Error(forked) in a child of fork()
+  // Null before initialise(), after finalise() and in a child of fork().
+  static Library* get() noexcept;
+  static Library& require();      // throws Error(not_initialized), Error(forked)
+  static void refuse_in_child();  // throws Error(forked) in a child of fork()
 
-  // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error, on all processes when one fails;
-  // then nothing is left behind.
+  // Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error, on all
+  // processes when one fails; then nothing is left behind.
   static void initialise();
-  // Collective, while MPI still works; `call` is the function that has begun it. Reports unmatched and unfinished
-  // requests, ends all threads of ours.
+  // Collective, while MPI still works; `call` is the function that has begun it. Reports unmatched
+  // and unfinished requests, ends all threads of ours.
   static void finalise(const char* call) noexcept;
   static bool finalised() noexcept;  // there is no way back
 
@@ -46,14 +47,16 @@ class Library {
   Queues& queues() noexcept { return *queues_; }
   const Cores& cores() const noexcept { return cores_; }
   Transports& transports() noexcept { return *transports_; }
-  // PENSTOCK_SPIN_US or its default, and how many workers may be awake in this process for one to spin: each process
-  // that shares our cores may keep its part of them busy. No limit where the variable is set.
+  // PENSTOCK_SPIN_US or its default, and how many workers may be awake in this process for one to
+  // spin: each process that shares our cores may keep its part of them busy. No limit where the
+  // variable is set.
   std::chrono::microseconds spin() const noexcept;
   int most_spinning() const noexcept;
-  // Whether this thread may call MPI in a call of ours that the program need not treat as a call of MPI.
+  // Whether this thread may call MPI in a call of ours that the program need not treat as a call of
+  // MPI.
   bool may_call_mpi() const noexcept;
-  // What a call that blocks for a stream does now and then: drives matches. Empty without a match under way: its
-  // wake-ups would take the core from the worker.
+  // What a call that blocks for a stream does now and then: drives matches. Empty without a match
+  // under way: its wake-ups would take the core from the worker.
   std::function<void()> meanwhile() const;
 
   ~Library();
@@ -76,12 +79,13 @@ class Library {
   std::unique_ptr<Monitor> monitor_;  // last, so that it ends first
 };
 
-// The recorder's one relaxed load: true while a match is under way, so that the Wait and Test families drive it.
+// The recorder's one relaxed load: true while a match is under way, so that the Wait and Test
+// families drive it.
 bool match_under_way() noexcept;
 // Moves every match under way as far as it goes. Never blocks. Calls MPI.
 void drive_matches() noexcept;
-// Takes a request out of the registry and gives up its half of the pair. Throws Error(in_use) if it is started and not
-// waited for, Error(stream) while its stream is being captured.
+// Takes a request out of the registry and gives up its half of the pair. Throws Error(in_use) if it
+// is started and not waited for, Error(stream) while its stream is being captured.
 void free_request(std::uintptr_t handle);
 
 }  // namespace penstock::core

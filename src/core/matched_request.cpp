@@ -48,10 +48,11 @@ std::string MatchedRequest::label_of(const MatchResult* result) const {
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;
   const int tag = known ? result->tag : recording_.tag;
-  return fmt::format("{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
-                     tag == any_tag ? std::string("any") : std::to_string(tag),
-                     recording_.communicator ? recording_.communicator->name : "unknown communicator",
-                     known ? result->bytes : recording_.bytes);
+  return fmt::format(
+      "{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
+      tag == any_tag ? std::string("any") : std::to_string(tag),
+      recording_.communicator ? recording_.communicator->name : "unknown communicator",
+      known ? result->bytes : recording_.bytes);
 }
 
 void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
@@ -62,8 +63,9 @@ void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<trans
   if (!plan_) return;
   uses_.reserve(2);  // enough for what most programs do: no start takes memory
   plan_->set_label(label_of(&result_));
-  plan_->set_traced(is_receive() ? base::trace::Message{false, result_.source, result_.tag, result_.bytes}
-                                 : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
+  plan_->set_traced(
+      is_receive() ? base::trace::Message{false, result_.source, result_.tag, result_.bytes}
+                   : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
 }
 
 void MatchedRequest::give_up_plan() noexcept {
@@ -76,11 +78,14 @@ void MatchedRequest::match_failed() noexcept {
   match_state_.store(MatchState::unmatched, std::memory_order_release);
 }
 
-// Without this order the private words of two epochs would be touched by two streams at once (L13). Between a stream
-// outside captures and one inside there is none, nor between two captures: a graph's launch is ordered against other
-// uses of the same requests by the program, as for any buffer that the graph uses.
-void MatchedRequest::change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
-  const auto last = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.capture == capture; });
+// Without this order the private words of two epochs would be touched by two streams at once (L13).
+// Between a stream outside captures and one inside there is none, nor between two captures: a
+// graph's launch is ordered against other uses of the same requests by the program, as for any
+// buffer that the graph uses.
+void MatchedRequest::change_stream(const std::shared_ptr<device::Stream>& stream,
+                                   std::uint64_t capture) {
+  const auto last = std::find_if(uses_.begin(), uses_.end(),
+                                 [&](const Use& use) { return use.capture == capture; });
   const bool is_new = last == uses_.end();
   // Before the order is made, as these can fail.
   if (capture != 0) captured_on_.reserve(captured_on_.size() + 1);
@@ -112,7 +117,8 @@ void MatchedRequest::note_captured_on(const std::shared_ptr<device::Stream>& str
   captured_on_.push_back(stream);
 }
 
-void MatchedRequest::enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink) {
+void MatchedRequest::enqueue_start(device::Stream& stream, std::uint64_t capture,
+                                   transport::Sink& sink) {
   if (plan_) {
     plan_->start(stream, sink);
     ++starts_;
@@ -131,12 +137,13 @@ bool MatchedRequest::in_captured_stream() const {
     const auto stream = owner.lock();
     return stream && stream->is_captured();
   };
-  return std::any_of(uses_.begin(), uses_.end(), [&](const Use& use) { return captured(use.stream); }) ||
+  return std::any_of(uses_.begin(), uses_.end(),
+                     [&](const Use& use) { return captured(use.stream); }) ||
          std::any_of(captured_on_.begin(), captured_on_.end(), captured);
 }
 
-// Starts outside captures may still run on the last stream of those, behind which all others of them are, and graphs on
-// the streams that were captured.
+// Starts outside captures may still run on the last stream of those, behind which all others of
+// them are, and graphs on the streams that were captured.
 std::shared_ptr<device::Stream> MatchedRequest::behind_all_uses() noexcept {
   std::shared_ptr<device::Stream> last;
   const auto add = [&](const std::weak_ptr<device::Stream>& owner) {

@@ -76,7 +76,8 @@ class TableSignal {
 
 class Monitor::Thread {
  public:
-  Thread(const base::Settings& settings, group::World& world, Queues& queues, const DescribeMatches& matches)
+  Thread(const base::Settings& settings, group::World& world, Queues& queues,
+         const DescribeMatches& matches)
       : world_(world),
         queues_(queues),
         matches_(matches),
@@ -99,8 +100,8 @@ class Monitor::Thread {
   }
 
  private:
-  // A signal handler may only set a flag, and nothing wakes us for a time-out: both are looked for a few times a
-  // second.
+  // A signal handler may only set a flag, and nothing wakes us for a time-out: both are looked for
+  // a few times a second.
   int patience() const noexcept {
     if (!ticking_.load(std::memory_order_acquire)) return -1;
     if (timeout_.count() == 0) return static_cast<int>(longest_tick.count());
@@ -120,7 +121,8 @@ class Monitor::Thread {
   }
 
   void look() {
-    if (table_wanted.exchange(false, std::memory_order_relaxed)) base::log::report(describe_waits(queues_, matches_));
+    if (table_wanted.exchange(false, std::memory_order_relaxed))
+      base::log::report(describe_waits(queues_, matches_));
     if (timeout_.count() > 0) limit_.enforce(queues_);
   }
 
@@ -136,7 +138,8 @@ class Monitor::Thread {
   std::thread thread_;
 };
 
-Monitor::Monitor(const base::Settings& settings, group::World& world, Queues& queues, DescribeMatches matches)
+Monitor::Monitor(const base::Settings& settings, group::World& world, Queues& queues,
+                 DescribeMatches matches)
     : thread_(std::make_unique<Thread>(settings, world, queues, matches)) {}
 
 Monitor::~Monitor() = default;

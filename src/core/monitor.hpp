@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread that notices what nobody waits for: dead processes (at once), waits that last longer than
-// PENSTOCK_TIMEOUT, SIGUSR1. It never calls MPI, and sleeps while there is nothing to watch.
+// One thread that notices what nobody waits for: dead processes (at once), waits that last longer
+// than PENSTOCK_TIMEOUT, SIGUSR1. It never calls MPI, and sleeps while there is nothing to watch.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,12 @@ class Queues;
 class Monitor {
  public:
   // `matches` is called after begin_watching() alone.
-  Monitor(const base::Settings& settings, group::World& world, Queues& queues, DescribeMatches matches);
+  Monitor(const base::Settings& settings, group::World& world, Queues& queues,
+          DescribeMatches matches);
   ~Monitor();
-  void begin_watching();  // from the first queue or match on SIGUSR1 prints the table (if the program has left it
-                          // alone) and time-outs are watched
+  // From the first queue or match on SIGUSR1 prints the table (if the program has left it alone),
+  // and time-outs are watched.
+  void begin_watching();
 
  private:
   class Thread;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many halves of pairs each transport of this process has been matched for, and why better ones were passed over.
+// How many halves of pairs each transport of this process has been matched for, and why better ones
+// were passed over.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace penstock::core {
 
 class PairCounts {
  public:
-  using Reason = std::pair<std::string, std::string>;  // a transport, and why it did not serve the pair
+  using Reason =
+      std::pair<std::string, std::string>;  // a transport, and why it did not serve the pair
 
   struct Seen {
     std::map<std::string, std::uint64_t> served;  // by transport

@@ -15,8 +15,9 @@ using base::ErrorKind;
 using base::trace::Clock;
 using base::trace::Kind;
 
-Queue::Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease, std::uint64_t number,
-             std::function<void(const Error&)> when_failed, base::trace::QueueTrace* trace)
+Queue::Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
+             std::uint64_t number, std::function<void(const Error&)> when_failed,
+             base::trace::QueueTrace* trace)
     : stream_(std::move(stream)),
       lease_(std::move(lease)),
       number_(number),
@@ -50,14 +51,15 @@ constexpr auto in_another_capture =
     " was not started in the same graph capture as its wait: have both inside it, or both outside";
 
 // Not inlined, so that each check costs the call few instructions.
-[[noreturn, gnu::cold, gnu::noinline]] void refuse(const MatchedRequest& operation, ErrorKind kind, const char* why) {
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(const MatchedRequest& operation, ErrorKind kind,
+                                                   const char* why) {
   throw RequestError(operation, kind, why);
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_queue(const MatchedRequest& operation) {
-  throw RequestError(
-      operation, ErrorKind::wrong_queue,
-      fmt::format(" was started on queue {}: enqueue its wait on that one", operation.started_on->number()));
+  throw RequestError(operation, ErrorKind::wrong_queue,
+                     fmt::format(" was started on queue {}: enqueue its wait on that one",
+                                 operation.started_on->number()));
 }
 
 }  // namespace
@@ -66,11 +68,13 @@ inline void Queue::check_start(MatchedRequest& operation) const {
   if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
   if (operation.started_on)
     refuse(operation, ErrorKind::already_started,
-           " has been started and no wait has been enqueued since, or stands twice among the requests: enqueue "
+           " has been started and no wait has been enqueued since, or stands twice among the "
+           "requests: enqueue "
            "PST_Enqueue_wait first");
   if (operation.peer_closed())
     refuse(operation, ErrorKind::peer_freed,
-           ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one too, and match new "
+           ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one "
+           "too, and match new "
            "requests");
   operation.check_stream(*stream_);
 }
@@ -78,13 +82,15 @@ inline void Queue::check_start(MatchedRequest& operation) const {
 inline void Queue::check_wait(const MatchedRequest& operation, std::uint64_t capture) const {
   if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
   if (!operation.started_on)
-    refuse(operation, ErrorKind::not_started, " has not been started: enqueue PST_Enqueue_start first");
+    refuse(operation, ErrorKind::not_started,
+           " has not been started: enqueue PST_Enqueue_start first");
   if (operation.started_on != this) refuse_queue(operation);
-  if (operation.started_in != capture) refuse(operation, ErrorKind::not_started, in_another_capture);
+  if (operation.started_in != capture)
+    refuse(operation, ErrorKind::not_started, in_another_capture);
 }
 
-// Joining the list is part of the check, so that a request that occurs twice in one array is found. After an error
-// those that have not been enqueued leave it again.
+// Joining the list is part of the check, so that a request that occurs twice in one array is found.
+// After an error those that have not been enqueued leave it again.
 void Queue::start(std::size_t count, MatchedRequest* const* operations) {
   raise();
   const std::uint64_t capture = stream_->capture();
@@ -97,7 +103,9 @@ void Queue::start(std::size_t count, MatchedRequest* const* operations) {
     }
     for (std::size_t i = 0; i < count; ++i) operations[i]->follow(stream_, capture);
     enqueue(Kind::start_call, count, operations, enqueued,
-            [this, capture](MatchedRequest& operation) { operation.enqueue_start(*stream_, capture, *this); });
+            [this, capture](MatchedRequest& operation) {
+              operation.enqueue_start(*stream_, capture, *this);
+            });
   } catch (...) {
     while (checked-- > enqueued) remove(*operations[checked]);
     throw;
@@ -124,8 +132,8 @@ void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
 }
 
 template <class Enqueue>
-void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
-                        Enqueue& enqueue_one) {
+void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* operations,
+                        std::size_t& enqueued, Enqueue& enqueue_one) {
   for (; enqueued < count; ++enqueued) {
     MatchedRequest& operation = *operations[enqueued];
     const auto begin = Clock::now();
@@ -136,12 +144,13 @@ void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* ope
   }
 }
 
-// All or nothing: room comes first, and only another thread that enqueues on the same stream while memory is exhausted
-// can take it. Then what has been enqueued cannot be taken back, and the queue has failed. A trace has the spans of a
-// call's requests one after the other; what the stream does at the end of the call is part of the last.
+// All or nothing: room comes first, and only another thread that enqueues on the same stream while
+// memory is exhausted can take it. Then what has been enqueued cannot be taken back, and the queue
+// has failed. A trace has the spans of a call's requests one after the other; what the stream does
+// at the end of the call is part of the last.
 template <class Enqueue>
-void Queue::enqueue(Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
-                    Enqueue&& enqueue_one) {
+void Queue::enqueue(Kind call, std::size_t count, MatchedRequest* const* operations,
+                    std::size_t& enqueued, Enqueue&& enqueue_one) {
   if (count > 1) stream_->make_room(count);
   settled_ = false;
   try {
@@ -169,30 +178,34 @@ void Queue::enqueue_outstanding() {
       trace_->calls.record({Kind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
   // They have left the list one after the other, and still know who came next.
-  for (MatchedRequest* operation = first; operation; operation = operation->next) operation->wait_flushed(*stream_);
+  for (MatchedRequest* operation = first; operation; operation = operation->next)
+    operation->wait_flushed(*stream_);
 }
 
 void Queue::wait_outstanding() {
   raise();
   const std::uint64_t capture = stream_->capture();
   for (MatchedRequest* operation = first_; operation; operation = operation->next)
-    if (operation->started_in != capture) refuse(*operation, ErrorKind::not_started, in_another_capture);
+    if (operation->started_in != capture)
+      refuse(*operation, ErrorKind::not_started, in_another_capture);
   enqueue_outstanding();
 }
 
-// What was started in a capture cannot be waited for outside it: it leaves the list, which nothing else would end, and
-// may be freed at once. So what is to be told of it is made first.
+// What was started in a capture cannot be waited for outside it: it leaves the list, which nothing
+// else would end, and may be freed at once. So what is to be told of it is made first.
 std::optional<RequestError> Queue::forget_captured() {
   std::optional<RequestError> told;
   for (MatchedRequest* operation = first_; operation; operation = operation->next)
-    if (operation->started_in != 0) told.emplace(*operation, ErrorKind::not_started, in_another_capture);
+    if (operation->started_in != 0)
+      told.emplace(*operation, ErrorKind::not_started, in_another_capture);
   if (!told) return told;
   for (MatchedRequest* operation = first_; operation; operation = operation->next)
     if (operation->started_in != 0) remove(*operation);  // and still knows who comes next
   return told;
 }
 
-// A stream that has failed, as a GPU's does with its device, is a failure of all communication on it.
+// A stream that has failed, as a GPU's does with its device, is a failure of all communication on
+// it.
 void Queue::complete(const std::function<void()>& meanwhile) {
   refuse_in_capture();
   const std::optional<RequestError> captured = forget_captured();
@@ -212,7 +225,8 @@ void Queue::complete(const std::function<void()>& meanwhile) {
 void Queue::refuse_in_capture() const {
   if (stream_->capture() == 0) return;
   throw Error(ErrorKind::stream,
-              "the queue's stream is being captured: wait for the queue, or free it, after the capture has ended");
+              "the queue's stream is being captured: wait for the queue, or free it, after the "
+              "capture has ended");
 }
 
 bool Queue::test() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue ties communication to a stream. It keeps what is started on it, and the first error of what was enqueued on
-// it.
+// A queue ties communication to a stream. It keeps what is started on it, and the first error of
+// what was enqueued on it.
 #pragma once
 
 #include <chrono>
@@ -29,8 +29,9 @@ struct BlockedWait {
 
 class Queue final : public transport::Sink {
  public:
-  // `lease` is held until the program frees the queue; `number` is what messages call it; `when_failed` (may be empty)
-  // is called once, from a thread of ours, when communication fails; `trace` (may be null) takes what is recorded.
+  // `lease` is held until the program frees the queue; `number` is what messages call it;
+  // `when_failed` (may be empty) is called once, from a thread of ours, when communication fails;
+  // `trace` (may be null) takes what is recorded.
   Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease, std::uint64_t number,
         std::function<void(const base::Error&)> when_failed, base::trace::QueueTrace* trace);
   ~Queue() override;
@@ -38,19 +39,21 @@ class Queue final : public transport::Sink {
   device::Stream& stream() noexcept { return *stream_; }
   std::uint64_t number() const noexcept { return number_; }
 
-  // Enqueue calls: check everything, then enqueue everything. Throw base::Error. The steady state allocates nothing and
-  // takes no lock.
+  // Enqueue calls: check everything, then enqueue everything. Throw base::Error. The steady state
+  // allocates nothing and takes no lock.
   void start(std::size_t count, MatchedRequest* const* operations);
   void wait(std::size_t count, MatchedRequest* const* operations);
   void wait_outstanding();
-  // Blocks until everything started here is complete and the stream has run dry; throws the sticky error.
+  // Blocks until everything started here is complete and the stream has run dry; throws the sticky
+  // error.
   void complete(const std::function<void()>& meanwhile);
   bool test();
-  // What calls have enqueued here has been seen to have ended. The stream may have other work: the program's own, and
-  // the ends of requests that have been freed.
+  // What calls have enqueued here has been seen to have ended. The stream may have other work: the
+  // program's own, and the ends of requests that have been freed.
   bool settled() const noexcept { return settled_; }
-  void refuse_in_capture() const;                     // throws when what is enqueued cannot run yet
-  void give_up_stream() noexcept { lease_.reset(); }  // the last call of the program's on this queue
+  void refuse_in_capture() const;  // throws when what is enqueued cannot run yet
+  // The last call of the program's on this queue.
+  void give_up_stream() noexcept { lease_.reset(); }
   // Throws the sticky error, if there is one.
   void raise() const {
     if (failed()) [[unlikely]]
@@ -61,7 +64,8 @@ class Queue final : public transport::Sink {
   void blocked_since(transport::Plan& plan) noexcept override;
   void unblocked(transport::Plan& plan) noexcept override;
 
-  // For the monitor. `look` runs under the lock that unblocked() takes, so the plan exists while it runs.
+  // For the monitor. `look` runs under the lock that unblocked() takes, so the plan exists while it
+  // runs.
   template <class Look>
   void look_at_blocked(Look look) {
     const std::lock_guard lock(blocked_mutex_);
@@ -76,13 +80,14 @@ class Queue final : public transport::Sink {
   void remove(MatchedRequest& operation) noexcept;
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none
-  // The work of an enqueue call for operations that have been checked, and its flush; `enqueued` counts along.
+  // The work of an enqueue call for operations that have been checked, and its flush; `enqueued`
+  // counts along.
   template <class Enqueue>
-  void enqueue(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
-               Enqueue&& enqueue_one);
+  void enqueue(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations,
+               std::size_t& enqueued, Enqueue&& enqueue_one);
   template <class Enqueue>
-  void trace_calls(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations, std::size_t& enqueued,
-                   Enqueue& enqueue_one);
+  void trace_calls(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations,
+                   std::size_t& enqueued, Enqueue& enqueue_one);
 
   std::shared_ptr<device::Stream> stream_;
   std::shared_ptr<void> lease_;
@@ -90,7 +95,8 @@ class Queue final : public transport::Sink {
   std::function<void(const base::Error&)> when_failed_;
   base::trace::QueueTrace* trace_;
   bool settled_ = true;
-  // Started, no wait enqueued, in the order of the starts: a list through the operations, so that it never allocates.
+  // Started, no wait enqueued, in the order of the starts: a list through the operations, so that
+  // it never allocates.
   MatchedRequest* first_ = nullptr;
   MatchedRequest* last_ = nullptr;
   mutable std::mutex blocked_mutex_;

@@ -23,7 +23,8 @@ namespace penstock::core {
 struct HostStream {
   HostStream(std::chrono::microseconds spin, int most_spinning, base::trace::StreamTrace* traced)
       : trace(traced), stream(spin, most_spinning, traced ? &traced->functions : nullptr) {}
-  std::uint64_t number() const noexcept { return trace ? trace->number : 0; }  // 0: nothing is traced
+  // 0: nothing is traced.
+  std::uint64_t number() const noexcept { return trace ? trace->number : 0; }
   struct Close {
     void operator()(base::trace::StreamTrace* trace) const noexcept { trace->close(); }
   };
@@ -42,18 +43,21 @@ class Queues {
   HandleTable<HostStream>& streams() noexcept { return streams_; }
   HandleTable<Queue>& queues() noexcept { return queues_; }
 
-  std::uintptr_t create_stream(std::chrono::microseconds spin, int most_spinning);  // throws Error(resources)
+  // Throws Error(resources).
+  std::uintptr_t create_stream(std::chrono::microseconds spin, int most_spinning);
   void free_stream(std::uintptr_t handle,
                    const std::function<void()>& meanwhile);  // throws Error(stream), Error(in_use)
-  std::uintptr_t create_queue(
-      std::uintptr_t stream,
-      std::function<void(const base::Error&)> when_failed);  // throws Error(stream), Error(resources)
-  // Over a stream that the program made by other means; the transports have prepared it.
+  // Throws Error(stream), Error(resources).
+  std::uintptr_t create_queue(std::uintptr_t stream,
+                              std::function<void(const base::Error&)> when_failed);
+  // Over a stream that the program made by other means; the transports have prepared it. Throws
+  // Error(resources).
   std::uintptr_t create_queue(std::shared_ptr<device::Stream> stream,
-                              std::function<void(const base::Error&)> when_failed);  // throws Error(resources)
-  // The queue's own error, if communication has failed on it. Throws Error for everything else, and then the queue is
-  // as it was.
-  std::optional<base::Error> free_queue(std::uintptr_t handle, const std::function<void()>& meanwhile);
+                              std::function<void(const base::Error&)> when_failed);
+  // The queue's own error, if communication has failed on it. Throws Error for everything else, and
+  // then the queue is as it was.
+  std::optional<base::Error> free_queue(std::uintptr_t handle,
+                                        const std::function<void()>& meanwhile);
 
   template <class Visit>
   void for_each(Visit&& visit) {
@@ -61,7 +65,8 @@ class Queues {
   }
 
  private:
-  std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::uint64_t host_stream, std::shared_ptr<void> lease,
+  std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::uint64_t host_stream,
+                     std::shared_ptr<void> lease,
                      std::function<void(const base::Error&)> when_failed);
 
   base::TraceFile* const trace_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder keeps of a persistent request at its creation: all that may be freed or changed before it is
-// matched.
+// What the recorder keeps of a persistent request at its creation: all that may be freed or changed
+// before it is matched.
 #pragma once
 
 #include <cstddef>
@@ -36,13 +36,14 @@ struct Recording {
   std::string refusal{};  // why it can never be matched; empty: it can
   std::shared_ptr<const group::Layout> layout{};
   std::shared_ptr<const group::Communicator> communicator{};
-  int peer = any_rank;        // rank in the communicator (its remote group, if it has one), any_rank or null_rank
+  int peer = any_rank;  // rank in the communicator (its remote group, if it has one), any_rank or
+                        // null_rank
   int peer_world = any_rank;  // rank in MPI_COMM_WORLD, or outside_world
   int tag = any_tag;
 
   bool is_send() const noexcept {
-    return kind == RequestKind::send || kind == RequestKind::synchronous_send || kind == RequestKind::ready_send ||
-           kind == RequestKind::buffered_send;
+    return kind == RequestKind::send || kind == RequestKind::synchronous_send ||
+           kind == RequestKind::ready_send || kind == RequestKind::buffered_send;
   }
 };
 

@@ -18,25 +18,29 @@ struct Slot {
 };
 
 std::size_t spread(Handle handle) noexcept {
-  // Handles are consecutive numbers (MPICH) or aligned addresses (Open MPI): multiply, use the upper bits.
+  // Handles are consecutive numbers (MPICH) or aligned addresses (Open MPI): multiply, use the
+  // upper bits.
   return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15u) >> 20);
 }
 
 }  // namespace
 
-// Open addressing. A slot whose operation is null is dead: probes pass it, and another handle may take it.
+// Open addressing. A slot whose operation is null is dead: probes pass it, and another handle may
+// take it.
 struct Registry::Table {
   explicit Table(std::size_t size) : slots(size) {}
   Slot& at(std::size_t place) noexcept { return slots[place & (slots.size() - 1)]; }
 
-  // Makes dead slots before a never used one never used again: nothing is found beyond them. Without this a program
-  // whose handles are ever new would fill the table with dead slots, and every look for an absent handle would pass
-  // all.
+  // Makes dead slots before a never used one never used again: nothing is found beyond them.
+  // Without this a program whose handles are ever new would fill the table with dead slots, and
+  // every look for an absent handle would pass all.
   void clear_dead_before_unused(std::size_t place) noexcept {
     for (std::size_t steps = 0; steps < slots.size(); ++steps, --place) {
       Slot& slot = at(place);
       if (at(place + 1).handle.load(std::memory_order_relaxed) != 0) return;
-      if (slot.operation.load(std::memory_order_relaxed) || slot.handle.load(std::memory_order_relaxed) == 0) return;
+      if (slot.operation.load(std::memory_order_relaxed) ||
+          slot.handle.load(std::memory_order_relaxed) == 0)
+        return;
       slot.handle.store(0, std::memory_order_release);
     }
   }
@@ -47,8 +51,8 @@ struct Registry::Table {
 struct Registry::State {
   std::mutex mutex;  // writers
   std::atomic<Table*> table;
-  std::vector<std::unique_ptr<Table>>
-      tables;  // the old ones too: a reader may still be in one. Together at most as large as the newest
+  std::vector<std::unique_ptr<Table>> tables;  // the old ones too: a reader may still be in one.
+                                               // Together at most as large as the newest
   std::size_t live = 0;
 };
 
@@ -74,7 +78,8 @@ namespace {
 MatchedRequest* Registry::find(Handle handle) const noexcept {
   if (handle == 0) return nullptr;
   Table& table = *state_->table.load(std::memory_order_acquire);
-  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
+  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end;
+       ++place) {
     Slot& slot = table.at(place);
     const Handle found = slot.handle.load(std::memory_order_acquire);
     if (found == 0) return nullptr;
@@ -91,7 +96,8 @@ namespace {
 template <class Table>
 void put(Table& table, Handle handle, MatchedRequest* operation) {
   Slot* free = nullptr;  // there is one: at most half of the slots are live
-  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
+  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end;
+       ++place) {
     Slot& slot = table.at(place);
     const Handle found = slot.handle.load(std::memory_order_relaxed);
     if (found == handle) {
@@ -109,7 +115,8 @@ void put(Table& table, Handle handle, MatchedRequest* operation) {
 
 void Registry::discard(Handle handle) {
   if (!find(handle)) return;  // mostly, and without a lock
-  if (MatchedRequest* stale = remove(handle); stale && !stale->in_use()) MatchedRequest::retire(stale);
+  if (MatchedRequest* stale = remove(handle); stale && !stale->in_use())
+    MatchedRequest::retire(stale);
 }
 
 void Registry::record(Handle handle, Recording recording) {
@@ -133,7 +140,8 @@ void Registry::record(Handle handle, Recording recording) {
 MatchedRequest* Registry::remove(Handle handle) {
   const std::lock_guard lock(state_->mutex);
   Table& table = *state_->table.load(std::memory_order_relaxed);
-  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end; ++place) {
+  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end;
+       ++place) {
     Slot& slot = table.at(place);
     const Handle found = slot.handle.load(std::memory_order_relaxed);
     if (found == 0) return nullptr;
@@ -150,7 +158,8 @@ MatchedRequest* Registry::remove_any(std::size_t& from) noexcept {
   const std::lock_guard lock(state_->mutex);
   auto& slots = state_->table.load(std::memory_order_relaxed)->slots;
   for (; from < slots.size(); ++from) {
-    MatchedRequest* const operation = slots[from].operation.exchange(nullptr, std::memory_order_acq_rel);
+    MatchedRequest* const operation =
+        slots[from].operation.exchange(nullptr, std::memory_order_acq_rel);
     if (operation == nullptr) continue;
     --state_->live;
     return operation;

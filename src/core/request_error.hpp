@@ -9,9 +9,11 @@
 
 namespace penstock::core {
 
-// What follows a request's label. PST_Match for each of two requests, on both ranks, would wait for ever.
+// What follows a request's label. PST_Match for each of two requests, on both ranks, would wait for
+// ever.
 inline constexpr char not_matched_text[] =
-    " has not been matched: hand it to PST_Match first, or to one PST_Matchall with all that the two ranks exchange";
+    " has not been matched: hand it to PST_Match first, or to one PST_Matchall with all that the "
+    "two ranks exchange";
 
 // An error that belongs to one request, and so to its communicator's error handler.
 class RequestError : public base::Error {
@@ -20,7 +22,9 @@ class RequestError : public base::Error {
       : Error(kind, operation.label() + text), communicator_(operation.recording().communicator) {}
   RequestError(const MatchedRequest& operation, const base::Error& error)
       : Error(error), communicator_(operation.recording().communicator) {}
-  const std::shared_ptr<const group::Communicator>& communicator() const noexcept { return communicator_; }
+  const std::shared_ptr<const group::Communicator>& communicator() const noexcept {
+    return communicator_;
+  }
 
  private:
   std::shared_ptr<const group::Communicator> communicator_;

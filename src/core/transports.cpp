@@ -22,7 +22,8 @@ using transport::Message;
 using transport::Transport;
 using transport::Verdict;
 
-Transports::Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin) {
+Transports::Transports(const base::Settings& settings, group::World& world,
+                       std::chrono::microseconds spin) {
   // "peer" allows all its forms: peer-cuda and peer-hip are such.
   const auto add = [&](std::unique_ptr<Transport> transport) {
     const std::string name = transport->name();
@@ -36,13 +37,16 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
     const auto gpus = gpu::make_gpus(settings);
     add(peer_gpu::make_transport(settings, world, *peer_, gpus));
     const auto relay = std::make_shared<relay::Relay>(spin);
-    const auto for_gpus = [&](std::unique_ptr<Transport> host) { return relay::relayed(std::move(host), gpus, relay); };
+    const auto for_gpus = [&](std::unique_ptr<Transport> host) {
+      return relay::relayed(std::move(host), gpus, relay);
+    };
 #else
     const auto for_gpus = [](std::unique_ptr<Transport> host) { return host; };
 #endif
     add(for_gpus(std::move(peer)));
 #if PENSTOCK_OFI
-    // Opening a network costs descriptors and time, for nothing where shared memory reaches everybody.
+    // Opening a network costs descriptors and time, for nothing where shared memory reaches
+    // everybody.
     const bool asked_for = !settings.transports.empty();
     const auto needed = [this, asked_for] { return asked_for || !all_reached_; };
     add(for_gpus(std::make_unique<ofi::Ofi>(settings, world, spin, needed)));
@@ -59,7 +63,8 @@ Transports::Transports(const base::Settings& settings, group::World& world, std:
   }
 }
 
-// Best first: what one reaches the next may leave alone. But the shared memory of hosts before all that lies in it.
+// Best first: what one reaches the next may leave alone. But the shared memory of hosts before all
+// that lies in it.
 std::vector<Transport*> Transports::in_order_of_meeting() const {
   std::vector<Transport*> order;
   for (const Entry& entry : entries_) order.push_back(entry.transport.get());
@@ -74,7 +79,8 @@ bool Transports::reached_by_peer(group::World& world) const {
   for (int rank = 0; rank < world.size(); ++rank)
     if (!peer_->reaches(rank).yes) mine = std::byte{0};
   const auto all = world.all_gather(std::span(&mine, 1));
-  return std::all_of(all.begin(), all.end(), [](const auto& one) { return one == std::vector{std::byte{1}}; });
+  return std::all_of(all.begin(), all.end(),
+                     [](const auto& one) { return one == std::vector{std::byte{1}}; });
 }
 
 Transport* Transports::find(const std::string& name) const noexcept {
@@ -90,7 +96,8 @@ Verdict Transports::judge(const Entry& entry, const Message& message) {
 }
 
 base::ErrorKind Transports::refusal(const Message& message) const {
-  const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& entry) { return entry.allowed; });
+  const auto last = std::find_if(entries_.rbegin(), entries_.rend(),
+                                 [](const Entry& entry) { return entry.allowed; });
   return last == entries_.rend() ? base::ErrorKind::transport : judge(*last, message).kind;
 }
 

@@ -22,8 +22,8 @@ class Transports {
     bool allowed;  // by PENSTOCK_TRANSPORT
   };
 
-  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts. `spin`: how long threads of
-  // theirs spin. Throws base::Error on all processes.
+  // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts. `spin`:
+  // how long threads of theirs spin. Throws base::Error on all processes.
   Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin);
   // Of transports that have added their peers, without `peer`: for tests of matching.
   explicit Transports(std::vector<Entry> entries) : entries_(std::move(entries)) {}
@@ -38,13 +38,14 @@ class Transports {
   void queue_waited() const noexcept {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }
-  transport::Transport* find(
-      const std::string& name) const noexcept;    // null if there is none of that name or it is not allowed
+  transport::Transport* find(const std::string& name)
+      const noexcept;  // null if there is none of that name or it is not allowed
   peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
 
   // Whether this end can use the transport for the message, and why (not).
   static transport::Verdict judge(const Entry& entry, const transport::Message& message);
-  // The error of a match that no transport can serve: what the last allowed one, which serves most, refuses with.
+  // The error of a match that no transport can serve: what the last allowed one, which serves most,
+  // refuses with.
   base::ErrorKind refusal(const transport::Message& message) const;
 
  private:

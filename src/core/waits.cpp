@@ -22,7 +22,8 @@ std::string describe_queue(Queue& queue, Clock::time_point now) {
                         seconds(now - wait.since));
   });
   if (state.empty()) state = queue.stream().idle() ? "idle" : "runs";
-  return fmt::format("\n  queue {}: {}{}", queue.number(), state, queue.failed() ? " (failed)" : "");
+  return fmt::format("\n  queue {}: {}{}", queue.number(), state,
+                     queue.failed() ? " (failed)" : "");
 }
 
 }  // namespace
@@ -39,7 +40,8 @@ void TimeLimit::release(BlockedWait& wait) noexcept {
   wait.released = true;
   wait.plan->release(base::error_by(base::ErrorKind::timeout, [&] {
     return fmt::format(
-        "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started as often as this one, and that "
+        "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started as often as this "
+        "one, and that "
         "neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
         seconds(limit_), wait.plan->describe());
   }));
@@ -47,10 +49,13 @@ void TimeLimit::release(BlockedWait& wait) noexcept {
 
 void TimeLimit::enforce(Queues& queues) noexcept {
   const auto now = Clock::now();
-  const auto over = [&](const BlockedWait& wait) { return !wait.released && now - wait.since >= limit_; };
+  const auto over = [&](const BlockedWait& wait) {
+    return !wait.released && now - wait.since >= limit_;
+  };
   bool found = false;
-  queues.for_each(
-      [&](Queue& queue) { queue.look_at_blocked([&](const BlockedWait& wait) { found = found || over(wait); }); });
+  queues.for_each([&](Queue& queue) {
+    queue.look_at_blocked([&](const BlockedWait& wait) { found = found || over(wait); });
+  });
   if (!found) return;
 
   try {

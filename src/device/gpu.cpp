@@ -41,8 +41,8 @@ std::string current_gpu() {
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
   if (vendor != built_for) throw not_built_in(vendor);
   if (const std::string why_not = gpu::why_unusable(); !why_not.empty())
-    throw Error(ErrorKind::unsupported,
-                "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " + why_not + "; use PST_QUEUE_HOST");
+    throw Error(ErrorKind::unsupported, "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " +
+                                            why_not + "; use PST_QUEUE_HOST");
   return gpu::open_stream(handle);
 }
 

@@ -55,24 +55,26 @@ struct Gpu {
   std::vector<GpuMemory> memory;
 };
 
-// Whether streams of the vendor's GPUs can be had in this process. Starts its driver; for `penstock info`.
+// Whether streams of the vendor's GPUs can be had in this process. Starts its driver; for `penstock
+// info`.
 GpuStatus gpu_status(Vendor vendor);
 // The GPUs that gpu_status() speaks of.
 std::vector<Gpu> list_gpus();
-// The PCI address of the GPU that the calling thread has a context of, "0000:C1:00.0"; empty if it has none. Starts no
-// driver.
+// The PCI address of the GPU that the calling thread has a context of, "0000:C1:00.0"; empty if it
+// has none. Starts no driver.
 std::string current_gpu();
-// The stream behind the cudaStream_t or hipStream_t at this address, which is read now only. Throws Error(unsupported)
-// when such streams cannot be had here, Error(stream) when the handle is none.
+// The stream behind the cudaStream_t or hipStream_t at this address, which is read now only. Throws
+// Error(unsupported) when such streams cannot be had here, Error(stream) when the handle is none.
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);
 // Costs nothing in a process that has not loaded the CUDA driver.
 MemoryKind memory_kind(const void* address) noexcept;
 // The device of an address of kind `cuda`.
 int gpu_of(const void* address) noexcept;
-// What keeps a network card from reading this memory of a GPU by itself, or, `written`, from writing it so that the
-// stream that waits for it sees it; empty: nothing that is known here.
+// What keeps a network card from reading this memory of a GPU by itself, or, `written`, from
+// writing it so that the stream that waits for it sees it; empty: nothing that is known here.
 std::string against_network_access(const void* address, bool written);
-// Makes the device current for the calling thread if it has none: for libraries that are given the device's memory.
+// Makes the device current for the calling thread if it has none: for libraries that are given the
+// device's memory.
 void enter_gpu(int device) noexcept;
 
 }  // namespace penstock::device

@@ -32,8 +32,8 @@ PENSTOCK_HD constexpr ::cuda::memory_order order_of(Order order) {
   return ::cuda::memory_order_seq_cst;
 }
 
-// A cell: each half has its flag, as the memory model makes it two accesses in no order. Relaxed: the data travels
-// inside the words.
+// A cell: each half has its flag, as the memory model makes it two accesses in no order. Relaxed:
+// the data travels inside the words.
 __device__ inline void store_cell(Cell* cell, Cell value) {
   vendor::store_pair(&cell->low, value.low, value.high);
 }
@@ -44,10 +44,12 @@ __device__ inline Cell load_cell(const Cell* cell) {
   return value;
 }
 
-// Every kernel of ours does this before it reads anything that other work may have written, on every path: it may have
-// been launched while its predecessor still runs, and its successor waits for it alone.
+// Every kernel of ours does this before it reads anything that other work may have written, on
+// every path: it may have been launched while its predecessor still runs, and its successor waits
+// for it alone.
 using vendor::await_predecessor;
-// Once nothing in this kernel waits for a peer any more, the successor's blocks may take their places.
+// Once nothing in this kernel waits for a peer any more, the successor's blocks may take their
+// places.
 using vendor::let_successor_in;
 using vendor::nanoseconds;
 

@@ -12,7 +12,8 @@ template <class Unit>
 __device__ inline void copy_units(Unit* to, const Unit* from, std::uint64_t count) {
   constexpr int ahead = 8;
   std::uint64_t i = threadIdx.x;
-  for (; i + (ahead - 1) * std::uint64_t{blockDim.x} < count; i += ahead * std::uint64_t{blockDim.x}) {
+  for (; i + (ahead - 1) * std::uint64_t{blockDim.x} < count;
+       i += ahead * std::uint64_t{blockDim.x}) {
     Unit unit[ahead];
 #pragma unroll
     for (int k = 0; k < ahead; ++k) unit[k] = from[i + k * std::uint64_t{blockDim.x}];
@@ -35,9 +36,10 @@ __device__ inline void copy_aligned(std::byte* to, const std::byte* from, std::u
   if (tail + threadIdx.x < bytes) to[tail + threadIdx.x] = from[tail + threadIdx.x];
 }
 
-// A call of its own: the registers of its loads would otherwise be taken from the code around it. Static: several
-// kernels of ours have one each.
-static __device__ __noinline__ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+// A call of its own: the registers of its loads would otherwise be taken from the code around it.
+// Static: several kernels of ours have one each.
+static __device__ __noinline__ void copy_bytes(std::byte* to, const std::byte* from,
+                                               std::uint64_t bytes) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
   if (apart % sizeof(uint4) == 0)
     copy_aligned<uint4>(to, from, bytes);

@@ -65,9 +65,10 @@ std::shared_ptr<std::byte> DeviceArena::allocate(std::size_t bytes) {
     }
     address = *found;
   }
-  std::shared_ptr<std::byte> block(
-      reinterpret_cast<std::byte*>(address),
-      [self = shared_from_this(), size](std::byte* at) { self->free(reinterpret_cast<std::uint64_t>(at), size); });
+  std::shared_ptr<std::byte> block(reinterpret_cast<std::byte*>(address),
+                                   [self = shared_from_this(), size](std::byte* at) {
+                                     self->free(reinterpret_cast<std::uint64_t>(at), size);
+                                   });
   check(cudaMemsetAsync(block.get(), 0, size, stream_), "cudaMemsetAsync");
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   return block;
@@ -80,19 +81,22 @@ void DeviceArena::free(std::uint64_t address, std::size_t bytes) noexcept {
 
 void DeviceArena::read(void* to, const void* from, std::size_t bytes) noexcept {
   const DeviceGuard guard(device_);
-  if (cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_) == cudaSuccess) cudaStreamSynchronize(stream_);
+  if (cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_) == cudaSuccess)
+    cudaStreamSynchronize(stream_);
 }
 
 DevicePlace export_memory(const void* address) {
   const device::gpu::Region region = device::gpu::look_at(address);
   if (!region.exportable)
-    throw base::Error(base::ErrorKind::unsupported, "the memory cannot be exported to another process");
+    throw base::Error(base::ErrorKind::unsupported,
+                      "the memory cannot be exported to another process");
   DevicePlace place;
   place.address = reinterpret_cast<std::uint64_t>(address);
   place.number = region.allocation;
   place.offset = place.address - region.base;
   const DeviceGuard guard(region.device);
-  check(cudaIpcGetMemHandle(&place.allocation, reinterpret_cast<void*>(region.base)), "cudaIpcGetMemHandle");
+  check(cudaIpcGetMemHandle(&place.allocation, reinterpret_cast<void*>(region.base)),
+        "cudaIpcGetMemHandle");
   return place;
 }
 

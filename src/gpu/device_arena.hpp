@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device's memory for the control words and rings of pairs: taken from the device in slabs, so that a match seldom
-// has to ask it for memory, and exported to other processes a slab at a time.
+// One device's memory for the control words and rings of pairs: taken from the device in slabs, so
+// that a match seldom has to ask it for memory, and exported to other processes a slab at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,12 @@
 
 namespace penstock::gpu {
 
-// Where memory of a device is, for another process: an allocation and a place in it. Travels in handshakes.
+// Where memory of a device is, for another process: an allocation and a place in it. Travels in
+// handshakes.
 struct DevicePlace {
   cudaIpcMemHandle_t allocation{};
-  std::uint64_t number = 0;  // of the allocation in its process: a handle may come again after a free
+  std::uint64_t number =
+      0;  // of the allocation in its process: a handle may come again after a free
   std::uint64_t offset = 0;
   std::uint64_t address = 0;  // in its own process
 };
@@ -29,10 +31,11 @@ class DeviceArena : public std::enable_shared_from_this<DeviceArena> {
   DeviceArena(const DeviceArena&) = delete;
   DeviceArena& operator=(const DeviceArena&) = delete;
 
-  // Zeroed bytes, aligned to device_line. Throws Error. Any thread. They go back with the last owner, who keeps the
-  // arena.
+  // Zeroed bytes, aligned to device_line. Throws Error. Any thread. They go back with the last
+  // owner, who keeps the arena.
   std::shared_ptr<std::byte> allocate(std::size_t bytes);
-  // Copies from the device, apart from what the program's streams do. What cannot be read is left as it is.
+  // Copies from the device, apart from what the program's streams do. What cannot be read is left
+  // as it is.
   void read(void* to, const void* from, std::size_t bytes) noexcept;
   int device() const noexcept { return device_; }
   cudaStream_t stream() const noexcept { return stream_; }

@@ -11,14 +11,15 @@ using device::gpu::DeviceGuard;
 
 namespace {
 
-// Where lines of 128 bytes have been seen to arrive whole (tests/cuda checks every byte): H200, inside one GPU and over
-// NVLink, which native atomics stand for. PCIe splits them.
+// Where lines of 128 bytes have been seen to arrive whole (tests/cuda checks every byte): H200,
+// inside one GPU and over NVLink, which native atomics stand for. PCIe splits them.
 bool is_hopper([[maybe_unused]] int device) {
 #if PENSTOCK_HIP
   return false;
 #else
   int major = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+        "cudaDeviceGetAttribute");
   return major == 9;
 #endif
 }
@@ -48,7 +49,8 @@ DeviceIdentity Devices::identity(int device) const {
 
 unsigned Devices::processors(int device) const {
   int processors = 0;
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "cudaDeviceGetAttribute");
   return static_cast<unsigned>(processors);
 }
 
@@ -72,7 +74,8 @@ Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
 bool Devices::runs_beside_others([[maybe_unused]] int device) const noexcept {
 #if !PENSTOCK_HIP  // which has no such attribute
   int service = 0;
-  if (cudaDeviceGetAttribute(&service, cudaDevAttrMpsEnabled, device) == cudaSuccess) return service != 0;
+  if (cudaDeviceGetAttribute(&service, cudaDevAttrMpsEnabled, device) == cudaSuccess)
+    return service != 0;
   (void)cudaGetLastError();
 #endif
   return true;

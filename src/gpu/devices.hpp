@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of this process, as far as pairs use them: their arenas, and what one can do with the memory of another.
+// The GPUs of this process, as far as pairs use them: their arenas, and what one can do with the
+// memory of another.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@ using vendor::DeviceIdentity;
 class Devices {
  public:
   std::shared_ptr<DeviceArena> arena(int device);  // made on first use. Throws Error
-  // In its memory, a word in which this process's kernels count their blocks that wait for long. Throws Error.
+  // In its memory, a word in which this process's kernels count their blocks that wait for long.
+  // Throws Error.
   std::shared_ptr<std::byte> crowd(int device);
   DeviceIdentity identity(int device) const;
   unsigned processors(int device) const;  // multiprocessors
@@ -23,14 +25,17 @@ class Devices {
   struct Reach {
     bool possible = false;
     bool native_atomics = false;
-    bool whole_lines = false;  // 128 bytes that a warp stores in one instruction are seen all or not at all
+    bool whole_lines =
+        false;  // 128 bytes that a warp stores in one instruction are seen all or not at all
   };
-  // From our device to another one. A device that this process does not see may still be mapped: it is tried.
+  // From our device to another one. A device that this process does not see may still be mapped: it
+  // is tried.
   Reach reach(int device, const DeviceIdentity& other) const;
-  // Whether the kernels of other processes can run beside ours on the device: by CUDA's multi-process service. A driver
-  // that does not know is taken to have it.
+  // Whether the kernels of other processes can run beside ours on the device: by CUDA's
+  // multi-process service. A driver that does not know is taken to have it.
   bool runs_beside_others(int device) const noexcept;
-  // Lets our two devices address each other's memory, for pairs within this process. Throws Error(transport).
+  // Lets our two devices address each other's memory, for pairs within this process. Throws
+  // Error(transport).
   void connect(int device, int other);
   void finish() noexcept;  // waits until the devices that were used are idle
 

@@ -15,7 +15,9 @@ class GatePort {
     SystemWord(reinterpret_cast<Word64&>(words_))
         .store(words.open | static_cast<Word64>(words.posted) << 32, ::cuda::memory_order_relaxed);
   }
-  __device__ std::uint32_t load_posted() const { return Word32(words_.posted).load(::cuda::memory_order_relaxed); }
+  __device__ std::uint32_t load_posted() const {
+    return Word32(words_.posted).load(::cuda::memory_order_relaxed);
+  }
   __device__ void store_open(std::uint32_t open) const {
     Word32(words_.open).store(open, ::cuda::memory_order_relaxed);
   }

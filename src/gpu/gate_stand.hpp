@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream stands at gates, one after the other, without a kernel (protocol/gate.hpp). The host learns at which one it
-// stands, as there is no kernel that could say so.
+// A stream stands at gates, one after the other, without a kernel (protocol/gate.hpp). The host
+// learns at which one it stands, as there is no kernel that could say so.
 #pragma once
 
 #include "device/gpu/word_operations.hpp"

@@ -15,9 +15,11 @@ KernelWatchdog& Gpus::watchdog() {
 KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
   if (stream.attachment() == nullptr) {
     const device::gpu::DeviceGuard guard(stream.device());
-    KernelQueue::Memory memory{pinned_->take(), devices_.arena(stream.device())->allocate(sizeof(QueueFailure)),
+    KernelQueue::Memory memory{pinned_->take(),
+                               devices_.arena(stream.device())->allocate(sizeof(QueueFailure)),
                                devices_.crowd(stream.device())};
-    auto queue = std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watchdog());
+    auto queue =
+        std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watchdog());
     if (share_device_) queue->share_device(share_device_(stream.device()));
     stream.attach(std::move(queue));
   }

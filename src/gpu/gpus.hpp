@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA forms of all transports share in this process: memory, kernel queues, the watchdog over
-// them.
+// What the CUDA forms of all transports share in this process: memory, kernel queues, the watchdog
+// over them.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,11 @@ class Gpus {
 
   Devices& devices() noexcept { return devices_; }
   PinnedPool& pinned() noexcept { return *pinned_; }
-  KernelWatchdog& watchdog();                                 // made on first use. Throws Error
-  KernelQueue& kernel_queue_on(device::gpu::Stream& stream);  // of a queue; made on first use. Throws Error
-  // How the kernels of this process that wait share a device with those of others, for queues that are made later: set
-  // by who can ask the others.
+  KernelWatchdog& watchdog();  // made on first use. Throws Error
+  // Of a queue; made on first use. Throws Error.
+  KernelQueue& kernel_queue_on(device::gpu::Stream& stream);
+  // How the kernels of this process that wait share a device with those of others, for queues that
+  // are made later: set by who can ask the others.
   using ShareDevice = std::function<std::shared_ptr<WaitPlaces>(int device)>;
   void share_devices(ShareDevice share) { share_device_ = std::move(share); }
   // Memory that somebody may still read or write: it is not used again.

@@ -48,7 +48,8 @@ void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
 void KernelPlan::release(const Error& error) noexcept {
   KernelQueue* const queue = queue_.load(std::memory_order_relaxed);
   if (queue == nullptr) return;
-  queue->abort(base::error_by(error.kind(), [&] { return fmt::format("{}: {}", label(), error.text()); }));
+  queue->abort(
+      base::error_by(error.kind(), [&] { return fmt::format("{}: {}", label(), error.text()); }));
 }
 
 void KernelPlan::forget(const KernelQueue& queue) noexcept {

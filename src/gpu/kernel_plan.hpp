@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits are kernels on a CUDA stream: what its kernel queue and the watchdog need to know
-// of it.
+// A plan whose starts and waits are kernels on a CUDA stream: what its kernel queue and the
+// watchdog need to know of it.
 #pragma once
 
 #include <atomic>
@@ -25,31 +25,38 @@ class KernelPlan : public transport::Plan {
 
   // For kernel queues, under the watchdog's lock.
   void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
-  bool used_on(const KernelQueue& queue) const noexcept { return queue_.load(std::memory_order_relaxed) == &queue; }
+  bool used_on(const KernelQueue& queue) const noexcept {
+    return queue_.load(std::memory_order_relaxed) == &queue;
+  }
   void forget(const KernelQueue& queue) noexcept;
   // The epoch that one of its kernels waits for, once that has said that it waits.
   virtual protocol::Epoch awaited_epoch() const noexcept = 0;
   // A wait that lasts: releases it if it is hopeless.
   virtual void look_for_lost_cause() noexcept = 0;
   virtual base::Error error_of(Failure failure) const = 0;  // that its kernel has reported
-  // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer no more.
+  // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer
+  // no more.
   virtual void note_death() noexcept {}
-  // This queue has failed: the peer is told of what this half serves no more. Asked for again and again.
+  // This queue has failed: the peer is told of what this half serves no more. Asked for again and
+  // again.
   virtual void follow(const KernelQueue& failed) noexcept = 0;
-  // A kernel of this plan could not be launched, or none will run any more: the peer is told that nothing is served.
+  // A kernel of this plan could not be launched, or none will run any more: the peer is told that
+  // nothing is served.
   virtual void give_up() noexcept = 0;
   virtual bool needs(int device) const noexcept = 0;
-  // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch; and lets it go on.
+  // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch;
+  // and lets it go on.
   virtual protocol::Epoch epoch_at_gate() const noexcept { return 0; }
   virtual void open_gate() noexcept {}
 
  protected:
-  // From the first to the second the watchdog may call: so not before the plan is whole, and first of all in its
-  // destructor.
+  // From the first to the second the watchdog may call: so not before the plan is whole, and first
+  // of all in its destructor.
   std::uint32_t enter(KernelWatchdog& watchdog);  // the id in reports
   void leave_watch() noexcept;
 
-  // For an enqueue call, before its work: the stream's queue, which reports to the sink from now on.
+  // For an enqueue call, before its work: the stream's queue, which reports to the sink from now
+  // on.
   KernelQueue& kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept;
   void drop_wait_ends() noexcept {
     direct_end_.drop();

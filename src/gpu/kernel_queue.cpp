@@ -28,7 +28,8 @@ Report& report_of(const KernelQueue::Memory& memory) noexcept {
 }
 
 Error failure(const char* what, cudaError_t code) noexcept {
-  return base::error_by(ErrorKind::stream, [&] { return fmt::format("{}: {}", what, cudaGetErrorString(code)); });
+  return base::error_by(ErrorKind::stream,
+                        [&] { return fmt::format("{}: {}", what, cudaGetErrorString(code)); });
 }
 
 }  // namespace
@@ -52,8 +53,8 @@ KernelQueue::~KernelQueue() {
 }
 
 Launch KernelQueue::launch_on(cudaStream_t stream) const noexcept {
-  return {stream, &report_of(memory_), reinterpret_cast<QueueFailure*>(memory_.queue_failure.get()), dependent_launch_,
-          standing_ != Standing::all_stay};
+  return {stream, &report_of(memory_), reinterpret_cast<QueueFailure*>(memory_.queue_failure.get()),
+          dependent_launch_, standing_ != Standing::all_stay};
 }
 
 void KernelQueue::share_device(std::shared_ptr<WaitPlaces> places) {
@@ -62,28 +63,32 @@ void KernelQueue::share_device(std::shared_ptr<WaitPlaces> places) {
   places_ = std::move(places);
 }
 
-// A graph keeps its place until it is destroyed, which costs each of its launches some 7 us (docs/performance.md): the
-// first one of a queue shares the queue's.
+// A graph keeps its place until it is destroyed, which costs each of its launches some 7 us
+// (docs/performance.md): the first one of a queue shares the queue's.
 Standing KernelQueue::choose_standing(const device::gpu::Stream& stream) noexcept {
   if (!places_) return standing_;
   if (first_capture_ == 0) first_capture_ = stream.last_capture();
-  if (stream.last_capture() == first_capture_ || stream.last_capture() == 0) return standing_ = place_.standing;
+  if (stream.last_capture() == first_capture_ || stream.last_capture() == 0)
+    return standing_ = place_.standing;
   if (capture_ != stream.last_capture()) {
     capture_ = stream.last_capture();
     WaitPlaces::Place place = places_->take(WaitPlaces::User::graph);
-    in_capture_ = stream.keep_with_graph(std::move(place.held)) ? place.standing : Standing::at_gates;
+    in_capture_ =
+        stream.keep_with_graph(std::move(place.held)) ? place.standing : Standing::at_gates;
   }
   return standing_ = in_capture_;
 }
 
-// In any order: a start waits for nobody but a wait that stands before it, and each wait ends without the others.
+// In any order: a start waits for nobody but a wait that stands before it, and each wait ends
+// without the others.
 void KernelQueue::flush() noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
   cudaError_t code = cudaSuccess;
   for (const auto& batch : batches_) {
     if (!batch || batch->empty()) continue;
     if (!guard && device::gpu::current_context() != context_) guard.emplace(device_);
-    if (const cudaError_t failed = batch->launch(launch_on(stream_)); failed != cudaSuccess) code = failed;
+    if (const cudaError_t failed = batch->launch(launch_on(stream_)); failed != cudaSuccess)
+      code = failed;
   }
   if (code == cudaSuccess) return;
   const Error error = failure("a kernel cannot be launched", code);
@@ -95,14 +100,16 @@ void KernelQueue::flush() noexcept {
 void KernelQueue::fail(const Error& error) noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
   if (device::gpu::current_context() != context_) guard.emplace(device_);
-  if (cudaMemsetAsync(memory_.queue_failure.get(), 1, sizeof(QueueFailure::failed), stream_) != cudaSuccess)
+  if (cudaMemsetAsync(memory_.queue_failure.get(), 1, sizeof(QueueFailure::failed), stream_) !=
+      cudaSuccess)
     (void)cudaGetLastError();
   fail_sink(error);
 }
 
 void KernelQueue::fail_sink(const Error& error) noexcept {
   failed_by_host_.store(true, std::memory_order_release);
-  if (transport::Sink* const sink = sink_.load(std::memory_order_acquire); sink != nullptr) sink->fail(error);
+  if (transport::Sink* const sink = sink_.load(std::memory_order_acquire); sink != nullptr)
+    sink->fail(error);
 }
 
 void KernelQueue::give_up(std::uint32_t id) noexcept {
@@ -134,7 +141,8 @@ void KernelQueue::change_blocked(KernelPlan* plan) noexcept {
 Error KernelQueue::error_of(Failure failure, const KernelPlan* plan) {
   if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
   const std::lock_guard lock(error_mutex_);
-  return abort_error_ ? *abort_error_ : Error(ErrorKind::internal, "a wait has ended without a reason");
+  return abort_error_ ? *abort_error_
+                      : Error(ErrorKind::internal, "a wait has ended without a reason");
 }
 
 void KernelQueue::look_at_waits() noexcept {
@@ -146,7 +154,8 @@ void KernelQueue::look_at_waits() noexcept {
     waiting = look_at_gate();
   change_blocked(waiting);
   if (waiting == nullptr) return;
-  if (places_) std::atomic_ref(report.room).store(places_->room(), std::memory_order_relaxed);  // others may have come
+  // Others may have come.
+  if (places_) std::atomic_ref(report.room).store(places_->room(), std::memory_order_relaxed);
   for (KernelPlan* each : watchdog_.plans())
     if (each != nullptr) each->note_death();
   waiting->look_for_lost_cause();
@@ -160,7 +169,8 @@ KernelPlan* KernelQueue::look_at_gate() noexcept {
   KernelPlan* const plan = watchdog_.find(id);
   if (plan == nullptr) return nullptr;
   const protocol::Epoch epoch = plan->epoch_at_gate();
-  // A gate is left before the next epoch is written: found again, this is the epoch that stands there.
+  // A gate is left before the next epoch is written: found again, this is the epoch that stands
+  // there.
   if (load(report.gated) != id) return nullptr;
   at_gate_ = {id, epoch};
   if (at_gate_ != before) return nullptr;
@@ -168,12 +178,13 @@ KernelPlan* KernelQueue::look_at_gate() noexcept {
   return plan;
 }
 
-// No kernel runs at a gate that could look at the abort word. Again and again, since each kernel behind it may stand at
-// a gate of its own.
+// No kernel runs at a gate that could look at the abort word. Again and again, since each kernel
+// behind it may stand at a gate of its own.
 void KernelQueue::let_through() noexcept {
   Report& report = report_of(memory_);
   if (load(report.abort) == 0 && load(report.failed) == 0) return;
-  if (KernelPlan* const plan = watchdog_.find(load(report.gated)); plan != nullptr) plan->open_gate();
+  if (KernelPlan* const plan = watchdog_.find(load(report.gated)); plan != nullptr)
+    plan->open_gate();
 }
 
 void KernelQueue::look() noexcept {
@@ -183,15 +194,17 @@ void KernelQueue::look() noexcept {
   let_through();
   const std::uint64_t failed = load(report_of(memory_).failed);
   if (failed == 0 && !failed_by_host_.load(std::memory_order_acquire)) return;
-  // What kernels have given up, their peers' hosts must learn: before the program does, which may then use the buffers
-  // again. Kernels behind the failed one give up their pairs later, perhaps after a start on another queue.
+  // What kernels have given up, their peers' hosts must learn: before the program does, which may
+  // then use the buffers again. Kernels behind the failed one give up their pairs later, perhaps
+  // after a start on another queue.
   for (KernelPlan* each : watchdog_.plans())
     if (each != nullptr) each->follow(*this);
   if (std::exchange(failed_, true)) return;
   change_blocked(nullptr);
   // What waits in the same kernel, or beside it, ends too.
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
-  if (failed != 0) sink->fail(error_of(static_cast<Failure>(failed >> 32), watchdog_.find(failed & 0xffffffffu)));
+  if (failed != 0)
+    sink->fail(error_of(static_cast<Failure>(failed >> 32), watchdog_.find(failed & 0xffffffffu)));
 }
 
 }  // namespace penstock::gpu

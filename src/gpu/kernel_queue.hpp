@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA forms keep for one queue: the work of the enqueue call under way, which few kernels will serve, and the
-// memory in which the queue's kernels report.
+// What the CUDA forms keep for one queue: the work of the enqueue call under way, which few kernels
+// will serve, and the memory in which the queue's kernels report.
 #pragma once
 
 #include <array>
@@ -40,15 +40,19 @@ class KernelQueue final : public device::gpu::Attachment {
     std::shared_ptr<std::byte> queue_failure;
     std::shared_ptr<std::byte> crowd;  // of the device: Report::crowd
   };
-  KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch, KernelWatchdog& watchdog);
+  KernelQueue(const device::gpu::Stream& stream, Memory memory, bool dependent_launch,
+              KernelWatchdog& watchdog);
   ~KernelQueue() override;
 
-  void add(Form form, std::unique_ptr<LaunchBatch> batch) noexcept { batches_[at(form)] = std::move(batch); }
+  void add(Form form, std::unique_ptr<LaunchBatch> batch) noexcept {
+    batches_[at(form)] = std::move(batch);
+  }
   LaunchBatch* batch(Form form) const noexcept { return batches_[at(form)].get(); }
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
 
-  // Asks for a place for this queue's waits now, and for one for each graph that is captured on it but the first.
+  // Asks for a place for this queue's waits now, and for one for each graph that is captured on it
+  // but the first.
   void share_device(std::shared_ptr<WaitPlaces> places);
   // Enqueue calls: how the waits of the one under way stand.
   Standing choose_standing(const device::gpu::Stream& stream) noexcept;
@@ -57,7 +61,8 @@ class KernelQueue final : public device::gpu::Attachment {
   void report_to(transport::Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
   void flush() noexcept override;
   void synchronized(cudaError_t code) noexcept override;
-  // The queue fails by something that no kernel knows of: those that are not launched yet are to do nothing.
+  // The queue fails by something that no kernel knows of: those that are not launched yet are to do
+  // nothing.
   void fail(const base::Error& error) noexcept;
   // Of a plan whose kernel could not be launched, by its id in reports.
   void give_up(std::uint32_t id) noexcept;
@@ -83,8 +88,8 @@ class KernelQueue final : public device::gpu::Attachment {
   Memory memory_;
   bool dependent_launch_;
   KernelWatchdog& watchdog_;
-  std::atomic<transport::Sink*> sink_{nullptr};           // enqueue calls set it, the watchdog asks for it
-  std::shared_ptr<WaitPlaces> places_;                    // null: all blocks stay, always
+  std::atomic<transport::Sink*> sink_{nullptr};  // enqueue calls set it, the watchdog asks for it
+  std::shared_ptr<WaitPlaces> places_;           // null: all blocks stay, always
   WaitPlaces::Place place_{Standing::all_stay, nullptr};  // the queue's
   std::uint64_t first_capture_ = 0;
   std::uint64_t capture_ = 0;  // that was last asked about

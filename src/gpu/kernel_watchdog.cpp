@@ -88,8 +88,11 @@ void KernelWatchdog::lose(int device, const base::Error& error) noexcept {
   const auto lost = [&](const KernelQueue* queue) { return queue->device_ == device; };
   for (KernelPlan* plan : plans_) {
     if (plan == nullptr) continue;
-    const auto used_on = [&](const KernelQueue* queue) { return lost(queue) && plan->used_on(*queue); };
-    if (plan->needs(device) || std::any_of(queues_.begin(), queues_.end(), used_on)) plan->give_up();
+    const auto used_on = [&](const KernelQueue* queue) {
+      return lost(queue) && plan->used_on(*queue);
+    };
+    if (plan->needs(device) || std::any_of(queues_.begin(), queues_.end(), used_on))
+      plan->give_up();
   }
   for (KernelQueue* queue : queues_)
     if (lost(queue)) queue->fail_sink(error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that reads what kernels report: a wait that lasts, a queue that has failed. It makes no CUDA call, and
-// sleeps while there is no queue.
+// The thread that reads what kernels report: a wait that lasts, a queue that has failed. It makes
+// no CUDA call, and sleeps while there is no queue.
 #pragma once
 
 #include <condition_variable>

@@ -5,9 +5,9 @@
 
 namespace penstock::gpu {
 
-// What an enqueue call starts, and what it waits for, until one kernel serves all of either. A List holds as much as
-// one kernel takes: empty(), takes(item), add(item), launch_starts(launch), launch_waits(launch), clear(), and
-// each(visit) with the id of each item's plan.
+// What an enqueue call starts, and what it waits for, until one kernel serves all of either. A List
+// holds as much as one kernel takes: empty(), takes(item), add(item), launch_starts(launch),
+// launch_waits(launch), clear(), and each(visit) with the id of each item's plan.
 template <class List>
 class CallBatch final : public LaunchBatch {
  public:

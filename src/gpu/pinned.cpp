@@ -31,7 +31,8 @@ PinnedPool::~PinnedPool() {
 void* PinnedPool::allocate(std::size_t bytes) {
   const device::gpu::RelaxedCaptures relaxed;
   void* chunk = nullptr;
-  device::gpu::check(cudaHostAlloc(&chunk, bytes, cudaHostAllocPortable | cudaHostAllocMapped), "cudaHostAlloc");
+  device::gpu::check(cudaHostAlloc(&chunk, bytes, cudaHostAllocPortable | cudaHostAllocMapped),
+                     "cudaHostAlloc");
   chunks_.push_back(chunk);
   return chunk;
 }
@@ -40,7 +41,8 @@ std::shared_ptr<void> PinnedPool::take() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
     void* const chunk = allocate(piece * pieces_in_chunk);
-    for (std::size_t i = 0; i < pieces_in_chunk; ++i) free_.push_back(static_cast<std::byte*>(chunk) + i * piece);
+    for (std::size_t i = 0; i < pieces_in_chunk; ++i)
+      free_.push_back(static_cast<std::byte*>(chunk) + i * piece);
   }
   void* const address = free_.back();
   free_.pop_back();

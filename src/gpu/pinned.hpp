@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that kernels and the host both address: small pieces for words, and whole messages. It is kept until the
-// end, since giving it back to the driver waits for the device.
+// Host memory that kernels and the host both address: small pieces for words, and whole messages.
+// It is kept until the end, since giving it back to the driver waits for the device.
 #pragma once
 
 #include <cstddef>

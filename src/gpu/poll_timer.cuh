@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait that lasts tells the host so, and looks now and then what the host, and other waits, ask of it.
+// A wait that lasts tells the host so, and looks now and then what the host, and other waits, ask
+// of it.
 #pragma once
 
 #include "gpu/reports.cuh"
 
 namespace penstock::gpu {
 
-// What a wait that lasts is asked: to go on; to leave its place, as more blocks wait on the device than there is room
-// for; to end, as the host says.
+// What a wait that lasts is asked: to go on; to leave its place, as more blocks wait on the device
+// than there is room for; to end, as the host says.
 enum class Request : std::uint32_t { go_on, leave, end };
 
-// One thread's. Time is what counts, not looks; but the clock is read only every so many looks, since it costs more.
+// One thread's. Time is what counts, not looks; but the clock is read only every so many looks,
+// since it costs more.
 //
-// What is asked for lies in the host's memory, across the bus, where the reads of one word stand in a row. When each
-// warp of a large wait read it every 100 us, a wait that had lasted so long lasted as long again for these reads; so
-// did the peer's wait for the answer, and its reads, and so on: one delay made every later message slow
-// (docs/performance.md). So the first warp of a block asks often, and the others seldom and at different times: they
-// matter only where the first one has found what it waits for.
+// What is asked for lies in the host's memory, across the bus, where the reads of one word stand in
+// a row. When each warp of a large wait read it every 100 us, a wait that had lasted so long lasted
+// as long again for these reads; so did the peer's wait for the answer, and its reads, and so on:
+// one delay made every later message slow (docs/performance.md). So the first warp of a block asks
+// often, and the others seldom and at different times: they matter only where the first one has
+// found what it waits for.
 class PollTimer {
  public:
   // `awaited`: a word of the plan's own in the host's memory, for the epoch of a wait that lasts.
@@ -37,8 +40,8 @@ class PollTimer {
     return Request::go_on;
   }
 
-  // Likewise in a block that leaves where there is no room, which its first thread finds out for all of them. They
-  // share `request`, go_on at first.
+  // Likewise in a block that leaves where there is no room, which its first thread finds out for
+  // all of them. They share `request`, go_on at first.
   __device__ Request late(std::uint32_t& request) {
     volatile std::uint32_t& shared = request;
     const Request own = late();
@@ -61,7 +64,8 @@ class PollTimer {
   static constexpr Word64 interval = 100'000;
   static constexpr Word64 worth_a_line = 1'000'000;
 
-  // Of several pairs that are waited for, one is named: which one, where two do so at a time, does not matter.
+  // Of several pairs that are waited for, one is named: which one, where two do so at a time, does
+  // not matter.
   __device__ void tell() {
     SystemWord waiting(report_.waiting);
     if (waiting.load(::cuda::memory_order_relaxed) != 0) return;

@@ -18,7 +18,8 @@ __device__ inline bool fails_first(const Reports& reports) {
 
 // Release: what the host finds when it has read this comes before.
 __device__ inline void report(const Reports& reports, std::uint32_t id, Failure why) {
-  SystemWord(reports.report.failed).store(static_cast<Word64>(why) << 32 | (id + 1u), ::cuda::memory_order_release);
+  SystemWord(reports.report.failed)
+      .store(static_cast<Word64>(why) << 32 | (id + 1u), ::cuda::memory_order_release);
 }
 
 }  // namespace penstock::gpu

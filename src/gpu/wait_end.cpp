@@ -17,10 +17,10 @@ using device::gpu::Stream;
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw Error(ErrorKind::stream,
-              "the request cannot change streams: " + why +
-                  "; call PST_Queue_wait on the queue that it was last started on, while its stream is there and not "
-                  "captured");
+  throw Error(ErrorKind::stream, "the request cannot change streams: " + why +
+                                     "; call PST_Queue_wait on the queue that it was last started "
+                                     "on, while its stream is there and not "
+                                     "captured");
 }
 
 }  // namespace
@@ -60,9 +60,11 @@ void WaitEnd::order(const Stream& last, const Stream& next) {
     // The host waits for nothing that is captured.
     if (capture == 0 && last.synchronizations() != synchronizations_) return;
     // An event would become part of a graph that the wait is not in.
-    if (last.current_capture() != capture) refuse("the stream of its last wait is being captured now");
+    if (last.current_capture() != capture)
+      refuse("the stream of its last wait is being captured now");
     if (const cudaError_t code = put_event(last); code != cudaSuccess)
-      refuse(std::string("no event can be recorded on the stream of its last wait: ") + cudaGetErrorString(code));
+      refuse(std::string("no event can be recorded on the stream of its last wait: ") +
+             cudaGetErrorString(code));
     recorded_ = true;
     capture_ = capture;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a plan's last wait ends in its stream, for a start on another stream. A plan that stays on its stream pays
-// nothing for it but a load; one that has changed streams once, an event for each wait.
+// Where a plan's last wait ends in its stream, for a start on another stream. A plan that stays on
+// its stream pays nothing for it but a load; one that has changed streams once, an event for each
+// wait.
 #pragma once
 
 #include <gpu_runtime.hpp>
@@ -30,8 +31,9 @@ class WaitEnd {
     recorded_ = put_event(stream) == cudaSuccess;
     capture_ = stream.last_capture();
   }
-  // What `next` does from now on comes after that point of `last`; where it was not recorded, or in another capture,
-  // after all that `last` holds by now, unless the host has synchronised that since. Throws Error(stream).
+  // What `next` does from now on comes after that point of `last`; where it was not recorded, or in
+  // another capture, after all that `last` holds by now, unless the host has synchronised that
+  // since. Throws Error(stream).
   void order(const device::gpu::Stream& last, const device::gpu::Stream& next);
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of all CUDA forms work on: words that other processors look at, and how a queue's kernels report.
+// What kernels of all CUDA forms work on: words that other processors look at, and how a queue's
+// kernels report.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,9 @@ using Word64 = std::uint64_t;
 // Everything that two devices poll lies in memory of the polling one, in lines of its own.
 inline constexpr std::size_t device_line = 128;
 
-// What a thread loads and stores in one instruction. By itself: 8 bytes of data in two halves, each beside its flag, so
-// that each half needs only the 64-bit accesses that the memory model has. In a wide line: see peer/cuda/lines.cuh.
+// What a thread loads and stores in one instruction. By itself: 8 bytes of data in two halves, each
+// beside its flag, so that each half needs only the 64-bit accesses that the memory model has. In a
+// wide line: see peer/cuda/lines.cuh.
 struct alignas(16) Cell {
   Word64 low, high;
 };
@@ -29,18 +31,20 @@ enum class Failure : std::uint32_t {
   started_twice    // a start follows a start
 };
 
-// In pinned memory of the host: how a queue's kernels and the host talk when something takes long or goes wrong.
+// In pinned memory of the host: how a queue's kernels and the host talk when something takes long
+// or goes wrong.
 struct alignas(64) Report {
-  Word64 abort;         // host: end every wait
-  Word64 waiting;       // kernels: 1 + the id of a plan that has been waited for longer than a moment, or 0
+  Word64 abort;  // host: end every wait
+  Word64
+      waiting;  // kernels: 1 + the id of a plan that has been waited for longer than a moment, or 0
   Word64 failed;        // kernels: Failure in the upper half, 1 + the id of the plan in the lower
   std::uint32_t gated;  // the stream itself: 1 + the id of a plan at whose gate it stands, or 0
   std::uint32_t room;   // host: how many blocks of this process may wait for long on the device
   Word64* crowd;        // host: where kernels count those that do; in the device's memory
 };
 
-// In device memory: once set, the queue's later starts do nothing, so that stale data is never sent on as good, and its
-// waits end at once.
+// In device memory: once set, the queue's later starts do nothing, so that stale data is never sent
+// on as good, and its waits end at once.
 struct alignas(device_line) QueueFailure {
   Word64 failed;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator's identity, the same on all its members without communication: creation calls on a parent are ordered
-// alike on all of them, so the identity of a child is a hash of the parent's, of how and as which one it was created,
-// and of its members.
+// A communicator's identity, the same on all its members without communication: creation calls on a
+// parent are ordered alike on all of them, so the identity of a child is a hash of the parent's, of
+// how and as which one it was created, and of its members.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,8 @@ struct CommunicatorId {
   auto operator<=>(const CommunicatorId&) const = default;
 };
 
-// What a request keeps of its communicator. Shared by all requests on it, and outlives the MPI handle.
+// What a request keeps of its communicator. Shared by all requests on it, and outlives the MPI
+// handle.
 struct Communicator {
   CommunicatorId id;
   bool known = false;         // identity known on all members; otherwise PST_Comm_attach is needed
@@ -33,5 +34,7 @@ struct Communicator {
 
 template <>
 struct std::hash<penstock::group::CommunicatorId> {
-  std::size_t operator()(const penstock::group::CommunicatorId& id) const noexcept { return id.low; }
+  std::size_t operator()(const penstock::group::CommunicatorId& id) const noexcept {
+    return id.low;
+  }
 };

@@ -16,42 +16,50 @@ namespace {
 
 struct Envelope {
   int integers = 0, addresses = 0, datatypes = 0, combiner = MPI_COMBINER_NAMED;
-  bool large = false;  // made with counts that may not fit an int: MPI_Type_get_contents does not describe it
+  bool large = false;  // made with counts that may not fit an int: MPI_Type_get_contents does not
+                       // describe it
 };
 
 Envelope envelope_of(MPI_Datatype datatype) {
   Envelope result;
 #if MPI_VERSION >= 4
   MPI_Count integers = 0, addresses = 0, counts = 0, datatypes = 0;
-  check_mpi(PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &counts, &datatypes, &result.combiner),
+  check_mpi(PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &counts, &datatypes,
+                                     &result.combiner),
             "MPI_Type_get_envelope_c");
   result.integers = static_cast<int>(integers);
   result.addresses = static_cast<int>(addresses);
   result.datatypes = static_cast<int>(datatypes);
   result.large = counts > 0;
 #else
-  check_mpi(PMPI_Type_get_envelope(datatype, &result.integers, &result.addresses, &result.datatypes, &result.combiner),
+  check_mpi(PMPI_Type_get_envelope(datatype, &result.integers, &result.addresses, &result.datatypes,
+                                   &result.combiner),
             "MPI_Type_get_envelope");
 #endif
   return result;
 }
 
 bool is_predefined(int combiner) {
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-         combiner == MPI_COMBINER_F90_INTEGER;
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-// What a datatype was made of. The datatypes in it are new handles, to be freed where they are not predefined.
+// What a datatype was made of. The datatypes in it are new handles, to be freed where they are not
+// predefined.
 struct Contents {
   Contents(MPI_Datatype datatype, const Envelope& envelope)
-      : integers(envelope.integers), addresses(envelope.addresses), datatypes(envelope.datatypes, MPI_DATATYPE_NULL) {
-    check_mpi(PMPI_Type_get_contents(datatype, envelope.integers, envelope.addresses, envelope.datatypes,
-                                     integers.data(), addresses.data(), datatypes.data()),
-              "MPI_Type_get_contents");
+      : integers(envelope.integers),
+        addresses(envelope.addresses),
+        datatypes(envelope.datatypes, MPI_DATATYPE_NULL) {
+    check_mpi(
+        PMPI_Type_get_contents(datatype, envelope.integers, envelope.addresses, envelope.datatypes,
+                               integers.data(), addresses.data(), datatypes.data()),
+        "MPI_Type_get_contents");
   }
   ~Contents() {
     for (MPI_Datatype& datatype : datatypes)
-      if (datatype != MPI_DATATYPE_NULL && !is_predefined(envelope_of(datatype).combiner)) PMPI_Type_free(&datatype);
+      if (datatype != MPI_DATATYPE_NULL && !is_predefined(envelope_of(datatype).combiner))
+        PMPI_Type_free(&datatype);
   }
   Contents(const Contents&) = delete;
   Contents& operator=(const Contents&) = delete;
@@ -133,8 +141,9 @@ bool in_one_run(const std::vector<Block>& blocks) {
   return !first;
 }
 
-// Predefined datatypes are asked for with every request, do not change, and cannot be freed: their shapes are kept, the
-// first that comes to a place for good. Other handles may stand for another datatype tomorrow.
+// Predefined datatypes are asked for with every request, do not change, and cannot be freed: their
+// shapes are kept, the first that comes to a place for good. Other handles may stand for another
+// datatype tomorrow.
 struct KnownShape {
   MPI_Datatype datatype;
   DatatypeShape shape;
@@ -160,7 +169,8 @@ DatatypeShape ask_for_shape(MPI_Datatype datatype) {
   MPI_Count lower_bound = 0, true_extent = 0;
   check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
   check_mpi(PMPI_Type_get_extent_x(datatype, &lower_bound, &shape.extent), "MPI_Type_get_extent_x");
-  check_mpi(PMPI_Type_get_true_extent_x(datatype, &shape.true_lower_bound, &true_extent), "MPI_Type_get_true_extent_x");
+  check_mpi(PMPI_Type_get_true_extent_x(datatype, &shape.true_lower_bound, &true_extent),
+            "MPI_Type_get_true_extent_x");
   const Envelope envelope = envelope_of(datatype);
   shape.predefined = is_predefined(envelope.combiner);
   shape.solid = shape.size == true_extent;
@@ -170,7 +180,8 @@ DatatypeShape ask_for_shape(MPI_Datatype datatype) {
   const Contents contents(datatype, envelope);
   if (contents.datatypes.empty()) return shape;
   MPI_Count element_extent = 0;
-  check_mpi(PMPI_Type_get_extent_x(contents.datatypes[0], &lower_bound, &element_extent), "MPI_Type_get_extent_x");
+  check_mpi(PMPI_Type_get_extent_x(contents.datatypes[0], &lower_bound, &element_extent),
+            "MPI_Type_get_extent_x");
   shape.solid = in_one_run(blocks_of(envelope.combiner, contents, element_extent));
   return shape;
 }

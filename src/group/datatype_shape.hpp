@@ -11,8 +11,9 @@ struct DatatypeShape {
   MPI_Count extent = 0;
   MPI_Count true_lower_bound = 0;
   bool predefined = false;
-  // One element is `size` bytes without gap, in the order in which MPI would send them. Size and true extent alone do
-  // not tell: blocks may be permuted, or overlap in one place and leave a gap in another.
+  // One element is `size` bytes without gap, in the order in which MPI would send them. Size and
+  // true extent alone do not tell: blocks may be permuted, or overlap in one place and leave a gap
+  // in another.
   bool solid = false;
 };
 

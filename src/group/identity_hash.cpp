@@ -25,13 +25,15 @@ IdentityHash& IdentityHash::add(std::uint64_t word) noexcept {
 
 IdentityHash& IdentityHash::add(std::span<const int> numbers) noexcept {
   add(static_cast<std::uint64_t>(numbers.size()));
-  for (const int number : numbers) add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(number)));
+  for (const int number : numbers)
+    add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(number)));
   return *this;
 }
 
 IdentityHash& IdentityHash::add(std::string_view text) noexcept {
   add(static_cast<std::uint64_t>(text.size()));
-  for (const char letter : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(letter)));
+  for (const char letter : text)
+    add(static_cast<std::uint64_t>(static_cast<unsigned char>(letter)));
   return *this;
 }
 

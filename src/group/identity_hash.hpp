@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash behind communicator identities. Two 64-bit lanes, each a chain of splitmix64 finalisers (a bijection in
-// which every input bit changes every output bit with probability one half), with different constants and mixed with
-// each other after every word. It is not meant to withstand an adversary; by accident two of a million communicators
-// collide with probability 2^-88 or so. The same bytes give the same hash on every process of a job; nothing is kept
-// between releases.
+// The hash behind communicator identities. Two 64-bit lanes, each a chain of splitmix64 finalisers
+// (a bijection in which every input bit changes every output bit with probability one half), with
+// different constants and mixed with each other after every word. It is not meant to withstand an
+// adversary; by accident two of a million communicators collide with probability 2^-88 or so. The
+// same bytes give the same hash on every process of a job; nothing is kept between releases.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ class IdentityHash {
   IdentityHash& add(std::uint64_t word) noexcept;
   IdentityHash& add(const CommunicatorId& id) noexcept { return add(id.high).add(id.low); }
   IdentityHash& add(
-      std::span<const int> numbers) noexcept;  // their count as well, so that neighbouring lists do not run together
+      std::span<const int>
+          numbers) noexcept;  // their count as well, so that neighbouring lists do not run together
   IdentityHash& add(std::string_view text) noexcept;
   CommunicatorId value() const noexcept;
 

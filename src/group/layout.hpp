@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a buffer's bytes lie in memory, as the MPI datatype says, without its type: see group/mpi_layout.hpp.
+// How a buffer's bytes lie in memory, as the MPI datatype says, without its type: see
+// group/mpi_layout.hpp.
 #pragma once
 
 namespace penstock::group {
@@ -7,7 +8,8 @@ namespace penstock::group {
 class Layout {
  public:
   virtual ~Layout() = default;
-  virtual bool contiguous() const noexcept = 0;  // count * size bytes from the buffer's address on, no gaps
+  // Count * size bytes from the buffer's address on, no gaps.
+  virtual bool contiguous() const noexcept = 0;
 };
 
 }  // namespace penstock::group

@@ -26,7 +26,8 @@ hwloc_obj_t find_cores(hwloc_topology_t topology, const std::string& list) {
   const Bitmap set(hwloc_bitmap_alloc());
   if (!set || hwloc_bitmap_list_sscanf(set.get(), list.c_str()) != 0) return nullptr;
   hwloc_bitmap_and(set.get(), set.get(), hwloc_topology_get_topology_cpuset(topology));
-  return hwloc_bitmap_iszero(set.get()) ? nullptr : hwloc_get_obj_covering_cpuset(topology, set.get());
+  return hwloc_bitmap_iszero(set.get()) ? nullptr
+                                        : hwloc_get_obj_covering_cpuset(topology, set.get());
 }
 
 hwloc_obj_t find(hwloc_topology_t topology, const Location& place) {
@@ -43,8 +44,8 @@ int depth_of(hwloc_obj_t object) {
   return depth;
 }
 
-// How deep the tree of the machine is where both branches part: the deeper, the nearer. hwloc's own depths say nothing
-// about bridges and devices.
+// How deep the tree of the machine is where both branches part: the deeper, the nearer. hwloc's own
+// depths say nothing about bridges and devices.
 int nearness(hwloc_obj_t one, hwloc_obj_t other) {
   int depth = depth_of(one);
   int other_depth = depth_of(other);
@@ -114,13 +115,15 @@ std::vector<std::size_t> share_out(hwloc_topology* topology, std::span<const Loc
   // Who has the least choice comes first; the others then find what is left.
   std::vector<std::size_t> order(users.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t one, std::size_t other) { return near[one].size() < near[other].size(); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+    return near[one].size() < near[other].size();
+  });
   std::vector<std::size_t> taken(interfaces.size(), 0);
   std::vector<std::size_t> result(users.size());
   for (const std::size_t user : order) {
-    result[user] = *std::min_element(near[user].begin(), near[user].end(),
-                                     [&](std::size_t one, std::size_t other) { return taken[one] < taken[other]; });
+    result[user] = *std::min_element(
+        near[user].begin(), near[user].end(),
+        [&](std::size_t one, std::size_t other) { return taken[one] < taken[other]; });
     ++taken[result[user]];
   }
   return result;

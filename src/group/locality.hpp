@@ -12,7 +12,8 @@ struct hwloc_topology;
 
 namespace penstock::group {
 
-// Where something sits. What is empty is unknown; a PCI address counts more than a name, and a name more than cores.
+// Where something sits. What is empty is unknown; a PCI address counts more than a name, and a name
+// more than cores.
 struct Location {
   std::string pci;      // "0000:c1:00.0"
   std::string os_name;  // what the system calls a network interface: "hsn0"
@@ -24,7 +25,8 @@ struct FreeTopology {
 };
 using Topology = std::unique_ptr<hwloc_topology, FreeTopology>;
 
-// This host with its PCI devices, or the one that the XML file describes. Null if hwloc cannot tell.
+// This host with its PCI devices, or the one that the XML file describes. Null if hwloc cannot
+// tell.
 Topology load_topology(const std::string& xml_file = "");
 
 // The cores that this process is bound to now.
@@ -33,9 +35,10 @@ Location own_cores();
 // Whether the topology shows where it is. No virtual interface is anywhere.
 bool located(hwloc_topology* topology, const Location& place);
 
-// For each of the users (the processes of one host, in an order that all of them know) the number of the interface that
-// it takes: one of those nearest to it, so that those that are equally near have equally many users. All are equally
-// near where nothing is known. There is at least one interface.
+// For each of the users (the processes of one host, in an order that all of them know) the number
+// of the interface that it takes: one of those nearest to it, so that those that are equally near
+// have equally many users. All are equally near where nothing is known. There is at least one
+// interface.
 std::vector<std::size_t> share_out(hwloc_topology* topology, std::span<const Location> interfaces,
                                    std::span<const Location> users);
 

@@ -15,7 +15,8 @@ struct Machine {
 
 Machine look_at_machine();
 
-// The running kernel: the same in all its namespaces, whatever they call the host. Empty if unknown.
+// The running kernel: the same in all its namespaces, whatever they call the host. Empty if
+// unknown.
 std::string kernel_identity();
 
 }  // namespace penstock::group

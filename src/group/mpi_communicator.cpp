@@ -84,7 +84,8 @@ extern "C" int penstock_communicator_deleted(MPI_Comm, int, void* value, void*) 
 
 int make_keyval() {
   int keyval = MPI_KEYVAL_INVALID;
-  check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, penstock_communicator_deleted, &keyval, nullptr),
+  check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, penstock_communicator_deleted, &keyval,
+                                    nullptr),
             "MPI_Comm_create_keyval");
   return keyval;
 }
@@ -173,7 +174,8 @@ void name_it(Tracked& communicator, MPI_Comm comm) {
       communicator.name.assign(name, static_cast<std::size_t>(length));
       return;
     }
-    std::snprintf(name, sizeof name, "communicator %08x", static_cast<unsigned>(communicator.id.low));
+    std::snprintf(name, sizeof name, "communicator %08x",
+                  static_cast<unsigned>(communicator.id.low));
     communicator.name = communicator.known ? name : "unnamed communicator";
   });
 }
@@ -200,8 +202,9 @@ MPI_Comm handle_of(const Communicator& communicator) noexcept {
 int world_rank(const Communicator& communicator, int rank) {
   const auto& peers = static_cast<const Tracked&>(communicator).peers;
   if (peers.empty()) return rank;
-  return rank >= 0 && static_cast<std::size_t>(rank) < peers.size() ? peers[static_cast<std::size_t>(rank)]
-                                                                    : not_in_world;
+  return rank >= 0 && static_cast<std::size_t>(rank) < peers.size()
+             ? peers[static_cast<std::size_t>(rank)]
+             : not_in_world;
 }
 
 void created(MPI_Comm parent, Creation how, MPI_Comm child) {
@@ -214,7 +217,8 @@ void created_by_group(MPI_Comm parent, int tag, MPI_Comm child) {
   if (child == MPI_COMM_NULL) return;
   const TrackedPointer tracked = find_or_track(parent);
   const Members members = members_of(child);
-  const CommunicatorId key = IdentityHash().add(members.local).add(static_cast<std::uint64_t>(tag)).value();
+  const CommunicatorId key =
+      IdentityHash().add(members.local).add(static_cast<std::uint64_t>(tag)).value();
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(tracked->mutex);
@@ -253,7 +257,8 @@ PendingChild::PendingChild(MPI_Comm parent, Creation how) : how_(how) {
 }
 
 void PendingChild::complete(MPI_Comm child) const {
-  if (child != MPI_COMM_NULL) identify(static_cast<const Tracked&>(*parent_), name_of(how_), number_, child);
+  if (child != MPI_COMM_NULL)
+    identify(static_cast<const Tracked&>(*parent_), name_of(how_), number_, child);
 }
 
 std::shared_ptr<Communicator> known_communicator(MPI_Comm comm) {
@@ -268,16 +273,28 @@ void freed(const std::shared_ptr<Communicator>& communicator) noexcept {
 
 namespace {
 
-enum Word : std::size_t { unknown, outside, high, low, high_inverted, low_inverted, draw_high, draw_low, words };
+enum Word : std::size_t {
+  unknown,
+  outside,
+  high,
+  low,
+  high_inverted,
+  low_inverted,
+  draw_high,
+  draw_low,
+  words
+};
 using Ballot = std::array<std::uint64_t, words>;
 
-// The maximum of each word over all members. On an intercommunicator a reduction gives the other group's result: a
-// second one brings back our own.
+// The maximum of each word over all members. On an intercommunicator a reduction gives the other
+// group's result: a second one brings back our own.
 Ballot agree(MPI_Comm comm, const Ballot& mine, bool intercommunicator) {
   Ballot first{}, second{};
-  check_mpi(PMPI_Allreduce(mine.data(), first.data(), words, MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(mine.data(), first.data(), words, MPI_UINT64_T, MPI_MAX, comm),
+            "MPI_Allreduce");
   if (!intercommunicator) return first;
-  check_mpi(PMPI_Allreduce(first.data(), second.data(), words, MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(first.data(), second.data(), words, MPI_UINT64_T, MPI_MAX, comm),
+            "MPI_Allreduce");
   for (std::size_t i = 0; i < words; ++i) first[i] = std::max(first[i], second[i]);
   return first;
 }
@@ -295,7 +312,8 @@ CommunicatorId draw() {
 }  // namespace
 
 void attach(MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL) throw base::Error(base::ErrorKind::communicator, "PST_Comm_attach of MPI_COMM_NULL");
+  if (comm == MPI_COMM_NULL)
+    throw base::Error(base::ErrorKind::communicator, "PST_Comm_attach of MPI_COMM_NULL");
   const TrackedPointer tracked = find_or_track(comm);
   if (tracked == world() || tracked == self()) return;
   const Members members = members_of(comm);
@@ -310,10 +328,11 @@ void attach(MPI_Comm comm) {
   }
   ballot = agree(comm, ballot, members.intercommunicator);
   if (ballot[outside])
-    throw base::Error(
-        base::ErrorKind::communicator,
-        "PST_Comm_attach: the communicator has members outside MPI_COMM_WORLD (started by MPI_Comm_spawn, or "
-        "joined by connect, accept or join); only requests between processes of one MPI_COMM_WORLD can match");
+    throw base::Error(base::ErrorKind::communicator,
+                      "PST_Comm_attach: the communicator has members outside MPI_COMM_WORLD "
+                      "(started by MPI_Comm_spawn, or "
+                      "joined by connect, accept or join); only requests between processes of one "
+                      "MPI_COMM_WORLD can match");
   const bool same = ballot[high] == ~ballot[high_inverted] && ballot[low] == ~ballot[low_inverted];
   if (!ballot[unknown] && same) return;
   const std::lock_guard lock(tracked->mutex);
@@ -325,7 +344,8 @@ void attach(MPI_Comm comm) {
 }
 
 void call_errhandler(const Communicator* communicator, int code) noexcept {
-  const bool usable = communicator != nullptr && communicator->alive.load(std::memory_order_acquire);
+  const bool usable =
+      communicator != nullptr && communicator->alive.load(std::memory_order_acquire);
   PMPI_Comm_call_errhandler(usable ? handle_of(*communicator) : MPI_COMM_WORLD, code);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identities of MPI communicators. They are kept as an attribute of the communicator, so that they go with it: not
-// copied by MPI_Comm_dup, removed by MPI_Comm_free, and never found under a handle that MPI has given to another
-// communicator. All functions call MPI (by its PMPI_ names) and are called where the program may. Any thread then.
+// Identities of MPI communicators. They are kept as an attribute of the communicator, so that they
+// go with it: not copied by MPI_Comm_dup, removed by MPI_Comm_free, and never found under a handle
+// that MPI has given to another communicator. All functions call MPI (by its PMPI_ names) and are
+// called where the program may. Any thread then.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +14,8 @@
 
 namespace penstock::group {
 
-// How a communicator came about. Part of the hash: the order of the enumerators must be the same on all processes.
+// How a communicator came about. Part of the hash: the order of the enumerators must be the same on
+// all processes.
 enum class Creation : std::uint8_t {
   dup,
   dup_with_info,
@@ -30,25 +32,29 @@ enum class Creation : std::uint8_t {
   intercomm_merge
 };
 
-// False outside MPI_Init ... MPI_Finalize (also in a program of sessions only): then nothing here may be called.
+// False outside MPI_Init ... MPI_Finalize (also in a program of sessions only): then nothing here
+// may be called.
 bool world_usable() noexcept;
 
-// The identity of a live communicator; one that has none gets one that is unknown. Never null. Throws base::Error(mpi).
+// The identity of a live communicator; one that has none gets one that is unknown. Never null.
+// Throws base::Error(mpi).
 std::shared_ptr<Communicator> communicator_of(MPI_Comm comm);
 MPI_Comm handle_of(const Communicator& communicator) noexcept;
 
-// Rank in MPI_COMM_WORLD of a rank in the communicator (in its remote group, if it has one); core::outside_world's
-// value -3 for processes outside.
+// Rank in MPI_COMM_WORLD of a rank in the communicator (in its remote group, if it has one);
+// core::outside_world's value -3 for processes outside.
 int world_rank(const Communicator& communicator, int rank);
 inline constexpr int not_in_world = -3;
 
-// What the recorder calls after a creation call has succeeded on this process, in the order of the calls on the parent.
-// The child may be MPI_COMM_NULL here: the count rises all the same.
+// What the recorder calls after a creation call has succeeded on this process, in the order of the
+// calls on the parent. The child may be MPI_COMM_NULL here: the count rises all the same.
 void created(MPI_Comm parent, Creation how, MPI_Comm child);
-void created_by_group(MPI_Comm parent, int tag,
-                      MPI_Comm child);                   // MPI_Comm_create_group: only the group's members know of it
-void created_intercomm(int tag, MPI_Comm child);         // MPI_Intercomm_create
-void created_unknown(MPI_Comm child, const char* call);  // where no identity follows from what we know
+void created_by_group(
+    MPI_Comm parent, int tag,
+    MPI_Comm child);  // MPI_Comm_create_group: only the group's members know of it
+void created_intercomm(int tag, MPI_Comm child);  // MPI_Intercomm_create
+// Where no identity follows from what we know.
+void created_unknown(MPI_Comm child, const char* call);
 
 // For MPI_Comm_idup: takes the number at the call, gives the identity once the child exists.
 class PendingChild {
@@ -62,9 +68,9 @@ class PendingChild {
   std::uint64_t number_;
 };
 
-// After MPI_Comm_free and MPI_Comm_disconnect. MPI itself may keep the communicator, and so its attributes, until the
-// last request on it has been freed.
-// Look before the call: afterwards the handle is none. Null for one without identity and for MPI_COMM_NULL.
+// After MPI_Comm_free and MPI_Comm_disconnect. MPI itself may keep the communicator, and so its
+// attributes, until the last request on it has been freed. Look before the call: afterwards the
+// handle is none. Null for one without identity and for MPI_COMM_NULL.
 std::shared_ptr<Communicator> known_communicator(MPI_Comm comm);
 void freed(const std::shared_ptr<Communicator>& communicator) noexcept;
 
@@ -72,8 +78,8 @@ void freed(const std::shared_ptr<Communicator>& communicator) noexcept;
 // base::Error(communicator).
 void attach(MPI_Comm comm);
 
-// Calls the communicator's error handler while the program has not freed it, else that of MPI_COMM_WORLD; null: the
-// latter.
+// Calls the communicator's error handler while the program has not freed it, else that of
+// MPI_COMM_WORLD; null: the latter.
 void call_errhandler(const Communicator* communicator, int code) noexcept;
 
 }  // namespace penstock::group

@@ -21,8 +21,8 @@ struct Unused {
   std::atomic<bool> any{false};  // a hint: what it misses is freed by a later call
 };
 
-// Never destroyed, as layouts may end while the process exits. It has no initialiser that runs, as those of other
-// libraries may run first and call MPI.
+// Never destroyed, as layouts may end while the process exits. It has no initialiser that runs, as
+// those of other libraries may run first and call MPI.
 union Kept {
   constexpr Kept() : unused() {}
   constexpr ~Kept() {}
@@ -39,8 +39,8 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatyp
   MPI_Count bytes = 0;
   too_large_ = __builtin_mul_overflow(shape.size, count, &bytes);
   if (!too_large_) bytes_ = static_cast<std::size_t>(bytes);
-  contiguous_ =
-      bytes_ == 0 || (shape.solid && shape.true_lower_bound == 0 && (count == 1 || shape.extent == shape.size));
+  contiguous_ = bytes_ == 0 || (shape.solid && shape.true_lower_bound == 0 &&
+                                (count == 1 || shape.extent == shape.size));
   if (shape.predefined) return;
   check_mpi(PMPI_Type_dup(datatype, &datatype_), "MPI_Type_dup");
   duplicated_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout that an MPI datatype and a count describe. The program may free its datatype before the request is
-// matched, so a derived one is duplicated.
+// The layout that an MPI datatype and a count describe. The program may free its datatype before
+// the request is matched, so a derived one is duplicated.
 #pragma once
 
 #include <mpi.h>
@@ -15,7 +15,8 @@ class MpiLayout final : public Layout {
  public:
   // Calls MPI, as the caller of the init function may. Throws base::Error(mpi).
   MpiLayout(MPI_Datatype datatype, MPI_Count count);
-  // Any thread, also after MPI_Finalize: the duplicate is freed later, by a thread that may call MPI.
+  // Any thread, also after MPI_Finalize: the duplicate is freed later, by a thread that may call
+  // MPI.
   ~MpiLayout() override;
   MpiLayout(const MpiLayout&) = delete;
   MpiLayout& operator=(const MpiLayout&) = delete;
@@ -23,10 +24,12 @@ class MpiLayout final : public Layout {
   bool contiguous() const noexcept override { return contiguous_; }
   MPI_Datatype datatype() const noexcept { return datatype_; }
   MPI_Count count() const noexcept { return count_; }
-  std::size_t bytes() const noexcept { return bytes_; }   // count times the datatype's size
-  bool too_large() const noexcept { return too_large_; }  // for bytes(), which is 0 then, and for MPI's own counts
+  std::size_t bytes() const noexcept { return bytes_; }  // count times the datatype's size
+  // For bytes(), which is 0 then, and for MPI's own counts.
+  bool too_large() const noexcept { return too_large_; }
 
-  // Frees the duplicates whose layouts are gone. Called from calls of the program that may call MPI anyway.
+  // Frees the duplicates whose layouts are gone. Called from calls of the program that may call MPI
+  // anyway.
   static void free_unused() noexcept;
 
  private:

@@ -26,11 +26,12 @@ using Letter = Mailbox::Letter;
 using Handler = std::function<void(int rank, std::span<const std::byte> letter)>;
 
 constexpr int tag = 1;
-// Sends to one rank that MPI holds at a time. Few, since each poll asks for all of them; the others wait here, in
-// order. Each rank has its own, so that one that has stopped taking letters does not hold up those to others.
+// Sends to one rank that MPI holds at a time. Few, since each poll asks for all of them; the others
+// wait here, in order. Each rank has its own, so that one that has stopped taking letters does not
+// hold up those to others.
 constexpr std::size_t sends_in_mpi = 16;
-// Letters that wait for the same rank travel together, up to this many bytes: so few that MPI takes them although the
-// other process, inside a call of MPI, asks for no letters.
+// Letters that wait for the same rank travel together, up to this many bytes: so few that MPI takes
+// them although the other process, inside a call of MPI, asks for no letters.
 constexpr std::size_t bundle_bytes = 3072;
 // Letters taken in one poll, so that it ends although more and more arrive.
 constexpr int letters_per_poll = 1024;
@@ -54,7 +55,8 @@ void deliver(int rank, std::span<const std::byte> bundle, const Handler& handle)
   }
 }
 
-// Ranks that a letter has failed to reach or to come from. Asked often and hardly ever with any in it.
+// Ranks that a letter has failed to reach or to come from. Asked often and hardly ever with any in
+// it.
 class LostRanks {
  public:
   void add(int rank, int code, const char* call) {
@@ -82,8 +84,8 @@ class Outbox {
   Outbox(MPI_Comm comm, LostRanks& lost) : comm_(comm), lost_(lost) {}
 
   ~Outbox() {
-    // MPI still reads what it has not taken, and a peer that is gone will never let it finish: such letters are left to
-    // it.
+    // MPI still reads what it has not taken, and a peer that is gone will never let it finish: such
+    // letters are left to it.
     if (in_mpi_.empty()) return;
     for (InMpi& letter : in_mpi_) PMPI_Request_free(&letter.request);
     new std::vector<InMpi>(std::move(in_mpi_));
@@ -119,13 +121,16 @@ class Outbox {
   bool empty(int rank) {
     const std::lock_guard lock(mutex_);
     const auto found = destinations_.find(rank);
-    return found == destinations_.end() || (found->second.waiting.empty() && found->second.in_mpi == 0);
+    return found == destinations_.end() ||
+           (found->second.waiting.empty() && found->second.in_mpi == 0);
   }
 
   bool empty() {
     const std::lock_guard lock(mutex_);
     const auto rests = [this](const InMpi& sent) { return lost_.has(sent.rank); };
-    const auto nothing_waits = [this](int rank) { return lost_.has(rank) || destinations_[rank].waiting.empty(); };
+    const auto nothing_waits = [this](int rank) {
+      return lost_.has(rank) || destinations_[rank].waiting.empty();
+    };
     return std::all_of(in_mpi_.begin(), in_mpi_.end(), rests) &&
            std::all_of(held_up_.begin(), held_up_.end(), nothing_waits);
   }
@@ -155,13 +160,15 @@ class Outbox {
     return moved;
   }
 
-  // The first waiting letters. What may throw comes before they leave their place, as MPI reads them from then on.
+  // The first waiting letters. What may throw comes before they leave their place, as MPI reads
+  // them from then on.
   void hand_over(int rank, Destination& destination) {
     auto& waiting = destination.waiting;
     Letter bundle;
     std::size_t letters = 0, bytes = 0;
     const auto size = [&] { return sizeof(std::uint64_t) + waiting[letters].size(); };
-    for (; letters < waiting.size() && (letters == 0 || bytes + size() <= bundle_bytes); ++letters) bytes += size();
+    for (; letters < waiting.size() && (letters == 0 || bytes + size() <= bundle_bytes); ++letters)
+      bytes += size();
     bundle.reserve(bytes);
     for (std::size_t i = 0; i < letters; ++i) append(bundle, waiting[i]);
     InMpi& sent = in_mpi_.emplace_back();
@@ -169,10 +176,11 @@ class Outbox {
     sent.letter = std::move(bundle);
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(letters));
     ++destination.in_mpi;
-    const int code =
-        PMPI_Isend(sent.letter.data(), static_cast<int>(sent.letter.size()), MPI_BYTE, rank, tag, comm_, &sent.request);
+    const int code = PMPI_Isend(sent.letter.data(), static_cast<int>(sent.letter.size()), MPI_BYTE,
+                                rank, tag, comm_, &sent.request);
     if (code != MPI_SUCCESS) lose(rank, code, "MPI_Isend");
-    if (code != MPI_SUCCESS || finished(sent)) forget(in_mpi_.size() - 1);  // short letters are taken at once as a rule
+    // Short letters are taken at once as a rule.
+    if (code != MPI_SUCCESS || finished(sent)) forget(in_mpi_.size() - 1);
   }
 
   bool collect_finished() {
@@ -188,8 +196,8 @@ class Outbox {
     return moved;
   }
 
-  // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some libraries, which
-  // may end the process; MPI_Test uses that of the request's communicator.
+  // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in
+  // some libraries, which may end the process; MPI_Test uses that of the request's communicator.
   bool finished(InMpi& sent) {
     int done = 0;
     const int code = PMPI_Test(&sent.request, &done, MPI_STATUS_IGNORE);
@@ -252,15 +260,18 @@ class Inbox {
       check_mpi(PMPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &found, &message, &status), "MPI_Improbe");
       if (!found) break;
       check_mpi(PMPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
-      Incoming& letter = incoming_.emplace_back(Incoming{status.MPI_SOURCE, Letter(static_cast<std::size_t>(length))});
-      const int code = PMPI_Imrecv(letter.bytes.data(), length, MPI_BYTE, &message, &letter.request);
+      Incoming& letter = incoming_.emplace_back(
+          Incoming{status.MPI_SOURCE, Letter(static_cast<std::size_t>(length))});
+      const int code =
+          PMPI_Imrecv(letter.bytes.data(), length, MPI_BYTE, &message, &letter.request);
       if (code != MPI_SUCCESS) lose(letter, code, "MPI_Imrecv");
       deliver_finished(handle);
     }
     return taken > 0;
   }
 
-  // In the order of arrival per sender: a long letter that is still on its way holds back those behind it.
+  // In the order of arrival per sender: a long letter that is still on its way holds back those
+  // behind it.
   bool deliver_finished(const Handler& handle) {
     bool delivered = false;
     held_back_.clear();

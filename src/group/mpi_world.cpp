@@ -72,15 +72,17 @@ class MpiWorld final : public World {
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
     const int length = static_cast<int>(mine.size());
     std::vector<int> lengths(static_cast<std::size_t>(size_)), offsets(lengths.size());
-    check_mpi(PMPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_.get()), "MPI_Allgather");
+    check_mpi(PMPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm_.get()),
+              "MPI_Allgather");
     const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     if (total > INT_MAX)
-      throw base::Error(base::ErrorKind::resources, "the processes' addresses together exceed 2 GiB");
+      throw base::Error(base::ErrorKind::resources,
+                        "the processes' addresses together exceed 2 GiB");
     if (total == 0) return std::vector<std::vector<std::byte>>(lengths.size());
     std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
     std::vector<std::byte> all(static_cast<std::size_t>(total));
-    check_mpi(PMPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE,
-                              comm_.get()),
+    check_mpi(PMPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), lengths.data(),
+                              offsets.data(), MPI_BYTE, comm_.get()),
               "MPI_Allgatherv");
     std::vector<std::vector<std::byte>> result;
     for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -93,10 +95,12 @@ class MpiWorld final : public World {
     votes_->ours = ready ? 1 : 0;
     MPI_Request everybody = MPI_REQUEST_NULL;
     int done = 0;
-    if (PMPI_Iallreduce(&votes_->ours, &votes_->of_all, 1, MPI_INT, MPI_MIN, comm_.get(), &everybody) != MPI_SUCCESS)
+    if (PMPI_Iallreduce(&votes_->ours, &votes_->of_all, 1, MPI_INT, MPI_MIN, comm_.get(),
+                        &everybody) != MPI_SUCCESS)
       return false;
     // Who has given up brings its vote to the others all the same.
-    for (int rounds_left = ready ? 0 : 100; !done && (meanwhile() || --rounds_left > 0); std::this_thread::yield()) {
+    for (int rounds_left = ready ? 0 : 100; !done && (meanwhile() || --rounds_left > 0);
+         std::this_thread::yield()) {
       watch(0);
       if (PMPI_Test(&everybody, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
     }
@@ -129,7 +133,8 @@ class MpiWorld final : public World {
     const ProcessPlace& mine = mark_.place();
     const auto gathered = all_gather(std::as_bytes(std::span(&mine, 1)));
     std::vector<ProcessPlace> places(gathered.size());
-    for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(&places[i], gathered[i].data(), sizeof places[i]);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      std::memcpy(&places[i], gathered[i].data(), sizeof places[i]);
     watch_.emplace(places, rank_);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator with the processes of MPI_COMM_WORLD for messages of ours. Made by PMPI, so that the recorder does not
-// count it; its errors come back as codes and never reach the program's error handler.
+// A communicator with the processes of MPI_COMM_WORLD for messages of ours. Made by PMPI, so that
+// the recorder does not count it; its errors come back as codes and never reach the program's error
+// handler.
 #pragma once
 
 #include <mpi.h>
@@ -15,8 +16,8 @@ class PrivateCommunicator {
   PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
 
   MPI_Comm get() const noexcept { return comm_; }
-  // It is not freed: a collective operation on it has not ended, and Open MPI goes on with such a one although its
-  // communicator is gone.
+  // It is not freed: a collective operation on it has not ended, and Open MPI goes on with such a
+  // one although its communicator is gone.
   void leave_to_mpi() noexcept { left_to_mpi_ = true; }
 
  private:

@@ -43,15 +43,16 @@ int open_process(std::int64_t pid) {
 // Nobody wakes us when the event has been closed under a sleep.
 constexpr int longest_sleep = 1000;  // milliseconds
 
-// Whether a descriptor of ours is still what it was made as: "eventfd", "pidfd". Where the system does not show it, the
-// number alone counts.
+// Whether a descriptor of ours is still what it was made as: "eventfd", "pidfd". Where the system
+// does not show it, the number alone counts.
 bool still_is(int descriptor, std::string_view kind) noexcept {
   if (descriptor < 0 || fcntl(descriptor, F_GETFD) < 0) return false;
   char path[40] = "";
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
   char target[64] = "";
   const ssize_t length = readlink(path, target, sizeof target);
-  return length < 0 || std::string_view(target, static_cast<std::size_t>(length)).find(kind) != std::string_view::npos;
+  return length < 0 || std::string_view(target, static_cast<std::size_t>(length)).find(kind) !=
+                           std::string_view::npos;
 }
 
 int make_event() noexcept {
@@ -74,12 +75,15 @@ ProcessMark::ProcessMark() {
   if (getrandom(place_.nonce, sizeof place_.nonce, 0) == static_cast<ssize_t>(sizeof place_.nonce))
     place_.mark = memfd_create(name_of_mark(place_.nonce).data(), MFD_CLOEXEC);
   if (place_.mark < 0)
-    base::log::warn(std::string("the end of this process would not be noticed at once by others: memfd_create: ") +
-                    std::strerror(errno));
+    base::log::warn(
+        std::string(
+            "the end of this process would not be noticed at once by others: memfd_create: ") +
+        std::strerror(errno));
 }
 
 ProcessMark::~ProcessMark() {
-  if (place_.mark >= 0 && still_is(static_cast<int>(place_.mark), name_of_mark(place_.nonce).data()))
+  if (place_.mark >= 0 &&
+      still_is(static_cast<int>(place_.mark), name_of_mark(place_.nonce).data()))
     close(static_cast<int>(place_.mark));
 }
 
@@ -87,7 +91,8 @@ ProcessWatch::ProcessWatch(const std::vector<ProcessPlace>& places, int own)
     : dead_(std::make_unique<std::atomic<bool>[]>(places.size())) {
   const int event = make_event();
   if (event < 0)
-    throw base::Error(base::ErrorKind::resources, std::string("cannot create an eventfd (") + std::strerror(errno) +
+    throw base::Error(base::ErrorKind::resources, std::string("cannot create an eventfd (") +
+                                                      std::strerror(errno) +
                                                       "): raise the limit of open files");
   event_.store(event);
   descriptors_.push_back({event, POLLIN, 0});
@@ -131,7 +136,9 @@ void ProcessWatch::watch(int milliseconds) noexcept {
   if (poll(descriptors_.data(), descriptors_.size(), limit) <= 0) return;
   if (descriptors_[0].revents != 0) {
     std::uint64_t wakes = 0;
-    if (!still_is(descriptors_[0].fd, "eventfd") || read(descriptors_[0].fd, &wakes, sizeof wakes) < 0) mend_event();
+    if (!still_is(descriptors_[0].fd, "eventfd") ||
+        read(descriptors_[0].fd, &wakes, sizeof wakes) < 0)
+      mend_event();
   }
   mark_ended();
 }
@@ -141,11 +148,12 @@ void ProcessWatch::mend_event() noexcept {
   const int event = make_event();
   event_.store(event);
   descriptors_[0].fd = event;
-  base::log::warn("the program has closed a descriptor of Penstock's, by which a thread of ours is woken");
+  base::log::warn(
+      "the program has closed a descriptor of Penstock's, by which a thread of ours is woken");
 }
 
-// A descriptor stays readable once its process has ended, so it is taken out. So is one that is ours no more, whose
-// process is not dead for that.
+// A descriptor stays readable once its process has ended, so it is taken out. So is one that is
+// ours no more, whose process is not dead for that.
 void ProcessWatch::mark_ended() noexcept {
   if (poll(descriptors_.data(), descriptors_.size(), 0) <= 0) return;
   for (std::size_t i = descriptors_.size(); i-- > 1;) {
@@ -154,7 +162,8 @@ void ProcessWatch::mark_ended() noexcept {
       dead_[static_cast<std::size_t>(ranks_[i - 1])].store(true, std::memory_order_release);
     else
       base::log::warn(
-          "the program has closed a descriptor of Penstock's: the end of another process is not noticed at "
+          "the program has closed a descriptor of Penstock's: the end of another process is not "
+          "noticed at "
           "once any more");
     take_out(i);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices the end of other processes on this host, by file descriptors that the kernel makes readable when a process
-// ends.
+// Notices the end of other processes on this host, by file descriptors that the kernel makes
+// readable when a process ends.
 #pragma once
 
 #include <sys/types.h>
@@ -14,15 +14,17 @@
 
 namespace penstock::group {
 
-// Where a process can be found. Its number means something only within one kernel and one process namespace, and is
-// given away again. Identifiers do not tell these apart (copies of a machine share their boot id), so whoever finds a
-// process of that number looks for the mark that only the right one holds.
+// Where a process can be found. Its number means something only within one kernel and one process
+// namespace, and is given away again. Identifiers do not tell these apart (copies of a machine
+// share their boot id), so whoever finds a process of that number looks for the mark that only the
+// right one holds.
 struct ProcessPlace {
   std::uint64_t nonce[2] = {};
   std::int64_t pid = 0;
   std::int64_t mark = -1;  // descriptor of a file named after the nonce; negative: there is none
 
-  // The process that we see under this number is the one that is meant. False as well where it hides from us.
+  // The process that we see under this number is the one that is meant. False as well where it
+  // hides from us.
   bool is_here() const;
 };
 
@@ -39,20 +41,24 @@ class ProcessMark {
   ProcessPlace place_;
 };
 
-// A program may close descriptors that it does not own, and then have others under their numbers: each is asked what it
-// stands for before it is used. Who is watched by one that is gone is not seen to end any more.
+// A program may close descriptors that it does not own, and then have others under their numbers:
+// each is asked what it stands for before it is used. Who is watched by one that is gone is not
+// seen to end any more.
 class ProcessWatch {
  public:
-  // One place for each rank; `own` is ours, which is not watched. Those are watched that are seen to be alive.
+  // One place for each rank; `own` is ours, which is not watched. Those are watched that are seen
+  // to be alive.
   ProcessWatch(const std::vector<ProcessPlace>& places, int own);
   ~ProcessWatch();
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
 
-  const std::atomic<bool>& dead(int rank) const noexcept { return dead_[static_cast<std::size_t>(rank)]; }
+  const std::atomic<bool>& dead(int rank) const noexcept {
+    return dead_[static_cast<std::size_t>(rank)];
+  }
   int found() const noexcept { return found_; }  // others that live where we can see them
-  // Returns when a process has ended, when it is woken, after so many milliseconds (negative: no limit of the
-  // caller's), and now and then without a reason.
+  // Returns when a process has ended, when it is woken, after so many milliseconds (negative: no
+  // limit of the caller's), and now and then without a reason.
   void watch(int milliseconds) noexcept;
   void wake() noexcept;
 

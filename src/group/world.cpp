@@ -42,8 +42,9 @@ std::vector<std::byte> bytes_of(const std::optional<Error>& failure) {
 
 Error error_of(std::size_t rank, const std::vector<std::byte>& bytes) {
   const std::string cause(reinterpret_cast<const char*>(bytes.data()) + 1, bytes.size() - 1);
-  return Error(static_cast<ErrorKind>(bytes[0]),
-               "rank " + std::to_string(rank) + " cannot initialise Penstock, so no rank does: " + cause);
+  return Error(
+      static_cast<ErrorKind>(bytes[0]),
+      "rank " + std::to_string(rank) + " cannot initialise Penstock, so no rank does: " + cause);
 }
 
 }  // namespace
@@ -78,8 +79,10 @@ bool World::anybody_dead() const noexcept {
   return false;
 }
 
-// Who gives up meets all the same, if only for a moment: or the others would meet us in a later call.
-bool World::part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept {
+// Who gives up meets all the same, if only for a moment: or the others would meet us in a later
+// call.
+bool World::part(const std::function<bool()>& ready,
+                 const std::function<bool()>& meanwhile) noexcept {
   base::Backoff backoff(std::chrono::microseconds(20));
   bool goes_on = true;
   for (; goes_on && !ready(); backoff.pause()) {

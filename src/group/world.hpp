@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of the job: who we are, who lives on the same host, who has died; collective exchange for
-// initialisation.
+// The processes of the job: who we are, who lives on the same host, who has died; collective
+// exchange for initialisation.
 #pragma once
 
 #include <atomic>
@@ -26,29 +26,32 @@ class World {
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
   virtual ThreadLevel thread_level() const noexcept = 0;
-  virtual const std::string& host() const noexcept = 0;         // ours
-  virtual const std::string& mpi_version() const noexcept = 0;  // first line of MPI_Get_library_version
+  virtual const std::string& host() const noexcept = 0;  // ours
+  // First line of MPI_Get_library_version.
+  virtual const std::string& mpi_version() const noexcept = 0;
   virtual int processes_on_host() const noexcept = 0;
 
-  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;  // collective
+  // Collective.
+  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
 
-  // Collective. Runs a step of the initialisation on every process, and throws base::Error on all when it fails on one,
-  // with that rank and its cause: a process that gave up alone would leave the others in the next collective call. Such
-  // calls come first in a step. Returns when all processes have done it.
+  // Collective. Runs a step of the initialisation on every process, and throws base::Error on all
+  // when it fails on one, with that rank and its cause: a process that gave up alone would leave
+  // the others in the next collective call. Such calls come first in a step. Returns when all
+  // processes have done it.
   void together(const std::function<void()>& step);
   bool given_up() const noexcept { return given_up_; }  // a step has failed somewhere
 
-  // Collective, inside MPI_Finalize. Calls meanwhile() again and again until every process is ready() or has given up;
-  // this one gives up when meanwhile() says false. True: all were ready when they came. Looks for dead processes too, as
-  // the monitor has ended by now.
+  // Collective, inside MPI_Finalize. Calls meanwhile() again and again until every process is
+  // ready() or has given up; this one gives up when meanwhile() says false. True: all were ready
+  // when they came. Looks for dead processes too, as the monitor has ended by now.
   bool part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept;
 
-  // Set once the process has ended, as far as this host can tell (false for ever for processes of other hosts). Never
-  // cleared.
+  // Set once the process has ended, as far as this host can tell (false for ever for processes of
+  // other hosts). Never cleared.
   virtual const std::atomic<bool>& dead(int rank) const noexcept = 0;
   bool anybody_dead() const noexcept;
-  // Waits until some process dies, wake() is called or the time is over (negative: no limit), and sets the flags.
-  // Called by the monitor thread.
+  // Waits until some process dies, wake() is called or the time is over (negative: no limit), and
+  // sets the flags. Called by the monitor thread.
   virtual void watch(int milliseconds) noexcept = 0;
   virtual void wake() noexcept = 0;
 

@@ -54,7 +54,8 @@ Members members_of(MPI_Comm comm) {
   members.intercommunicator = intercommunicator != 0;
   const Group world(PMPI_Comm_group, MPI_COMM_WORLD);
   members.local = Group(PMPI_Comm_group, comm).ranks_in(world);
-  if (members.intercommunicator) members.remote = Group(PMPI_Comm_remote_group, comm).ranks_in(world);
+  if (members.intercommunicator)
+    members.remote = Group(PMPI_Comm_remote_group, comm).ranks_in(world);
   return members;
 }
 

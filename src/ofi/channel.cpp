@@ -15,7 +15,8 @@ using base::ErrorKind;
 
 namespace {
 
-// An operation that has met with a full queue fires at the next event of its counter: now and then we make one.
+// An operation that has met with a full queue fires at the next event of its counter: now and then
+// we make one.
 constexpr std::uint64_t looks_between_pokes = 64;
 
 void count(const Counter& counter, std::int64_t amount) noexcept {
@@ -26,8 +27,8 @@ void count(const Counter& counter, std::int64_t amount) noexcept {
 
 // ---- At match
 
-Channel::Channel(Common& common, const transport::Message& message, protocol::Mode send_mode, const Shape& form,
-                 fi_addr_t peer_address)
+Channel::Channel(Common& common, const transport::Message& message, protocol::Mode send_mode,
+                 const Shape& form, fi_addr_t peer_address)
     : direction(message.direction),
       mode(send_mode),
       peer(message.peer),
@@ -48,7 +49,8 @@ Channel::~Channel() {
   // Regions before the counters that they are bound to.
   landing_.close();
   cts_.close();
-  // Words that a peer may still write serve nobody else: they are lost, which happens after failures alone.
+  // Words that a peer may still write serve nobody else: they are lost, which happens after
+  // failures alone.
   if (!reachable_ || over()) common_.words.give(words_);
 }
 
@@ -63,14 +65,16 @@ void Channel::allocate(const transport::Message& message) {
   if (rendezvous() && !sends()) cts_ends_ = fabric.counter();
   Words& words = *words_.words;
   const std::size_t ring_bytes = shape.slots * shape.slot_bytes();
-  const std::optional<int> gpu = message.memory == device::MemoryKind::host ? std::nullopt : std::optional(message.gpu);
+  const std::optional<int> gpu =
+      message.memory == device::MemoryKind::host ? std::nullopt : std::optional(message.gpu);
   if (buffered() || (!sends() && shape.protocol == Protocol::ring)) {
     if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
     staging_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
   }
   if (sends()) {
     hand_ = std::make_unique<RdmaOperation[]>(shape.parts);
-    for (unsigned part = 0; part < shape.parts; ++part) hand_[part].belong_to(*this, RdmaOperation::Role::data);
+    for (unsigned part = 0; part < shape.parts; ++part)
+      hand_[part].belong_to(*this, RdmaOperation::Role::data);
     if (rendezvous()) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
     if ((fabric.has(FI_MR_LOCAL) || gpu) && shape.bytes > 0)
       source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes)
@@ -125,11 +129,13 @@ void Channel::connect(const AnswerRecord& receiver) noexcept {
 // ---- On the worker
 
 void Channel::fill(protocol::Epoch epoch) noexcept {
-  if (shape.bytes > 0) std::memcpy(staging_.get() + epoch % shape.slots * shape.slot_bytes(), buffer, shape.bytes);
+  if (shape.bytes > 0)
+    std::memcpy(staging_.get() + epoch % shape.slots * shape.slot_bytes(), buffer, shape.bytes);
 }
 
 void Channel::take_out(protocol::Epoch epoch) noexcept {
-  if (shape.bytes > 0) std::memcpy(buffer, staging_.get() + epoch % shape.slots * shape.slot_bytes(), shape.bytes);
+  if (shape.bytes > 0)
+    std::memcpy(buffer, staging_.get() + epoch % shape.slots * shape.slot_bytes(), shape.bytes);
   store(words_.words->taken, epoch);
 }
 
@@ -138,14 +144,16 @@ std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
   if (closed_before(epoch)) {
     const auto reason = static_cast<ErrorKind>(closing_reason(load(words().closed)));
     if (reason == ErrorKind::ready)
-      return Error(
-          ErrorKind::ready,
-          "a ready send was started before its receive, as the receiver has seen: use a standard send, or order "
-          "the start");
+      return Error(ErrorKind::ready,
+                   "a ready send was started before its receive, as the receiver has seen: use a "
+                   "standard send, or order "
+                   "the start");
     if (reason == ErrorKind::peer_freed)
-      return Error(ErrorKind::peer_freed,
-                   fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
-    return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));
+      return Error(
+          ErrorKind::peer_freed,
+          fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
+    return Error(ErrorKind::peer_freed,
+                 fmt::format("rank {} has given up its half of the pair after an error", peer));
   }
   if (const Error* error = failure_.load(std::memory_order_acquire)) return *error;
   return std::nullopt;
@@ -178,7 +186,8 @@ Target Channel::remote_word(std::size_t offset) const noexcept {
 // ---- Progress
 
 bool Channel::ready_for_next() const noexcept {
-  return !given_up_ && carrying_ == 0 && rung_ < started.load(std::memory_order_acquire) && complete(rung_);
+  return !given_up_ && carrying_ == 0 && rung_ < started.load(std::memory_order_acquire) &&
+         complete(rung_);
 }
 
 bool Channel::advance() noexcept {
@@ -222,14 +231,16 @@ void Channel::take_doorbell() noexcept {
 void Channel::hand_on_doorbell() noexcept {
   if (!doorbell_) return;
   if (!stream_rings()) doorbell_->ring(1);
-  if (const int code = doorbell_->relay(); code < 0) fail(common_.fabric.error("fi_cntr_add", code));
+  if (const int code = doorbell_->relay(); code < 0)
+    fail(common_.fabric.error("fi_cntr_add", code));
 }
 
-// Long before a threshold would pass what a counter can hold, all counters go back, while the provider has nothing that
-// waits for them. What a peer has counted already stays counted.
+// Long before a threshold would pass what a counter can hold, all counters go back, while the
+// provider has nothing that waits for them. What a peer has counted already stays counted.
 void Channel::rewind() noexcept {
   const std::uint64_t epochs = relative(rung_);
-  if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet()) return;
+  if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet())
+    return;
   const auto amount = static_cast<std::int64_t>(epochs);
   if (trigger_) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
   count(data_, -amount * shape.parts);
@@ -274,7 +285,8 @@ bool Channel::issue_parts() noexcept {
   while (issued_ < shape.parts) {
     RdmaOperation& operation = hand_[issued_];
     operation.epoch = carrying_;
-    operation.make_write(common_.fabric.endpoint(), source(carrying_, issued_), target(carrying_, issued_));
+    operation.make_write(common_.fabric.endpoint(), source(carrying_, issued_),
+                         target(carrying_, issued_));
     const ssize_t code = operation.issue(true, false);
     if (code == -FI_EAGAIN) break;
     if (code != 0) {
@@ -326,7 +338,8 @@ bool Channel::give_credits() noexcept {
   while (credits_.owed(taken)) {
     RdmaOperation& operation = credit_operations_[credits_.given % shape.slots];
     if (operation.under_way) break;
-    operation.make_addition(common_.fabric.endpoint(), common_.one, remote_word(offsetof(Words, consumed)));
+    operation.make_addition(common_.fabric.endpoint(), common_.one,
+                            remote_word(offsetof(Words, consumed)));
     const ssize_t code = operation.issue(true, true);
     if (code == -FI_EAGAIN) break;
     moved = true;
@@ -342,7 +355,8 @@ bool Channel::give_credits() noexcept {
 }
 
 bool Channel::ask_what_is_taken() noexcept {
-  if (question_.under_way) return false;  // an earlier one, whose answer may be older than what the program knows
+  // An earlier one, whose answer may be older than what the program knows.
+  if (question_.under_way) return false;
   const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
   question_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
   const ssize_t code = question_.issue(true, false);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // One half of a pair: its words, counters and regions, and how its epochs are carried out.
 //
-//   sender    trigger  counts starts, and for a rendezvous the receiver's CTS too: so it fires on even values only
+//   sender    trigger  counts starts, and for a rendezvous the receiver's CTS: even values fire
 //             data     counts the writes that have been placed: the last one ends the epoch
-//   receiver  trigger  counts starts (rendezvous): each triggers the CTS, whose ends cts_ends counts
+//   receiver  trigger  counts starts (rendezvous): each triggers a CTS; cts_ends counts their ends
 //             data     counts the writes that have arrived: the last one ends the epoch
 //
-// A start rings a doorbell. Where the NIC maps its counters that is the trigger itself, and nobody else has to do
-// anything for an epoch that is posted: so the last write also triggers a signal, `done += 1`, that a stream can poll.
-// The counter `signals` tells when these have ended: a counter apart from cts_ends, since operations to one process end
-// in their order, those to several in any. Otherwise the engine, which hands the doorbell on, looks at `data` itself.
+// A start rings a doorbell. Where the NIC maps its counters that is the trigger itself, and nobody
+// else has to do anything for an epoch that is posted: so the last write also triggers a signal,
+// `done += 1`, that a stream can poll. The counter `signals` tells when these have ended: a counter
+// apart from cts_ends, since operations to one process end in their order, those to several in any.
+// Otherwise the engine, which hands the doorbell on, looks at `data` itself.
 //
-// An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then is issued by the
-// engine, which counts and writes what the provider would have, so that both kinds can follow each other. One epoch at
-// a time is under way, so that no message rests on the network's order; and how the halves part does not either
-// (protocol/parting.hpp).
+// An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then
+// is issued by the engine, which counts and writes what the provider would have, so that both kinds
+// can follow each other. One epoch at a time is under way, so that no message rests on the
+// network's order; and how the halves part does not either (protocol/parting.hpp).
 #pragma once
 
 #include <algorithm>
@@ -47,12 +48,13 @@ struct Common {
   Source one;                   // the constant that additions add
   fi_addr_t self;               // this process
   std::uint64_t counter_limit;  // no threshold may come near it
-  bool signals;                 // the provider tells streams what has ended, as no thread of ours need be awake
+  bool signals;  // the provider tells streams what has ended, as no thread of ours need be awake
 };
 
 class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
  public:
-  Channel(Common& common, const transport::Message& message, protocol::Mode send_mode, const Shape& shape,
+  Channel(Common& common, const transport::Message& message, protocol::Mode send_mode,
+          const Shape& shape,
           fi_addr_t peer);  // throws Error
   ~Channel();
 
@@ -64,7 +66,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   void connect(const AnswerRecord& receiver) noexcept;
 
   // ---- Where starts are enqueued, one thread at a time
-  // One more start will come. True: soon, so that it may be posted now; the others are seen when earlier ones are rung.
+  // One more start will come. True: soon, so that it may be posted now; the others are seen when
+  // earlier ones are rung.
   bool arm() noexcept {
     const protocol::Epoch epoch = armed_.load(std::memory_order_relaxed) + 1;
     armed_.store(epoch, std::memory_order_release);
@@ -72,8 +75,9 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   }
 
   // ---- The worker's side
-  void fill(protocol::Epoch epoch) noexcept;      // copies the message of a buffered send
-  void take_out(protocol::Epoch epoch) noexcept;  // copies a ring's message to its receiver's buffer
+  void fill(protocol::Epoch epoch) noexcept;  // copies the message of a buffered send
+  // Copies a ring's message to its receiver's buffer.
+  void take_out(protocol::Epoch epoch) noexcept;
   void trigger(protocol::Epoch epoch) noexcept {
     if (stream_rings()) doorbell_->ring(1);
     started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
@@ -99,22 +103,26 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   const Words& words() const noexcept { return *words_.words; }
 
   // ---- The side of progress, under the engine's lock
-  unsigned entries() const noexcept;  // that posting the next start takes; 0: there is none to be posted now
-  unsigned post() noexcept;           // entries taken; fewer: the provider has no more
-  bool advance() noexcept;            // true: something has moved
-  // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards. false: not now.
+  // That posting the next start takes; 0: there is none to be posted now.
+  unsigned entries() const noexcept;
+  unsigned post() noexcept;  // entries taken; fewer: the provider has no more
+  bool advance() noexcept;   // true: something has moved
+  // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards.
+  // false: not now.
   bool ask_what_is_taken() noexcept;
   bool brought() const noexcept { return !question_.under_way; }
-  bool arrived(protocol::Epoch epoch) const noexcept;  // its message, whether or not it has been started
-  bool restless() const noexcept;                      // there is something to look after
-  void ended(RdmaOperation& operation) noexcept;       // reported by the completion queue
+  // Its message, whether or not it has been started.
+  bool arrived(protocol::Epoch epoch) const noexcept;
+  bool restless() const noexcept;                 // there is something to look after
+  void ended(RdmaOperation& operation) noexcept;  // reported by the completion queue
   void failed(RdmaOperation& operation, base::Error error) noexcept;
   void fail(base::Error error) noexcept;  // the first one counts
   void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
   void give_up() noexcept;  // nothing that has not begun ever will
   // The network has not said that it has been delivered.
   bool owes_notice() const noexcept { return notice_owed_ || notice_operation_.under_way; }
-  // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way to our words.
+  // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way
+  // to our words.
   bool over() const noexcept;
 
   const transport::Direction direction;
@@ -123,8 +131,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   void* const buffer;
   const Shape shape;
 
-  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
-  // last use, before the provider touches it.
+  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
+  // the receive buffer's last use, before the provider touches it.
   alignas(64) std::atomic<protocol::Epoch> started{0};
 
   // Progress only.
@@ -137,7 +145,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   bool active = false;
 
  private:
-  // Providers walk through what they hold, and the more a pair has posted the less is left for others.
+  // Providers walk through what they hold, and the more a pair has posted the less is left for
+  // others.
   static constexpr protocol::Epoch epochs_ahead = 8;
 
   // How much of the epoch `posted_` the provider has.
@@ -154,7 +163,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   std::uint64_t relative(protocol::Epoch epoch) const noexcept { return epoch - base_; }
   std::uint64_t read(const Counter& counter) const noexcept { return fi_cntr_read(counter.get()); }
   bool ready_for_next() const noexcept;
-  // Several epochs of a buffered send may have been started: the engine lets one after the other go.
+  // Several epochs of a buffered send may have been started: the engine lets one after the other
+  // go.
   bool stream_rings() const noexcept { return doorbell_ && !buffered(); }
   // The doorbell does not wait for the engine.
   bool rings_ahead() const noexcept { return stream_rings() && !doorbell_->needs_relay(); }
@@ -190,7 +200,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   Common& common_;
   const fi_addr_t peer_address_;
   WordPool::Position words_;
-  std::unique_ptr<std::byte[]> staging_;  // the slots of a ring's receiver, the copies of a buffered send
+  std::unique_ptr<std::byte[]>
+      staging_;  // the slots of a ring's receiver, the copies of a buffered send
   Counter trigger_, data_, signals_, cts_ends_;
   std::unique_ptr<Doorbell> doorbell_;  // of the trigger
   std::uint64_t doorbell_word_ = 0;
@@ -200,9 +211,10 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   Region cts_;      // sender of a rendezvous
   RemoteAddress peer_words_, peer_landing_, peer_cts_;
 
-  alignas(64) std::atomic<protocol::Epoch> armed_{0};    // starts that have been enqueued
-  alignas(64) std::atomic<protocol::Epoch> counted_{0};  // complete as the counters tell, ahead of a signal
-  std::atomic<const base::Error*> failure_{nullptr};     // points to failure_text_, written before
+  alignas(64) std::atomic<protocol::Epoch> armed_{0};  // starts that have been enqueued
+  // Complete as the counters tell, ahead of a signal.
+  alignas(64) std::atomic<protocol::Epoch> counted_{0};
+  std::atomic<const base::Error*> failure_{nullptr};  // points to failure_text_, written before
   std::optional<base::Error> failure_text_;
 
   protocol::Epoch base_ = 0;    // the counters count from here
@@ -225,7 +237,8 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   RdmaOperation cts_operation_;
 
   protocol::Credits credits_;
-  std::unique_ptr<RdmaOperation[]> credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
+  std::unique_ptr<RdmaOperation[]>
+      credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
   RdmaOperation question_;
   std::uint64_t notice_[2] = {};  // as it stands in Words
   bool notice_owed_ = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a half ends: what its peer is told, what is given up, and when the provider has nothing of it any more.
+// How a half ends: what its peer is told, what is given up, and when the provider has nothing of it
+// any more.
 #include "ofi/channel.hpp"
 
 #include <rdma/fi_errno.h>
@@ -19,7 +20,8 @@ void Channel::tell(protocol::Epoch closed, ErrorKind reason) noexcept {
 
 // The last that goes to the peer's words, which are the peer's own from then on.
 bool Channel::send_notice() noexcept {
-  if (!notice_owed_ || !protocol::may_part(credits_, load(words().taken), question_.under_way)) return false;
+  if (!notice_owed_ || !protocol::may_part(credits_, load(words().taken), question_.under_way))
+    return false;
   notice_[1] = protocol::parting_word(credits_);
   notice_operation_.make_write(common_.fabric.endpoint(), {notice_, sizeof notice_, nullptr},
                                remote_word(offsetof(Words, closed)));
@@ -43,27 +45,31 @@ void Channel::give_up() noexcept {
   trigger_.reset();
 }
 
-// Whether operations that had begun when the pair was given up have not ended yet. Of failed ones nothing else is
-// heard.
+// Whether operations that had begun when the pair was given up have not ended yet. Of failed ones
+// nothing else is heard.
 bool Channel::in_flight() const noexcept {
   const std::uint64_t counted = read(data_);
   if (sends()) {
     const bool by_hand = carrying_ != 0 && carrying_ <= begun_ && !counted_placed_;
-    const std::uint64_t writes = shape.parts * relative(begun_) - (by_hand ? shape.parts - issued_ : 0);
+    const std::uint64_t writes =
+        shape.parts * relative(begun_) - (by_hand ? shape.parts - issued_ : 0);
     if (counted + (by_hand ? placed_ : 0) + lost_ < writes) return true;
   }
-  for (const RdmaOperation* operation = first_posted_; operation != nullptr; operation = operation->next) {
+  for (const RdmaOperation* operation = first_posted_; operation != nullptr;
+       operation = operation->next) {
     const bool signal = operation->role == RdmaOperation::Role::signal;
-    if (signal && counted >= shape.parts * relative(operation->epoch) && read(signals_) + lost_ < operation->number)
+    if (signal && counted >= shape.parts * relative(operation->epoch) &&
+        read(signals_) + lost_ < operation->number)
       return true;
     const bool cts = operation->role == RdmaOperation::Role::cts;
-    if (cts && operation->epoch <= rung_ && read(cts_ends_) + lost_ < operation->number) return true;
+    if (cts && operation->epoch <= rung_ && read(cts_ends_) + lost_ < operation->number)
+      return true;
   }
   return false;
 }
 
-// The provider may have operations of ours that will never run. When no other ones are left they are forgotten with the
-// counter that they wait for.
+// The provider may have operations of ours that will never run. When no other ones are left they
+// are forgotten with the counter that they wait for.
 bool Channel::forget_posted() noexcept {
   if (!given_up_ || forgotten_ || in_flight()) return false;
   forgotten_ = true;

@@ -17,7 +17,8 @@ unsigned Channel::entries() const noexcept {
   // An epoch that is posted in part stays the last one until its doorbell.
   if (posted_ > rung_ && !whole(part_)) return 0;
   // A signal posted now might come before the one that we shall write ourselves.
-  if (common_.signals && (!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal) return 0;
+  if (common_.signals && (!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal)
+    return 0;
   if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
   return (common_.signals ? 1 : 0) + (sends() ? shape.parts : rendezvous() ? 1 : 0);
 }
@@ -39,10 +40,12 @@ RdmaOperation* Channel::take_operation(protocol::Epoch epoch, RdmaOperation::Rol
 
 bool Channel::defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
                     const Counter& completion) noexcept {
-  const int code = operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
+  const int code =
+      operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
   if (code != 0) {
     common_.operations.give(*operation);
-    if (code != -FI_EAGAIN && code != -FI_ENOSPC && code != -FI_ENOMEM) fail(common_.fabric.error("fi_control", code));
+    if (code != -FI_EAGAIN && code != -FI_ENOSPC && code != -FI_ENOMEM)
+      fail(common_.fabric.error("fi_control", code));
     return false;
   }
   (last_posted_ ? last_posted_->next : first_posted_) = operation;
@@ -71,7 +74,8 @@ bool Channel::defer_cts(protocol::Epoch epoch) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::cts);
   if (operation == nullptr) return false;
   operation->number = cts_posted_ + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one, {peer_address_, peer_cts_.address, peer_cts_.key});
+  operation->make_addition(common_.fabric.endpoint(), common_.one,
+                           {peer_address_, peer_cts_.address, peer_cts_.key});
   if (!defer(operation, trigger_, relative(epoch), cts_ends_)) return false;
   ++cts_posted_;
   return true;

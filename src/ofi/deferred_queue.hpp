@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets the provider's entries for deferred operations, which are few. A half of a pair stands in line once, with
-// its next start; when that has been posted it goes to the end, if it has another one. So nobody takes all entries from
-// others, whatever has been enqueued for it. A start that comes before its turn is carried out without entries.
+// Who gets the provider's entries for deferred operations, which are few. A half of a pair stands
+// in line once, with its next start; when that has been posted it goes to the end, if it has
+// another one. So nobody takes all entries from others, whatever has been enqueued for it. A start
+// that comes before its turn is carried out without entries.
 //
 // One thread at a time is in here.
 #pragma once
@@ -36,14 +37,16 @@ class DeferredQueue {
 
   DeferredQueue(Policy policy, unsigned limit) : policy_(policy), limit_(limit) {}
 
-  // Its next start takes so many entries. Does nothing if it stands in line already, or if that could never be posted.
+  // Its next start takes so many entries. Does nothing if it stands in line already, or if that
+  // could never be posted.
   void join(Half& half, unsigned entries) noexcept;
   void leave(Half& half) noexcept;
   // A start of this half has been carried out without entries.
   void overtaken(Half& half) noexcept;
   bool empty() const noexcept { return first_ == nullptr; }
 
-  bool post(Poster& poster) noexcept;         // true: something has been posted, or has left the line
+  // true: something has been posted, or has left the line.
+  bool post(Poster& poster) noexcept;
   void completed(unsigned entries) noexcept;  // of posted starts
   void reclaim() noexcept;                    // PST_Queue_wait
   const Statistics& statistics() const noexcept { return statistics_; }

@@ -5,15 +5,18 @@
 
 namespace penstock::ofi {
 
-void RdmaOperation::make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept {
+void RdmaOperation::make_write(fid_ep* endpoint, const Source& source,
+                               const Target& target) noexcept {
   make_transfer(Kind::write, endpoint, source, target);
 }
 
-void RdmaOperation::make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept {
+void RdmaOperation::make_read(fid_ep* endpoint, const Source& landing,
+                              const Target& from) noexcept {
   make_transfer(Kind::read, endpoint, landing, from);
 }
 
-void RdmaOperation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept {
+void RdmaOperation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here,
+                                  const Target& there) noexcept {
   kind_ = kind;
   descriptor_ = here.descriptor;
   local_ = {const_cast<void*>(here.memory), here.bytes};
@@ -29,7 +32,8 @@ void RdmaOperation::make_transfer(Kind kind, fid_ep* endpoint, const Source& her
   transfer_.msg.context = context();
 }
 
-void RdmaOperation::make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept {
+void RdmaOperation::make_addition(fid_ep* endpoint, const Source& one,
+                                  const Target& target) noexcept {
   kind_ = Kind::addition;
   descriptor_ = one.descriptor;
   operand_.addr = const_cast<void*>(one.memory);

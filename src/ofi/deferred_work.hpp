@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that this transport is made of, as the provider wants them: deferred until a counter reaches a
-// threshold, or at once.
+// The operations that this transport is made of, as the provider wants them: deferred until a
+// counter reaches a threshold, or at once.
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -30,7 +30,8 @@ struct Source {
   void* descriptor = nullptr;
 };
 
-// A write, a read, or an addition of one to a word, with all that the provider's structures point to.
+// A write, a read, or an addition of one to a word, with all that the provider's structures point
+// to.
 class RdmaOperation {
  public:
   RdmaOperation() noexcept { work_.operation = this; }
@@ -38,13 +39,16 @@ class RdmaOperation {
   RdmaOperation& operator=(const RdmaOperation&) = delete;
 
   void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
-  void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;  // for issue() alone
+  // For issue() alone.
+  void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;
   void make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept;
 
-  // Queues it: it runs when `trigger` has reached `threshold`, and then counts on `completion`. 0 or a negative code.
-  int defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t threshold, fid_cntr* completion) noexcept;
-  // Runs it now. Its end is reported to the completion queue if `reported`; otherwise only a failure is. What it reads
-  // is copied before this returns if `copied` (small operations only).
+  // Queues it: it runs when `trigger` has reached `threshold`, and then counts on `completion`. 0
+  // or a negative code.
+  int defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t threshold,
+            fid_cntr* completion) noexcept;
+  // Runs it now. Its end is reported to the completion queue if `reported`; otherwise only a
+  // failure is. What it reads is copied before this returns if `copied` (small operations only).
   ssize_t issue(bool reported, bool copied) noexcept;
 
   enum class Role : std::uint8_t { data, signal, cts, credit, question, notice };
@@ -54,7 +58,9 @@ class RdmaOperation {
   }
 
   // Of what the completion queue reports.
-  static RdmaOperation& of(void* context) noexcept { return *static_cast<Work*>(context)->operation; }
+  static RdmaOperation& of(void* context) noexcept {
+    return *static_cast<Work*>(context)->operation;
+  }
 
   Channel* channel = nullptr;  // whose it is
   protocol::Epoch epoch = 0;   // it is for

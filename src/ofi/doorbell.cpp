@@ -9,7 +9,8 @@
 namespace penstock::ofi {
 namespace {
 
-// Stores to memory come before the store to the device, which reads that memory. The language orders memory only.
+// Stores to memory come before the store to the device, which reads that memory. The language
+// orders memory only.
 void order_before_device() noexcept {
 #if defined(__aarch64__)
   asm volatile("dmb oshst" ::: "memory");
@@ -27,11 +28,13 @@ std::unique_ptr<MappedDoorbell> MappedDoorbell::open(fid_cntr& counter) {
   void* opened = nullptr;
   // A provider that knows no extensions may leave the function out.
   if (!FI_CHECK_OP(object.ops, struct fi_ops, ops_open)) return nullptr;
-  if (fi_open_ops(&object, cxi::counter_ops, 0, &opened, nullptr) != 0 || opened == nullptr) return nullptr;
+  if (fi_open_ops(&object, cxi::counter_ops, 0, &opened, nullptr) != 0 || opened == nullptr)
+    return nullptr;
   const auto& ops = *static_cast<const cxi::CounterOps*>(opened);
   void* address = nullptr;
   std::size_t bytes = 0;
-  if (ops.get_mmio_addr == nullptr || ops.get_mmio_addr(&object, &address, &bytes) != 0) return nullptr;
+  if (ops.get_mmio_addr == nullptr || ops.get_mmio_addr(&object, &address, &bytes) != 0)
+    return nullptr;
   if (address == nullptr || bytes < sizeof(std::uint64_t)) return nullptr;
   return std::unique_ptr<MappedDoorbell>(new MappedDoorbell(counter, ops, address));
 }
@@ -42,7 +45,8 @@ void MappedDoorbell::ring(std::uint64_t count) noexcept {
 }
 
 DoorbellStore MappedDoorbell::store() const noexcept {
-  return {const_cast<std::uint64_t*>(word(cxi::Register::add)), sizeof(std::uint64_t), DoorbellStore::Value::more};
+  return {const_cast<std::uint64_t*>(word(cxi::Register::add)), sizeof(std::uint64_t),
+          DoorbellStore::Value::more};
 }
 
 int MappedDoorbell::write_back_to(std::uint64_t* memory) noexcept {
@@ -50,7 +54,8 @@ int MappedDoorbell::write_back_to(std::uint64_t* memory) noexcept {
   return ops_.set_wb_buffer(&counter_.fid, memory, sizeof *memory);
 }
 
-// Release, and acquire by the relay: the message was written before the operation that reads it may go.
+// Release, and acquire by the relay: the message was written before the operation that reads it may
+// go.
 void WordDoorbell::ring(std::uint64_t count) noexcept {
   rung_ += count;
   std::atomic_ref(word_).store(rung_, std::memory_order_release);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream stores into to let deferred work run: the trigger counter of the NIC itself, where the provider maps
-// it, and otherwise a word that a relay thread reads.
+// What a stream stores into to let deferred work run: the trigger counter of the NIC itself, where
+// the provider maps it, and otherwise a word that a relay thread reads.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -32,11 +32,12 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // The one stream: `count` more operations may go. One store; what was written before it is seen by what it lets go.
+  // The one stream: `count` more operations may go. One store; what was written before it is seen
+  // by what it lets go.
   virtual void ring(std::uint64_t count) noexcept = 0;
   virtual DoorbellStore store() const noexcept = 0;
-  // The one relay thread: hands on what has been rung. 1 if there was something, 0 if not, or the counter's negative
-  // code; what it refused is handed on by a later call.
+  // The one relay thread: hands on what has been rung. 1 if there was something, 0 if not, or the
+  // counter's negative code; what it refused is handed on by a later call.
   virtual int relay() noexcept = 0;
   // Whether there has to be such a thread.
   virtual bool needs_relay() const noexcept = 0;
@@ -57,9 +58,11 @@ class MappedDoorbell final : public Doorbell {
   int relay() noexcept override { return 0; }
   bool needs_relay() const noexcept override { return false; }
 
-  volatile std::uint64_t* word(cxi::Register which) const noexcept { return words_ + static_cast<std::size_t>(which); }
-  // The NIC writes the counter's value to this memory, of the host or of a GPU, when it changes hands; cxi::decode()
-  // reads it. 0 or a negative code.
+  volatile std::uint64_t* word(cxi::Register which) const noexcept {
+    return words_ + static_cast<std::size_t>(which);
+  }
+  // The NIC writes the counter's value to this memory, of the host or of a GPU, when it changes
+  // hands; cxi::decode() reads it. 0 or a negative code.
   int write_back_to(std::uint64_t* memory) noexcept;
 
  private:
@@ -71,8 +74,8 @@ class MappedDoorbell final : public Doorbell {
   volatile std::uint64_t* const words_;
 };
 
-// A word in memory that the stream writes. It holds the total, so one plain store rings, whoever makes it, and nothing
-// is lost when several are rung between two looks.
+// A word in memory that the stream writes. It holds the total, so one plain store rings, whoever
+// makes it, and nothing is lost when several are rung between two looks.
 class WordDoorbell final : public Doorbell {
  public:
   // `word` is 0 now; it and the counter outlive the doorbell.

@@ -19,13 +19,15 @@ using base::ErrorKind;
 
 namespace {
 
-// Channels looked at in one pass: enough to get through many soon, few enough that one more pass is cheap.
+// Channels looked at in one pass: enough to get through many soon, few enough that one more pass is
+// cheap.
 constexpr std::size_t window = 32;
 constexpr std::size_t completions_at_once = 16;
-// Passes before bad news is believed. No provider tells whether anything of a peer that is gone is still on its way; so
-// this proves nothing, and nothing rests on it: it finds the better of two right answers, a message that has come
-// before its sender died, or the peer's own word instead of the network's. The check of ready sends (PENSTOCK_CHECK)
-// finds what it can by them, and no more is promised.
+// Passes before bad news is believed. No provider tells whether anything of a peer that is gone is
+// still on its way; so this proves nothing, and nothing rests on it: it finds the better of two
+// right answers, a message that has come before its sender died, or the peer's own word instead of
+// the network's. The check of ready sends (PENSTOCK_CHECK) finds what it can by them, and no more
+// is promised.
 constexpr int hard_passes = 64;
 
 }  // namespace
@@ -37,13 +39,14 @@ Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
       words_(fabric_),
       operations_(options.entries),
       addresses_(static_cast<std::size_t>(world.size()), FI_ADDR_UNSPEC),
-      common_{.fabric = fabric_,
-              .words = words_,
-              .operations = operations_,
-              .one = {},
-              .self = FI_ADDR_UNSPEC,
-              .counter_limit = options.counter_limit ? *options.counter_limit : fabric_.counter_limit(),
-              .signals = MappedDoorbell::offered(*fabric_.counter())},
+      common_{
+          .fabric = fabric_,
+          .words = words_,
+          .operations = operations_,
+          .one = {},
+          .self = FI_ADDR_UNSPEC,
+          .counter_limit = options.counter_limit ? *options.counter_limit : fabric_.counter_limit(),
+          .signals = MappedDoorbell::offered(*fabric_.counter())},
       constants_(words_.take()),
       deferred_(options.throttle, options.entries),
       thread_("penstock-ofi", *this, options.spin) {
@@ -60,8 +63,8 @@ void Engine::add_peer(int rank, std::span<const std::byte> name) {
 
 // ---- At match
 
-// Small messages need no receive: they wait in slots. A synchronous send waits for its receive in any case, a ready one
-// never does.
+// Small messages need no receive: they wait in slots. A synchronous send waits for its receive in
+// any case, a ready one never does.
 Shape Engine::shape_for(const transport::Message& send) const {
   Shape shape;
   shape.bytes = send.bytes;
@@ -74,23 +77,25 @@ Shape Engine::shape_for(const transport::Message& send) const {
   else
     shape.protocol = Protocol::rendezvous;
   shape.part_bytes = std::min<std::uint64_t>(shape.wire_bytes(), fabric_.largest_write());
-  shape.parts = static_cast<std::uint32_t>((shape.wire_bytes() + shape.part_bytes - 1) / shape.part_bytes);
+  shape.parts =
+      static_cast<std::uint32_t>((shape.wire_bytes() + shape.part_bytes - 1) / shape.part_bytes);
   return shape;
 }
 
-std::shared_ptr<Channel> Engine::add(const transport::Message& message, protocol::Mode send_mode, const Shape& shape) {
+std::shared_ptr<Channel> Engine::add(const transport::Message& message, protocol::Mode send_mode,
+                                     const Shape& shape) {
   // The calling thread may be one of ours.
   if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
   const std::lock_guard turn(turn_);
-  // All the room that progress will need, so that it never allocates, and its thread: nothing may fail later, when the
-  // peer has begun.
+  // All the room that progress will need, so that it never allocates, and its thread: nothing may
+  // fail later, when the peer has begun.
   const std::size_t room = channels_.size() + promised_ + 1;
   base::reserve_for(active_, room);
   base::reserve_for(leaving_, room);
   base::reserve_for(channels_, room);
   thread_.start();
-  auto channel =
-      std::make_shared<Channel>(common_, message, send_mode, shape, addresses_[static_cast<std::size_t>(message.peer)]);
+  auto channel = std::make_shared<Channel>(common_, message, send_mode, shape,
+                                           addresses_[static_cast<std::size_t>(message.peer)]);
   ++promised_;
   return channel;
 }
@@ -140,7 +145,8 @@ void Engine::wake_if_asleep() noexcept {
   if (thread_.asleep()) thread_.wake();
 }
 
-// A call may start many: what is under way besides is left to those who wait for it, and to the thread.
+// A call may start many: what is under way besides is left to those who wait for it, and to the
+// thread.
 void Engine::mark_ready(Channel& channel) noexcept {
   ready_.mark(channel);
   take_turn([this] { take_ready(); });
@@ -162,7 +168,8 @@ bool Engine::has_work() const noexcept {
   return !active_.empty() || !deferred_.empty() || !ready_.empty();
 }
 
-// Before the turn is given back: who rang meanwhile may have found the list empty, since we had taken from it.
+// Before the turn is given back: who rang meanwhile may have found the list empty, since we had
+// taken from it.
 void Engine::wake_if_needed() noexcept {
   if (has_work()) wake_if_asleep();
 }
@@ -176,7 +183,8 @@ void Engine::take_turn(Act act) noexcept {
     turn_.unlock();
     if (ready_.empty()) break;  // else somebody rang meanwhile, and may have found the turn taken
   }
-  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
+  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands
+  // in the list.
   if (work) wake_if_asleep();
 }
 
@@ -192,8 +200,10 @@ plan::Buffer Engine::find_buffer(Channel& channel, protocol::Epoch epoch, bool& 
   pass(&channel);
   wake_if_needed();
   if (channel.buffer_free(epoch)) return plan::Buffer::free;
-  // What has been taken has been delivered, so that the buffer here will be free when the network has told.
-  return asked && channel.brought() && !channel.room(epoch) ? plan::Buffer::full : plan::Buffer::unknown;
+  // What has been taken has been delivered, so that the buffer here will be free when the network
+  // has told.
+  return asked && channel.brought() && !channel.room(epoch) ? plan::Buffer::full
+                                                            : plan::Buffer::unknown;
 }
 
 bool Engine::arrived(Channel& channel, protocol::Epoch epoch) noexcept {
@@ -272,7 +282,8 @@ void Engine::unlist(Channel& channel) noexcept {
 
 bool Engine::move_some(const Channel* moved_already) noexcept {
   bool moved = false;
-  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty(); ++i) {
+  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty();
+       ++i) {
     if (cursor_ >= active_.size()) cursor_ = 0;
     Channel& channel = *active_[cursor_];
     if (&channel != moved_already && move(channel)) moved = true;
@@ -310,13 +321,15 @@ void Engine::take_failure() noexcept {
   RdmaOperation& operation = RdmaOperation::of(entry.op_context);
   Channel& channel = *operation.channel;
   channel.failed(operation, base::error_by(ErrorKind::transport, [&] {
-                   return fmt::format("the network ({}) reports for rank {}: {}", fabric_.provider(), channel.peer,
+                   return fmt::format("the network ({}) reports for rank {}: {}",
+                                      fabric_.provider(), channel.peer,
                                       libfabric().strerror(entry.err));
                  }));
   move(channel);
 }
 
-// Released channels wait for the peer's half to go: looked at one after the other, since nobody waits for that.
+// Released channels wait for the peer's half to go: looked at one after the other, since nobody
+// waits for that.
 void Engine::reap_one() noexcept {
   if (leaving_.empty()) return;
   if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;
@@ -325,7 +338,8 @@ void Engine::reap_one() noexcept {
   if (closed_epoch(load(channel.words().closed)) != 0 && !channel.over()) {
     // Nor need what has been posted beyond the last start.
     const protocol::Epoch last = channel.started.load(std::memory_order_relaxed);
-    if (channel.closed_before(last) || (channel.sends() && channel.complete(last))) channel.give_up();
+    if (channel.closed_before(last) || (channel.sends() && channel.complete(last)))
+      channel.give_up();
     move(channel);
   }
   if (!channel.over()) {
@@ -357,7 +371,8 @@ Statistics Engine::statistics() const noexcept {
 
 plan::ProgressThread::Outcome Engine::advance() noexcept {
   using enum plan::ProgressThread::Outcome;
-  // Whoever waits makes all the progress there is to make; looking beside it would take its core, or the peer's.
+  // Whoever waits makes all the progress there is to make; looking beside it would take its core,
+  // or the peer's.
   if (attended_.exchange(false, std::memory_order_relaxed)) return attended;
   const std::unique_lock turn(turn_, std::try_to_lock);
   if (!turn) return waiting;

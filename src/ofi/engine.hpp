@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves libfabric along. One pass posts deferred operations, rings doorbells, lets the provider make progress and looks
-// at what is under way; whoever gets the turn runs it: the progress thread, or the worker of a stream that has just
-// started something or waits for it. Lending a hand saves the hand-over between two threads.
+// Moves libfabric along. One pass posts deferred operations, rings doorbells, lets the provider
+// make progress and looks at what is under way; whoever gets the turn runs it: the progress thread,
+// or the worker of a stream that has just started something or waits for it. Lending a hand saves
+// the hand-over between two threads.
 #pragma once
 
 #include <atomic>
@@ -47,9 +48,11 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
 
   // ---- At match; throw base::Error
   Shape shape_for(const transport::Message& send) const;
-  std::shared_ptr<Channel> add(const transport::Message& message, protocol::Mode send_mode, const Shape& shape);
+  std::shared_ptr<Channel> add(const transport::Message& message, protocol::Mode send_mode,
+                               const Shape& shape);
   void enroll(const std::shared_ptr<Channel>& channel) noexcept;  // it is complete
-  void drop(std::shared_ptr<Channel>& channel) noexcept;          // its owner has no use for it any more
+  // Its owner has no use for it any more.
+  void drop(std::shared_ptr<Channel>& channel) noexcept;
 
   // ---- Where starts are enqueued
   void arm(Channel& channel) noexcept;  // one more start will come
@@ -59,13 +62,17 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void mark_ready(Channel& channel) noexcept;  // after a word of it has been written
   void look(Channel& channel) noexcept;        // a pass, if the turn is free
   void leave() noexcept;                       // after a wait: from now on the thread looks
-  void look_hard(Channel& channel) noexcept;   // several passes, whatever the others do; before bad news is believed
-  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory, at first; later
-  // calls find its answer, which takes the network alone and no act of any program.
+  // Several passes, whatever the others do; before bad news is believed.
+  void look_hard(Channel& channel) noexcept;
+  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory,
+  // at first; later calls find its answer, which takes the network alone and no act of any program.
   plan::Buffer find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept;
-  bool arrived(Channel& channel, protocol::Epoch epoch) noexcept;   // a message that has not been asked for is here
-  void release(Channel& channel, protocol::Epoch closed) noexcept;  // this half is gone: tells the peer
-  void spoil(Channel& channel, protocol::Epoch closed, base::ErrorKind reason) noexcept;  // the same, and gives it up
+  // A message that has not been asked for is here.
+  bool arrived(Channel& channel, protocol::Epoch epoch) noexcept;
+  // This half is gone: tells the peer.
+  void release(Channel& channel, protocol::Epoch closed) noexcept;
+  // The same, and gives it up.
+  void spoil(Channel& channel, protocol::Epoch closed, base::ErrorKind reason) noexcept;
 
   bool check_ready() const noexcept { return options_.check_ready; }
   std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }

@@ -20,8 +20,8 @@ constexpr std::size_t addresses_expected = 64;
 
 // `sockets` says FI_ENOENT of a peer that it cannot connect to.
 bool unreachable(ssize_t code) noexcept {
-  return code == -FI_ENOENT || code == -FI_ENETUNREACH || code == -FI_EHOSTUNREACH || code == -FI_ECONNREFUSED ||
-         code == -FI_ETIMEDOUT;
+  return code == -FI_ENOENT || code == -FI_ENETUNREACH || code == -FI_EHOSTUNREACH ||
+         code == -FI_ECONNREFUSED || code == -FI_ETIMEDOUT;
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ Fabric::Fabric(FabricInfo info) : info_(std::move(info)), provider_(info_->fabri
   endpoint_.reset(endpoint);
   check("fi_ep_bind", fi_ep_bind(endpoint, &addresses->fid, 0));
   // Only what asks for it is reported, and what fails.
-  check("fi_ep_bind", fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+  check("fi_ep_bind",
+        fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
   if (takes_gpu_memory(*info_)) calls_gpu_runtime_ = forbid_gpu_calls(*endpoint);
   check("fi_enable", fi_enable(endpoint));
 }
@@ -74,7 +75,8 @@ fi_addr_t Fabric::insert(std::span<const std::byte> name) {
   const int inserted = fi_av_insert(addresses_.get(), name.data(), 1, &address, 0, nullptr);
   if (inserted < 0) throw error("fi_av_insert", inserted);
   if (inserted != 1 || address == FI_ADDR_NOTAVAIL)
-    throw Error(ErrorKind::transport, fmt::format("ofi: {} takes no address of the peer", provider_));
+    throw Error(ErrorKind::transport,
+                fmt::format("ofi: {} takes no address of the peer", provider_));
   return address;
 }
 
@@ -87,7 +89,8 @@ Counter Fabric::counter() const {
   return Counter(counter);
 }
 
-// Found by trying. Some hold 31 bits, and fire at once when a threshold is beyond; others 47 or more.
+// Found by trying. Some hold 31 bits, and fire at once when a threshold is beyond; others 47 or
+// more.
 std::uint64_t Fabric::counter_limit() const {
   constexpr std::uint64_t wide = std::uint64_t{1} << 46;
   const Counter tried = counter();
@@ -96,16 +99,20 @@ std::uint64_t Fabric::counter_limit() const {
 }
 
 Error Fabric::error(const char* call, ssize_t code) const {
-  const bool scarce = code == -FI_ENOMEM || code == -FI_ENOSPC || code == -FI_EMFILE || code == -FI_EAGAIN;
-  return Error(scarce ? ErrorKind::resources : ErrorKind::transport,
-               fmt::format("ofi: {} of the provider {} failed: {}{}", call, provider_,
-                           libfabric().strerror(static_cast<int>(-code)),
-                           unreachable(code) ? "; the peer's address cannot be reached from here: see its route, and "
-                                               "PENSTOCK_OFI_INTERFACE for another network"
-                                             : ""));
+  const bool scarce =
+      code == -FI_ENOMEM || code == -FI_ENOSPC || code == -FI_EMFILE || code == -FI_EAGAIN;
+  return Error(
+      scarce ? ErrorKind::resources : ErrorKind::transport,
+      fmt::format("ofi: {} of the provider {} failed: {}{}", call, provider_,
+                  libfabric().strerror(static_cast<int>(-code)),
+                  unreachable(code)
+                      ? "; the peer's address cannot be reached from here: see its route, and "
+                        "PENSTOCK_OFI_INTERFACE for another network"
+                      : ""));
 }
 
-Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals, std::optional<int> gpu) {
+Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals,
+               std::optional<int> gpu) {
   const iovec place{memory, bytes};
   fi_mr_attr attributes{};
   attributes.mr_iov = &place;
@@ -116,16 +123,18 @@ Region::Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arriva
   fid_mr* region = nullptr;
   if (gpu) {
     attributes.iface = gpu_interface;
-    if (gpu_interface == FI_HMEM_CUDA) attributes.device.cuda = *gpu;  // ROCr knows it by the address
+    // ROCr knows it by the address.
+    if (gpu_interface == FI_HMEM_CUDA) attributes.device.cuda = *gpu;
     fabric.check("fi_mr_regattr", fi_mr_regattr(fabric.domain(), &attributes, flags, &region));
   } else {
-    fabric.check("fi_mr_reg", fi_mr_reg(fabric.domain(), memory, bytes, attributes.access, 0, attributes.requested_key,
-                                        flags, &region, nullptr));
+    fabric.check("fi_mr_reg", fi_mr_reg(fabric.domain(), memory, bytes, attributes.access, 0,
+                                        attributes.requested_key, flags, &region, nullptr));
   }
   region_.reset(region);
   if (!fabric.has(FI_MR_VIRT_ADDR)) origin_ = reinterpret_cast<std::uintptr_t>(memory);
   // The counter first: some providers take none once the region is enabled.
-  if (arrivals != nullptr) fabric.check("fi_mr_bind", fi_mr_bind(region, &arrivals->fid, FI_REMOTE_WRITE));
+  if (arrivals != nullptr)
+    fabric.check("fi_mr_bind", fi_mr_bind(region, &arrivals->fid, FI_REMOTE_WRITE));
   if (!fabric.has(FI_MR_ENDPOINT)) return;
   fabric.check("fi_mr_bind", fi_mr_bind(region, &fabric.endpoint()->fid, 0));
   fabric.check("fi_mr_enable", fi_mr_enable(region));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of libfabric that a process has once: fabric, domain, address table, completion queue, endpoint; and how
-// counters and regions are made of them. One thread at a time is in here and in all that it hands out.
+// The objects of libfabric that a process has once: fabric, domain, address table, completion
+// queue, endpoint; and how counters and regions are made of them. One thread at a time is in here
+// and in all that it hands out.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -35,21 +36,24 @@ class Fabric {
   std::vector<std::byte> name() const;                // of the endpoint, for other processes
   fi_addr_t insert(std::span<const std::byte> name);  // throws base::Error
   Counter counter() const;                            // throws base::Error
-  // How far they are let count. Half of what they hold, since they go back only when nothing waits for them; throws
-  // base::Error.
+  // How far they are let count. Half of what they hold, since they go back only when nothing waits
+  // for them; throws base::Error.
   std::uint64_t counter_limit() const;
   fid_domain* domain() const noexcept { return domain_.get(); }
   fid_ep* endpoint() const noexcept { return endpoint_.get(); }
   fid_cq* completions() const noexcept { return completions_.get(); }
   // Why memory of GPUs is moved only at the risk of waiting for its streams; empty: it is not.
   const std::string& calls_gpu_runtime() const noexcept { return calls_gpu_runtime_; }
-  bool has(int mr_mode_bit) const noexcept { return (info_->domain_attr->mr_mode & mr_mode_bit) != 0; }
+  bool has(int mr_mode_bit) const noexcept {
+    return (info_->domain_attr->mr_mode & mr_mode_bit) != 0;
+  }
   std::size_t largest_write() const noexcept { return info_->ep_attr->max_msg_size; }
   std::uint64_t next_key() noexcept { return next_key_++; }
   // Before regions and counters are closed.
   void close_endpoint() noexcept { endpoint_.reset(); }
 
-  base::Error error(const char* call, ssize_t code) const;  // what fi_strerror says of a negative code
+  // What fi_strerror says of a negative code.
+  base::Error error(const char* call, ssize_t code) const;
   void check(const char* call, ssize_t code) const {
     if (code < 0) throw error(call, code);
   }
@@ -71,14 +75,17 @@ class Fabric {
 class Region {
  public:
   Region() = default;
-  // Of the host, or of a GPU by its number. Remote writes into it count on `arrivals`, if there is one. Throws
-  // base::Error.
-  Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals = nullptr, std::optional<int> gpu = {});
+  // Of the host, or of a GPU by its number. Remote writes into it count on `arrivals`, if there is
+  // one. Throws base::Error.
+  Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals = nullptr,
+         std::optional<int> gpu = {});
 
   std::uint64_t key() const noexcept { return fi_mr_key(region_.get()); }
   void* descriptor() const noexcept { return region_ ? fi_mr_desc(region_.get()) : nullptr; }
   // As remote processes name this place.
-  std::uint64_t address(const void* place) const noexcept { return reinterpret_cast<std::uintptr_t>(place) - origin_; }
+  std::uint64_t address(const void* place) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(place) - origin_;
+  }
   void close() noexcept { region_.reset(); }
   explicit operator bool() const noexcept { return region_ != nullptr; }
 

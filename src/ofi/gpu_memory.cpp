@@ -15,7 +15,8 @@ bool same_interface(const fi_info& one, const fi_info& other) {
     return std::strcmp(name != nullptr ? name : "", another != nullptr ? another : "") == 0;
   };
   return same(one.fabric_attr->prov_name, other.fabric_attr->prov_name) &&
-         same(one.fabric_attr->name, other.fabric_attr->name) && same(one.domain_attr->name, other.domain_attr->name) &&
+         same(one.fabric_attr->name, other.fabric_attr->name) &&
+         same(one.domain_attr->name, other.domain_attr->name) &&
          one.addr_format == other.addr_format && address_of(one) == address_of(other);
 }
 
@@ -40,11 +41,14 @@ std::string forbid_gpu_calls([[maybe_unused]] fid_ep& endpoint) {
   // Those of ROCr, which providers call for memory of AMD's GPUs, know no streams.
   if constexpr (device::built_for == device::Vendor::hip) return "";
   const bool permitted = false;
-  const int code = fi_setopt(&endpoint.fid, FI_OPT_ENDPOINT, cuda_api_permitted, &permitted, sizeof permitted);
+  const int code =
+      fi_setopt(&endpoint.fid, FI_OPT_ENDPOINT, cuda_api_permitted, &permitted, sizeof permitted);
   if (code == 0) return "";
   return fmt::format(
-      "the provider may call CUDA to move it, which could wait for the stream that waits for the data "
-      "(FI_OPT_CUDA_API_PERMITTED: {}); PENSTOCK_OFI_HMEM=1 allows it on streams made with cudaStreamNonBlocking",
+      "the provider may call CUDA to move it, which could wait for the stream that waits for the "
+      "data "
+      "(FI_OPT_CUDA_API_PERMITTED: {}); PENSTOCK_OFI_HMEM=1 allows it on streams made with "
+      "cudaStreamNonBlocking",
       libfabric().strerror(-code));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two processes tell each other: once at initialisation, and twice for each pair. Both run the same library, so
-// the records travel as they lie in memory; the version catches what is not so.
+// What two processes tell each other: once at initialisation, and twice for each pair. Both run the
+// same library, so the records travel as they lie in memory; the version catches what is not so.
 #pragma once
 
 #include <cstdint>

@@ -23,17 +23,19 @@ void* open_library() {
   const std::string why = dlerror();
   library = dlopen(PENSTOCK_LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
-  throw Error(ErrorKind::transport,
-              "ofi: libfabric cannot be loaded (" + why + "): install it, or name its folder in LD_LIBRARY_PATH");
+  throw Error(ErrorKind::transport, "ofi: libfabric cannot be loaded (" + why +
+                                        "): install it, or name its folder in LD_LIBRARY_PATH");
 }
 
-// What stands before libfabric in the whole program counts, as it would if the linker had joined us.
+// What stands before libfabric in the whole program counts, as it would if the linker had joined
+// us.
 template <class Function>
 void find(void* library, const char* name, Function& function) {
   void* symbol = dlsym(RTLD_DEFAULT, name);
   if (symbol == nullptr) symbol = dlsym(library, name);
   if (symbol == nullptr)
-    throw Error(ErrorKind::transport, std::string("ofi: the libfabric that has been loaded lacks ") + name);
+    throw Error(ErrorKind::transport,
+                std::string("ofi: the libfabric that has been loaded lacks ") + name);
   function = reinterpret_cast<Function>(symbol);
 }
 
@@ -52,9 +54,11 @@ Libfabric load() {
 }  // namespace
 
 void prepare_environment() {
-  setenv("FI_SOCKETS_PE_WAITTIME", "0", 0);  // otherwise it sleeps for milliseconds between two looks
-  // Who sends to a host for the first time stands still until that answers, and everything else with it: 15 s unless
-  // told otherwise. What is not connected by then is connected when the host answers.
+  setenv("FI_SOCKETS_PE_WAITTIME", "0",
+         0);  // otherwise it sleeps for milliseconds between two looks
+  // Who sends to a host for the first time stands still until that answers, and everything else
+  // with it: 15 s unless told otherwise. What is not connected by then is connected when the host
+  // answers.
   setenv("FI_SOCKETS_CONN_TIMEOUT", "100", 0);  // ms
   // Otherwise a library that some builds load takes SIGSEGV.
   setenv("HFI_NO_BACKTRACE", "1", 0);

@@ -30,7 +30,8 @@ constexpr unsigned entries_unless_told = 500;
 
 class OfiOffer final : public transport::Offer {
  public:
-  OfiOffer(Engine& engine, std::shared_ptr<Channel> channel) noexcept : engine_(engine), channel_(std::move(channel)) {}
+  OfiOffer(Engine& engine, std::shared_ptr<Channel> channel) noexcept
+      : engine_(engine), channel_(std::move(channel)) {}
   ~OfiOffer() override {
     if (channel_) engine_.drop(channel_);
   }
@@ -57,7 +58,9 @@ class OfiAcceptance final : public transport::Acceptance {
  public:
   OfiAcceptance(Engine& engine, const std::shared_ptr<Channel>& channel)
       : engine_(engine), channel_(channel), plan_(std::make_unique<OfiPlan>(engine, channel)) {}
-  transport::WireRecord record() const override { return transport::to_wire(channel_.lock()->answer()); }
+  transport::WireRecord record() const override {
+    return transport::to_wire(channel_.lock()->answer());
+  }
   bool needs_confirmation() const override { return false; }
   std::unique_ptr<transport::Plan> confirm() override {
     engine_.enroll(channel_.lock());
@@ -76,7 +79,11 @@ class Ofi::State {
  public:
   State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
         std::function<bool()> needed, bool for_gpus)
-      : settings_(settings), world_(world), spin_(spin), needed_(std::move(needed)), for_gpus_(for_gpus) {}
+      : settings_(settings),
+        world_(world),
+        spin_(spin),
+        needed_(std::move(needed)),
+        for_gpus_(for_gpus) {}
 
   AddressRecord address() {
     AddressRecord ours;
@@ -86,7 +93,9 @@ class Ofi::State {
     const Surroundings around = look_around(world_, own_place(device::current_gpu()));
     if (!settings_.allows(base::ofi_transport)) return ours;
     if (!needed_()) {
-      why_not_ = "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the network)";
+      why_not_ =
+          "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the "
+          "network)";
       return ours;
     }
     try {
@@ -125,10 +134,12 @@ class Ofi::State {
 
   transport::Verdict usable() const {
     if (!engine_) return {false, why_not_};
-    std::string how = fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
+    std::string how =
+        fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
     if (for_gpus_) {
       const std::string why = against_gpu_memory();
-      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)" : "; memory of GPUs is staged: " + why;
+      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)"
+                         : "; memory of GPUs is staged: " + why;
     }
     return {true, how};
   }
@@ -136,21 +147,26 @@ class Ofi::State {
   transport::Counts counts() const {
     if (!engine_) return {};
     const Statistics seen = engine_->statistics();
-    return {
-        {"entries", entries()},         {"entries_in_use", seen.in_use},      {"most_entries_in_use", seen.most_in_use},
-        {"starts_posted", seen.posted}, {"starts_throttled", seen.throttled}, {"starts_carried_out", seen.taken_over}};
+    return {{"entries", entries()},
+            {"entries_in_use", seen.in_use},
+            {"most_entries_in_use", seen.most_in_use},
+            {"starts_posted", seen.posted},
+            {"starts_throttled", seen.throttled},
+            {"starts_carried_out", seen.taken_over}};
   }
 
   transport::Verdict can_serve(const transport::Message& message) const {
     if (message.memory != device::MemoryKind::host)
       if (const std::string why = against_gpu_memory(message); !why.empty()) return {false, why};
-    if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+    if (message.layout && !message.layout->contiguous())
+      return {false, "derived datatype is not contiguous"};
     return peers_[static_cast<std::size_t>(message.peer)];
   }
 
   std::string against_blocking_streams() const {
     if (!engine_ || engine_->calls_gpu_runtime().empty()) return "";
-    return "the network's own copies may wait for this stream, which would wait for them: use a stream made with "
+    return "the network's own copies may wait for this stream, which would wait for them: use a "
+           "stream made with "
            "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
   }
 
@@ -168,21 +184,23 @@ class Ofi::State {
     world_.part([] { return true; },
                 [&] {
                   const auto waited = std::chrono::steady_clock::now() - began;
-                  return !world_.anybody_dead() && (settings_.timeout.count() == 0 || waited <= settings_.timeout);
+                  return !world_.anybody_dead() &&
+                         (settings_.timeout.count() == 0 || waited <= settings_.timeout);
                 });
   }
 
  private:
   void open(FabricInfo provider) {
-    engine_ = std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
-                                                       .eager_max = settings_.ofi_eager_max,
-                                                       .check_ready = settings_.check,
-                                                       .spin = spin_,
-                                                       .timeout = settings_.timeout,
-                                                       .throttle = settings_.ofi_throttle,
-                                                       .entries = entries(),
-                                                       .counter_limit = settings_.ofi_counter_limit},
-                                       world_, std::move(provider));
+    engine_ =
+        std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
+                                                 .eager_max = settings_.ofi_eager_max,
+                                                 .check_ready = settings_.check,
+                                                 .spin = spin_,
+                                                 .timeout = settings_.timeout,
+                                                 .throttle = settings_.ofi_throttle,
+                                                 .entries = entries(),
+                                                 .counter_limit = settings_.ofi_counter_limit},
+                                 world_, std::move(provider));
   }
 
   // Where the provider has it and it will be used: it may cost other messages something.
@@ -192,7 +210,8 @@ class Ofi::State {
     if (!more) return;
     try {
       open(std::move(more));
-      if (settings_.ofi_gpu_memory == NetworkGpuMemory::automatic) why_not_gpu_memory_ = engine_->calls_gpu_runtime();
+      if (settings_.ofi_gpu_memory == NetworkGpuMemory::automatic)
+        why_not_gpu_memory_ = engine_->calls_gpu_runtime();
     } catch (const Error& error) {
       why_not_gpu_memory_ = error.text();
     }
@@ -203,7 +222,8 @@ class Ofi::State {
   std::string against_gpu_memory() const {
     if (settings_.ofi_gpu_memory == NetworkGpuMemory::never) return "PENSTOCK_OFI_HMEM=0";
     if (!why_not_gpu_memory_.empty()) return why_not_gpu_memory_;
-    if (!engine_ || !engine_->takes_gpu_memory()) return "the provider does not take memory of GPUs (FI_HMEM)";
+    if (!engine_ || !engine_->takes_gpu_memory())
+      return "the provider does not take memory of GPUs (FI_HMEM)";
     return "";
   }
   std::string against_gpu_memory(const transport::Message& message) const {
@@ -216,7 +236,8 @@ class Ofi::State {
 
   transport::Verdict judge(int rank, const AddressRecord& theirs) {
     if (!engine_) return {false, why_not_};
-    if (theirs.usable == 0) return {false, fmt::format("rank {} has no provider that can defer work", rank)};
+    if (theirs.usable == 0)
+      return {false, fmt::format("rank {} has no provider that can defer work", rank)};
     if (engine_->provider() != theirs.provider)
       return {false, fmt::format("rank {} uses the provider {}", rank, theirs.provider)};
     engine_->add_peer(rank, std::span(theirs.name, theirs.name_bytes));
@@ -270,7 +291,8 @@ std::unique_ptr<transport::Offer> Ofi::offer(const transport::Message& send) {
   return std::make_unique<OfiOffer>(engine, engine.add(send, send.mode, engine.shape_for(send)));
 }
 
-std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& receive, const transport::Message& send,
+std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& receive,
+                                                   const transport::Message& send,
                                                    std::span<const std::byte> offer) {
   Engine& engine = state_->engine();
   const auto theirs = transport::from_wire<OfferRecord>(offer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages by deferred operations of libfabric: released by a counter, completed by a word in memory, without a call of
-// the host between start and wait where the network can do that by itself.
+// Messages by deferred operations of libfabric: released by a counter, completed by a word in
+// memory, without a call of the host between start and wait where the network can do that by
+// itself.
 #pragma once
 
 #include <chrono>
@@ -19,10 +20,10 @@ namespace penstock::ofi {
 
 class Ofi final : public transport::Transport {
  public:
-  // `needed`, asked at address(): whether any process may need it. Otherwise nothing is opened. `for_gpus`: messages
-  // may lie in memory of GPUs.
-  Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin, std::function<bool()> needed,
-      bool for_gpus = device::built_for_gpus);
+  // `needed`, asked at address(): whether any process may need it. Otherwise nothing is opened.
+  // `for_gpus`: messages may lie in memory of GPUs.
+  Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+      std::function<bool()> needed, bool for_gpus = device::built_for_gpus);
   ~Ofi() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
 
   std::string name() const override { return std::string(base::ofi_transport); }
@@ -33,7 +34,8 @@ class Ofi final : public transport::Transport {
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::string against_blocking_streams() const override;
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
-  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
                                                 std::span<const std::byte> offer) override;
   void queue_waited() noexcept override;
 

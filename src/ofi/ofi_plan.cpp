@@ -54,15 +54,16 @@ std::string OfiPlan::describe() const {
   std::string what;
   if (!channel_->sends())
     what = fmt::format("the message ({} arrived)", done);
-  else if (!channel_->complete(epoch) && channel_->shape.protocol == Protocol::rendezvous && load(words.cts) < epoch)
+  else if (!channel_->complete(epoch) && channel_->shape.protocol == Protocol::rendezvous &&
+           load(words.cts) < epoch)
     what = fmt::format("the receive (CTS {})", load(words.cts));
   else if (!channel_->complete(epoch))
     what = fmt::format("the network to deliver ({} delivered)", done);
   else
-    what = fmt::format("room: the receive's wait of epoch {} ({} taken)", epoch + 1 - channel_->shape.slots,
-                       load(words.consumed));
-  return fmt::format("epoch {}, {} over {}, waits for {}", epoch, name_of(channel_->shape.protocol), engine_.provider(),
-                     what);
+    what = fmt::format("room: the receive's wait of epoch {} ({} taken)",
+                       epoch + 1 - channel_->shape.slots, load(words.consumed));
+  return fmt::format("epoch {}, {} over {}, waits for {}", epoch, name_of(channel_->shape.protocol),
+                     engine_.provider(), what);
 }
 
 }  // namespace penstock::ofi

@@ -35,8 +35,8 @@ std::string text(const char* name) {
 // ---- Addresses
 
 const sockaddr* ip_address(const fi_info& info) {
-  const bool ip =
-      info.addr_format == FI_SOCKADDR || info.addr_format == FI_SOCKADDR_IN || info.addr_format == FI_SOCKADDR_IN6;
+  const bool ip = info.addr_format == FI_SOCKADDR || info.addr_format == FI_SOCKADDR_IN ||
+                  info.addr_format == FI_SOCKADDR_IN6;
   return ip ? static_cast<const sockaddr*>(info.src_addr) : nullptr;
 }
 
@@ -79,14 +79,16 @@ bool called(std::string_view name, std::string_view wanted) {
 }
 
 bool is_interface(const fi_info& info, const std::string& wanted) {
-  return wanted == text(info.domain_attr->name) || wanted == address_of(info) || wanted == text(info.fabric_attr->name);
+  return wanted == text(info.domain_attr->name) || wanted == address_of(info) ||
+         wanted == text(info.fabric_attr->name);
 }
 
 // ---- The choice among interfaces
 
 bool same_network(const fi_info& one, const fi_info& other) {
   return text(one.fabric_attr->prov_name) == text(other.fabric_attr->prov_name) &&
-         text(one.fabric_attr->name) == text(other.fabric_attr->name) && one.addr_format == other.addr_format;
+         text(one.fabric_attr->name) == text(other.fabric_attr->name) &&
+         one.addr_format == other.addr_format;
 }
 
 // Why candidates were passed over, each reason once.
@@ -95,21 +97,25 @@ class Refusals {
   void add(const fi_info& info, const std::string& reason) {
     if (std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end()) return;
     reasons_.push_back(reason);
-    text_ += fmt::format("{}{} on {}: {}", text_.empty() ? "" : "; ", text(info.fabric_attr->prov_name),
-                         text(info.domain_attr->name), reason);
+    text_ += fmt::format("{}{} on {}: {}", text_.empty() ? "" : "; ",
+                         text(info.fabric_attr->prov_name), text(info.domain_attr->name), reason);
   }
-  std::string all() const { return text_.empty() ? "no provider of libfabric can defer work" : text_; }
+  std::string all() const {
+    return text_.empty() ? "no provider of libfabric can defer work" : text_;
+  }
 
  private:
   std::vector<std::string> reasons_;
   std::string text_;
 };
 
-Candidates candidates_in(fi_info* list, const base::Settings& settings, bool loopback_reaches, Refusals& refusals) {
+Candidates candidates_in(fi_info* list, const base::Settings& settings, bool loopback_reaches,
+                         Refusals& refusals) {
   Candidates candidates;
   for (fi_info* one = list; one != nullptr; one = one->next) {
     std::string reason = reason_to_skip(*one, settings);
-    if (reason.empty() && is_loopback(*one) && !loopback_reaches) reason = "loopback does not reach the other hosts";
+    if (reason.empty() && is_loopback(*one) && !loopback_reaches)
+      reason = "loopback does not reach the other hosts";
     if (reason.empty())
       candidates.push_back(one);
     else
@@ -118,8 +124,8 @@ Candidates candidates_in(fi_info* list, const base::Settings& settings, bool loo
   return candidates;
 }
 
-// The provider counts most, in libfabric's order. Hosts of one job must come to the same network, so what differs
-// between them (the order and the names of interfaces) counts least.
+// The provider counts most, in libfabric's order. Hosts of one job must come to the same network,
+// so what differs between them (the order and the names of interfaces) counts least.
 void sort_candidates(Candidates& candidates, hwloc_topology* topology) {
   std::vector<std::string> providers;
   const auto rank = [&](const fi_info& info) {
@@ -131,9 +137,9 @@ void sort_candidates(Candidates& candidates, hwloc_topology* topology) {
   };
   std::vector<std::pair<std::tuple<std::ptrdiff_t, bool, bool, bool>, fi_info*>> keyed;
   for (fi_info* one : candidates)
-    keyed.push_back(
-        {{rank(*one), !is_loopback(*one), ip6(ip_address(*one)) != nullptr, !group::located(topology, place_of(*one))},
-         one});
+    keyed.push_back({{rank(*one), !is_loopback(*one), ip6(ip_address(*one)) != nullptr,
+                      !group::located(topology, place_of(*one))},
+                     one});
   std::stable_sort(keyed.begin(), keyed.end(),
                    [](const auto& one, const auto& other) { return one.first < other.first; });
   for (std::size_t i = 0; i < keyed.size(); ++i) candidates[i] = keyed[i].second;
@@ -152,7 +158,8 @@ Candidates interfaces_of_first_network(const Candidates& candidates) {
   return interfaces;
 }
 
-fi_info* choose_interface(const Candidates& candidates, hwloc_topology* topology, const Surroundings& around) {
+fi_info* choose_interface(const Candidates& candidates, hwloc_topology* topology,
+                          const Surroundings& around) {
   const Candidates interfaces = interfaces_of_first_network(candidates);
   std::vector<group::Location> places;
   for (const fi_info* one : interfaces) places.push_back(place_of(*one));
@@ -172,32 +179,40 @@ FabricInfo make_hints() {
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->threading = FI_THREAD_SAFE;
-  // Whoever looks makes progress: a thread of the provider would add two hand-overs to every message.
+  // Whoever looks makes progress: a thread of the provider would add two hand-overs to every
+  // message.
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
-  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->domain_attr->mr_mode =
+      FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   return hints;
 }
 
 FabricInfo ask(const fi_info* hints) {
   fi_info* list = nullptr;
-  return libfabric().getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &list) == 0 ? FabricInfo(list) : nullptr;
+  return libfabric().getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &list) == 0
+             ? FabricInfo(list)
+             : nullptr;
 }
 
 std::string address_of(const fi_info& info) {
   char buffer[INET6_ADDRSTRLEN] = "";
   const sockaddr* const address = ip_address(info);
-  if (const in_addr* four = ip4(address)) return text(inet_ntop(AF_INET, four, buffer, sizeof buffer));
-  if (const in6_addr* six = ip6(address)) return text(inet_ntop(AF_INET6, six, buffer, sizeof buffer));
+  if (const in_addr* four = ip4(address))
+    return text(inet_ntop(AF_INET, four, buffer, sizeof buffer));
+  if (const in6_addr* six = ip6(address))
+    return text(inet_ntop(AF_INET6, six, buffer, sizeof buffer));
   return "";
 }
 
 group::Location place_of(const fi_info& info) {
   group::Location place;
   place.os_name = text(info.domain_attr->name);
-  if (info.nic != nullptr && info.nic->bus_attr != nullptr && info.nic->bus_attr->bus_type == FI_BUS_PCI) {
+  if (info.nic != nullptr && info.nic->bus_attr != nullptr &&
+      info.nic->bus_attr->bus_type == FI_BUS_PCI) {
     const fi_pci_attr& pci = info.nic->bus_attr->attr.pci;
-    place.pci = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain_id, pci.bus_id, pci.device_id, pci.function_id);
+    place.pci = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain_id, pci.bus_id, pci.device_id,
+                            pci.function_id);
   }
   return place;
 }
@@ -210,7 +225,8 @@ bool is_loopback(const fi_info& info) {
 }
 
 std::string reason_to_skip(const fi_info& info, const base::Settings& settings) {
-  if (!settings.ofi_provider.empty() && !called(text(info.fabric_attr->prov_name), settings.ofi_provider))
+  if (!settings.ofi_provider.empty() &&
+      !called(text(info.fabric_attr->prov_name), settings.ofi_provider))
     return "not PENSTOCK_OFI_PROVIDER=" + settings.ofi_provider;
   if (!settings.ofi_interface.empty() && !is_interface(info, settings.ofi_interface))
     return "not PENSTOCK_OFI_INTERFACE=" + settings.ofi_interface;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of libfabric's providers carries messages, and over which network interface: by what it can do, never by its
-// name.
+// Which of libfabric's providers carries messages, and over which network interface: by what it can
+// do, never by its name.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -22,26 +22,29 @@ struct FreeInfo {
 };
 using FabricInfo = std::unique_ptr<fi_info, FreeInfo>;
 
-// What every provider is asked for. Throws base::Error(resources), and libfabric()'s where that is not there.
+// What every provider is asked for. Throws base::Error(resources), and libfabric()'s where that is
+// not there.
 FabricInfo make_hints();
 
 // The list of what libfabric offers; null if it offers nothing. Without hints: all there is.
 FabricInfo ask(const fi_info* hints);
 
-// Of an entry: the address of its interface without the port, empty if it has none that can be read.
+// Of an entry: the address of its interface without the port, empty if it has none that can be
+// read.
 std::string address_of(const fi_info& info);
 group::Location place_of(const fi_info& info);
 bool is_loopback(const fi_info& info);
 
-// Why the entry, though it has all capabilities, does not serve; empty if it does. First what settings and addresses
-// say, then what shows when it is opened and given work to defer.
+// Why the entry, though it has all capabilities, does not serve; empty if it does. First what
+// settings and addresses say, then what shows when it is opened and given work to defer.
 std::string reason_to_skip(const fi_info& info, const base::Settings& settings);
 std::string refusal_of_deferred_work(fid_domain* domain);
 std::string trial(fi_info& info);
 
-// The one that this process takes: the first provider that serves, and of its interfaces the nearest, shared evenly
-// with the other processes of this host. Loopback if it reaches all processes of the job, and otherwise never: its
-// addresses mean somebody else on every host. Throws base::Error(transport) that says why none serves.
+// The one that this process takes: the first provider that serves, and of its interfaces the
+// nearest, shared evenly with the other processes of this host. Loopback if it reaches all
+// processes of the job, and otherwise never: its addresses mean somebody else on every host. Throws
+// base::Error(transport) that says why none serves.
 FabricInfo choose_provider(const base::Settings& settings, const Surroundings& around);
 
 }  // namespace penstock::ofi

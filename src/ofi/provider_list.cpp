@@ -20,8 +20,8 @@ struct Requirement {
   const char* missing;
 };
 
-// Each is asked for beside those before it: the first one that an interface is not offered with is why it does not
-// serve.
+// Each is asked for beside those before it: the first one that an interface is not offered with is
+// why it does not serve.
 constexpr std::array requirements{
     Requirement{0, "has no reliable endpoints without connections (FI_EP_RDM)"},
     Requirement{FI_RMA, "cannot write into the memory of others (FI_RMA)"},
@@ -46,8 +46,8 @@ ProviderVerdict describe(const fi_info& info) {
 }
 
 bool same(const ProviderVerdict& one, const ProviderVerdict& other) {
-  return one.provider == other.provider && one.fabric == other.fabric && one.domain == other.domain &&
-         one.address == other.address;
+  return one.provider == other.provider && one.fabric == other.fabric &&
+         one.domain == other.domain && one.address == other.address;
 }
 
 fi_info* find(fi_info* list, const ProviderVerdict& wanted) {
@@ -73,7 +73,8 @@ std::vector<ProviderVerdict> everything() {
   const FabricInfo all = ask(nullptr);
   for (const fi_info* one = all.get(); one != nullptr; one = one->next) {
     const ProviderVerdict verdict = describe(*one);
-    if (std::none_of(verdicts.begin(), verdicts.end(), [&](const auto& other) { return same(verdict, other); }))
+    if (std::none_of(verdicts.begin(), verdicts.end(),
+                     [&](const auto& other) { return same(verdict, other); }))
       verdicts.push_back(verdict);
   }
   return verdicts;
@@ -85,7 +86,8 @@ void look_for_capabilities(std::vector<ProviderVerdict>& verdicts) {
     capabilities |= requirement.capability;
     const FabricInfo list = ask(undemanding_hints(capabilities).get());
     for (ProviderVerdict& verdict : verdicts)
-      if (verdict.why.empty() && find(list.get(), verdict) == nullptr) verdict.why = requirement.missing;
+      if (verdict.why.empty() && find(list.get(), verdict) == nullptr)
+        verdict.why = requirement.missing;
   }
 }
 
@@ -107,7 +109,8 @@ void try_out(std::vector<ProviderVerdict>& verdicts, const base::Settings& setti
     if (!verdict.serves) continue;
     verdict.gpu_memory = find(with_gpus.get(), verdict) != nullptr;
     verdict.why = "takes deferred work";
-    verdict.why += verdict.gpu_memory ? ", memory of GPUs too (FI_HMEM)" : ", no memory of GPUs (FI_HMEM)";
+    verdict.why +=
+        verdict.gpu_memory ? ", memory of GPUs too (FI_HMEM)" : ", no memory of GPUs (FI_HMEM)";
     if (is_loopback(*info)) verdict.why += "; for jobs on this host alone";
   }
 }

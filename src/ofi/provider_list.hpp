@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All providers of libfabric and all their network interfaces, for `penstock info`: which serve, and why the others do
-// not.
+// All providers of libfabric and all their network interfaces, for `penstock info`: which serve,
+// and why the others do not.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ struct ProviderVerdict {
   std::string why;
 };
 
-// In libfabric's order. Opens those that have all capabilities, and lets them take deferred work. Throws base::Error
-// where libfabric is not there.
+// In libfabric's order. Opens those that have all capabilities, and lets them take deferred work.
+// Throws base::Error where libfabric is not there.
 std::vector<ProviderVerdict> list_providers(const base::Settings& settings);
 
 }  // namespace penstock::ofi

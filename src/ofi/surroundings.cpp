@@ -49,9 +49,11 @@ std::vector<std::byte> introduce(const std::string& network, const group::Locati
   return {bytes.begin(), bytes.end()};
 }
 
-Surroundings surroundings_of(std::size_t rank, const std::vector<std::vector<std::byte>>& introductions) {
+Surroundings surroundings_of(std::size_t rank,
+                             const std::vector<std::vector<std::byte>>& introductions) {
   std::vector<Introduction> all(introductions.size());
-  for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(&all[i], introductions[i].data(), sizeof all[i]);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    std::memcpy(&all[i], introductions[i].data(), sizeof all[i]);
   Surroundings around;
   around.users.clear();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -64,7 +66,8 @@ Surroundings surroundings_of(std::size_t rank, const std::vector<std::vector<std
 }
 
 Surroundings look_around(group::World& world, const group::Location& own) {
-  return surroundings_of(static_cast<std::size_t>(world.rank()), world.all_gather(introduce(network_identity(), own)));
+  return surroundings_of(static_cast<std::size_t>(world.rank()),
+                         world.all_gather(introduce(network_identity(), own)));
 }
 
 }  // namespace penstock::ofi

@@ -17,10 +17,12 @@ struct Surroundings {
   std::size_t self = 0;                    // which of them we are
 };
 
-// The network that this process sees: the same for two processes if, and only if, loopback leads from one to the other.
+// The network that this process sees: the same for two processes if, and only if, loopback leads
+// from one to the other.
 std::string network_identity();
 
-// What this process computes on: the GPU at this PCI address, or where there is none (empty) its cores.
+// What this process computes on: the GPU at this PCI address, or where there is none (empty) its
+// cores.
 group::Location own_place(const std::string& gpu);
 
 // Collective over the job. `own`: what this process computes on.
@@ -28,6 +30,7 @@ Surroundings look_around(group::World& world, const group::Location& own);
 
 // Its two halves: what each process says, and what follows from all of it, by rank.
 std::vector<std::byte> introduce(const std::string& network, const group::Location& own);
-Surroundings surroundings_of(std::size_t rank, const std::vector<std::vector<std::byte>>& introductions);
+Surroundings surroundings_of(std::size_t rank,
+                             const std::vector<std::vector<std::byte>>& introductions);
 
 }  // namespace penstock::ofi

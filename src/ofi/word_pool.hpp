@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered memory for the words of many halves: a region for each half would cost a registration a match. Apart from
-// the regions whose arrivals trigger something, so that signals do not.
+// Registered memory for the words of many halves: a region for each half would cost a registration
+// a match. Apart from the regions whose arrivals trigger something, so that signals do not.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of one half of a pair, which lie in its own process: the provider adds to them, the stream polls them. They
-// only grow.
+// The words of one half of a pair, which lie in its own process: the provider adds to them, the
+// stream polls them. They only grow.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@
 namespace penstock::ofi {
 
 struct alignas(64) Words {
-  std::uint64_t done = 0;      // epochs complete here: a send's writes are placed, a receive's message has arrived
+  std::uint64_t done =
+      0;  // epochs complete here: a send's writes are placed, a receive's message has arrived
   std::uint64_t consumed = 0;  // sender: epochs that the receiver has taken out of its slots
   std::uint64_t cts = 0;       // sender: receives started
   std::uint64_t closed = 0;    // the peer's notice, both words of it: see closing_word()
@@ -24,7 +25,8 @@ struct alignas(64) Words {
 static_assert(sizeof(Words) == 64);
 static_assert(offsetof(Words, parting) == offsetof(Words, closed) + sizeof(std::uint64_t));
 
-// Acquire orders the payload before its use, and the provider's last look at a buffer before it is written again.
+// Acquire orders the payload before its use, and the provider's last look at a buffer before it is
+// written again.
 inline std::uint64_t load(const std::uint64_t& word) noexcept {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
 }
@@ -32,8 +34,8 @@ inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref(word).store(value, std::memory_order_release);
 }
 
-// "The peer serves epochs from this one on no more", and why (base::ErrorKind), in one word, since two could be seen
-// apart.
+// "The peer serves epochs from this one on no more", and why (base::ErrorKind), in one word, since
+// two could be seen apart.
 constexpr std::uint64_t closing_word(protocol::Epoch first, int reason) noexcept {
   return first << 8 | static_cast<std::uint64_t>(reason);
 }

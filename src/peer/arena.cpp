@@ -32,7 +32,8 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexcept {
   return (value + unit - 1) / unit * unit;
 }
 
-// Reserves memory for a part of the file, which is what keeps a full /dev/shm from ending in SIGBUS later.
+// Reserves memory for a part of the file, which is what keeps a full /dev/shm from ending in SIGBUS
+// later.
 int reserve(int descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept {
   int error = 0;
   do error = posix_fallocate(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes));
@@ -41,9 +42,9 @@ int reserve(int descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept 
 }
 
 [[noreturn]] void fail_to_reserve(std::uint64_t bytes, int error) {
-  throw base::Error(
-      base::ErrorKind::resources,
-      fmt::format("cannot reserve {} bytes of shared memory: {} (is /dev/shm full?)", bytes, std::strerror(error)));
+  throw base::Error(base::ErrorKind::resources,
+                    fmt::format("cannot reserve {} bytes of shared memory: {} (is /dev/shm full?)",
+                                bytes, std::strerror(error)));
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ std::unique_ptr<Arena> Arena::create() {
 Arena::~Arena() {
   for (const auto& [offset, chunk] : by_offset_) {
     const auto taken = taken_.lower_bound(offset == 0 ? 1 : offset);  // the header at 0 is our own
-    if (taken == taken_.end() || taken->first >= offset + chunk.bytes) munmap(chunk.address, chunk.bytes);
+    if (taken == taken_.end() || taken->first >= offset + chunk.bytes)
+      munmap(chunk.address, chunk.bytes);
   }
   close(descriptor_);
 }
@@ -82,8 +84,8 @@ bool Arena::add_chunk(std::uint64_t bytes) {
     errno = error;
     return false;
   }
-  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_,
-                       static_cast<off_t>(file_bytes_));
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                       descriptor_, static_cast<off_t>(file_bytes_));
   if (address == MAP_FAILED) {
     const int error = errno;
     if (ftruncate(descriptor_, static_cast<off_t>(file_bytes_)) != 0) errno = error;
@@ -111,11 +113,13 @@ void Arena::note_chunk(const Chunk& chunk) {
   }
 }
 
-// Small requests share chunks whose size grows with the file; if that much cannot be had, just enough is tried.
+// Small requests share chunks whose size grows with the file; if that much cannot be had, just
+// enough is tried.
 void Arena::grow(std::size_t bytes, std::size_t alignment) {
   if (bytes > std::uint64_t{1} << 62) fail_to_reserve(bytes, ENOMEM);
   const std::uint64_t needed = round_up(round_up(bytes, alignment), page_bytes());
-  const std::uint64_t step = std::clamp(round_up(file_bytes_ / 2, page_bytes()), first_chunk, largest_step);
+  const std::uint64_t step =
+      std::clamp(round_up(file_bytes_ / 2, page_bytes()), first_chunk, largest_step);
   if (needed < step && add_chunk(step)) return;
   if (!add_chunk(needed)) fail_to_reserve(needed, errno);
 }
@@ -151,7 +155,8 @@ std::byte* Arena::try_to_allocate(std::size_t bytes, std::size_t alignment) {
 void Arena::fill_holes(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t begin = offset / page_bytes() * page_bytes();
   const std::uint64_t end = round_up(offset + bytes, page_bytes());
-  if (const int error = reserve(descriptor_, begin, end - begin); error != 0) fail_to_reserve(bytes, error);
+  if (const int error = reserve(descriptor_, begin, end - begin); error != 0)
+    fail_to_reserve(bytes, error);
 }
 
 void Arena::free(std::byte* address) noexcept {
@@ -179,7 +184,8 @@ std::optional<RemoteAddress> Arena::find(const void* address, std::size_t bytes)
   const std::lock_guard lock(mutex_);
   const Chunk* chunk = chunk_of(address);
   if (chunk == nullptr) return std::nullopt;
-  const auto inside = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - chunk->address);
+  const auto inside =
+      static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - chunk->address);
   if (bytes > chunk->bytes - inside) return std::nullopt;
   return RemoteAddress{chunk->offset, chunk->bytes, chunk->offset + inside};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's shared memory: one file that grows by chunks, from which the blocks of pairs and PST_Alloc_mem are
-// served. Other processes of the host open it while they are introduced to each other; then its name goes, so that
-// nothing is left when a job is killed.
+// This process's shared memory: one file that grows by chunks, from which the blocks of pairs and
+// PST_Alloc_mem are served. Other processes of the host open it while they are introduced to each
+// other; then its name goes, so that nothing is left when a job is killed.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@
 
 namespace penstock::peer {
 
-// Where bytes lie in a process's file, and the chunk to be mapped to get at them. Travels in handshakes.
+// Where bytes lie in a process's file, and the chunk to be mapped to get at them. Travels in
+// handshakes.
 struct RemoteAddress {
   std::uint64_t chunk = 0;
   std::uint64_t chunk_bytes = 0;
@@ -42,14 +43,16 @@ class Arena {
   const ArenaIdentity& identity() const noexcept { return identity_; }
   void unlink() noexcept;
 
-  // Called, without a lock of ours, when memory is short: gives back what it can. Before the first allocation.
+  // Called, without a lock of ours, when memory is short: gives back what it can. Before the first
+  // allocation.
   void when_short(std::function<void()> reclaim) { reclaim_ = std::move(reclaim); }
 
-  // Bytes of any content. Throws Error(resources) when the shared memory cannot be had: it is reserved here, never
-  // while it is used. Any thread.
+  // Bytes of any content. Throws Error(resources) when the shared memory cannot be had: it is
+  // reserved here, never while it is used. Any thread.
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
   void free(std::byte* address) noexcept;
-  std::optional<RemoteAddress> find(const void* address, std::size_t bytes) const;  // nullopt: not all of it is ours
+  // nullopt: not all of it is ours.
+  std::optional<RemoteAddress> find(const void* address, std::size_t bytes) const;
   std::byte* at(const RemoteAddress& place) const;
   std::size_t file_bytes() const;
   std::size_t free_bytes() const;
@@ -61,7 +64,8 @@ class Arena {
     std::byte* address;
   };
 
-  Arena(int descriptor, const ArenaIdentity& identity) : descriptor_(descriptor), identity_(identity) {}
+  Arena(int descriptor, const ArenaIdentity& identity)
+      : descriptor_(descriptor), identity_(identity) {}
   std::byte* try_to_allocate(std::size_t bytes, std::size_t alignment);
   void grow(std::size_t bytes, std::size_t alignment);
   bool add_chunk(std::uint64_t bytes);

@@ -29,7 +29,8 @@ constexpr std::size_t digits = 32;
 }
 
 void draw(void* bytes, std::size_t size) {
-  if (getrandom(bytes, size, 0) != static_cast<ssize_t>(size)) fail("no random numbers for the name of shared memory");
+  if (getrandom(bytes, size, 0) != static_cast<ssize_t>(size))
+    fail("no random numbers for the name of shared memory");
 }
 
 bool is_ours(std::string_view name) {
@@ -49,9 +50,10 @@ int create_arena_file(ArenaIdentity& identity) {
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) fail("cannot create shared memory");
     struct stat status {};
-    // A sweeper may have held the lock, and removed the name, in the moment before we locked it: then another name is
-    // taken.
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &status) == 0 && status.st_nlink > 0) {
+    // A sweeper may have held the lock, and removed the name, in the moment before we locked it:
+    // then another name is taken.
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &status) == 0 &&
+        status.st_nlink > 0) {
       std::memcpy(identity.name, name.c_str(), name.size() + 1);
       return descriptor;
     }
@@ -69,7 +71,8 @@ void remove_leftover_files() noexcept {
     if (!is_ours(entry->d_name)) continue;
     const int descriptor = openat(dirfd(directory), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (descriptor < 0) continue;
-    // The owner's lock goes with its process, so a lock that can be taken means that nobody lives to remove the file.
+    // The owner's lock goes with its process, so a lock that can be taken means that nobody lives
+    // to remove the file.
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlinkat(dirfd(directory), entry->d_name, 0);
     close(descriptor);
   }

@@ -6,7 +6,8 @@
 
 namespace penstock::peer {
 
-// Makes and locks an empty file under a random name, fills in the identity. Throws Error(resources).
+// Makes and locks an empty file under a random name, fills in the identity. Throws
+// Error(resources).
 int create_arena_file(ArenaIdentity& identity);
 
 // Removes files of processes that were killed before they could remove their own.

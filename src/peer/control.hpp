@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a matched pair keeps in shared memory. Each block lies in the arena of the process that polls it, is zero before
-// either side may use it, and is reused only after both sides have closed.
+// What a matched pair keeps in shared memory. Each block lies in the arena of the process that
+// polls it, is zero before either side may use it, and is reused only after both sides have closed.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace penstock::peer {
 
 inline constexpr std::size_t cache_line = 64;
 
-// In the sender's arena. The first line is written by the receiver in every epoch. CLOSED has a line apart from it,
-// because the threads that enqueue look at it before every start and must not take the busy line away from the two
-// workers.
+// In the sender's arena. The first line is written by the receiver in every epoch. CLOSED has a
+// line apart from it, because the threads that enqueue look at it before every start and must not
+// take the busy line away from the two workers.
 struct alignas(cache_line) SenderBlock {
   std::uint64_t cts;
   std::uint64_t fin;
@@ -23,7 +23,8 @@ struct alignas(cache_line) SenderBlock {
   std::uint64_t closed;  // by the receiver, its last store into this block
 };
 
-// In the receiver's arena; a ring's slots follow. Without a rendezvous only `closed` is ever written.
+// In the receiver's arena; a ring's slots follow. Without a rendezvous only `closed` is ever
+// written.
 struct alignas(cache_line) ReceiverBlock {
   std::uint64_t rts;
   std::uint64_t done;
@@ -34,8 +35,8 @@ struct alignas(cache_line) ReceiverBlock {
 static_assert(sizeof(SenderBlock) == 2 * cache_line);
 static_assert(sizeof(ReceiverBlock) == cache_line);
 
-// How a message lies in a slot: lines of `line_bytes`, each ending with its flag word. A message of no bytes is one
-// line with a flag.
+// How a message lies in a slot: lines of `line_bytes`, each ending with its flag word. A message of
+// no bytes is one line with a flag.
 struct Geometry {
   std::size_t message_bytes = 0;
   std::uint32_t line_bytes = cache_line;
@@ -44,7 +45,9 @@ struct Geometry {
 
   std::size_t payload() const noexcept { return line_bytes - sizeof(std::uint64_t); }
   std::uint32_t lines() const noexcept {
-    return message_bytes == 0 ? 1 : static_cast<std::uint32_t>((message_bytes + payload() - 1) / payload());
+    return message_bytes == 0
+               ? 1
+               : static_cast<std::uint32_t>((message_bytes + payload() - 1) / payload());
   }
   std::size_t slot_bytes() const noexcept { return std::size_t{lines()} * line_bytes; }
   std::size_t ring_bytes() const noexcept { return slots * slot_bytes(); }

@@ -9,11 +9,13 @@ namespace penstock::peer {
 
 namespace {
 
-using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                         unsigned long);
 
-// The kernel stops early at a limit of its own (2 GiB) or at a page that is not there; the call after that tells which
-// it was.
-int move(Call call, pid_t process, std::byte* ours, std::uint64_t theirs, std::size_t bytes) noexcept {
+// The kernel stops early at a limit of its own (2 GiB) or at a page that is not there; the call
+// after that tells which it was.
+int move(Call call, pid_t process, std::byte* ours, std::uint64_t theirs,
+         std::size_t bytes) noexcept {
   while (bytes > 0) {
     const iovec local{ours, bytes};
     const iovec remote{reinterpret_cast<void*>(theirs), bytes};
@@ -35,7 +37,8 @@ int read_process(pid_t process, void* to, std::uint64_t from, std::size_t bytes)
 }
 
 int write_process(pid_t process, const void* from, std::uint64_t to, std::size_t bytes) noexcept {
-  return move(process_vm_writev, process, static_cast<std::byte*>(const_cast<void*>(from)), to, bytes);
+  return move(process_vm_writev, process, static_cast<std::byte*>(const_cast<void*>(from)), to,
+              bytes);
 }
 
 }  // namespace penstock::peer

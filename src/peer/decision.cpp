@@ -18,21 +18,24 @@ bool both_shared(const Circumstances& now) noexcept {
   return now.push == Copy::shared && now.pull == Copy::shared;
 }
 
-// Between buffers that both sides can address, one copy straight from buffer to buffer beats the ring's two as soon as
-// the message does not fit into the one line that also carries its flag (docs/performance.md).
+// Between buffers that both sides can address, one copy straight from buffer to buffer beats the
+// ring's two as soon as the message does not fit into the one line that also carries its flag
+// (docs/performance.md).
 std::size_t largest_ring_message(const Circumstances& now) noexcept {
-  return both_shared(now) ? std::min(now.eager_max, cache_line - sizeof(std::uint64_t)) : now.eager_max;
+  return both_shared(now) ? std::min(now.eager_max, cache_line - sizeof(std::uint64_t))
+                          : now.eager_max;
 }
 
 }  // namespace
 
-// A ready send is pushed and nothing else; every other rendezvous needs both directions, since either side may be the
-// only one that waits.
+// A ready send is pushed and nothing else; every other rendezvous needs both directions, since
+// either side may be the only one that waits.
 Decision decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
-  if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered) return {Path::ring, line_bytes};
-  const bool reachable =
-      now.push != Copy::impossible && (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
+  if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
+    return {Path::ring, line_bytes};
+  const bool reachable = now.push != Copy::impossible &&
+                         (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
   if (!reachable) return {Path::staged, line_bytes};
   return {Path::rendezvous, line_bytes, Parts::best_count(now.bytes, !both_shared(now))};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two processes tell each other about the peer transport: once at initialisation, and twice for each pair. Both
-// ends run the same library on the same host, so the records travel as they lie in memory; the magic number catches
-// what is not so.
+// What two processes tell each other about the peer transport: once at initialisation, and twice
+// for each pair. Both ends run the same library on the same host, so the records travel as they lie
+// in memory; the magic number catches what is not so.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct AddressRecord {
   std::int32_t process = 0;
   std::uint32_t flag_bits = 0;
   std::uint32_t padding = 0;
-  // Address of 1 + (number of processes) words: the first holds the arena's first nonce, to be read across; the others
-  // are for the processes of that rank to be written across.
+  // Address of 1 + (number of processes) words: the first holds the arena's first nonce, to be read
+  // across; the others are for the processes of that rank to be written across.
   std::uint64_t probe = 0;
   ArenaIdentity arena;
 };
@@ -38,7 +38,8 @@ struct OfferRecord {
   std::uint64_t eager_max = 0;
   std::uint32_t slots = 0;
   std::uint32_t checks_ready = 0;
-  std::uint32_t writes_across = 0;  // the sender can write the receiver's memory by cross-memory copy
+  std::uint32_t writes_across =
+      0;  // the sender can write the receiver's memory by cross-memory copy
   std::uint32_t padding = 0;
   BufferPlace buffer;
   RemoteAddress block;

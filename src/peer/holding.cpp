@@ -10,7 +10,10 @@
 namespace penstock::peer {
 
 Holding::Body::Body(Arena& in, std::size_t count, std::shared_ptr<const void> memory)
-    : arena(in), block(in.allocate(count, cache_line)), bytes(count), user_memory(std::move(memory)) {
+    : arena(in),
+      block(in.allocate(count, cache_line)),
+      bytes(count),
+      user_memory(std::move(memory)) {
   std::memset(block, 0, bytes);
 }
 
@@ -20,7 +23,8 @@ Holding::Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> us
 // Acquire: all the peer stored into the block comes before we zero it.
 bool Holding::Body::over() const noexcept {
   if (peer_dead != nullptr && peer_dead->load(std::memory_order_acquire)) return true;
-  return std::atomic_ref(*const_cast<std::uint64_t*>(last_by_peer)).load(std::memory_order_acquire) != 0;
+  return std::atomic_ref(*const_cast<std::uint64_t*>(last_by_peer))
+             .load(std::memory_order_acquire) != 0;
 }
 
 Retired::~Retired() {
@@ -43,7 +47,8 @@ void Retired::put_last(std::unique_ptr<Body> body) noexcept {
   ++size_;
 }
 
-void Retired::add(Holding holding, const std::uint64_t* last_by_peer, const std::atomic<bool>* peer_dead) noexcept {
+void Retired::add(Holding holding, const std::uint64_t* last_by_peer,
+                  const std::atomic<bool>* peer_dead) noexcept {
   if (!holding.body_) return;
   const std::lock_guard lock(mutex_);
   holding.body_->last_by_peer = last_by_peer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one half of a pair holds in this process's arena, and what becomes of it when the half is freed: the peer may
-// still store into the block (a late FIN, a claim), so it is reused only when the peer's last store has come: CLOSED,
-// or where kernels store, GONE.
+// What one half of a pair holds in this process's arena, and what becomes of it when the half is
+// freed: the peer may still store into the block (a late FIN, a claim), so it is reused only when
+// the peer's last store has come: CLOSED, or where kernels store, GONE.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,8 @@ namespace penstock::peer {
 class Holding {
  public:
   Holding() = default;
-  Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> user_memory);  // zeroed; throws Error(resources)
+  // Zeroed; throws Error(resources).
+  Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> user_memory);
 
   std::byte* block() const noexcept { return body_ ? body_->block : nullptr; }
   RemoteAddress place() const { return *body_->arena.find(body_->block, body_->bytes); }
@@ -53,10 +54,12 @@ class Retired {
   Retired(const Retired&) = delete;
   Retired& operator=(const Retired&) = delete;
 
-  // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a dead peer stores
-  // nothing any more either, and will not say so.
-  void add(Holding holding, const std::uint64_t* last_by_peer, const std::atomic<bool>* peer_dead = nullptr) noexcept;
-  void sweep() noexcept;  // looks at a few of them, so that a match costs the same however many there are
+  // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a
+  // dead peer stores nothing any more either, and will not say so.
+  void add(Holding holding, const std::uint64_t* last_by_peer,
+           const std::atomic<bool>* peer_dead = nullptr) noexcept;
+  // Looks at a few of them, so that a match costs the same however many there are.
+  void sweep() noexcept;
   void sweep_all() noexcept;
   std::size_t size() const;
 

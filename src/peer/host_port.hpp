@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of host threads: words and lines in memory that both ends address by plain pointers, in one process or in
-// two. std::atomic_ref gives each word its order; on x86 every acquire load and release store of it is a plain move.
+// The port of host threads: words and lines in memory that both ends address by plain pointers, in
+// one process or in two. std::atomic_ref gives each word its order; on x86 every acquire load and
+// release store of it is a plain move.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +19,17 @@
 
 namespace penstock::peer {
 
-// Where the other end's user buffer can be reached: by an address of ours, or by the kernel in another process.
+// Where the other end's user buffer can be reached: by an address of ours, or by the kernel in
+// another process.
 struct Reach {
   std::uint64_t address = 0;
-  pid_t process = 0;                        // 0: `address` is ours
-  const std::atomic<bool>* dead = nullptr;  // the process has ended, and its number may be another's
+  pid_t process = 0;  // 0: `address` is ours
+  const std::atomic<bool>* dead =
+      nullptr;  // the process has ended, and its number may be another's
 };
 
-// What both ends of a pair know. `buffer` is the send buffer at the sender, the receive buffer at the receiver.
+// What both ends of a pair know. `buffer` is the send buffer at the sender, the receive buffer at
+// the receiver.
 struct PortSetup {
   SenderBlock* sender = nullptr;
   ReceiverBlock* receiver = nullptr;
@@ -52,13 +56,14 @@ constexpr std::memory_order std_order(protocol::Order order) noexcept {
   return std::memory_order_seq_cst;
 }
 
-// Copies a constant number of bytes in steps that the compiler turns into vector moves. (For a whole line it would
-// choose string instructions, which cost more to start than the line to move.)
+// Copies a constant number of bytes in steps that the compiler turns into vector moves. (For a
+// whole line it would choose string instructions, which cost more to start than the line to move.)
 template <std::size_t bytes>
 inline void copy_constant(std::byte* to, const std::byte* from) noexcept {
   constexpr std::size_t step = 64;
   for (std::size_t at = 0; at + step <= bytes; at += step) std::memcpy(to + at, from + at, step);
-  if constexpr (bytes % step != 0) std::memcpy(to + bytes / step * step, from + bytes / step * step, bytes % step);
+  if constexpr (bytes % step != 0)
+    std::memcpy(to + bytes / step * step, from + bytes / step * step, bytes % step);
 }
 
 template <std::size_t line_bytes>
@@ -98,14 +103,15 @@ class HostPort {
     return std::atomic_ref(at(word)).exchange(value, std::memory_order_acq_rel);
   }
 
-  // Race detectors execute fences and do not model them. For a claim by flags they see the seq_cst accesses beside
-  // them; what fences order around CLOSED is a race to them in any case.
+  // Race detectors execute fences and do not model them. For a claim by flags they see the seq_cst
+  // accesses beside them; what fences order around CLOSED is a race to them in any case.
   template <protocol::Order order>
   void fence() const noexcept {
     std::atomic_thread_fence(std_order(order));
   }
 
-  // Plain copies of a constant size: between the flag of one epoch and FIN a slot belongs to one side alone.
+  // Plain copies of a constant size: between the flag of one epoch and FIN a slot belongs to one
+  // side alone.
   void fill(unsigned slot, std::uint32_t line) const noexcept {
     std::byte* to = line_at(slot, line);
     const std::byte* from = buffer_ + std::size_t{line} * payload;
@@ -132,15 +138,17 @@ class HostPort {
   void push() noexcept { push_part(0, bytes_); }
   void pull() noexcept { pull_part(0, bytes_); }
 
-  // The sender takes parts from the front and the receiver from the back, until they meet: so each processor has the
-  // same bytes in its cache in every epoch.
+  // The sender takes parts from the front and the receiver from the back, until they meet: so each
+  // processor has the same bytes in its cache in every epoch.
   bool push_with_help(protocol::Epoch epoch) noexcept {
-    if (parts_.count >= 2) return offer_parts<protocol::Side::sender>(receiver_->pushed_parts, epoch);
+    if (parts_.count >= 2)
+      return offer_parts<protocol::Side::sender>(receiver_->pushed_parts, epoch);
     push();
     return false;
   }
   bool pull_with_help(protocol::Epoch epoch) noexcept {
-    if (parts_.count >= 2) return offer_parts<protocol::Side::receiver>(sender_->pulled_parts, epoch);
+    if (parts_.count >= 2)
+      return offer_parts<protocol::Side::receiver>(sender_->pulled_parts, epoch);
     pull();
     return false;
   }
@@ -169,7 +177,8 @@ class HostPort {
   }
   template <protocol::Side side>
   bool help_copy(std::uint64_t& word, protocol::Epoch epoch) noexcept {
-    return Parts::offered(std::atomic_ref(word), epoch) && other_.address != 0 && take_parts<side>(word) > 0;
+    return Parts::offered(std::atomic_ref(word), epoch) && other_.address != 0 &&
+           take_parts<side>(word) > 0;
   }
   template <protocol::Side side>
   std::uint32_t take_parts(std::uint64_t& word) noexcept {
@@ -182,20 +191,26 @@ class HostPort {
     return Parts::take<side>(std::atomic_ref(word), copy, [this] { return copy_failed(); });
   }
 
-  bool other_gone() const noexcept { return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed); }
+  bool other_gone() const noexcept {
+    return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed);
+  }
   void push_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
       std::memcpy(reinterpret_cast<void*>(other_.address + at), buffer_ + at, bytes);
     else
-      copy_error_ = other_gone() ? ESRCH : write_process(other_.process, buffer_ + at, other_.address + at, bytes);
+      copy_error_ = other_gone()
+                        ? ESRCH
+                        : write_process(other_.process, buffer_ + at, other_.address + at, bytes);
   }
   void pull_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
       std::memcpy(buffer_ + at, reinterpret_cast<const void*>(other_.address + at), bytes);
     else
-      copy_error_ = other_gone() ? ESRCH : read_process(other_.process, buffer_ + at, other_.address + at, bytes);
+      copy_error_ = other_gone()
+                        ? ESRCH
+                        : read_process(other_.process, buffer_ + at, other_.address + at, bytes);
   }
 
   std::uint64_t& at(protocol::Word word) const noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs whose receiver comes first and does not act again: it leaves what its sender needs to complete both halves. Its
-// block lies in its own arena, as always; the ring, whose size follows from the message, in the sender's behind the
-// sender's block, which goes back only when the receiver has closed.
+// Pairs whose receiver comes first and does not act again: it leaves what its sender needs to
+// complete both halves. Its block lies in its own arena, as always; the ring, whose size follows
+// from the message, in the sender's behind the sender's block, which goes back only when the
+// receiver has closed.
 #include <atomic>
 #include <functional>
 #include <utility>
@@ -36,7 +37,8 @@ class Peer::InvitingHalf final : public transport::Offer {
     Pair pair = owner_.pair_with(receive_.peer);
     pair.holding = std::move(holding_);
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(pair.holding.block());
-    return owner_.make_or_close(transport::Direction::receive, pair, [&] { return complete(theirs, pair); });
+    return owner_.make_or_close(transport::Direction::receive, pair,
+                                [&] { return complete(theirs, pair); });
   }
 
  private:
@@ -52,7 +54,8 @@ class Peer::InvitingHalf final : public transport::Offer {
       if (const auto source = owner_.reach(receive_.peer, theirs.buffer, record_.reads_across != 0))
         pair.port.other = *source;
     pair.path = describe_path(path, pair.port);
-    return make_plan(transport::Direction::receive, path, static_cast<protocol::Mode>(theirs.mode), std::move(pair));
+    return make_plan(transport::Direction::receive, path, static_cast<protocol::Mode>(theirs.mode),
+                     std::move(pair));
   }
 
   Peer& owner_;
@@ -67,21 +70,24 @@ class Peer::InvitedHalf final : public transport::Acceptance {
   InvitedHalf(Peer& owner, const transport::Message& send, const InviteRecord& theirs) {
     const bool writes_across = owner.neighbours_[static_cast<std::size_t>(send.peer)].cross_memory;
     const BufferPlace ours = owner.place_of(send, send.bytes);
-    const Decision decision = decide({.bytes = send.bytes,
-                                      .eager_max = owner.settings_.eager_max,
-                                      .mode = send.mode,
-                                      .pull = copy_kind(false, ours.in_arena != 0, theirs.reads_across != 0),
-                                      .push = copy_kind(false, theirs.buffer.in_arena != 0, writes_across)});
+    const Decision decision =
+        decide({.bytes = send.bytes,
+                .eager_max = owner.settings_.eager_max,
+                .mode = send.mode,
+                .pull = copy_kind(false, ours.in_arena != 0, theirs.reads_across != 0),
+                .push = copy_kind(false, theirs.buffer.in_arena != 0, writes_across)});
     const Path path = decision.path;
-    const Geometry geometry{send.bytes, decision.line_bytes,
-                            path == Path::staged ? 2 : std::max<std::uint32_t>(owner.settings_.slots, 2),
-                            decision.parts};
+    const Geometry geometry{
+        send.bytes, decision.line_bytes,
+        path == Path::staged ? 2 : std::max<std::uint32_t>(owner.settings_.slots, 2),
+        decision.parts};
     const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     Pair pair = owner.pair_with(send.peer);
     if (path == Path::rendezvous) {
       const auto target = owner.reach(send.peer, theirs.buffer, writes_across);
-      if (!target) throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
+      if (!target)
+        throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
       pair.port.other = *target;
     }
     pair.holding = owner.hold(sizeof(SenderBlock) + ring_bytes, owner.memory_->pin(send.buffer));
@@ -123,17 +129,18 @@ std::unique_ptr<transport::Offer> Peer::invite(const transport::Message& receive
   return std::make_unique<InvitingHalf>(*this, receive);
 }
 
-std::unique_ptr<transport::Acceptance> Peer::accept_invitation(const transport::Message& send,
-                                                               const transport::Message&,
-                                                               std::span<const std::byte> invitation) {
+std::unique_ptr<transport::Acceptance> Peer::accept_invitation(
+    const transport::Message& send, const transport::Message&,
+    std::span<const std::byte> invitation) {
   retired_.sweep();
   return std::make_unique<InvitedHalf>(*this, send, transport::from_wire<InviteRecord>(invitation));
 }
 
-// The other half may be in use already: where this one cannot be made, it hears so from its block, if that is in reach;
-// and ours stays until it has closed.
-std::unique_ptr<transport::Plan> Peer::make_or_close(transport::Direction direction, Pair& pair,
-                                                     const std::function<std::unique_ptr<transport::Plan>()>& make) {
+// The other half may be in use already: where this one cannot be made, it hears so from its block,
+// if that is in reach; and ours stays until it has closed.
+std::unique_ptr<transport::Plan> Peer::make_or_close(
+    transport::Direction direction, Pair& pair,
+    const std::function<std::unique_ptr<transport::Plan>()>& make) {
   const bool sends = direction == transport::Direction::send;
   const std::uint64_t& ours = sends ? pair.port.sender->closed : pair.port.receiver->closed;
   try {

@@ -18,7 +18,8 @@ std::unique_ptr<Mapping> Mapping::open(const ArenaIdentity& identity, std::strin
   const int descriptor = shm_open(identity.name, O_RDWR, 0);
   if (descriptor < 0) {
     why_not = errno == ENOENT ? std::string("peer is on another host, or sees another /dev/shm")
-                              : fmt::format("the peer's shared memory cannot be opened: {}", std::strerror(errno));
+                              : fmt::format("the peer's shared memory cannot be opened: {}",
+                                            std::strerror(errno));
     return nullptr;
   }
   std::unique_ptr<Mapping> mapping(new Mapping(descriptor));
@@ -43,13 +44,16 @@ std::byte* Mapping::at(const RemoteAddress& place) {
     struct stat status {};
     if (fstat(descriptor_, &status) != 0 ||
         static_cast<std::uint64_t>(status.st_size) < place.chunk + place.chunk_bytes)
-      throw base::Error(base::ErrorKind::internal, "the peer names a place outside its shared memory");
-    void* address = mmap(nullptr, place.chunk_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_,
-                         static_cast<off_t>(place.chunk));
+      throw base::Error(base::ErrorKind::internal,
+                        "the peer names a place outside its shared memory");
+    void* address = mmap(nullptr, place.chunk_bytes, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_POPULATE, descriptor_, static_cast<off_t>(place.chunk));
     if (address == MAP_FAILED)
-      throw base::Error(base::ErrorKind::resources, fmt::format("cannot map {} bytes of the peer's shared memory: {}",
-                                                                place.chunk_bytes, std::strerror(errno)));
-    known = chunks_.emplace(place.chunk, Chunk{static_cast<std::byte*>(address), place.chunk_bytes}).first;
+      throw base::Error(base::ErrorKind::resources,
+                        fmt::format("cannot map {} bytes of the peer's shared memory: {}",
+                                    place.chunk_bytes, std::strerror(errno)));
+    known = chunks_.emplace(place.chunk, Chunk{static_cast<std::byte*>(address), place.chunk_bytes})
+                .first;
   }
   return known->second.address + (place.offset - place.chunk);
 }

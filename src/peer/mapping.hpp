@@ -13,7 +13,8 @@ namespace penstock::peer {
 
 class Mapping {
  public:
-  // Null, with the reason in `why_not`, when the file cannot be opened here or is not the one that is meant.
+  // Null, with the reason in `why_not`, when the file cannot be opened here or is not the one that
+  // is meant.
   static std::unique_ptr<Mapping> open(const ArenaIdentity& identity, std::string& why_not);
   ~Mapping();
   Mapping(const Mapping&) = delete;

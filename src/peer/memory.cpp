@@ -39,7 +39,8 @@ std::byte* take_shared(Arena* arena, std::size_t bytes, std::size_t alignment) {
   try {
     return arena->allocate(bytes, alignment);
   } catch (const base::Error& error) {
-    base::log::warn(fmt::format("PST_Alloc_mem gives ordinary memory, which costs a second copy: {}", error.text()));
+    base::log::warn(fmt::format(
+        "PST_Alloc_mem gives ordinary memory, which costs a second copy: {}", error.text()));
     return nullptr;
   }
 }
@@ -87,7 +88,8 @@ bool Memory::free(void* address) noexcept {
 bool Memory::contains(const void* address, std::size_t bytes) const noexcept {
   const auto allocation = find(address);
   if (!allocation || allocation->arena == nullptr) return false;
-  const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(address) - allocation->address);
+  const auto inside =
+      static_cast<std::size_t>(static_cast<const std::byte*>(address) - allocation->address);
   return bytes <= allocation->bytes - inside;
 }
 
@@ -101,7 +103,9 @@ std::shared_ptr<Memory::Allocation> Memory::find(const void* address) const noex
   const auto after = allocations_.upper_bound(value);
   if (after == allocations_.begin()) return nullptr;
   const auto& allocation = std::prev(after)->second;
-  return value - reinterpret_cast<std::uintptr_t>(allocation->address) < allocation->bytes ? allocation : nullptr;
+  return value - reinterpret_cast<std::uintptr_t>(allocation->address) < allocation->bytes
+             ? allocation
+             : nullptr;
 }
 
 }  // namespace penstock::peer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PST_Alloc_mem: memory of the arena, which other processes of the host can address; ordinary memory where there is
-// none left.
+// PST_Alloc_mem: memory of the arena, which other processes of the host can address; ordinary
+// memory where there is none left.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,17 @@ class Arena;
 class Memory {
  public:
   explicit Memory(Arena* arena) noexcept : arena_(arena) {}  // null: ordinary memory only
-  ~Memory();                                                 // what the program has not freed stays usable
+  // What the program has not freed stays usable.
+  ~Memory();
 
-  // 64-byte aligned, page aligned from a page on. Throws Error(resources) when there is no memory at all. Any thread.
+  // 64-byte aligned, page aligned from a page on. Throws Error(resources) when there is no memory
+  // at all. Any thread.
   void* allocate(std::size_t bytes);
-  // False: not from allocate(), or freed already. The bytes are reused only when the last pin on them is gone.
+  // False: not from allocate(), or freed already. The bytes are reused only when the last pin on
+  // them is gone.
   bool free(void* address) noexcept;
-  bool contains(const void* address, std::size_t bytes) const noexcept;  // in one allocation in shared memory
+  // In one allocation in shared memory.
+  bool contains(const void* address, std::size_t bytes) const noexcept;
   // Keeps the allocation that holds the address; null if it is not ours.
   std::shared_ptr<const void> pin(const void* address) const noexcept;
 

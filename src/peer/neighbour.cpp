@@ -11,12 +11,14 @@ namespace penstock::peer {
 
 namespace {
 
-// Empty: it works. Writing is tried only after reading has shown that this is the process that we mean.
+// Empty: it works. Writing is tried only after reading has shown that this is the process that we
+// mean.
 std::string try_cross_memory(const AddressRecord& peer, int rank) {
   std::uint64_t seen = 0;
   if (const int error = read_process(peer.process, &seen, peer.probe, sizeof(seen)); error != 0)
     return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
-  if (seen != peer.arena.nonce[0]) return "cross-memory copy reaches another process (process numbers are not shared)";
+  if (seen != peer.arena.nonce[0])
+    return "cross-memory copy reaches another process (process numbers are not shared)";
   const std::uint64_t mark = ~seen ^ static_cast<std::uint64_t>(rank);
   const std::uint64_t slot = peer.probe + sizeof(mark) * (1 + static_cast<std::uint64_t>(rank));
   int error = write_process(peer.process, &mark, slot, sizeof(mark));
@@ -40,8 +42,9 @@ Neighbour get_to_know(const AddressRecord& address, int rank, bool allow_cross_m
   neighbour.arena = Mapping::open(address.arena, neighbour.why_not);
   if (!neighbour.arena) return neighbour;
   neighbour.process = address.process;
-  neighbour.why_no_cross_memory =
-      allow_cross_memory ? try_cross_memory(address, rank) : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
+  neighbour.why_no_cross_memory = allow_cross_memory
+                                      ? try_cross_memory(address, rank)
+                                      : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
   neighbour.cross_memory = neighbour.why_no_cross_memory.empty();
   return neighbour;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we can do with the memory of another process: found out by trying, never by host names or process numbers.
+// What we can do with the memory of another process: found out by trying, never by host names or
+// process numbers.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +24,8 @@ struct Neighbour {
   std::string why_no_cross_memory;
 };
 
-// Tries everything with the process that sent this address. `rank` is ours; `allow_cross_memory`: PENSTOCK_CMA.
+// Tries everything with the process that sent this address. `rank` is ours; `allow_cross_memory`:
+// PENSTOCK_CMA.
 Neighbour get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory);
 
 }  // namespace penstock::peer

@@ -32,7 +32,8 @@ std::string PairPlan::describe() const {
 std::optional<Error> PairPlan::why_hopeless(protocol::Epoch epoch) const {
   if (peer_closed(epoch)) return peer_freed(epoch);
   if (peer_dead_.load(std::memory_order_acquire))
-    return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended before epoch {}", peer_, epoch));
+    return Error(ErrorKind::peer_dead,
+                 fmt::format("rank {} has ended before epoch {}", peer_, epoch));
   return std::nullopt;
 }
 
@@ -44,23 +45,29 @@ std::optional<Error> PairPlan::why_not_started(StartOutcome outcome, protocol::E
       return peer_freed(epoch);
     case StartOutcome::no_buffer:
       return Error(ErrorKind::buffer,
-                   "the receiver has taken none of the buffered messages: let it catch up, or raise PENSTOCK_SLOTS");
+                   "the receiver has taken none of the buffered messages: let it catch up, or "
+                   "raise PENSTOCK_SLOTS");
     case StartOutcome::receiver_not_started:
-      return Error(ErrorKind::ready, "ready send started before its receive: use a standard send, or order the start");
+      return Error(
+          ErrorKind::ready,
+          "ready send started before its receive: use a standard send, or order the start");
   }
   return std::nullopt;
 }
 
 Error PairPlan::peer_freed(protocol::Epoch epoch) const {
-  return Error(ErrorKind::peer_freed,
-               fmt::format("rank {} has freed its request, or given it up, before epoch {}", peer_, epoch));
+  return Error(
+      ErrorKind::peer_freed,
+      fmt::format("rank {} has freed its request, or given it up, before epoch {}", peer_, epoch));
 }
 
 Error PairPlan::copy_failed(int error) const {
-  if (error == ESRCH) return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended during a copy", peer_));
-  return Error(ErrorKind::transport,
-               fmt::format("cross-memory copy with rank {} failed: {} (PENSTOCK_CMA=0 does without)", peer_,
-                           std::strerror(error)));
+  if (error == ESRCH)
+    return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended during a copy", peer_));
+  return Error(
+      ErrorKind::transport,
+      fmt::format("cross-memory copy with rank {} failed: {} (PENSTOCK_CMA=0 does without)", peer_,
+                  std::strerror(error)));
 }
 
 }  // namespace penstock::peer

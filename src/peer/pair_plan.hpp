@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plans of both ends and both paths have in common: the end of a pair, and the words that tell about it.
+// What the plans of both ends and both paths have in common: the end of a pair, and the words that
+// tell about it.
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,9 @@ class PairPlan : public plan::HostPlan {
   virtual std::string missing(protocol::Epoch epoch) const = 0;  // "the receive's start (CTS 4)"
 
   // The epoch that a start begins, kept for describe(), which runs on another thread.
-  void begin(protocol::Epoch epoch) noexcept { shown_epoch_.store(epoch, std::memory_order_relaxed); }
+  void begin(protocol::Epoch epoch) noexcept {
+    shown_epoch_.store(epoch, std::memory_order_relaxed);
+  }
   std::optional<base::Error> why_hopeless(protocol::Epoch epoch) const;
   std::optional<base::Error> why_not_started(StartOutcome outcome, protocol::Epoch epoch) const;
   base::Error copy_failed(int error) const;
@@ -86,13 +89,16 @@ class EndPlan : public PairPlan {
     protocol::closing::close<side>(port_, next());
   }
 
-  using State = std::conditional_t<side == Side::sender, protocol::SendState, protocol::ReceiveState>;
+  using State =
+      std::conditional_t<side == Side::sender, protocol::SendState, protocol::ReceiveState>;
   Port port_;
   State state_;
 
  private:
   EndPlan(const PortSetup& port, Pair&& pair)
-      : PairPlan(std::move(pair), side == Side::sender ? port.sender->closed : port.receiver->closed), port_(port) {}
+      : PairPlan(std::move(pair),
+                 side == Side::sender ? port.sender->closed : port.receiver->closed),
+        port_(port) {}
 
   bool closed_ = false;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message that two processors copy together is cut into parts. One word says which are left: those from `first` on,
-// up to but without `end`, of one epoch. Both sides change it by compare-and-swap only, so each part is taken once.
+// A message that two processors copy together is cut into parts. One word says which are left:
+// those from `first` on, up to but without `end`, of one epoch. Both sides change it by
+// compare-and-swap only, so each part is taken once.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 
 namespace penstock::peer {
 
-// The word, with so many bits for `first` and for `end` each; the epoch has the others. (The explorer's words are
-// short.)
+// The word, with so many bits for `first` and for `end` each; the epoch has the others. (The
+// explorer's words are short.)
 template <unsigned field>
 struct PartsWord {
   static constexpr std::uint64_t mask = (std::uint64_t{1} << field) - 1;
@@ -28,11 +29,13 @@ struct PartsWord {
   static std::uint64_t end(std::uint64_t left) noexcept { return left & mask; }
   static std::uint64_t last(std::uint64_t left) noexcept { return end(left) - 1; }
   static bool none(std::uint64_t left) noexcept { return first(left) >= end(left); }
-  static std::uint64_t without_first(std::uint64_t left) noexcept { return left + (std::uint64_t{1} << field); }
+  static std::uint64_t without_first(std::uint64_t left) noexcept {
+    return left + (std::uint64_t{1} << field);
+  }
   static std::uint64_t without_last(std::uint64_t left) noexcept { return left - 1; }
 
-  // Release: the data in the send buffer, or the receive buffer's earlier use, comes before the other side's part.
-  // W: std::atomic_ref, or the explorer's model of one.
+  // Release: the data in the send buffer, or the receive buffer's earlier use, comes before the
+  // other side's part. W: std::atomic_ref, or the explorer's model of one.
   template <class W>
   static void offer(W word, protocol::Epoch epoch, std::uint32_t count) noexcept {
     word.store(all(epoch, count), std::memory_order_release);
@@ -43,8 +46,8 @@ struct PartsWord {
     return of(left, epoch) && !none(left);
   }
 
-  // Takes parts while there are any: from the front as the sender, from the back as the receiver. None is
-  // taken once a copy of this side has failed. Returns how many this side has taken.
+  // Takes parts while there are any: from the front as the sender, from the back as the receiver.
+  // None is taken once a copy of this side has failed. Returns how many this side has taken.
   template <protocol::Side side, class W, class Copy, class Failed>
   static std::uint32_t take(W word, Copy copy, Failed failed) noexcept {
     constexpr bool from_front = side == protocol::Side::sender;
@@ -74,8 +77,9 @@ struct Parts : PartsWord<4> {
     if (parts > 1) bytes = (message / parts / page + 1) * page;
   }
 
-  // Into how many parts a message is best cut (docs/performance.md): in two from the size on at which the other side
-  // notices before the copy is over, which is earlier where the kernel copies; in more only while each is still large.
+  // Into how many parts a message is best cut (docs/performance.md): in two from the size on at
+  // which the other side notices before the copy is over, which is earlier where the kernel copies;
+  // in more only while each is still large.
   static std::uint32_t best_count(std::size_t message, bool kernel_copies) noexcept {
     constexpr std::size_t kib = 1024, large = 64 * kib;
     if (message < (kernel_copies ? 16 * kib : 64 * kib)) return 1;

@@ -23,7 +23,9 @@ using base::ErrorKind;
 class Peer::SendHalf final : public transport::Offer {
  public:
   SendHalf(Peer& owner, const transport::Message& send)
-      : owner_(owner), send_(send), holding_(owner.hold(sizeof(SenderBlock), owner.memory_->pin(send.buffer))) {
+      : owner_(owner),
+        send_(send),
+        holding_(owner.hold(sizeof(SenderBlock), owner.memory_->pin(send.buffer))) {
     record_.eager_max = owner.settings_.eager_max;
     record_.slots = owner.settings_.slots;
     record_.checks_ready = owner.settings_.check;
@@ -40,7 +42,8 @@ class Peer::SendHalf final : public transport::Offer {
     Pair pair = owner_.pair_with(send_.peer);
     pair.holding = std::move(holding_);
     pair.port.sender = reinterpret_cast<SenderBlock*>(pair.holding.block());
-    return owner_.make_or_close(transport::Direction::send, pair, [&] { return complete(theirs, path, pair); });
+    return owner_.make_or_close(transport::Direction::send, pair,
+                                [&] { return complete(theirs, path, pair); });
   }
 
  private:
@@ -53,7 +56,8 @@ class Peer::SendHalf final : public transport::Offer {
     pair.port.checks_ready = theirs.checks_ready != 0;
     if (path == Path::rendezvous) {
       const auto target = owner_.reach(send_.peer, theirs.buffer, record_.writes_across != 0);
-      if (!target) throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
+      if (!target)
+        throw Error(ErrorKind::internal, "the receive buffer cannot be reached after all");
       pair.port.other = *target;
     }
     pair.path = describe_path(path, pair.port);
@@ -66,7 +70,8 @@ class Peer::SendHalf final : public transport::Offer {
   OfferRecord record_;
 };
 
-// The receiver's half until the sender has confirmed. Its plan is made by then, so that nothing is left to fail.
+// The receiver's half until the sender has confirmed. Its plan is made by then, so that nothing is
+// left to fail.
 class Peer::ReceiveHalf final : public transport::Acceptance {
  public:
   ReceiveHalf(Peer& owner, const transport::Message& receive, const transport::Message& send,
@@ -75,18 +80,21 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
     const auto pull = owner.reach(send.peer, offer.buffer, neighbour.cross_memory);
     const BufferPlace ours = owner.place_of(receive, send.bytes);
     const bool self = send.peer == owner.world_.rank();
-    const Decision decision = decide({.bytes = send.bytes,
-                                      .eager_max = static_cast<std::size_t>(offer.eager_max),
-                                      .mode = send.mode,
-                                      .pull = copy_kind(self, offer.buffer.in_arena != 0, neighbour.cross_memory),
-                                      .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
+    const Decision decision =
+        decide({.bytes = send.bytes,
+                .eager_max = static_cast<std::size_t>(offer.eager_max),
+                .mode = send.mode,
+                .pull = copy_kind(self, offer.buffer.in_arena != 0, neighbour.cross_memory),
+                .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
     const Path path = decision.path;
     const Geometry geometry{send.bytes, decision.line_bytes,
-                            path == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2), decision.parts};
+                            path == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2),
+                            decision.parts};
     const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     Pair pair = owner.pair_with(send.peer);
-    pair.holding = owner.hold(sizeof(ReceiverBlock) + ring_bytes, owner.memory_->pin(receive.buffer));
+    pair.holding =
+        owner.hold(sizeof(ReceiverBlock) + ring_bytes, owner.memory_->pin(receive.buffer));
     std::byte* block = pair.holding.block();
     pair.port.sender = reinterpret_cast<SenderBlock*>(owner.map(send.peer, offer.block));
     pair.port.receiver = block_ = reinterpret_cast<ReceiverBlock*>(block);
@@ -122,11 +130,13 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
   std::unique_ptr<transport::Plan> plan_;
 };
 
-Peer::Peer(const base::Settings& settings, group::World& world) : settings_(settings), world_(world) {
+Peer::Peer(const base::Settings& settings, group::World& world)
+    : settings_(settings), world_(world) {
   constexpr std::uint64_t flags = std::uint64_t{1} << PENSTOCK_FLAG_BITS;
   if (settings.slots >= flags)
-    throw Error(ErrorKind::setting, fmt::format("PENSTOCK_SLOTS is {}, but the line flags of this build allow 2 to {}",
-                                                settings.slots, flags - 1));
+    throw Error(ErrorKind::setting,
+                fmt::format("PENSTOCK_SLOTS is {}, but the line flags of this build allow 2 to {}",
+                            settings.slots, flags - 1));
 }
 
 Peer::~Peer() = default;
@@ -158,8 +168,8 @@ void Peer::add_peers(std::span<const transport::WireRecord> addresses) {
     Neighbour& neighbour = neighbours_[rank];
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
-      neighbour =
-          get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(), settings_.cross_memory);
+      neighbour = get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(),
+                              settings_.cross_memory);
     } catch (const Error& error) {
       neighbour.why_not = error.text();
     }
@@ -173,23 +183,27 @@ void Peer::peers_added() {
 transport::Verdict Peer::usable() const {
   if (!arena_) return {false, why_no_arena_};
   for (const Neighbour& neighbour : neighbours_)
-    if (neighbour.arena && !neighbour.cross_memory) return {true, "shared memory; " + neighbour.why_no_cross_memory};
+    if (neighbour.arena && !neighbour.cross_memory)
+      return {true, "shared memory; " + neighbour.why_no_cross_memory};
   return {true, "shared memory"};
 }
 
 transport::Verdict Peer::can_serve(const transport::Message& message) const {
   if (message.memory != device::MemoryKind::host) return {false, "buffer is not in host memory"};
-  if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+  if (message.layout && !message.layout->contiguous())
+    return {false, "derived datatype is not contiguous"};
   return reaches(message.peer);
 }
 
 transport::Verdict Peer::reaches(int rank) const {
   if (!arena_) return {false, why_no_arena_};
   if (rank == world_.rank()) return {true, "the process itself"};
-  if (rank < 0 || static_cast<std::size_t>(rank) >= neighbours_.size()) return {false, "peer is not of this job"};
+  if (rank < 0 || static_cast<std::size_t>(rank) >= neighbours_.size())
+    return {false, "peer is not of this job"};
   const Neighbour& neighbour = neighbours_[static_cast<std::size_t>(rank)];
   if (!neighbour.arena) return {false, neighbour.why_not};
-  return {true, neighbour.cross_memory ? "shared memory and cross-memory copy" : neighbour.why_no_cross_memory};
+  return {true, neighbour.cross_memory ? "shared memory and cross-memory copy"
+                                       : neighbour.why_no_cross_memory};
 }
 
 std::unique_ptr<transport::Offer> Peer::offer(const transport::Message& send) {
@@ -197,12 +211,14 @@ std::unique_ptr<transport::Offer> Peer::offer(const transport::Message& send) {
   return std::make_unique<SendHalf>(*this, send);
 }
 
-std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& receive, const transport::Message& send,
+std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& receive,
+                                                    const transport::Message& send,
                                                     std::span<const std::byte> offer) {
   retired_.sweep();
   transport::Message sender = send;
   sender.peer = receive.peer;
-  return std::make_unique<ReceiveHalf>(*this, receive, sender, transport::from_wire<OfferRecord>(offer));
+  return std::make_unique<ReceiveHalf>(*this, receive, sender,
+                                       transport::from_wire<OfferRecord>(offer));
 }
 
 BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes) const {
@@ -223,8 +239,11 @@ std::byte* Peer::map(int rank, const RemoteAddress& place) const {
 
 std::optional<Reach> Peer::reach(int rank, const BufferPlace& buffer, bool across) const {
   if (rank == world_.rank()) return Reach{buffer.address, 0};
-  if (buffer.in_arena != 0) return Reach{reinterpret_cast<std::uintptr_t>(map(rank, buffer.place)), 0};
-  if (across) return Reach{buffer.address, neighbours_[static_cast<std::size_t>(rank)].process, &world_.dead(rank)};
+  if (buffer.in_arena != 0)
+    return Reach{reinterpret_cast<std::uintptr_t>(map(rank, buffer.place)), 0};
+  if (across)
+    return Reach{buffer.address, neighbours_[static_cast<std::size_t>(rank)].process,
+                 &world_.dead(rank)};
   return std::nullopt;
 }
 

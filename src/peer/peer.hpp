@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs whose two processes address the same memory: host form, shared memory of one host, and a process with itself.
+// Pairs whose two processes address the same memory: host form, shared memory of one host, and a
+// process with itself.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +36,16 @@ class Peer final : public transport::Transport {
   transport::Verdict usable() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
-  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
                                                 std::span<const std::byte> offer) override;
   std::unique_ptr<transport::Offer> invite(const transport::Message& receive) override;
-  std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message& send,
-                                                           const transport::Message& receive,
-                                                           std::span<const std::byte> invitation) override;
+  std::unique_ptr<transport::Acceptance> accept_invitation(
+      const transport::Message& send, const transport::Message& receive,
+      std::span<const std::byte> invitation) override;
 
-  // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at. They announce
-  // themselves later.
+  // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
+  // They announce themselves later.
   bool announced() const noexcept { return memory_ != nullptr; }
   transport::Verdict reaches(int rank) const;  // the shared memory of that process
   Holding hold(std::size_t block_bytes, std::shared_ptr<const void> keep) {
@@ -65,8 +67,9 @@ class Peer final : public transport::Transport {
   BufferPlace place_of(const transport::Message& message, std::size_t bytes) const;
   std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
   Pair pair_with(int rank) const;
-  std::unique_ptr<transport::Plan> make_or_close(transport::Direction direction, Pair& pair,
-                                                 const std::function<std::unique_ptr<transport::Plan>()>& make);
+  std::unique_ptr<transport::Plan> make_or_close(
+      transport::Direction direction, Pair& pair,
+      const std::function<std::unique_ptr<transport::Plan>()>& make);
 
   const base::Settings& settings_;
   group::World& world_;

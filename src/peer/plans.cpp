@@ -13,8 +13,8 @@ namespace penstock::peer {
 
 namespace {
 
-// Short lines let the receiver copy out while the sender still copies in; long ones cost fewer flags. The limits are
-// measured (docs/performance.md).
+// Short lines let the receiver copy out while the sender still copies in; long ones cost fewer
+// flags. The limits are measured (docs/performance.md).
 constexpr std::uint32_t small_line = cache_line;
 constexpr std::uint32_t medium_line = 256;
 constexpr std::uint32_t large_line = 1024;
@@ -29,7 +29,8 @@ std::uint64_t look(const std::uint64_t& word) {
 
 template <protocol::Mode mode, std::size_t line_bytes>
 std::unique_ptr<transport::Plan> make_ring(transport::Direction direction, Pair&& pair) {
-  if (direction == transport::Direction::send) return std::make_unique<RingSend<mode, line_bytes>>(std::move(pair));
+  if (direction == transport::Direction::send)
+    return std::make_unique<RingSend<mode, line_bytes>>(std::move(pair));
   return std::make_unique<RingReceive<mode, line_bytes>>(std::move(pair));
 }
 
@@ -49,7 +50,8 @@ std::unique_ptr<transport::Plan> make(transport::Direction direction, Path path,
         throw base::Error(base::ErrorKind::internal, "the peer chose lines of an unknown size");
     }
   }
-  if (direction == transport::Direction::send) return std::make_unique<RendezvousSend<mode>>(std::move(pair));
+  if (direction == transport::Direction::send)
+    return std::make_unique<RendezvousSend<mode>>(std::move(pair));
   return std::make_unique<RendezvousReceive<mode>>(std::move(pair));
 }
 
@@ -61,8 +63,8 @@ std::uint32_t line_bytes_for(std::size_t message_bytes) noexcept {
   return message_bytes <= largest_in_large_lines ? large_line : page_line;
 }
 
-std::unique_ptr<transport::Plan> make_plan(transport::Direction direction, Path path, protocol::Mode mode,
-                                           Pair&& pair) {
+std::unique_ptr<transport::Plan> make_plan(transport::Direction direction, Path path,
+                                           protocol::Mode mode, Pair&& pair) {
   switch (mode) {
     case protocol::Mode::standard:
       return make<protocol::Mode::standard>(direction, path, std::move(pair));
@@ -76,11 +78,12 @@ std::unique_ptr<transport::Plan> make_plan(transport::Direction direction, Path 
   return make<protocol::Mode::buffered>(direction, path, std::move(pair));
 }
 
-std::string missing_from_receiver(const SenderBlock& block, protocol::Mode mode, protocol::Epoch epoch,
-                                  unsigned slots) {
+std::string missing_from_receiver(const SenderBlock& block, protocol::Mode mode,
+                                  protocol::Epoch epoch, unsigned slots) {
   if (mode == protocol::Mode::synchronous)
     return fmt::format("the start of the receive (CTS {} of {})", look(block.cts), epoch);
-  return fmt::format("room: the receive's wait of epoch {} (FIN {})", epoch + 1 - slots, look(block.fin));
+  return fmt::format("room: the receive's wait of epoch {} (FIN {})", epoch + 1 - slots,
+                     look(block.fin));
 }
 
 std::string missing_receive(const SenderBlock& block) {

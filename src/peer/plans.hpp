@@ -12,13 +12,14 @@ namespace penstock::peer {
 enum class Path : std::uint32_t {
   ring,        // small, and buffered sends of every size
   rendezvous,  // one copy, by whichever side waits
-  staged       // neither side can reach the other's buffer: a ring whose slots hold the whole message
+  staged  // neither side can reach the other's buffer: a ring whose slots hold the whole message
 };
 
 // Lines of this size for a message of so many bytes; one of those that make_plan knows.
 std::uint32_t line_bytes_for(std::size_t message_bytes) noexcept;
 
 // Where it throws, the pair is as it was.
-std::unique_ptr<transport::Plan> make_plan(transport::Direction direction, Path path, protocol::Mode mode, Pair&& pair);
+std::unique_ptr<transport::Plan> make_plan(transport::Direction direction, Path path,
+                                           protocol::Mode mode, Pair&& pair);
 
 }  // namespace penstock::peer

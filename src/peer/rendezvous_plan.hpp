@@ -21,7 +21,9 @@ class RendezvousPlan : public EndPlan<side, HostPort<cache_line>> {
     if (const int error = this->port_.copy_error(); error != 0) return this->copy_failed(error);
     return this->why_hopeless(this->next());
   }
-  void leave() noexcept final { protocol::rendezvous::give_up<mode, side>(this->port_, this->next()); }
+  void leave() noexcept final {
+    protocol::rendezvous::give_up<mode, side>(this->port_, this->next());
+  }
 };
 
 template <protocol::Mode mode>
@@ -39,7 +41,9 @@ class RendezvousSend final : public RendezvousPlan<Side::sender, mode> {
   bool run_wait() noexcept override {
     return protocol::rendezvous::wait_send<mode>(this->port_, this->state_) == Progress::ended;
   }
-  std::string missing(protocol::Epoch) const override { return missing_receive(this->port_.sender_block()); }
+  std::string missing(protocol::Epoch) const override {
+    return missing_receive(this->port_.sender_block());
+  }
 };
 
 template <protocol::Mode mode>
@@ -58,10 +62,13 @@ class RendezvousReceive final : public RendezvousPlan<Side::receiver, mode> {
   }
   std::optional<base::Error> hopeless() override {
     if (this->state_.promise_broken)
-      return base::Error(base::ErrorKind::ready, "a later ready send was started before its receive");
+      return base::Error(base::ErrorKind::ready,
+                         "a later ready send was started before its receive");
     return RendezvousPlan<Side::receiver, mode>::hopeless();
   }
-  std::string missing(protocol::Epoch) const override { return missing_send(this->port_.receiver_block()); }
+  std::string missing(protocol::Epoch) const override {
+    return missing_send(this->port_.receiver_block());
+  }
 };
 
 }  // namespace penstock::peer

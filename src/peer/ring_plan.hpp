@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of a ring. Templates over the kind of send and the size of a line, so that the state machine is inlined
-// into the two functions that the worker calls.
+// The two ends of a ring. Templates over the kind of send and the size of a line, so that the state
+// machine is inlined into the two functions that the worker calls.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,8 @@
 
 namespace penstock::peer {
 
-std::string missing_from_receiver(const SenderBlock& block, protocol::Mode mode, protocol::Epoch epoch, unsigned slots);
+std::string missing_from_receiver(const SenderBlock& block, protocol::Mode mode,
+                                  protocol::Epoch epoch, unsigned slots);
 
 template <protocol::Mode mode, std::size_t line_bytes>
 class RingSend final : public EndPlan<Side::sender, HostPort<line_bytes>> {
@@ -20,7 +21,8 @@ class RingSend final : public EndPlan<Side::sender, HostPort<line_bytes>> {
  private:
   std::optional<base::Error> run_start() override {
     this->begin(this->next());
-    return this->why_not_started(protocol::ring::start_send<mode>(this->port_, this->state_), this->next());
+    return this->why_not_started(protocol::ring::start_send<mode>(this->port_, this->state_),
+                                 this->next());
   }
   bool run_wait() noexcept override {
     return protocol::ring::wait_send<mode>(this->port_, this->state_) == Progress::ended;
@@ -33,7 +35,8 @@ class RingSend final : public EndPlan<Side::sender, HostPort<line_bytes>> {
 template <protocol::Mode mode, std::size_t line_bytes>
 class RingReceive final : public EndPlan<Side::receiver, HostPort<line_bytes>> {
  public:
-  explicit RingReceive(Pair pair) : EndPlan<Side::receiver, HostPort<line_bytes>>(std::move(pair)) {}
+  explicit RingReceive(Pair pair)
+      : EndPlan<Side::receiver, HostPort<line_bytes>>(std::move(pair)) {}
 
  private:
   std::optional<base::Error> run_start() override {

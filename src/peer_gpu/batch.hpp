@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of the CUDA form work on: the words of a pair, and the descriptors that a launch carries.
+// What the kernels of the CUDA form work on: the words of a pair, and the descriptors that a launch
+// carries.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +18,17 @@ namespace penstock::peer_gpu {
 
 using namespace gpu;
 
-// A message is cut into parts, and FIN and DONE are said of each part by the block that has moved it: so no block waits
-// for another one. Each part of a ring is a ring of its own, with cells, FIN and private words.
+// A message is cut into parts, and FIN and DONE are said of each part by the block that has moved
+// it: so no block waits for another one. Each part of a ring is a ring of its own, with cells, FIN
+// and private words.
 inline constexpr unsigned most_parts = 64;
 
 // The most threads a block of ours has. With 256, messages from 128 KiB on took 8 to 20 % longer.
 inline constexpr unsigned most_threads = 512;
 
-// `closed` is the CLOSED word of kernels, for a rendezvous alone: a ring's kernels never touch the other end's buffer.
-// It lies beside the words that its reader looks at anyway. Hosts have words of their own, in host memory (EndWords).
+// `closed` is the CLOSED word of kernels, for a rendezvous alone: a ring's kernels never touch the
+// other end's buffer. It lies beside the words that its reader looks at anyway. Hosts have words of
+// their own, in host memory (EndWords).
 struct alignas(device_line) SenderWords {
   Word64 cts, closed, pull, push, claim;
   alignas(device_line) Word64 fin[most_parts];
@@ -39,11 +42,12 @@ struct alignas(device_line) ReceiverWords {
 
 // The private words of one half for one part, on its own device, touched in stream order only.
 struct alignas(32) Half {
-  Word64 done;      // as protocol::SendState and ReceiveState have it
-  Word64 started;   // the last start: see started(). Rendezvous: what is left is part 0's
-  Word64 command;   // part 0's: from the first block to the others, for which kernel of which epoch, and what is to be
-                    // copied
-  Word64 given_up;  // part 0's: the first epoch that is served no more because something has failed; 0: none
+  Word64 done;     // as protocol::SendState and ReceiveState have it
+  Word64 started;  // the last start: see started(). Rendezvous: what is left is part 0's
+  Word64 command;  // part 0's: from the first block to the others, for which kernel of which epoch,
+                   // and what is to be copied
+  Word64 given_up;  // part 0's: the first epoch that is served no more because something has
+                    // failed; 0: none
 };
 
 // All of a half's private words.
@@ -53,11 +57,12 @@ struct HalfWords {
   Word64 through;  // how many blocks are through with their copies (protocol/team.hpp)
 };
 
-// What a start leaves to its wait: nothing, the message itself, or the question whether what it copied still holds.
+// What a start leaves to its wait: nothing, the message itself, or the question whether what it
+// copied still holds.
 enum class Left : std::uint8_t { nothing, message, copy };
 
-// With the epoch, so that it needs no clearing: blocks of a wait may come late, and a start finds out that the one
-// before it has had no wait.
+// With the epoch, so that it needs no clearing: blocks of a wait may come late, and a start finds
+// out that the one before it has had no wait.
 PENSTOCK_HD constexpr Word64 started(protocol::Epoch epoch, Left left) noexcept {
   return epoch << 2 | static_cast<Word64>(left);
 }
@@ -74,26 +79,28 @@ PENSTOCK_HD constexpr bool has_started(const Half& half, protocol::Epoch epoch) 
 // In host memory, zero at first: what the other end's host says of it.
 struct alignas(64) EndWords {
   Word64 closed;  // the first epoch that it serves no more: as soon as it is known
-  Word64 gone;    // not 0: all its kernels for the pair have ended, and none stores into our words any more
+  Word64 gone;    // not 0: all its kernels for the pair have ended, and none stores into our words
+                  // any more
 };
 
 // In pinned memory of the host: what a half's kernels and the host tell each other when it ends.
 struct alignas(64) HostNotice {
-  Half last;         // a copy, made when the half is freed
-  Word64 given_up;   // kernels: as in Half
-  Word64 peer_dead;  // host: the peer's process has ended, and nothing more is stored into its memory
-  Word64 gated;      // kernels: the epoch that stands at the gate next
-  Word64 awaited;    // kernels: the epoch of a wait that lasts
+  Half last;        // a copy, made when the half is freed
+  Word64 given_up;  // kernels: as in Half
+  Word64
+      peer_dead;   // host: the peer's process has ended, and nothing more is stored into its memory
+  Word64 gated;    // kernels: the epoch that stands at the gate next
+  Word64 awaited;  // kernels: the epoch of a wait that lasts
 };
 
-// In host memory that both processes' devices address: so the host can open it without a call that might itself wait
-// for the device.
+// In host memory that both processes' devices address: so the host can open it without a call that
+// might itself wait for the device.
 struct alignas(64) Gate {
   protocol::gate::Words words;
 };
 
-// ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128 bytes, where the link
-// carries such a line whole. rendezvous: from buffer to buffer.
+// ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128
+// bytes, where the link carries such a line whole. rendezvous: from buffer to buffer.
 enum class Route : std::uint8_t { ring, wide_ring, rendezvous };
 
 PENSTOCK_HD constexpr bool is_ring(Route route) noexcept {
@@ -112,19 +119,20 @@ PENSTOCK_HD constexpr std::uint64_t slot_cells(Route route, std::uint64_t bytes)
   return units_for(route, bytes) * (route == Route::ring ? 1 : wide_cells);
 }
 
-// The rings of kernels are Deferred (protocol/port.hpp): FIN at the end of a wait would hold up the stream until the
-// peer's memory has answered; at the beginning of the next wait that time passes while the message is awaited. A power
-// of two makes the choice of a slot cheap.
+// The rings of kernels are Deferred (protocol/port.hpp): FIN at the end of a wait would hold up the
+// stream until the peer's memory has answered; at the beginning of the next wait that time passes
+// while the message is awaited. A power of two makes the choice of a slot cheap.
 inline constexpr bool rings_are_deferred = true;
 inline constexpr unsigned ring_slots = 4;
 static_assert(ring_slots >= protocol::ring::least_slots(rings_are_deferred));
 static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
               "a line's flag must tell the epochs of a slot apart");
 
-// One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every launch.
+// One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every
+// launch.
 //
-// A kernel's first read of each 64 bytes of its arguments waits for them. So what the way of a message needs stands
-// first, and the rest last (Batch, below).
+// A kernel's first read of each 64 bytes of its arguments waits for them. So what the way of a
+// message needs stands first, and the rest last (Batch, below).
 struct Pair {
   Half* half = nullptr;  // one for each part
   HostNotice* notice = nullptr;
@@ -135,7 +143,8 @@ struct Pair {
   Gate* posts = nullptr;              // the peer's, which this kernel opens
   std::uint64_t bytes = 0;
   std::uint64_t share = 0;  // of each part: bytes, or units of a ring
-  std::uint32_t units = 0;  // ring: of a slot. The memory of a GPU has not as many as this can count
+  std::uint32_t units =
+      0;  // ring: of a slot. The memory of a GPU has not as many as this can count
   std::uint16_t parts = 1;
   bool native_atomics = false;
   bool checks_ready = false;

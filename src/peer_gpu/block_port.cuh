@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of one block to a rendezvous: a block acts as one processor. All its threads run the state machine alike;
-// thread 0 makes each access, and all learn what it saw.
+// The port of one block to a rendezvous: a block acts as one processor. All its threads run the
+// state machine alike; thread 0 makes each access, and all learn what it saw.
 #pragma once
 
 #include "peer_gpu/team.cuh"
@@ -33,14 +33,16 @@ class BlockPort {
     if (threadIdx.x == 0) SystemWord(at(word)).store(value, order_of(order));
   }
   __device__ Word64 exchange(Word word, Word64 value) const {
-    return agree(threadIdx.x == 0 ? SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel) : 0);
+    return agree(
+        threadIdx.x == 0 ? SystemWord(at(word)).exchange(value, ::cuda::memory_order_acq_rel) : 0);
   }
   __device__ static constexpr bool copy_failed() { return false; }
-  // Thread 0 speaks for the block: a barrier lies between what the others have copied and its fence. What follows a
-  // copy asks for one once, and the copy ends with it.
+  // Thread 0 speaks for the block: a barrier lies between what the others have copied and its
+  // fence. What follows a copy asks for one once, and the copy ends with it.
   template <Order order>
   __device__ void fence() const {
-    if (threadIdx.x == 0 && !team_.fenced()) ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
+    if (threadIdx.x == 0 && !team_.fenced())
+      ::cuda::atomic_thread_fence(order_of(order), ::cuda::thread_scope_system);
   }
   // What a start of a send asks for, looked at before.
   __device__ void know(Word64 cts, Word64 receiver_closed) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of one kernel that waits, in one of two forms. Where few kernels wait on a device, all blocks stay. Where
-// many do, all but one may leave (protocol/relief.hpp): so each kernel keeps one block there, and what they wait for
-// finds room. The first form has no code for the second: each instruction more, and each register that is kept for what
-// seldom happens, shows in the time of 8 bytes (docs/performance.md).
+// The blocks of one kernel that waits, in one of two forms. Where few kernels wait on a device, all
+// blocks stay. Where many do, all but one may leave (protocol/relief.hpp): so each kernel keeps one
+// block there, and what they wait for finds room. The first form has no code for the second: each
+// instruction more, and each register that is kept for what seldom happens, shows in the time of 8
+// bytes (docs/performance.md).
 #pragma once
 
 #include "gpu/block.cuh"
@@ -43,11 +44,12 @@ class Crew<Form::one_stays> {
 
   // Whose duty this block does.
   __device__ unsigned duty() const { return duty_; }
-  // It waits for others, too: its successor's blocks must find no place yet, and it is asked to leave no more.
+  // It waits for others, too: its successor's blocks must find no place yet, and it is asked to
+  // leave no more.
   __device__ bool stays() const { return stays_; }
 
-  // All threads, when one has been asked to leave, and nothing is done of the part at hand that cannot be done twice:
-  // the duty is begun anew. `may_stay`: it waits for no other one.
+  // All threads, when one has been asked to leave, and nothing is done of the part at hand that
+  // cannot be done twice: the duty is begun anew. `may_stay`: it waits for no other one.
   __device__ void leave(bool may_stay) {
     using protocol::relief::Answer;
     Word64 answer = static_cast<Word64>(Answer::stay);
@@ -63,8 +65,8 @@ class Crew<Form::one_stays> {
     again_ = answer != static_cast<Word64>(Answer::leave);
   }
 
-  // All threads, when one has been asked to leave, and something is done that cannot be done twice: the duty goes on.
-  // Only where it waits for no other one.
+  // All threads, when one has been asked to leave, and something is done that cannot be done twice:
+  // the duty goes on. Only where it waits for no other one.
   __device__ void stay() {
     if (threadIdx.x == 0) request() = 0;
     if (stays_ || gridDim.x == 1) return;
@@ -72,7 +74,8 @@ class Crew<Form::one_stays> {
     stays_ = agree(threadIdx.x == 0 && protocol::relief::stay(word) ? 1 : 0) != 0;
   }
 
-  // All threads, when they are through with a duty: whether there is another one, or the same has to be begun anew.
+  // All threads, when they are through with a duty: whether there is another one, or the same has
+  // to be begun anew.
   __device__ bool goes_on() {
     if (again_) {
       again_ = false;
@@ -80,7 +83,8 @@ class Crew<Form::one_stays> {
     }
     if (!stays_ || gridDim.x == 1) return false;
     Word word{word_};
-    const auto next = static_cast<int>(agree(threadIdx.x == 0 ? static_cast<Word64>(protocol::relief::next(word)) : 0));
+    const auto next = static_cast<int>(
+        agree(threadIdx.x == 0 ? static_cast<Word64>(protocol::relief::next(word)) : 0));
     if (next == protocol::relief::no_duty) return false;
     duty_ = static_cast<unsigned>(next);
     return true;
@@ -95,8 +99,8 @@ class Crew<Form::one_stays> {
     Word64& word;
     __device__ Word64 load() const { return DeviceWord(word).load(::cuda::memory_order_relaxed); }
     __device__ bool exchange_if(Word64& expected, Word64 desired) const {
-      return DeviceWord(word).compare_exchange_strong(expected, desired, ::cuda::memory_order_acq_rel,
-                                                      ::cuda::memory_order_relaxed);
+      return DeviceWord(word).compare_exchange_strong(
+          expected, desired, ::cuda::memory_order_acq_rel, ::cuda::memory_order_relaxed);
     }
   };
 

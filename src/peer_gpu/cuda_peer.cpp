@@ -41,7 +41,8 @@ struct Buffer {
   DevicePlace place;
 };
 
-// Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's can too.
+// Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's
+// can too.
 enum class Gates : std::uint32_t { none, possible, wanted };
 
 // What both letters hold.
@@ -51,7 +52,8 @@ struct HalfRecord {
   DevicePlace words;               // SenderWords, or ReceiverWords and a ring
   peer::RemoteAddress host_words;  // EndWords
   std::uint32_t has_gate = 0;
-  std::uint32_t needs_gate = 0;  // for its own sake, as there was no place for it to wait by kernels
+  std::uint32_t needs_gate =
+      0;  // for its own sake, as there was no place for it to wait by kernels
 };
 
 struct DeviceOffer {
@@ -90,7 +92,8 @@ std::string describe_path(const DevicePair& pair, bool staged) {
 
 class CudaPeer final : public transport::Transport {
  public:
-  CudaPeer(const base::Settings& settings, group::World& world, peer::Peer& host, std::shared_ptr<Gpus> gpus)
+  CudaPeer(const base::Settings& settings, group::World& world, peer::Peer& host,
+           std::shared_ptr<Gpus> gpus)
       : settings_(settings),
         world_(world),
         host_(host),
@@ -115,7 +118,8 @@ class CudaPeer final : public transport::Transport {
   transport::Verdict usable() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
-  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
                                                 std::span<const std::byte> offer) override;
 
  private:
@@ -124,7 +128,8 @@ class CudaPeer final : public transport::Transport {
 
   Buffer describe_buffer(const transport::Message& message);
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half, bool always_at_gates);
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half,
+                          bool always_at_gates);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
   Gates gates_on(int device);
@@ -133,7 +138,8 @@ class CudaPeer final : public transport::Transport {
   bool always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours);
   std::shared_ptr<WaitPlaces> places_on(int device) {
     const Devices& devices = gpus_->devices();
-    return shares_->places(devices.identity(device), devices.processors(device), gates_on(device) != Gates::none);
+    return shares_->places(devices.identity(device), devices.processors(device),
+                           gates_on(device) != Gates::none);
   }
   void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
   void warn_of_turns(int rank, bool gated);
@@ -166,8 +172,9 @@ class CudaPeer::SendHalf final : public transport::Offer {
     record_.native_atomics = owner.settings_.cuda_atomics;
     record_.half.buffer = owner.describe_buffer(send);
     record_.gates = owner.gates_on(record_.half.buffer.device);
-    pair_ = owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), record_.half,
-                               owner.may_take_turns(send.peer, record_.half.buffer.device));
+    pair_ =
+        owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), record_.half,
+                           owner.may_take_turns(send.peer, record_.half.buffer.device));
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
   }
 
@@ -181,7 +188,8 @@ class CudaPeer::SendHalf final : public transport::Offer {
     if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer))
       owner_.warn_of_turns(send_.peer, pair_.always_at_gates);
     Pair& pair = pair_.pair;
-    pair.receiver = reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.half.words));
+    pair.receiver = reinterpret_cast<ReceiverWords*>(
+        owner_.reach(send_.peer, pair_, device, theirs.half.words));
     pair.buffer = static_cast<std::byte*>(send_.buffer);
     pair.bytes = send_.bytes;
     pair.mode = send_.mode;
@@ -189,10 +197,12 @@ class CudaPeer::SendHalf final : public transport::Offer {
     pair.route = theirs.route;
     pair.parts = static_cast<std::uint16_t>(theirs.parts);
     pair.share = share_of(pair.route, pair.bytes, pair.parts);
-    if (is_ring(pair.route)) pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
+    if (is_ring(pair.route))
+      pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
     pair.native_atomics = theirs.native_atomics != 0;
     pair.checks_ready = theirs.checks_ready != 0;
-    if (!is_ring(pair.route)) pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
+    if (!is_ring(pair.route))
+      pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
     pair_.our_end = owner_.reach_host_words(send_.peer, theirs.half.host_words);
     pair_.path = describe_path(pair_, pair.bytes > record_.eager_max);
     return owner_.make_plan(std::move(pair_));
@@ -217,28 +227,35 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
     const Buffer& ours = record_.half.buffer;
     const Buffer& theirs = offer.half.buffer;
     const Devices::Reach reach = owner.gpus_->devices().reach(ours.device, theirs.device_identity);
-    if (!reach.possible) throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
+    if (!reach.possible)
+      throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
     const bool always = owner.always_at_gates(rank, offer, ours);
     if (owner.take_turns(rank, ours, theirs)) owner.warn_of_turns(rank, always);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
-    const Route route = send.bytes > offer.eager_max && exported                             ? Route::rendezvous
-                        : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines ? Route::wide_ring
-                                                                                             : Route::ring;
-    const std::size_t ring_bytes = is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
+    const Route route = send.bytes > offer.eager_max && exported ? Route::rendezvous
+                        : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines
+                            ? Route::wide_ring
+                            : Route::ring;
+    const std::size_t ring_bytes =
+        is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half, always);
+    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half,
+                               always);
     owner.join_gates(rank, pair_, record_.half, offer.half);
     Pair& pair = pair_.pair;
     pair.receiver = reinterpret_cast<ReceiverWords*>(record_.half.words.address);
-    pair.sender = reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
+    pair.sender =
+        reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
     pair.buffer = static_cast<std::byte*>(receive.buffer);
     pair.bytes = send.bytes;
     pair.mode = send.mode;
     pair.route = route;
     pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
     pair.share = share_of(pair.route, pair.bytes, pair.parts);
-    if (is_ring(pair.route)) pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
-    pair.native_atomics = reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
+    if (is_ring(pair.route))
+      pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
+    pair.native_atomics =
+        reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
     pair_.our_end = owner.reach_host_words(rank, offer.half.host_words);
@@ -249,7 +266,8 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
     record_.always_at_gates = always;
     record_.parts = pair.parts;
     record_.native_atomics = pair.native_atomics;
-    owner.gpus_->watchdog();  // its thread may not start, which the sender must hear of by the answer
+    // Its thread may not start, which the sender must hear of by the answer.
+    owner.gpus_->watchdog();
   }
 
   transport::WireRecord record() const override { return transport::to_wire(record_); }
@@ -266,12 +284,15 @@ transport::Verdict CudaPeer::usable() const {
   // A match of host memory must not start a driver that the program does not use.
   if (!device::gpu::driver_is_loaded()) return {false, "no " PENSTOCK_GPU " driver is loaded"};
   const std::string why_not = device::gpu::why_unusable();
-  return {why_not.empty(), why_not.empty() ? PENSTOCK_GPU " memory, mapped between processes" : why_not};
+  return {why_not.empty(),
+          why_not.empty() ? PENSTOCK_GPU " memory, mapped between processes" : why_not};
 }
 
 transport::Verdict CudaPeer::can_serve(const transport::Message& message) const {
-  if (message.memory != device::MemoryKind::cuda) return {false, "buffer is not in " PENSTOCK_GPU " memory"};
-  if (message.layout && !message.layout->contiguous()) return {false, "derived datatype is not contiguous"};
+  if (message.memory != device::MemoryKind::cuda)
+    return {false, "buffer is not in " PENSTOCK_GPU " memory"};
+  if (message.layout && !message.layout->contiguous())
+    return {false, "derived datatype is not contiguous"};
   if (message.mode == protocol::Mode::buffered)
     return {false, "buffered sends are not served from " PENSTOCK_GPU " memory"};
   return host_.reaches(message.peer);
@@ -286,7 +307,8 @@ std::unique_ptr<transport::Acceptance> CudaPeer::accept(const transport::Message
                                                         const transport::Message& send,
                                                         std::span<const std::byte> offer) {
   host_.retired().sweep();
-  return std::make_unique<ReceiveHalf>(*this, receive, send, transport::from_wire<DeviceOffer>(offer));
+  return std::make_unique<ReceiveHalf>(*this, receive, send,
+                                       transport::from_wire<DeviceOffer>(offer));
 }
 
 void CudaPeer::prepare(device::Stream& stream) {
@@ -297,14 +319,16 @@ void CudaPeer::prepare(device::Stream& stream) {
   {
     const std::lock_guard lock(mutex_);
     const Launch launch = queue.launch_on(gpus_->devices().arena(cuda_stream.device())->stream());
-    if (loaded_.insert(cuda_stream.device()).second) device::gpu::check(load_kernels(launch), "loading the kernels");
+    if (loaded_.insert(cuda_stream.device()).second)
+      device::gpu::check(load_kernels(launch), "loading the kernels");
   }
   queue.add(Form::peer, std::make_unique<PairBatch>(queue));
 }
 
 Buffer CudaPeer::describe_buffer(const transport::Message& message) {
   const device::gpu::Region region = device::gpu::look_at(message.buffer);
-  if (!region.on_device) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
+  if (!region.on_device)
+    throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
   Buffer buffer;
   buffer.device = region.device;
   buffer.device_identity = gpus_->devices().identity(region.device);
@@ -366,12 +390,14 @@ Gates CudaPeer::gates_on(int device) {
   if (host_.usable().yes && device::gpu::has_word_operations() &&
       gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
     return wanted ? Gates::wanted : Gates::possible;
-  if (wanted) throw Error(ErrorKind::transport, "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
+  if (wanted)
+    throw Error(ErrorKind::transport,
+                "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
   return Gates::none;
 }
 
-// A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the wait, has none
-// meanwhile.
+// A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the
+// wait, has none meanwhile.
 bool CudaPeer::take_turns(int rank, const Buffer& ours, const Buffer& theirs) const {
   return rank != world_.rank() && ours.device_identity == theirs.device_identity &&
          !gpus_->devices().runs_beside_others(ours.device);
@@ -379,8 +405,8 @@ bool CudaPeer::take_turns(int rank, const Buffer& ours, const Buffer& theirs) co
 
 // The sender does not know yet where the receiver is.
 bool CudaPeer::may_take_turns(int rank, int device) const {
-  return rank != world_.rank() &&
-         (settings_.cuda_wait == base::CudaWait::value || !gpus_->devices().runs_beside_others(device));
+  return rank != world_.rank() && (settings_.cuda_wait == base::CudaWait::value ||
+                                   !gpus_->devices().runs_beside_others(device));
 }
 
 // Within one process all streams run beside each other.
@@ -391,8 +417,10 @@ bool CudaPeer::always_at_gates(int rank, const DeviceOffer& offer, const Buffer&
   return possible != Gates::none && (wanted || take_turns(rank, ours, offer.half.buffer));
 }
 
-// Each message that opens a gate costs a store into the host's memory, so it is done only where a call may stand there.
-void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs) {
+// Each message that opens a gate costs a store into the host's memory, so it is done only where a
+// call may stand there.
+void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours,
+                          const HalfRecord& theirs) {
   const auto stands = [&](const HalfRecord& half) {
     return half.has_gate != 0 && (half.needs_gate != 0 || pair.always_at_gates);
   };
@@ -408,8 +436,10 @@ void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours, co
 void CudaPeer::warn_of_turns(int rank, bool gated) {
   if (warned_.exchange(true)) return;
   base::log::warn(
-      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so their kernels take turns "
-                  "by time slices and each message waits for {}: start nvidia-cuda-mps-control -d before the job",
+      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so "
+                  "their kernels take turns "
+                  "by time slices and each message waits for {}: start nvidia-cuda-mps-control -d "
+                  "before the job",
                   rank, gated ? "a change of turns" : "several"));
 }
 
@@ -422,8 +452,9 @@ std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const D
   return pair.imports.back().get();
 }
 
-std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings, group::World& world,
-                                                     peer::Peer& host, std::shared_ptr<Gpus> gpus) {
+std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings,
+                                                     group::World& world, peer::Peer& host,
+                                                     std::shared_ptr<Gpus> gpus) {
   return std::make_unique<CudaPeer>(settings, world, host, std::move(gpus));
 }
 

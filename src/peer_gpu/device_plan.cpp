@@ -18,15 +18,17 @@ using protocol::Mode;
 
 namespace {
 
-// What the peer cannot do without being told: small standard and ready sends find their slot free, and large ready
-// sends rely on the promise alone.
+// What the peer cannot do without being told: small standard and ready sends find their slot free,
+// and large ready sends rely on the promise alone.
 bool start_has_work(const Pair& pair) noexcept {
   if (pair.sends || (pair.mode == protocol::Mode::ready && pair.checks_ready)) return true;
-  return is_ring(pair.route) ? pair.mode == protocol::Mode::synchronous : pair.mode != protocol::Mode::ready;
+  return is_ring(pair.route) ? pair.mode == protocol::Mode::synchronous
+                             : pair.mode != protocol::Mode::ready;
 }
 
 bool wait_has_work(const Pair& pair) noexcept {
-  return !pair.sends || !is_ring(pair.route) || protocol::ring::send_has_wait(pair.mode, rings_are_deferred);
+  return !pair.sends || !is_ring(pair.route) ||
+         protocol::ring::send_has_wait(pair.mode, rings_are_deferred);
 }
 
 PairBatch& pairs_on(const KernelQueue& queue) noexcept {
@@ -46,7 +48,8 @@ Pair with(Pair pair, const Shape& shape) noexcept {
 
 }  // namespace
 
-DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_blocks) : fixed_(std::move(pair)) {
+DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_blocks)
+    : fixed_(std::move(pair)) {
   try {
     fixed_.pair.id = enter(watchdog);
   } catch (...) {
@@ -72,7 +75,8 @@ Gating DevicePlan::gating(bool starts) const noexcept {
 }
 
 bool DevicePlan::at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept {
-  const bool wanted = queue.choose_standing(static_cast<const device::gpu::Stream&>(stream)) == Standing::at_gates;
+  const bool wanted =
+      queue.choose_standing(static_cast<const device::gpu::Stream&>(stream)) == Standing::at_gates;
   return wanted || fixed_.always_at_gates;
 }
 
@@ -83,20 +87,24 @@ DevicePlan::~DevicePlan() {
 
 void DevicePlan::check_stream(const device::Stream& stream) const {
   if (stream.kind() != device::StreamKind::cuda)
-    throw Error(ErrorKind::unsupported, label() + ": the buffer is in " PENSTOCK_GPU
-                                                  " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
+    throw Error(ErrorKind::unsupported,
+                label() + ": the buffer is in " PENSTOCK_GPU
+                          " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
   const int device = static_cast<const device::gpu::Stream&>(stream).device();
   if (device != fixed_.arena->device())
-    throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
-                                                    label(), fixed_.arena->device(), device));
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                            label(), fixed_.arena->device(), device));
 }
 
 void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   // What the peer has of the memory may be gone with it.
   if (peer_dead())
-    return queue.fail(Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
-  if (given_up_by_host_.load(std::memory_order_relaxed)) return queue.fail(error_of(Failure::given_up));
+    return queue.fail(
+        Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
+  if (given_up_by_host_.load(std::memory_order_relaxed))
+    return queue.fail(error_of(Failure::given_up));
   if (!starts_by_kernel_) return;
   if (at_gates(queue, stream) && start_gating_)
     pairs_on(queue).start(behind_gate(start_), start_gating_);
@@ -122,8 +130,8 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   const device::gpu::DeviceGuard guard(cuda_stream.device());
   const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
   if (!cuda_stream.is_captured()) {
-    if (cudaMemcpyAsync(&notice().last, half, sizeof(Half), cudaMemcpyDeviceToHost, cuda_stream.handle()) ==
-            cudaSuccess &&
+    if (cudaMemcpyAsync(&notice().last, half, sizeof(Half), cudaMemcpyDeviceToHost,
+                        cuda_stream.handle()) == cudaSuccess &&
         cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
       return;
     cuda_stream.wait_until_dry();  // the pair's kernels, and the copy, may still be under way
@@ -144,7 +152,8 @@ void DevicePlan::close() {
   leave_at(first_not_served(half));
 }
 
-// A message of the ring has been sent by its start, though the next start is yet to see to its wait.
+// A message of the ring has been sent by its start, though the next start is yet to see to its
+// wait.
 protocol::Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
   if (half.given_up != 0) return protocol::team::epoch_given_up(half.given_up);
   const protocol::Epoch next = half.done + 1;
@@ -154,7 +163,8 @@ protocol::Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
 
 bool DevicePlan::peer_closed(protocol::Epoch epoch) const noexcept {
   // Acquire: what the peer did before it closed is seen with it.
-  return protocol::closed_before(std::atomic_ref(fixed_.peer_end->closed).load(std::memory_order_acquire), epoch);
+  return protocol::closed_before(
+      std::atomic_ref(fixed_.peer_end->closed).load(std::memory_order_acquire), epoch);
 }
 
 void DevicePlan::close_at(protocol::Epoch first_not_served) noexcept {
@@ -162,21 +172,23 @@ void DevicePlan::close_at(protocol::Epoch first_not_served) noexcept {
   std::atomic_ref(fixed_.our_end->closed).store(first_not_served, std::memory_order_release);
 }
 
-// In the order of the stream. The peer may reuse its memory once this has come and it has left too: no kernel of ours
-// stores there afterwards. CLOSED alone does not say so: when a wait has failed, blocks of its kernel may still have
-// stores on their way, and others may not have begun.
+// In the order of the stream. The peer may reuse its memory once this has come and it has left too:
+// no kernel of ours stores there afterwards. CLOSED alone does not say so: when a wait has failed,
+// blocks of its kernel may still have stores on their way, and others may not have begun.
 void DevicePlan::leave_at(protocol::Epoch first_not_served) noexcept {
   close_at(first_not_served);
   std::atomic_ref(fixed_.our_end->gone).store(1, std::memory_order_release);
 }
 
-// Epochs are known to the device alone, so it is all of them: what the peer has of the messages, it may still take. If
-// the device still works, its kernels learn of it as well, and the peer's, whose copies do not count any more.
+// Epochs are known to the device alone, so it is all of them: what the peer has of the messages, it
+// may still take. If the device still works, its kernels learn of it as well, and the peer's, whose
+// copies do not count any more.
 void DevicePlan::give_up() noexcept {
   if (given_up_by_host_.exchange(true)) return;
   const device::gpu::DeviceGuard guard(fixed_.arena->device());
   const auto set_to_one = [&](Word64& word) {
-    if (cudaMemsetAsync(&word, 1, 1, fixed_.arena->stream()) != cudaSuccess) (void)cudaGetLastError();
+    if (cudaMemsetAsync(&word, 1, 1, fixed_.arena->stream()) != cudaSuccess)
+      (void)cudaGetLastError();
   };
   set_to_one(fixed_.pair.half->given_up);
   if (!is_ring(fixed_.pair.route) && !peer_dead())
@@ -185,7 +197,8 @@ void DevicePlan::give_up() noexcept {
 }
 
 void DevicePlan::follow(const KernelQueue&) noexcept {
-  const protocol::Epoch given_up = std::atomic_ref(notice().given_up).load(std::memory_order_acquire);
+  const protocol::Epoch given_up =
+      std::atomic_ref(notice().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);
 }
 
@@ -199,23 +212,26 @@ protocol::Epoch DevicePlan::epoch_at_gate() const noexcept {
 
 // Release: what the kernel behind it is to find comes before.
 void DevicePlan::open_gate() noexcept {
-  if (fixed_.gate != nullptr) std::atomic_ref(fixed_.gate->words.open).store(1, std::memory_order_release);
+  if (fixed_.gate != nullptr)
+    std::atomic_ref(fixed_.gate->words.open).store(1, std::memory_order_release);
 }
 
 void DevicePlan::note_death() noexcept {
   if (peer_dead()) std::atomic_ref(notice().peer_dead).store(1, std::memory_order_release);
 }
 
-// A wait that is hopeless goes on looking until it is released: what it is for may have come just before its sender
-// went.
+// A wait that is hopeless goes on looking until it is released: what it is for may have come just
+// before its sender went.
 void DevicePlan::look_for_lost_cause() noexcept {
   const protocol::Epoch epoch = reported_epoch();
   try {
     if (peer_closed(epoch))
       release(Error(ErrorKind::peer_freed,
-                    fmt::format("rank {} has freed its request, or given it up, before epoch {}", fixed_.peer, epoch)));
+                    fmt::format("rank {} has freed its request, or given it up, before epoch {}",
+                                fixed_.peer, epoch)));
     else if (peer_dead())
-      release(Error(ErrorKind::peer_dead, fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
+      release(Error(ErrorKind::peer_dead,
+                    fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
   } catch (const std::exception&) {
     // No memory for a text: the next look tries again.
   }
@@ -224,22 +240,26 @@ void DevicePlan::look_for_lost_cause() noexcept {
 Error DevicePlan::error_of(Failure failure) const {
   switch (failure) {
     case Failure::not_ready:
-      return Error(ErrorKind::ready,
-                   label() + ": ready send started before its receive: use a standard send, or order the start");
+      return Error(
+          ErrorKind::ready,
+          label() +
+              ": ready send started before its receive: use a standard send, or order the start");
     case Failure::promise_broken:
-      return Error(ErrorKind::ready, label() +
-                                         ": a later ready send was started before its receive: use standard sends, "
-                                         "or order their starts");
+      return Error(ErrorKind::ready,
+                   label() +
+                       ": a later ready send was started before its receive: use standard sends, "
+                       "or order their starts");
     case Failure::peer_closed:
-      return Error(ErrorKind::peer_freed,
-                   fmt::format("{}: rank {} has freed its request, or given it up, and what was copied since is lost",
-                               label(), fixed_.peer));
+      return Error(ErrorKind::peer_freed, fmt::format("{}: rank {} has freed its request, or given "
+                                                      "it up, and what was copied since is lost",
+                                                      label(), fixed_.peer));
     case Failure::given_up:
       return Error(ErrorKind::transport,
                    label() + ": the pair was given up when another queue failed; free the request");
     case Failure::started_twice:
-      return Error(ErrorKind::already_started,
-                   label() + ": started by a graph again before a wait: have the wait of each start in its capture");
+      return Error(ErrorKind::already_started, label() +
+                                                   ": started by a graph again before a wait: have "
+                                                   "the wait of each start in its capture");
     case Failure::none:
     case Failure::released:
       break;

@@ -54,7 +54,8 @@ class DevicePlan final : public KernelPlan {
   void note_death() noexcept override;
   void give_up() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
-  void follow(const KernelQueue&) noexcept override;  // what a kernel has given up, the peer's host learns
+  // What a kernel has given up, the peer's host learns.
+  void follow(const KernelQueue&) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;
   protocol::Epoch epoch_at_gate() const noexcept override;
   void open_gate() noexcept override;

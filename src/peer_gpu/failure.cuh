@@ -16,13 +16,16 @@ using protocol::Side;
 using protocol::StartOutcome;
 
 struct Context : Reports {
-  // Words as they were found, not 0 if so: a kernel asks for all that it needs before it looks at the first answer.
+  // Words as they were found, not 0 if so: a kernel asks for all that it needs before it looks at
+  // the first answer.
   Word64 failed;    // the queue: its starts send nothing on, its waits look once more and end
-  Word64 given_up;  // the pair: it is not touched any more, since the peer's words may serve another pair by now
+  Word64 given_up;  // the pair: it is not touched any more, since the peer's words may serve
+                    // another pair by now
 };
 
-// As a host's plan gives up: no wait of the peer begins to copy the epoch from now on, and a copy that it has begun
-// does not count. One fence at the end, before the user may use the buffers again.
+// As a host's plan gives up: no wait of the peer begins to copy the epoch from now on, and a copy
+// that it has begun does not count. One fence at the end, before the user may use the buffers
+// again.
 template <bool native, Side side>
 __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
   Team team(pair, BlockIndex{}, Phase::wait, epoch);
@@ -36,7 +39,9 @@ __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
 template <Route route>
 __device__ void tell_peer(const Pair& pair, Word64 epoch) {
   if constexpr (route == Route::rendezvous) {
-    if (agree(threadIdx.x == 0 ? SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed) : 0) != 0)
+    if (agree(threadIdx.x == 0
+                  ? SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed)
+                  : 0) != 0)
       return;
     if (pair.native_atomics)
       pair.sends ? give_up_rendezvous<true, Side::sender>(pair, epoch)
@@ -52,18 +57,21 @@ template <Route route>
 __device__ void tell(const Pair& pair, Word64 epoch) {
   tell_peer<route>(pair, epoch);
   // Release: when the host says CLOSED, the buffers may be in new use.
-  if (threadIdx.x == 0) SystemWord(pair.notice->given_up).store(epoch, ::cuda::memory_order_release);
+  if (threadIdx.x == 0)
+    SystemWord(pair.notice->given_up).store(epoch, ::cuda::memory_order_release);
 }
 
-// All threads of a block of a kernel that copies nothing; `why` and `epoch` are thread 0's. The epoch is the first one
-// that this end serves no more. The first failure of a queue is the one that is reported.
+// All threads of a block of a kernel that copies nothing; `why` and `epoch` are thread 0's. The
+// epoch is the first one that this end serves no more. The first failure of a queue is the one that
+// is reported.
 template <Route route>
 __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoch, Failure why) {
   DeviceWord given_up(pair.half->given_up);
   Word64 before = 0;
   bool first = false;
   if (threadIdx.x == 0) {
-    // Acquire and release: if another block of this kernel has given the pair up, it comes first below, too.
+    // Acquire and release: if another block of this kernel has given the pair up, it comes first
+    // below, too.
     before = given_up.load(::cuda::memory_order_acquire);
     first = fails_first(reports);
     if (team::is_to_be_told(before)) {
@@ -77,23 +85,25 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
   if (first) report(reports, pair.id, before != 0 ? Failure::given_up : why);
 }
 
-// Of the block that is through last; `telling` is thread 0's. The host is told, too, if no block before has failed as
-// the first of its queue and nothing else has: where the first one had no leader.
-static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch, bool host_too,
-                                              Failure why) {
+// Of the block that is through last; `telling` is thread 0's. The host is told, too, if no block
+// before has failed as the first of its queue and nothing else has: where the first one had no
+// leader.
+static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch,
+                                              bool host_too, Failure why) {
   if (threadIdx.x == 0) DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
   tell<Route::rendezvous>(pair, epoch);
   if (threadIdx.x == 0 && (host_too || fails_first(reports))) report(reports, pair.id, why);
 }
-__device__ inline void tell_as_last(const Reports& reports, const Pair& pair, Word64 epoch, team::Telling telling,
-                                    Failure why) {
+__device__ inline void tell_as_last(const Reports& reports, const Pair& pair, Word64 epoch,
+                                    team::Telling telling, Failure why) {
   if (__syncthreads_or(telling.peer) != 0) tell_both(reports, pair, epoch, telling.host, why);
 }
 
-// The end of a block that is counted in a kernel that copies a message: whether its own part holds. Other blocks may
-// still be in their copies, or yet to come: so the failure, which is always that the peer has closed, is told by the
-// last one.
-__device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Team& team, Word64 epoch, bool holds) {
+// The end of a block that is counted in a kernel that copies a message: whether its own part holds.
+// Other blocks may still be in their copies, or yet to come: so the failure, which is always that
+// the peer has closed, is told by the last one.
+__device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Team& team,
+                                   Word64 epoch, bool holds) {
   team::Telling telling;
   if (threadIdx.x == 0) {
     if (holds) {
@@ -107,9 +117,10 @@ __device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Tea
   tell_as_last(reports, pair, epoch, telling, Failure::peer_closed);
 }
 
-// The end of a block whose leader has not come until the wait was to end (protocol/team.hpp). In the kernel of a start
-// that is all: the wait behind it finds the half given up.
-__device__ inline void end_without_leader(const Reports& reports, const Pair& pair, Team& team, Word64 epoch) {
+// The end of a block whose leader has not come until the wait was to end (protocol/team.hpp). In
+// the kernel of a start that is all: the wait behind it finds the half given up.
+__device__ inline void end_without_leader(const Reports& reports, const Pair& pair, Team& team,
+                                          Word64 epoch) {
   if (threadIdx.x == 0) {
     Word64 none = 0;
     DeviceWord(pair.half->given_up)

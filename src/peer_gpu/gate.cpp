@@ -9,7 +9,8 @@ using protocol::Mode;
 
 namespace {
 
-// The wait of a small standard or ready send has no kernel: what it waits for, room, the next start waits for.
+// The wait of a small standard or ready send has no kernel: what it waits for, room, the next start
+// waits for.
 bool leaves_wait_to_start(const Pair& pair) noexcept {
   return is_ring(pair.route) && pair.mode != protocol::Mode::synchronous;
 }
@@ -21,8 +22,8 @@ bool sender_waits(const Pair& pair) noexcept {
 
 }  // namespace
 
-// A receiver's wait is for the send's start. A sender waits for the start of the receive, or for room: for a wait of
-// the receiver's.
+// A receiver's wait is for the send's start. A sender waits for the start of the receive, or for
+// room: for a wait of the receiver's.
 bool start_passes_gate(const Pair& pair) noexcept {
   return pair.sends && leaves_wait_to_start(pair);
 }

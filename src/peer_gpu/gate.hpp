@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that begin only when there is something for them to find (protocol/gate.hpp): for ranks that take turns on a
-// GPU, where a kernel that looks again and again keeps the device from the rank it waits for; and for the waits of more
-// queues than a device has places for kernels that wait (gpu/wait_places.hpp).
+// Kernels that begin only when there is something for them to find (protocol/gate.hpp): for ranks
+// that take turns on a GPU, where a kernel that looks again and again keeps the device from the
+// rank it waits for; and for the waits of more queues than a device has places for kernels that
+// wait (gpu/wait_places.hpp).
 #pragma once
 
 #include <gpu_runtime.hpp>
@@ -23,13 +24,15 @@ struct Gating {
   explicit operator bool() const noexcept { return passes != nullptr; }
 };
 
-// Whether a call of this half may have to wait for the peer, and whether one is what the peer's call waits for.
+// Whether a call of this half may have to wait for the peer, and whether one is what the peer's
+// call waits for.
 bool start_passes_gate(const Pair& pair) noexcept;
 bool wait_passes_gate(const Pair& pair) noexcept;
 bool start_opens_gate(const Pair& pair) noexcept;
 bool wait_opens_gate(const Pair& pair) noexcept;
 
-// At most largest_batch of them, before the kernel of a call: each is closed, unless what it is for has been posted.
+// At most largest_batch of them, before the kernel of a call: each is closed, unless what it is for
+// has been posted.
 cudaError_t stand_at_gates(const Launch& launch, std::span<const Gating> gates);
 cudaError_t close_gates(const Launch& launch, std::span<const Gating> gates);
 cudaError_t load_gate_kernel(const Launch& launch);

@@ -15,14 +15,16 @@ struct Gates {
   Gating gating[capacity];
 };
 
-// Before the stream stands at the gate. After a failure the gate stays open: what follows ends at once.
+// Before the stream stands at the gate. After a failure the gate stays open: what follows ends at
+// once.
 __device__ void close(const Gating& gating, bool failed) {
   const Half& half = *gating.half;
   GatePort gate(gating.passes->words);
   if (failed || half.given_up != 0) return gate.store_open(1);
   const Word64 next = (gating.starts ? last_started(half) : half.done) + 1;
   // A start that stands at the gate does so for the wait before it.
-  SystemWord(gating.notice->gated).store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
+  SystemWord(gating.notice->gated)
+      .store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
   if (!gating.starts)
     protocol::gate::close(gate, next);
   else if (next > ring_slots)  // its slot has been used before

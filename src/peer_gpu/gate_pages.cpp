@@ -44,21 +44,23 @@ std::shared_ptr<Gate> GatePages::take() {
 }
 
 void GatePages::show_to_devices(const Gate& gate) {
-  void* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&gate) / page_bytes() * page_bytes());
+  void* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&gate) /
+                                             page_bytes() * page_bytes());
   const std::lock_guard lock(mutex_);
   const auto [shown, is_new] = shown_.insert(page);  // first, since it may find no memory
   if (!is_new) return;
   const device::gpu::RelaxedCaptures relaxed;
   bool registered = false;
   try {
-    device::gpu::check(cudaHostRegister(page, page_bytes(), cudaHostRegisterPortable | cudaHostRegisterMapped),
-                       "cudaHostRegister");
+    device::gpu::check(
+        cudaHostRegister(page, page_bytes(), cudaHostRegisterPortable | cudaHostRegisterMapped),
+        "cudaHostRegister");
     registered = true;
     void* on_device = nullptr;
     device::gpu::check(cudaHostGetDevicePointer(&on_device, page, 0), "cudaHostGetDevicePointer");
     if (on_device != page)
-      throw base::Error(base::ErrorKind::unsupported,
-                        PENSTOCK_GPU " addresses shared memory of the host otherwise than the host does");
+      throw base::Error(base::ErrorKind::unsupported, PENSTOCK_GPU
+                        " addresses shared memory of the host otherwise than the host does");
   } catch (...) {
     shown_.erase(shown);
     if (registered) cudaHostUnregister(page);
@@ -75,7 +77,8 @@ bool GatePages::work_on(int device, cudaStream_t stream) {
   try {
     pass(*take(), stream);
   } catch (const base::Error& error) {
-    // For want of memory nothing is settled: pairs with gates and pairs without would not be counted alike.
+    // For want of memory nothing is settled: pairs with gates and pairs without would not be
+    // counted alike.
     if (error.kind() != base::ErrorKind::unsupported) throw;
     base::log::info(fmt::format("waits are by kernels: {}", error.text()));
     works = false;

@@ -18,10 +18,11 @@ auto shared(Word& word) noexcept {
   return std::atomic_ref(const_cast<std::remove_const_t<Word>&>(word));
 }
 
-// The multiprocessors that a kernel keeps while it waits, at most: where all its blocks stay (64, two to each, or 16
-// larger ones), and where one does, which may need one for itself.
+// The multiprocessors that a kernel keeps while it waits, at most: where all its blocks stay (64,
+// two to each, or 16 larger ones), and where one does, which may need one for itself.
 constexpr unsigned kept_by_wide = 32, kept_by_narrow = 1;
-// On GPUs that have room for much beside them, the first queue waits by wide kernels: its own and its first graph's.
+// On GPUs that have room for much beside them, the first queue waits by wide kernels: its own and
+// its first graph's.
 constexpr unsigned most_wide = 2, least_processors_for_wide = 108;
 // What nothing that waits ever keeps, so that starts find room.
 constexpr unsigned always_free = 4;
@@ -34,15 +35,17 @@ unsigned narrow_room(unsigned processors) {
 
 }  // namespace
 
-// Counted are kernels that may wait at the same time: of a queue two, its own and its first graph's. The places of
-// queues and those of ends of pairs, which may be used on queues that have none, leave room together.
+// Counted are kernels that may wait at the same time: of a queue two, its own and its first
+// graph's. The places of queues and those of ends of pairs, which may be used on queues that have
+// none, leave room together.
 class GpuShares::Places final : public WaitPlaces, public std::enable_shared_from_this<Places> {
  public:
-  Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, std::size_t use, unsigned processors, bool gates)
+  Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, std::size_t use,
+         unsigned processors, bool gates)
       : shares_(std::move(shares)), gpu_(gpu), use_(use), processors_(processors), gates_(gates) {}
 
-  // Each counts itself first and looks then: of those that ask at the same time some may get less than there is, and
-  // none gets more.
+  // Each counts itself first and looks then: of those that ask at the same time some may get less
+  // than there is, and none gets more.
   Place take(User user) noexcept override {
     const unsigned kernels = user == User::queue ? 2 : 1;
     if (processors_ >= least_processors_for_wide && kernels <= most())
@@ -63,8 +66,12 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
 
  private:
   // Of the room for narrow kernels a quarter is for ends of pairs.
-  unsigned most() const noexcept { return std::min(shares_->most_, narrow_room(processors_) * 3 / 4); }
-  unsigned most_pairs() const noexcept { return std::min(shares_->most_, narrow_room(processors_) / 4); }
+  unsigned most() const noexcept {
+    return std::min(shares_->most_, narrow_room(processors_) * 3 / 4);
+  }
+  unsigned most_pairs() const noexcept {
+    return std::min(shares_->most_, narrow_room(processors_) / 4);
+  }
   std::shared_ptr<void> hold(std::uint32_t Use::*what, unsigned kernels) noexcept {
     shares_->count(use_, what, kernels);
     try {
@@ -86,7 +93,8 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
 
 transport::WireRecord GpuShares::address(peer::Peer& host) {
   if (!host.announced())
-    throw base::Error(base::ErrorKind::internal, "the table of places is announced before the memory it lies in");
+    throw base::Error(base::ErrorKind::internal,
+                      "the table of places is announced before the memory it lies in");
   if (!host.usable().yes) return {};
   ours_ = new (host.arena().allocate(sizeof(Table), alignof(Table))) Table{};
   return transport::to_wire(*host.arena().find(ours_, sizeof(Table)));
@@ -110,7 +118,8 @@ void GpuShares::part() noexcept {
   others_.clear();
 }
 
-std::shared_ptr<WaitPlaces> GpuShares::places(const DeviceIdentity& gpu, unsigned processors, bool gates) {
+std::shared_ptr<WaitPlaces> GpuShares::places(const DeviceIdentity& gpu, unsigned processors,
+                                              bool gates) {
   return std::make_shared<Places>(shared_from_this(), gpu, use_of(gpu), processors, gates);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who uses which GPU on this host, and how many places for kernels that wait each process has taken: a table a process,
-// in its shared memory, that it alone writes and all others read.
+// Who uses which GPU on this host, and how many places for kernels that wait each process has
+// taken: a table a process, in its shared memory, that it alone writes and all others read.
 #pragma once
 
 #include <array>
@@ -27,16 +27,17 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
   // `most`: places on a GPU, at most; a small one has fewer.
   explicit GpuShares(unsigned most) : most_(most) {}
 
-  // Once `host` has announced itself: where this process's table is. Nothing, where it has no shared memory; then it
-  // counts for itself alone.
+  // Once `host` has announced itself: where this process's table is. Nothing, where it has no
+  // shared memory; then it counts for itself alone.
   transport::WireRecord address(peer::Peer& host);
   void add_peers(group::World& world, const peer::Peer& host,
                  std::span<const transport::WireRecord> addresses);  // by world rank
-  // Before `host` and `world` end: from now on this process counts for itself alone. Places may be given back later.
+  // Before `host` and `world` end: from now on this process counts for itself alone. Places may be
+  // given back later.
   void part() noexcept;
 
-  // For queues on a device of ours that has so many multiprocessors, whose waits may stand at gates, or not. Throws
-  // Error.
+  // For queues on a device of ours that has so many multiprocessors, whose waits may stand at
+  // gates, or not. Throws Error.
   std::shared_ptr<WaitPlaces> places(const DeviceIdentity& gpu, unsigned processors, bool gates);
 
  private:

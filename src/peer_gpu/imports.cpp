@@ -30,13 +30,15 @@ std::shared_ptr<std::byte> Imports::open(int rank, int device, const DevicePlace
   if (found == mapped_.end()) {
     // An allocation that was freed there, and whose handle has come again, must go first.
     close_unused([&](const Key& each, const Mapped& mapped) {
-      return each.rank == rank && std::memcmp(&mapped.allocation, &place.allocation, sizeof place.allocation) == 0;
+      return each.rank == rank &&
+             std::memcmp(&mapped.allocation, &place.allocation, sizeof place.allocation) == 0;
     });
     found = mapped_.emplace(key, Mapped{map(key, place.allocation), place.allocation}).first;
   }
   const std::shared_ptr<std::byte> base = found->second.base;
-  const auto unused =
-      std::count_if(mapped_.begin(), mapped_.end(), [](const auto& each) { return each.second.base.use_count() == 1; });
+  const auto unused = std::count_if(mapped_.begin(), mapped_.end(), [](const auto& each) {
+    return each.second.base.use_count() == 1;
+  });
   if (unused > most_unused) close_unused([](const Key&, const Mapped&) { return true; });
   return {base, base.get() + place.offset};
 }
@@ -45,13 +47,16 @@ std::shared_ptr<std::byte> Imports::map(const Key& key, const cudaIpcMemHandle_t
   const device::gpu::DeviceGuard guard(key.device);
   void* address = nullptr;
   const device::gpu::RelaxedCaptures relaxed;
-  const cudaError_t code = cudaIpcOpenMemHandle(&address, allocation, cudaIpcMemLazyEnablePeerAccess);
+  const cudaError_t code =
+      cudaIpcOpenMemHandle(&address, allocation, cudaIpcMemLazyEnablePeerAccess);
   if (code != cudaSuccess) {
     (void)cudaGetLastError();
-    throw base::Error(base::ErrorKind::transport,
-                      std::string("memory of the peer's GPU cannot be mapped here: ") + cudaGetErrorString(code));
+    throw base::Error(
+        base::ErrorKind::transport,
+        std::string("memory of the peer's GPU cannot be mapped here: ") + cudaGetErrorString(code));
   }
-  // Closed by close_unused(), not by the last owner, which may be on a thread that must not wait for the device.
+  // Closed by close_unused(), not by the last owner, which may be on a thread that must not wait
+  // for the device.
   return {static_cast<std::byte*>(address), [](std::byte*) {}};
 }
 

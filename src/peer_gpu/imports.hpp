@@ -18,8 +18,8 @@ class Imports {
  public:
   ~Imports();
 
-  // The place in memory of process `rank`, as kernels on our device address it. Throws Error(transport). The mapping
-  // stays at least as long as the returned owner.
+  // The place in memory of process `rank`, as kernels on our device address it. Throws
+  // Error(transport). The mapping stays at least as long as the returned owner.
   std::shared_ptr<std::byte> open(int rank, int device, const DevicePlace& place);
 
  private:

@@ -15,7 +15,8 @@ namespace {
 using device::gpu::Kernel;
 
 enum class Call { start, wait };
-// Which pairs a kernel may be given. Kernels for rings alone have less code and need fewer registers.
+// Which pairs a kernel may be given. Kernels for rings alone have less code and need fewer
+// registers.
 enum class Kit { ring, rendezvous, any };
 
 constexpr Kit kit_of(const Pair& pair) {
@@ -26,8 +27,9 @@ constexpr int resident(Kit kit) {  // blocks a multiprocessor has registers for,
   return kit == Kit::ring ? 2 : 1;
 }
 
-// The blocks of one kernel together that may wait: they keep their places while they do, 32 multiprocessors at most
-// (gpu_shares.cpp). So may those of a ring's start, whose sender can be ahead of its slots.
+// The blocks of one kernel together that may wait: they keep their places while they do, 32
+// multiprocessors at most (gpu_shares.cpp). So may those of a ring's start, whose sender can be
+// ahead of its slots.
 constexpr unsigned most_that_wait(Call call, Kit kit) {
   if (kit == Kit::ring) return 64;
   return call == Call::start ? 32 : 16;
@@ -35,9 +37,10 @@ constexpr unsigned most_that_wait(Call call, Kit kit) {
 // Of a rendezvous a start waits for nobody.
 constexpr unsigned most_that_pass = 96;
 
-// ---- What a block does ---------------------------------------------------------------------------------------------
+// ---- What a block does -------------------------------------------------------------------------
 
-// The first blocks of all pairs come first, so that each pair has its deciding block on the device as early as can be.
+// The first blocks of all pairs come first, so that each pair has its deciding block on the device
+// as early as can be.
 __device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, BlockIndex& place) {
   unsigned which = duty;
   if (which >= count) {
@@ -50,7 +53,8 @@ __device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, Bl
 }
 
 template <Call call, Kit kit, Form form>
-__device__ void serve(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
+__device__ void serve(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                      Crew<form>& crew) {
   using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
   using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
   if (kit == Kit::ring || is_ring(pair.route))
@@ -59,10 +63,11 @@ __device__ void serve(const Reports& reports, const Pair& pair, const BlockIndex
     Others::template run<form>(pair.work, reports, pair, place, crew);
 }
 
-// ---- One pair ------------------------------------------------------------------------------------------------------
+// ---- One pair ----------------------------------------------------------------------------------
 
 template <class Work, Kit kit>
-__global__ void __launch_bounds__(most_threads, resident(kit)) run_one(const __grid_constant__ Batch<1> argument) {
+__global__ void __launch_bounds__(most_threads, resident(kit))
+    run_one(const __grid_constant__ Batch<1> argument) {
   await_predecessor();
   const Batch<1>& batch = vendor::grid_constant(argument);
   if (batch.count == 0) return;
@@ -80,7 +85,8 @@ std::span<const Kernel> kernels_of(Works<Each...>) {
 
 std::span<const Kernel> kernels_for(Call call, Kit kit) {
   if (kit == Kit::ring)
-    return call == Call::start ? kernels_of<Kit::ring>(RingStarts()) : kernels_of<Kit::ring>(RingWaits());
+    return call == Call::start ? kernels_of<Kit::ring>(RingStarts())
+                               : kernels_of<Kit::ring>(RingWaits());
   return call == Call::start ? kernels_of<Kit::rendezvous>(RendezvousStarts())
                              : kernels_of<Kit::rendezvous>(RendezvousWaits());
 }
@@ -88,12 +94,14 @@ std::span<const Kernel> kernels_for(Call call, Kit kit) {
 cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
   const Kit kit = kit_of(pair);
   const bool passes = call == Call::start && kit == Kit::rendezvous;
-  const unsigned blocks = std::min<unsigned>(pair.blocks, passes ? most_that_pass : most_that_wait(call, kit));
+  const unsigned blocks =
+      std::min<unsigned>(pair.blocks, passes ? most_that_pass : most_that_wait(call, kit));
   Batch<1> batch{launch.report, launch.queue_failure, 1, {pair}};
-  return kernels_for(call, kit)[pair.work].launch({blocks, pair.threads, launch.stream, launch.dependent}, &batch);
+  return kernels_for(call, kit)[pair.work].launch(
+      {blocks, pair.threads, launch.stream, launch.dependent}, &batch);
 }
 
-// ---- Several pairs -------------------------------------------------------------------------------------------------
+// ---- Several pairs -----------------------------------------------------------------------------
 
 template <Call call, Kit kit, int capacity>
 __global__ void __launch_bounds__(most_threads, resident(kit))
@@ -107,17 +115,19 @@ __global__ void __launch_bounds__(most_threads, resident(kit))
   serve<call, kit>({*batch.report, *batch.queue_failure}, pair, place, crew);
 }
 
-// ---- On a crowded device -------------------------------------------------------------------------------------------
+// ---- On a crowded device -----------------------------------------------------------------------
 
-// In this form few works do for all, as what they cost is not what counts there: any buffer, and several units a
-// thread.
+// In this form few works do for all, as what they cost is not what counts there: any buffer, and
+// several units a thread.
 template <protocol::Mode mode>
 __device__ void send_in_ring(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<Form::one_stays>& crew) {
   if (pair.route == Route::ring)
-    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place,
+                                                                          crew);
   else
-    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place,
+                                                                          crew);
 }
 
 template <Call call>
@@ -146,7 +156,8 @@ __device__ void serve_duty(const Reports& reports, const Pair& pair, const Block
 
 // For one pair or several: each block has one duty after the other.
 template <Call call, int capacity>
-__global__ void __launch_bounds__(most_threads, 1) run_crew(const __grid_constant__ Batch<capacity> argument) {
+__global__ void __launch_bounds__(most_threads, 1)
+    run_crew(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0) return;
@@ -174,8 +185,8 @@ cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs)
   batch.queue_failure = launch.queue_failure;
   batch.count = static_cast<int>(pairs.size());
   std::copy(pairs.begin(), pairs.end(), batch.pair);
-  // The block that stays does one duty after the other: it must find none that waits for another block's, nor one
-  // without which another block's message is not whole.
+  // The block that stays does one duty after the other: it must find none that waits for another
+  // block's, nor one without which another block's message is not whole.
   if (launch.crowded && pairs.size() > 1)
     for (int i = 0; i < batch.count; ++i)
       if (!is_ring(batch.pair[i].route)) batch.pair[i].blocks = 1;
@@ -199,16 +210,19 @@ cudaError_t launch_several_of(const Launch& launch, std::span<const Pair> pairs)
 template <Call call>
 cudaError_t launch(const Launch& launch, std::span<const Pair> pairs) {
   if (pairs.size() == 1 && !launch.crowded) return launch_one(launch, call, pairs.front());
-  const bool rings = std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.route); });
-  return rings ? launch_several_of<call, Kit::ring>(launch, pairs) : launch_several_of<call, Kit::any>(launch, pairs);
+  const bool rings =
+      std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.route); });
+  return rings ? launch_several_of<call, Kit::ring>(launch, pairs)
+               : launch_several_of<call, Kit::any>(launch, pairs);
 }
 
-// ---- Loading -------------------------------------------------------------------------------------------------------
+// ---- Loading -----------------------------------------------------------------------------------
 
 cudaError_t load_one(const Launch& launch, Call call, Kit kit) {
   Batch<1> nothing;
   for (const Kernel& kernel : kernels_for(call, kit))
-    if (const cudaError_t code = kernel.launch({1, 32, launch.stream, launch.dependent}, &nothing); code != cudaSuccess)
+    if (const cudaError_t code = kernel.launch({1, 32, launch.stream, launch.dependent}, &nothing);
+        code != cudaSuccess)
       return code;
   return cudaSuccess;
 }
@@ -243,8 +257,9 @@ cudaError_t load_kernels(const Launch& launch) {
   for (const Call call : {Call::start, Call::wait})
     for (const Kit kit : {Kit::ring, Kit::rendezvous})
       if (const cudaError_t code = load_one(launch, call, kit); code != cudaSuccess) return code;
-  for (const auto load : {&load_several<Call::start, Kit::ring>, &load_several<Call::start, Kit::any>,
-                          &load_several<Call::wait, Kit::ring>, &load_several<Call::wait, Kit::any>})
+  for (const auto load :
+       {&load_several<Call::start, Kit::ring>, &load_several<Call::start, Kit::any>,
+        &load_several<Call::wait, Kit::ring>, &load_several<Call::wait, Kit::any>})
     for (const bool crowded : {false, true})
       if (const cudaError_t code = load(launch, crowded); code != cudaSuccess) return code;
   if (const cudaError_t code = load_gate_kernel(launch); code != cudaSuccess) return code;

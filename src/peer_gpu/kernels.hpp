@@ -17,8 +17,8 @@ std::uint8_t work_of_wait(const Pair& pair);
 // From one to largest_batch pairs.
 cudaError_t launch_starts(const Launch& launch, std::span<const Pair> pairs);
 cudaError_t launch_waits(const Launch& launch, std::span<const Pair> pairs);
-// Loads every kernel onto the current device and runs each once without a pair: the first launch of a kernel may need
-// the device idle, and later it may not be.
+// Loads every kernel onto the current device and runs each once without a pair: the first launch of
+// a kernel may need the device idle, and later it may not be.
 cudaError_t load_kernels(const Launch& launch);
 
 }  // namespace penstock::peer_gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two forms in which a ring carries data and flags. One unit of either is moved by `threads` threads side by side,
-// each of which has one cell of it.
+// The two forms in which a ring carries data and flags. One unit of either is moved by `threads`
+// threads side by side, each of which has one cell of it.
 #pragma once
 
 #include "gpu/access.cuh"
@@ -8,26 +8,30 @@
 
 namespace penstock::peer_gpu {
 
-// How the user's buffer lies: `words` where address and size are multiples of 8. Known at match, so that kernels for
-// such buffers have no other code.
+// How the user's buffer lies: `words` where address and size are multiples of 8. Known at match, so
+// that kernels for such buffers have no other code.
 enum class Fit { words, bytes };
 
 // Eight bytes of the message, or what there is of them at its end: `count`.
 template <Fit fit>
 __device__ inline Word64 load_bytes(const std::byte* from, std::uint64_t count) {
-  if (fit == Fit::words || (count >= cell_payload && reinterpret_cast<std::uintptr_t>(from) % cell_payload == 0))
+  if (fit == Fit::words ||
+      (count >= cell_payload && reinterpret_cast<std::uintptr_t>(from) % cell_payload == 0))
     return *reinterpret_cast<const Word64*>(from);
   Word64 data = 0;
-  for (unsigned i = 0; i < cell_payload && i < count; ++i) data |= static_cast<Word64>(from[i]) << (8 * i);
+  for (unsigned i = 0; i < cell_payload && i < count; ++i)
+    data |= static_cast<Word64>(from[i]) << (8 * i);
   return data;
 }
 
 template <Fit fit>
 __device__ inline void store_bytes(std::byte* to, Word64 data, std::uint64_t count) {
-  if (fit == Fit::words || (count >= cell_payload && reinterpret_cast<std::uintptr_t>(to) % cell_payload == 0)) {
+  if (fit == Fit::words ||
+      (count >= cell_payload && reinterpret_cast<std::uintptr_t>(to) % cell_payload == 0)) {
     *reinterpret_cast<Word64*>(to) = data;
   } else {
-    for (unsigned i = 0; i < cell_payload && i < count; ++i) to[i] = static_cast<std::byte>(data >> (8 * i));
+    for (unsigned i = 0; i < cell_payload && i < count; ++i)
+      to[i] = static_cast<std::byte>(data >> (8 * i));
   }
 }
 
@@ -41,7 +45,8 @@ struct Cells {
   static __device__ Word64 agree(Word64 value) { return value; }
   static __device__ bool any(bool value) { return value; }
 
-  // `from`, `to`: the unit's bytes in the user's buffer, of which there are `count`, or more than a unit has.
+  // `from`, `to`: the unit's bytes in the user's buffer, of which there are `count`, or more than a
+  // unit has.
   static __device__ Cell fetch(const std::byte* from, std::uint64_t count) {
     const Word64 data = load_bytes<fit>(from, count);
     return {data & half, data >> 32};
@@ -55,21 +60,26 @@ struct Cells {
   }
   static __device__ Cell load(const Cell* unit) { return load_cell(unit); }
   // With something above a flag's 32 bits unless both words show the same.
-  static __device__ Word64 flag_of(Cell cell) { return cell.low >> 32 | ((cell.low ^ cell.high) & ~half); }
+  static __device__ Word64 flag_of(Cell cell) {
+    return cell.low >> 32 | ((cell.low ^ cell.high) & ~half);
+  }
 
  private:
   static constexpr Word64 half = 0xffffffff;
 };
 
-// A unit is a line of 128 bytes: 15 words of data, and the flag in the last one. That data and flag are seen together
-// is not in the memory model: it holds where the eight threads' accesses are one transaction, on this chip and on the
-// way to it. So they must reach the instruction together, and all that they do before depends on values that all have.
+// A unit is a line of 128 bytes: 15 words of data, and the flag in the last one. That data and flag
+// are seen together is not in the memory model: it holds where the eight threads' accesses are one
+// transaction, on this chip and on the way to it. So they must reach the instruction together, and
+// all that they do before depends on values that all have.
 template <Fit fit>
 struct WideLines {
   static constexpr unsigned threads = wide_cells;
   static constexpr std::size_t payload = wide_payload;
 
-  static __device__ Word64 agree(Word64 value) { return __shfl_sync(together(), value, 0, threads); }
+  static __device__ Word64 agree(Word64 value) {
+    return __shfl_sync(together(), value, 0, threads);
+  }
   static __device__ bool any(bool value) { return __any_sync(together(), value) != 0; }
 
   // Thread i has words i and i + 8, so that neighbours load neighbouring words.
@@ -93,12 +103,16 @@ struct WideLines {
     __syncwarp(together());
     return load_cell(unit + rank());
   }
-  static __device__ Word64 flag_of(Cell cell) { return __shfl_sync(together(), cell.high, threads - 1, threads); }
+  static __device__ Word64 flag_of(Cell cell) {
+    return __shfl_sync(together(), cell.high, threads - 1, threads);
+  }
 
  private:
   static __device__ unsigned rank() { return threadIdx.x % threads; }
   static __device__ bool has_flag() { return rank() == threads - 1; }
-  static __device__ unsigned at(unsigned which) { return (rank() + which * threads) * sizeof(Word64); }
+  static __device__ unsigned at(unsigned which) {
+    return (rank() + which * threads) * sizeof(Word64);
+  }
   static __device__ unsigned together() {
     constexpr unsigned warp = 32;
     return ((1u << threads) - 1) << (threadIdx.x % warp / threads * threads);

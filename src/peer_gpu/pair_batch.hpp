@@ -34,7 +34,8 @@ class PairList {
  private:
   using LaunchPairs = cudaError_t (*)(const Launch&, std::span<const Pair>);
 
-  // All gates first: each wait ends once the peer's start has run, so all of them do when all starts have.
+  // All gates first: each wait ends once the peer's start has run, so all of them do when all
+  // starts have.
   cudaError_t launch_by(const Launch& launch, LaunchPairs launch_pairs) const noexcept {
     const std::span pairs(pairs_.data(), count_);
     if (gated_ == 0) return launch_pairs(launch, pairs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and waits of pairs that are served by rendezvous. A block acts as one processor; the first one decides for
-// all.
+// Starts and waits of pairs that are served by rendezvous. A block acts as one processor; the first
+// one decides for all.
 #pragma once
 
 #include "peer_gpu/crew.cuh"
@@ -24,7 +24,8 @@ struct Beginning {
 
 // All of it at once, a word a thread: each look at memory costs as much as the message's way.
 template <bool starts_send>
-__device__ Beginning look_together(const Reports& reports, const Pair& pair, const BlockIndex& place) {
+__device__ Beginning look_together(const Reports& reports, const Pair& pair,
+                                   const BlockIndex& place) {
   constexpr unsigned count = starts_send ? 7 : 6;
   __shared__ Word64 seen[count];
   if (const unsigned i = threadIdx.x; i < count) {
@@ -45,7 +46,8 @@ __device__ Beginning look_together(const Reports& reports, const Pair& pair, con
   return beginning;
 }
 
-// Whether a block may still copy its parts of the epoch: it may have found its place long after the leader.
+// Whether a block may still copy its parts of the epoch: it may have found its place long after the
+// leader.
 __device__ bool may_copy(const Beginning& seen, Word64 epoch) {
   return seen.given_up == 0 && !protocol::closed_before(seen.closed, epoch);
 }
@@ -55,10 +57,11 @@ __device__ Failure failure_of(StartOutcome outcome) {
   return outcome == StartOutcome::peer_closed ? Failure::peer_closed : Failure::not_ready;
 }
 
-// A receive that is started just after the send: pushing saves both sides' waits from moving the message, with fewer
-// blocks than a start has. Bounded, so that a start still waits for nobody.
+// A receive that is started just after the send: pushing saves both sides' waits from moving the
+// message, with fewer blocks than a start has. Bounded, so that a start still waits for nobody.
 __device__ Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 cts) {
-  constexpr Word64 a_little = 4'000;  // nanoseconds; the smallest of these messages is 5 us on its way
+  constexpr Word64 a_little =
+      4'000;  // nanoseconds; the smallest of these messages is 5 us on its way
   if (threadIdx.x == 0) {
     const Word64 begin = nanoseconds();
     while (cts < epoch && nanoseconds() - begin < a_little)
@@ -69,8 +72,9 @@ __device__ Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 ct
 
 // Of a block that does not lead.
 template <Form form>
-__device__ Team::Help await_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, Word64* said,
-                                   bool willing, const Crew<form>& crew) {
+__device__ Team::Help await_leader(const Context& context, const Pair& pair, Team& team,
+                                   Word64 epoch, Word64* said, bool willing,
+                                   const Crew<form>& crew) {
   PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   const Team::Help help = team.help(said, willing, [&] {
     const Request request = Crew<form>::ask(timer);
@@ -83,7 +87,8 @@ __device__ Team::Help await_leader(const Context& context, const Pair& pair, Tea
 template <protocol::Mode mode, bool native>
 struct StartRendezvousSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                             Crew<form>& crew) {
     const Beginning seen = look_together<true>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -91,8 +96,10 @@ struct StartRendezvousSend {
     let_successor_in();  // a start waits for nobody
     Team team(pair, place, Phase::start, epoch);
     if (!place.leads()) {
-      if (twice) return;  // a graph that is launched again without a wait finds the first block's old command
-      const Team::Help help = await_leader(context, pair, team, epoch, nullptr, may_copy(seen, epoch), crew);
+      // A graph that is launched again without a wait finds the first block's old command.
+      if (twice) return;
+      const Team::Help help =
+          await_leader(context, pair, team, epoch, nullptr, may_copy(seen, epoch), crew);
       if (help == Team::Help::later) return crew.leave(false);
       // Otherwise the wait asks whether the copy holds.
       if (help == Team::Help::no_leader)
@@ -122,24 +129,26 @@ struct StartRendezvousSend {
 
 struct StartRendezvousReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>&) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                             Crew<form>&) {
     const Beginning seen = look_together<false>(reports, pair, place);
     announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
   }
 };
 
-// A later kernel may have more blocks than this one, so each block speaks for those that it stands for. After a failure
-// too: the blocks of a kernel must agree on its epoch.
+// A later kernel may have more blocks than this one, so each block speaks for those that it stands
+// for. After a failure too: the blocks of a kernel must agree on its epoch.
 __device__ void advance(const Pair& pair, const BlockIndex& place, Word64 epoch) {
   if (threadIdx.x != 0) return;
-  for (unsigned part = place.index; part < pair.parts; part += place.blocks) pair.half[part].done = epoch;
+  for (unsigned part = place.index; part < pair.parts; part += place.blocks)
+    pair.half[part].done = epoch;
 }
 
-// The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves only before that; but
-// then the others still may.
+// The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves
+// only before that; but then the others still may.
 template <Form form, class State, class Step>
-__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew, const State& state,
-                      Step step) {
+__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew,
+                      const State& state, Step step) {
   if (context.given_up != 0) return Looks::ended;
   PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   Request request = context.failed != 0 ? Request::end : Request::go_on;
@@ -160,7 +169,8 @@ __device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Cr
 }
 
 // The end of a leader's wait. Where it has had a message copied, there is one thing that can fail.
-__device__ void end_leading(const Context& context, const Pair& pair, Team& team, Word64 epoch, Failure why) {
+__device__ void end_leading(const Context& context, const Pair& pair, Team& team, Word64 epoch,
+                            Failure why) {
   team.dismiss();
   if (team.counted())
     end_of_copy(context, pair, team, epoch, why == Failure::none);
@@ -168,17 +178,18 @@ __device__ void end_leading(const Context& context, const Pair& pair, Team& team
     fail<Route::rendezvous>(context, pair, epoch, why);
 }
 
-// The wait of another block. If it has copied, it asks whether its part holds, as the leader does by the state machine.
-// False: it has done nothing yet, and is to leave.
+// The wait of another block. If it has copied, it asks whether its part holds, as the leader does
+// by the state machine. False: it has done nothing yet, and is to leave.
 template <Side side, bool native, Form form>
-__device__ bool follow_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch, bool willing,
-                              Word64* said, const Crew<form>& crew) {
+__device__ bool follow_leader(const Context& context, const Pair& pair, Team& team, Word64 epoch,
+                              bool willing, Word64* said, const Crew<form>& crew) {
   const Team::Help help = await_leader(context, pair, team, epoch, said, willing, crew);
   if (help == Team::Help::no_leader) {
     end_without_leader(context, pair, team, epoch);
   } else if (help == Team::Help::needed) {
     BlockPort<native> port(pair, team);
-    end_of_copy(context, pair, team, epoch, willing && protocol::closing::copy_holds<side>(port, epoch));
+    end_of_copy(context, pair, team, epoch,
+                willing && protocol::closing::copy_holds<side>(port, epoch));
   }
   return help != Team::Help::later;
 }
@@ -186,7 +197,8 @@ __device__ bool follow_leader(const Context& context, const Pair& pair, Team& te
 template <protocol::Mode mode, bool native>
 struct WaitRendezvousSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                             Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -208,8 +220,9 @@ struct WaitRendezvousSend {
                   lost                    ? Failure::peer_closed
                   : looks == Looks::ended ? Failure::released
                                           : Failure::none);
-    } else if (state.posted && !follow_leader<Side::sender, native>(context, pair, team, epoch, may_copy(seen, epoch),
-                                                                    pair.sender->fin, crew)) {
+    } else if (state.posted &&
+               !follow_leader<Side::sender, native>(
+                   context, pair, team, epoch, may_copy(seen, epoch), pair.sender->fin, crew)) {
       return crew.leave(false);
     }
     if (!crew.stays()) let_successor_in();
@@ -220,7 +233,8 @@ struct WaitRendezvousSend {
 template <protocol::Mode mode, bool native>
 struct WaitRendezvousReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                             Crew<form>& crew) {
     const Beginning seen = look_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
@@ -241,8 +255,8 @@ struct WaitRendezvousReceive {
                   : looks == Looks::ended ? Failure::released
                   : state.promise_broken  ? Failure::promise_broken
                                           : Failure::none);
-    } else if (!follow_leader<Side::receiver, native>(context, pair, team, epoch, may_copy(seen, epoch),
-                                                      pair.receiver->done, crew)) {
+    } else if (!follow_leader<Side::receiver, native>(
+                   context, pair, team, epoch, may_copy(seen, epoch), pair.receiver->done, crew)) {
       return crew.leave(false);
     }
     if (!crew.stays()) let_successor_in();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of one thread to one part of a ring in device memory. The protocol's lines are groups of units: each thread,
-// or each set of threads that shares a unit, has its own ones, and the state machine runs in every thread.
+// The port of one thread to one part of a ring in device memory. The protocol's lines are groups of
+// units: each thread, or each set of threads that shares a unit, has its own ones, and the state
+// machine runs in every thread.
 #pragma once
 
 #include "gpu/block.cuh"
@@ -15,14 +16,16 @@ __device__ inline bool peer_is_there(const Pair& pair) {
   return !pair.gated || SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed) == 0;
 }
 
-// Each part has a range of the units, the same at both ends whatever their numbers of blocks and threads. `group`:
-// units that a thread loads at once; with 1, there is a thread for each cell of the part.
+// Each part has a range of the units, the same at both ends whatever their numbers of blocks and
+// threads. `group`: units that a thread loads at once; with 1, there is a thread for each cell of
+// the part.
 template <class Lines, int group>
 class RingPort {
  public:
   static constexpr bool native_atomics = true;  // a ring claims nothing
-  // Copies go into and out of library memory, each by the end that owns the buffer: no message can come from or reach a
-  // buffer in new use. A wait that is hopeless is ended by the host, which has CLOSED words too (see KernelWatchdog).
+  // Copies go into and out of library memory, each by the end that owns the buffer: no message can
+  // come from or reach a buffer in new use. A wait that is hopeless is ended by the host, which has
+  // CLOSED words too (see KernelWatchdog).
   static constexpr bool may_close = false;
   static constexpr bool deferred = rings_are_deferred;
 
@@ -42,18 +45,21 @@ class RingPort {
     }
     return Lines::agree(SystemWord(at(word)).load(order_of(order)));
   }
-  // A ring stores no other word than FIN, of which one thread speaks for all of the part. Relaxed, though the protocol
-  // asks for a release: the loads that come before are an earlier kernel's, and have ended with it.
+  // A ring stores no other word than FIN, of which one thread speaks for all of the part. Relaxed,
+  // though the protocol asks for a release: the loads that come before are an earlier kernel's, and
+  // have ended with it.
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
-    if (threadIdx.x == 0 && peer_is_there(pair_)) SystemWord(at(word)).store(value, ::cuda::memory_order_relaxed);
+    if (threadIdx.x == 0 && peer_is_there(pair_))
+      SystemWord(at(word)).store(value, ::cuda::memory_order_relaxed);
   }
   __device__ Word64 exchange(Word, Word64) const { return 0; }
   template <Order order>
   __device__ void fence() const {}
   __device__ static constexpr bool copy_failed() { return false; }
 
-  // The send buffer does not change between start and wait, so the first line may be fetched before anything is known.
+  // The send buffer does not change between start and wait, so the first line may be fetched before
+  // anything is known.
   __device__ void fetch() {
     if (lines() > 0) fetch(0);
   }
@@ -65,19 +71,22 @@ class RingPort {
   __device__ void fill(unsigned, std::uint32_t line) {
     if (line != fetched_) fetch(line);
   }
-  // No fence before the first cell: this kernel has stored nothing before, and what earlier kernels of the stream
-  // stored is complete; nor after the last one that is loaded, since only kernels behind this one look at anything
-  // else.
+  // No fence before the first cell: this kernel has stored nothing before, and what earlier kernels
+  // of the stream stored is complete; nor after the last one that is loaded, since only kernels
+  // behind this one look at anything else.
   __device__ void store_flag(unsigned slot, std::uint32_t line, Word64 flag) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const std::uint32_t unit = number(line, i); unit < end_) Lines::store(cells_of(slot, unit), data_[i], flag);
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        Lines::store(cells_of(slot, unit), data_[i], flag);
   }
-  // The flag that all units of the line show. Where they differ, something is set above a flag's 32 bits.
+  // The flag that all units of the line show. Where they differ, something is set above a flag's 32
+  // bits.
   __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
 #pragma unroll
     for (int i = 0; i < group; ++i)
-      if (const std::uint32_t unit = number(line, i); unit < end_) data_[i] = Lines::load(cells_of(slot, unit));
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        data_[i] = Lines::load(cells_of(slot, unit));
     const Word64 flag = Lines::flag_of(data_[0]);
     Word64 differs = 0;
 #pragma unroll
@@ -129,7 +138,8 @@ class RingPort {
         data_[i] = Lines::fetch(bytes_of(unit), bytes_from(unit));
   }
   __device__ Word64& at(Word word) const {
-    return word == Word::cts ? pair_.sender->cts : pair_.sender->fin[part_];  // a ring uses no other
+    return word == Word::cts ? pair_.sender->cts
+                             : pair_.sender->fin[part_];  // a ring uses no other
   }
 
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};

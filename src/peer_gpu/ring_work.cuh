@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and waits of pairs that are served by a ring. Each thread, or set of threads that shares a unit, runs the
-// state machine for units of its own.
+// Starts and waits of pairs that are served by a ring. Each thread, or set of threads that shares a
+// unit, runs the state machine for units of its own.
 #pragma once
 
 #include "gpu/poll_timer.cuh"
@@ -33,10 +33,12 @@ __device__ ReceiveState load_receive(const Half& half) {
   return state;
 }
 
-// One thread's, or that of all threads that share a unit. Looks until the protocol says that the wait has ended, or
-// somebody else says so; then it looks once more, as what it is for may have come just before the peer went.
+// One thread's, or that of all threads that share a unit. Looks until the protocol says that the
+// wait has ended, or somebody else says so; then it looks once more, as what it is for may have
+// come just before the peer went.
 template <Form form, class RingPort, class Step>
-__device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch, const Crew<form>& crew, Step step) {
+__device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch,
+                            const Crew<form>& crew, Step step) {
   if (step() == Progress::ended) return Looks::found;
   PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   Request request = Request::end;
@@ -54,7 +56,8 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
   }
   timer.ended();
   if (step() == Progress::ended) return Looks::found;
-  return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended : Looks::left;
+  return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended
+                                                                          : Looks::left;
 }
 
 // Where a block begins: `word` is what doing a part changes.
@@ -65,22 +68,24 @@ __device__ unsigned first_part(const Pair& pair, const BlockIndex& place, Word64
                                       [&](unsigned part) { return pair.half[part].*word; });
 }
 
-// A part that has not come to its end, for all threads of the block: they fail, or leave. A ring's blocks wait for none
-// of each other, so any may be the one that stays: the first one may have its parts, and be gone, while those of others
-// are yet to be sent.
+// A part that has not come to its end, for all threads of the block: they fail, or leave. A ring's
+// blocks wait for none of each other, so any may be the one that stays: the first one may have its
+// parts, and be gone, while those of others are yet to be sent.
 template <Form form>
-__device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 epoch, Looks looks, Failure why,
-                              Crew<form>& crew) {
-  if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0) return crew.leave(true);
+__device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 epoch, Looks looks,
+                              Failure why, Crew<form>& crew) {
+  if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0)
+    return crew.leave(true);
   fail<Route::ring>(context, pair, epoch, why);
 }
 
-// The wait of a small standard or ready send has no kernel of its own: the next start settles it (protocol/ring.hpp).
-// All that is read first is read at once: each look at memory costs as much as the message's way. Where some threads
-// leave, others may have sent: whoever begins the duty anew sends the same once more.
+// The wait of a small standard or ready send has no kernel of its own: the next start settles it
+// (protocol/ring.hpp). All that is read first is read at once: each look at memory costs as much as
+// the message's way. Where some threads leave, others may have sent: whoever begins the duty anew
+// sends the same once more.
 template <Form form, protocol::Mode mode, class RingPort>
-__device__ bool start_part(const Context& context, const Pair& pair, const BlockIndex& place, unsigned part,
-                           Crew<form>& crew) {
+__device__ bool start_part(const Context& context, const Pair& pair, const BlockIndex& place,
+                           unsigned part, Crew<form>& crew) {
   constexpr bool has_wait = ring::send_has_wait(mode, rings_are_deferred);
   Half& half = pair.half[part];
   RingPort port(pair, part);
@@ -89,7 +94,8 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
   if constexpr (!has_wait) port.look_at_fin();
   const bool twice = has_wait && state.posted;
   const Word64 epoch = ring::next_epoch(state, has_wait);
-  Looks looks = RingPort::any((context.failed | context.given_up) != 0 || twice) ? Looks::ended : Looks::found;
+  Looks looks = RingPort::any((context.failed | context.given_up) != 0 || twice) ? Looks::ended
+                                                                                 : Looks::found;
   if (looks == Looks::found && state.posted) {
     looks = poll_alone<form, RingPort>(context, pair, state.done + 1, crew,
                                        [&] { return ring::settle_send<mode>(port, state); });
@@ -104,7 +110,9 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
   if (outcome != StartOutcome::started) looks = Looks::ended;
   if (__syncthreads_or(looks != Looks::found) != 0) {
     const bool not_ready = __syncthreads_or(outcome != StartOutcome::started) != 0;
-    const Failure why = twice ? Failure::started_twice : not_ready ? Failure::not_ready : Failure::released;
+    const Failure why = twice       ? Failure::started_twice
+                        : not_ready ? Failure::not_ready
+                                    : Failure::released;
     leave_or_fail(context, pair, epoch, looks, why, crew);
     return false;
   }
@@ -115,17 +123,19 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
   return true;
 }
 
-// What has been taken stays in its slot until the next wait says FIN, so a duty that is begun anew takes it again.
+// What has been taken stays in its slot until the next wait says FIN, so a duty that is begun anew
+// takes it again.
 template <Form form, class RingPort>
-__device__ bool receive_part(const Context& context, const Pair& pair, const BlockIndex& place, unsigned part,
-                             Crew<form>& crew) {
+__device__ bool receive_part(const Context& context, const Pair& pair, const BlockIndex& place,
+                             unsigned part, Crew<form>& crew) {
   Half& half = pair.half[part];
   RingPort port(pair, part);
   ReceiveState state = load_receive(half);
   const Word64 epoch = state.done + 1;
   Looks looks = Looks::ended;
   if (!RingPort::any(context.given_up != 0)) {
-    looks = poll_alone<form, RingPort>(context, pair, epoch, crew, [&] { return ring::wait_receive(port, state); });
+    looks = poll_alone<form, RingPort>(context, pair, epoch, crew,
+                                       [&] { return ring::wait_receive(port, state); });
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
   if (__syncthreads_or(looks != Looks::found) != 0) {
@@ -142,9 +152,11 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Blo
 template <protocol::Mode mode, class RingPort>
 struct StartRingSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                             Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (unsigned part = first_part<form>(pair, place, &Half::started); part < pair.parts; part += place.blocks)
+    for (unsigned part = first_part<form>(pair, place, &Half::started); part < pair.parts;
+         part += place.blocks)
       if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
   }
 };
@@ -152,9 +164,11 @@ struct StartRingSend {
 template <class RingPort>
 struct WaitRingReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
+                             Crew<form>& crew) {
     const Context context = look_alone(reports, pair);
-    for (unsigned part = first_part<form>(pair, place, &Half::done); part < pair.parts; part += place.blocks)
+    for (unsigned part = first_part<form>(pair, place, &Half::done); part < pair.parts;
+         part += place.blocks)
       if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
   }
 };
@@ -162,7 +176,8 @@ struct WaitRingReceive {
 // A synchronous send ends when its receive has been started. One block sees to it for all.
 struct WaitRingSend {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&, Crew<form>& crew) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
+                             Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
     const Context context = look_alone(reports, pair);
     Port port(pair, 0);
@@ -170,19 +185,22 @@ struct WaitRingSend {
     const Word64 epoch = state.done + 1;
     Looks looks = Looks::ended;
     if (context.given_up == 0)
-      looks = poll_alone<form, Port>(context, pair, epoch, crew,
-                                     [&] { return ring::wait_send<protocol::Mode::synchronous>(port, state); });
+      looks = poll_alone<form, Port>(context, pair, epoch, crew, [&] {
+        return ring::wait_send<protocol::Mode::synchronous>(port, state);
+      });
     if (form == Form::all_stay) let_successor_in();
     if (__syncthreads_or(looks != Looks::found) != 0)
       return leave_or_fail(context, pair, epoch, looks, Failure::released, crew);
-    for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x) pair.half[part].done = epoch;
+    for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x)
+      pair.half[part].done = epoch;
   }
 };
 
 // Says that the receive of a small synchronous send, or of a checked ready one, is started.
 struct StartRingReceive {
   template <Form form>
-  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&, Crew<form>&) {
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
+                             Crew<form>&) {
     announce<Route::ring>(look_alone(reports, pair), pair);
   }
 };

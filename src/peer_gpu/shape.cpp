@@ -12,14 +12,15 @@ namespace {
 constexpr std::uint64_t cells_a_block = 256;
 constexpr std::uint64_t wide_lines_a_block = 32;
 constexpr std::uint64_t bytes_a_part = 16 * 1024;
-// Of kernels that wait: their blocks keep their places while they do, and starts of other streams must find room beside
-// them.
+// Of kernels that wait: their blocks keep their places while they do, and starts of other streams
+// must find room beside them.
 constexpr unsigned most_waiting = 16;
 constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
 Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.route == Route::rendezvous)
-    return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))), most_threads};
+    return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
+            most_threads};
   const std::uint64_t cells = pair.share * (pair.route == Route::ring ? 1 : wide_cells);
   const std::uint64_t threads = (cells + 31) / 32 * 32;
   return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
@@ -31,8 +32,11 @@ Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
 std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept {
   const bool ring = is_ring(route);
   const std::uint64_t work = ring ? units_for(route, bytes) : bytes;
-  const std::uint64_t share = !ring ? bytes_a_part : route == Route::ring ? cells_a_block : wide_lines_a_block;
-  const std::uint64_t most = std::clamp(route == Route::ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
+  const std::uint64_t share = !ring                  ? bytes_a_part
+                              : route == Route::ring ? cells_a_block
+                                                     : wide_lines_a_block;
+  const std::uint64_t most =
+      std::clamp(route == Route::ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
   return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, most));
 }
 
@@ -42,12 +46,14 @@ std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcep
 }
 
 Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
-  return pair.sends ? shape_of(pair, most_blocks) : Shape{};  // a receive only says that it is there
+  // A receive only says that it is there.
+  return pair.sends ? shape_of(pair, most_blocks) : Shape{};
 }
 
 Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
   if (is_ring(pair.route) && pair.sends) return {};  // looks at one word
-  return shape_of(pair, std::min(most_blocks, is_ring(pair.route) ? most_waiting_in_rings : most_waiting));
+  return shape_of(
+      pair, std::min(most_blocks, is_ring(pair.route) ? most_waiting_in_rings : most_waiting));
 }
 
 }  // namespace penstock::peer_gpu

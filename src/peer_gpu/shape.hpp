@@ -23,8 +23,8 @@ std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcep
 Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;
 Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept;
 
-// Shares the blocks of a kernel out among those of its pairs that `counts` says, as each wants them: together no more
-// than `most`, or one each. The blocks of all these.
+// Shares the blocks of a kernel out among those of its pairs that `counts` says, as each wants
+// them: together no more than `most`, or one each. The blocks of all these.
 template <class Counts>
 unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) noexcept {
   unsigned sharers = 0;
@@ -39,7 +39,8 @@ unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) noexcept
   unsigned given = 0;
   for (Pair& pair : pairs) {
     if (!counts(pair)) continue;
-    if (wanted > sharers) pair.blocks = static_cast<std::uint16_t>(1 + (pair.blocks - 1) * spare / (wanted - sharers));
+    if (wanted > sharers)
+      pair.blocks = static_cast<std::uint16_t>(1 + (pair.blocks - 1) * spare / (wanted - sharers));
     given += pair.blocks;
   }
   return given;

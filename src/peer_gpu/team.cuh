@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block of a kernel that copies a message together with others (protocol/team.hpp). All its threads copy; thread 0
-// makes each access to a word.
+// One block of a kernel that copies a message together with others (protocol/team.hpp). All its
+// threads copy; thread 0 makes each access to a word.
 #pragma once
 
 #include "gpu/block.cuh"
@@ -22,7 +22,11 @@ using team::Task;
 class Team {
  public:
   __device__ Team(const Pair& pair, const BlockIndex& place, Phase phase, Word64 epoch)
-      : pair_(pair), place_(place), epoch_(epoch), kernel_(team::kernel_of(epoch, phase)), phase_(phase) {}
+      : pair_(pair),
+        place_(place),
+        epoch_(epoch),
+        kernel_(team::kernel_of(epoch, phase)),
+        phase_(phase) {}
 
   // The leader: the message is to be copied.
   __device__ void lead(Task task) {
@@ -41,16 +45,18 @@ class Team {
   // later: it has been asked to leave, and nothing has been done.
   enum class Help : std::uint8_t { not_needed, needed, no_leader, later };
 
-  // The others. `said` (may be null): words of the parts that the peer writes; once it has said ours, they are its
-  // work. Not `willing`: this block copies nothing, whatever the command is. `late`, asked by lane 0 after each
-  // PollTimer::polls_between looks: what is asked of the block. When the wait is to end, a leader that has a place says
-  // so soon.
+  // The others. `said` (may be null): words of the parts that the peer writes; once it has said
+  // ours, they are its work. Not `willing`: this block copies nothing, whatever the command is.
+  // `late`, asked by lane 0 after each PollTimer::polls_between looks: what is asked of the block.
+  // When the wait is to end, a leader that has a place says so soon.
   template <class Late>
   __device__ Help help(Word64* said, bool willing, Late late) {
     constexpr Word64 nobody = 1u << team::task_bits, not_yet = nobody + 1;
     Word64 word = 0;
     if (threadIdx.x < warp) word = look_for_command(said, late);
-    word = agree(word == no_command ? nobody : word == no_longer ? not_yet : static_cast<Word64>(team::task_of(word)));
+    word = agree(word == no_command  ? nobody
+                 : word == no_longer ? not_yet
+                                     : static_cast<Word64>(team::task_of(word)));
     if (word == nobody) return Help::no_leader;
     if (word == not_yet) return Help::later;
     const auto task = static_cast<Task>(word);
@@ -82,12 +88,14 @@ class Team {
   __device__ unsigned blocks() const { return place_.blocks; }
   __device__ unsigned parts() const { return pair_.parts; }
   __device__ void store_command(Word64 command) const {
-    if (threadIdx.x == 0) DeviceWord(pair_.half->command).store(command, ::cuda::memory_order_release);
+    if (threadIdx.x == 0)
+      DeviceWord(pair_.half->command).store(command, ::cuda::memory_order_release);
   }
   __device__ void fence() {
     fenced_ = true;
     __syncthreads();
-    if (threadIdx.x == 0) ::cuda::atomic_thread_fence(::cuda::memory_order_seq_cst, ::cuda::thread_scope_system);
+    if (threadIdx.x == 0)
+      ::cuda::atomic_thread_fence(::cuda::memory_order_seq_cst, ::cuda::thread_scope_system);
   }
   __device__ void say(Task task, unsigned part, Word64 epoch) const {
     Word64* const words = task == Task::push ? pair_.receiver->done : pair_.sender->fin;
@@ -95,7 +103,8 @@ class Team {
   }
   __device__ Word64 add_through(Word64 share) const {
     if (threadIdx.x != 0) return 1;  // nobody else's
-    return DeviceWord(words_of(pair_).through).fetch_add(share, ::cuda::memory_order_relaxed) + share;
+    return DeviceWord(words_of(pair_).through).fetch_add(share, ::cuda::memory_order_relaxed) +
+           share;
   }
   __device__ Word64 mark_through(Word64 bits) const {
     return DeviceWord(words_of(pair_).through).fetch_or(bits, ::cuda::memory_order_acq_rel);
@@ -123,7 +132,8 @@ class Team {
     unsigned lates = 0;
     for (unsigned looks = 1;; ++looks) {
       Word64 word = 0;
-      if (threadIdx.x == 0) word = DeviceWord(pair_.half->command).load(::cuda::memory_order_acquire);
+      if (threadIdx.x == 0)
+        word = DeviceWord(pair_.half->command).load(::cuda::memory_order_acquire);
       word = __shfl_sync(~0u, word, 0);
       if (team::is_for(word, kernel_)) return word;
       if (said != nullptr && all_said(said)) return team::command_of(kernel_, Task::none);
@@ -136,11 +146,12 @@ class Team {
     }
   }
 
-  // By a warp, which looks at all of the block's parts at once. Acquire: what the peer has stored into our buffer, or
-  // loaded from it, comes before.
+  // By a warp, which looks at all of the block's parts at once. Acquire: what the peer has stored
+  // into our buffer, or loaded from it, comes before.
   __device__ bool all_said(Word64* said) const {
     bool all = true;
-    for (unsigned part = place_.index + threadIdx.x * place_.blocks; part < pair_.parts; part += warp * place_.blocks)
+    for (unsigned part = place_.index + threadIdx.x * place_.blocks; part < pair_.parts;
+         part += warp * place_.blocks)
       all = all && SystemWord(said[part]).load(::cuda::memory_order_acquire) >= epoch_;
     return __all_sync(~0u, all) != 0;
   }

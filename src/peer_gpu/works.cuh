@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a kernel may have to do for a pair, as types: what is one pair's is known when it is matched, and a kernel
-// that serves a single pair has no other code. The less a launch has to fetch, the sooner its message leaves: with the
-// choice made in the kernel, 8 bytes took 2.2 us in a graph instead of 1.7 (docs/performance.md).
+// All that a kernel may have to do for a pair, as types: what is one pair's is known when it is
+// matched, and a kernel that serves a single pair has no other code. The less a launch has to
+// fetch, the sooner its message leaves: with the choice made in the kernel, 8 bytes took 2.2 us in
+// a graph instead of 1.7 (docs/performance.md).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ struct Works {
 
   // Device: does the one with this number.
   template <Form form>
-  static __device__ void run(unsigned work, const Reports& reports, const Pair& pair, const BlockIndex& place,
-                             Crew<form>& crew) {
+  static __device__ void run(unsigned work, const Reports& reports, const Pair& pair,
+                             const BlockIndex& place, Crew<form>& crew) {
     unsigned i = 0;
     (void)((i++ == work && (Each::template run<form>(reports, pair, place, crew), true)) || ...);
   }
@@ -58,21 +59,27 @@ using RingSends = Works<StartRingSend<mode, Cell1<fit>>, StartRingSend<mode, Cel
 template <protocol::Mode mode>
 using AllRingSends = typename Join<RingSends<mode, Fit::words>, RingSends<mode, Fit::bytes>>::Type;
 template <Fit fit>
-using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fit>>, WaitRingReceive<Wide1<fit>>,
-                           WaitRingReceive<Wide4<fit>>>;
+using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fit>>,
+                           WaitRingReceive<Wide1<fit>>, WaitRingReceive<Wide4<fit>>>;
 
-using RingStarts = Join<Works<StartRingReceive>, AllRingSends<protocol::Mode::standard>,
-                        AllRingSends<protocol::Mode::synchronous>, AllRingSends<protocol::Mode::ready>>::Type;
-using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::bytes>>::Type;
+using RingStarts =
+    Join<Works<StartRingReceive>, AllRingSends<protocol::Mode::standard>,
+         AllRingSends<protocol::Mode::synchronous>, AllRingSends<protocol::Mode::ready>>::Type;
+using RingWaits =
+    Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::bytes>>::Type;
 using RendezvousStarts =
     Works<StartRendezvousReceive, StartRendezvousSend<protocol::Mode::standard, true>,
-          StartRendezvousSend<protocol::Mode::standard, false>, StartRendezvousSend<protocol::Mode::ready, true>,
+          StartRendezvousSend<protocol::Mode::standard, false>,
+          StartRendezvousSend<protocol::Mode::ready, true>,
           StartRendezvousSend<protocol::Mode::ready, false>>;
-using RendezvousWaits =
-    Works<WaitRendezvousSend<protocol::Mode::standard, true>, WaitRendezvousSend<protocol::Mode::standard, false>,
-          WaitRendezvousSend<protocol::Mode::ready, true>, WaitRendezvousSend<protocol::Mode::ready, false>,
-          WaitRendezvousReceive<protocol::Mode::standard, true>, WaitRendezvousReceive<protocol::Mode::standard, false>,
-          WaitRendezvousReceive<protocol::Mode::ready, true>, WaitRendezvousReceive<protocol::Mode::ready, false>>;
+using RendezvousWaits = Works<WaitRendezvousSend<protocol::Mode::standard, true>,
+                              WaitRendezvousSend<protocol::Mode::standard, false>,
+                              WaitRendezvousSend<protocol::Mode::ready, true>,
+                              WaitRendezvousSend<protocol::Mode::ready, false>,
+                              WaitRendezvousReceive<protocol::Mode::standard, true>,
+                              WaitRendezvousReceive<protocol::Mode::standard, false>,
+                              WaitRendezvousReceive<protocol::Mode::ready, true>,
+                              WaitRendezvousReceive<protocol::Mode::ready, false>>;
 
 // Host: the numbers. Synchronous rendezvous is what a standard one is anyway.
 
@@ -81,12 +88,17 @@ template <Fit fit, class Number>
 unsigned with_port_of(const Pair& pair, Number number) {
   const bool wide = pair.route == Route::wide_ring;
   const bool several = pair.share * (wide ? wide_cells : 1) > pair.threads;
-  if (wide) return several ? number(std::type_identity<Wide4<fit>>()) : number(std::type_identity<Wide1<fit>>());
-  return several ? number(std::type_identity<Cell4<fit>>()) : number(std::type_identity<Cell1<fit>>());
+  if (wide)
+    return several ? number(std::type_identity<Wide4<fit>>())
+                   : number(std::type_identity<Wide1<fit>>());
+  return several ? number(std::type_identity<Cell4<fit>>())
+                 : number(std::type_identity<Cell1<fit>>());
 }
 template <class Number>
 unsigned with_port(const Pair& pair, Number number) {
-  const bool words = (reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes) % cell_payload == 0 && pair.bytes > 0;
+  const bool words =
+      (reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes) % cell_payload == 0 &&
+      pair.bytes > 0;
   return words ? with_port_of<Fit::words>(pair, number) : with_port_of<Fit::bytes>(pair, number);
 }
 
@@ -106,8 +118,9 @@ inline unsigned ring_start(const Pair& pair) {
 
 inline unsigned ring_wait(const Pair& pair) {
   if (pair.sends) return RingWaits::number<WaitRingSend>();
-  return with_port(pair,
-                   []<class Port>(std::type_identity<Port>) { return RingWaits::number<WaitRingReceive<Port>>(); });
+  return with_port(pair, []<class Port>(std::type_identity<Port>) {
+    return RingWaits::number<WaitRingReceive<Port>>();
+  });
 }
 
 template <template <protocol::Mode, bool> class Work, class List>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose messages an engine moves along: what ofi and proxy have in common. The worker writes what it has started
-// and rings; progress, and whoever is behind it, writes the words that the wait looks at.
+// A plan whose messages an engine moves along: what ofi and proxy have in common. The worker writes
+// what it has started and rings; progress, and whoever is behind it, writes the words that the wait
+// looks at.
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,9 @@ class EnginePlan : public HostPlan {
   EnginePlan(Engine& engine, std::shared_ptr<Channel> channel) noexcept
       : engine_(engine), channel_(std::move(channel)) {}
 
-  bool peer_closed(protocol::Epoch epoch) const noexcept final { return channel_->closed_before(epoch); }
+  bool peer_closed(protocol::Epoch epoch) const noexcept final {
+    return channel_->closed_before(epoch);
+  }
 
  protected:
   // Copies the message of a buffered send, or says why it cannot.
@@ -39,7 +42,8 @@ class EnginePlan : public HostPlan {
   // That epoch's wait has ended.
   virtual void finish(protocol::Epoch) noexcept {}
 
-  // What the peer has said comes first, then that it is dead: either explains what the network, or MPI, says.
+  // What the peer has said comes first, then that it is dead: either explains what the network, or
+  // MPI, says.
   std::optional<base::Error> broken(protocol::Epoch epoch) const {
     if (!channel_->closed_before(epoch) && engine_.dead(channel_->peer))
       return base::Error(base::ErrorKind::peer_dead,
@@ -47,9 +51,9 @@ class EnginePlan : public HostPlan {
     return channel_->broken(epoch);
   }
 
-  // A buffered send finds no buffer free: waits for the receiver's own word on what it has taken, and then for the end
-  // of that, or says why the start fails. A network that is cut brings no word and tells nobody that it is cut: then
-  // this stands as a wait would, until PENSTOCK_TIMEOUT.
+  // A buffered send finds no buffer free: waits for the receiver's own word on what it has taken,
+  // and then for the end of that, or says why the start fails. A network that is cut brings no word
+  // and tells nobody that it is cut: then this stands as a wait would, until PENSTOCK_TIMEOUT.
   std::optional<base::Error> find_buffer(protocol::Epoch epoch) {
     const auto began = std::chrono::steady_clock::now();
     base::Backoff backoff(std::chrono::microseconds(0));
@@ -59,15 +63,16 @@ class EnginePlan : public HostPlan {
       if (buffer == Buffer::free) return std::nullopt;
       if (auto error = broken(epoch)) return error;
       if (buffer == Buffer::full)
-        return base::Error(base::ErrorKind::buffer, "all " + std::to_string(channel_->buffers()) +
-                                                        " library buffers hold messages that rank " +
-                                                        std::to_string(channel_->peer) +
-                                                        " has not received: raise PENSTOCK_SLOTS or receive sooner");
+        return base::Error(base::ErrorKind::buffer,
+                           "all " + std::to_string(channel_->buffers()) +
+                               " library buffers hold messages that rank " +
+                               std::to_string(channel_->peer) +
+                               " has not received: raise PENSTOCK_SLOTS or receive sooner");
       const auto limit = engine_.timeout();
       if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit)
-        return base::Error(
-            base::ErrorKind::timeout,
-            "rank " + std::to_string(channel_->peer) + " could not be asked whether it has taken the messages before");
+        return base::Error(base::ErrorKind::timeout,
+                           "rank " + std::to_string(channel_->peer) +
+                               " could not be asked whether it has taken the messages before");
       backoff.pause();
     }
   }
@@ -83,7 +88,8 @@ class EnginePlan : public HostPlan {
     if (!error) {
       channel_->trigger(epoch);
       engine_.mark_ready(*channel_);
-      if (checks_ready()) engine_.look_hard(*channel_);  // so that the receiver's check finds what it can
+      // So that the receiver's check finds what it can.
+      if (checks_ready()) engine_.look_hard(*channel_);
       // The pass may have brought the news that the receiver has gone.
       if (channel_->sends()) error = channel_->broken(epoch);
     }
@@ -106,7 +112,8 @@ class EnginePlan : public HostPlan {
     const protocol::Epoch epoch = done_ + 1;
     auto error = broken(epoch);
     if (!error) return std::nullopt;
-    engine_.look_hard(*channel_);  // the message, or the peer's own word of what has happened, may be here already
+    // The message, or the peer's own word of what has happened, may be here already.
+    engine_.look_hard(*channel_);
     if (auto better = broken(epoch)) error = std::move(better);
     reason_ = error->kind();
     return error;
@@ -115,20 +122,25 @@ class EnginePlan : public HostPlan {
   void run_close() noexcept final { engine_.release(*channel_, done_ + 1); }
   void spoil() noexcept final { engine_.spoil(*channel_, done_ + 1, reason_); }
 
-  // With a peer that has gone nothing counts as complete, whatever the words say: nobody will receive the send, and the
-  // message may have been fetched from a buffer that its sender had given up.
-  bool ended(protocol::Epoch epoch) const noexcept { return complete(epoch) && !channel_->closed_before(epoch); }
+  // With a peer that has gone nothing counts as complete, whatever the words say: nobody will
+  // receive the send, and the message may have been fetched from a buffer that its sender had given
+  // up.
+  bool ended(protocol::Epoch epoch) const noexcept {
+    return complete(epoch) && !channel_->closed_before(epoch);
+  }
 
   std::optional<base::Error> refused(protocol::Epoch epoch) const {
     if (auto error = broken(epoch)) return error;
-    // Sound, as the program can have told the sender of this start only after the start; and the message may still be
-    // on its way, so that not every broken promise is found.
+    // Sound, as the program can have told the sender of this start only after the start; and the
+    // message may still be on its way, so that not every broken promise is found.
     if (!channel_->sends() && checks_ready() && engine_.arrived(*channel_, epoch))
       return base::Error(base::ErrorKind::ready, "a ready send was started before this receive");
     return std::nullopt;
   }
 
-  bool checks_ready() const noexcept { return engine_.check_ready() && channel_->mode == protocol::Mode::ready; }
+  bool checks_ready() const noexcept {
+    return engine_.check_ready() && channel_->mode == protocol::Mode::ready;
+  }
 
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is spoiled, for the peer

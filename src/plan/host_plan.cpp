@@ -15,12 +15,13 @@ using base::trace::Clock;
 using base::trace::Kind;
 using device::host::Command;
 
-// How long a wait looks in vain before the watchdog is told, which takes a lock: far beyond what any wait of a program
-// in its stride takes, and soon enough for a report. The clock is not read in the first looks, and then seldom.
+// How long a wait looks in vain before the watchdog is told, which takes a lock: far beyond what
+// any wait of a program in its stride takes, and soon enough for a report. The clock is not read in
+// the first looks, and then seldom.
 constexpr std::chrono::milliseconds until_blocked{20};
 constexpr std::uint32_t looks_before_clock = 512;
-// Whether the wait is hopeless is asked every so many looks: seldom enough to cost nothing, often enough for a sleeping
-// worker.
+// Whether the wait is hopeless is asked every so many looks: seldom enough to cost nothing, often
+// enough for a sleeping worker.
 constexpr std::uint32_t looks_between_questions = 32;
 
 using Ended = void (*)(void*);
@@ -35,7 +36,8 @@ void HostPlan::check_stream(const device::Stream& stream) const {
   if (stream.kind() != device::StreamKind::host)
     throw Error(ErrorKind::unsupported,
                 label() +
-                    ": the buffer is in host memory, which is served on queues of type PST_QUEUE_HOST, and on "
+                    ": the buffer is in host memory, which is served on queues of type "
+                    "PST_QUEUE_HOST, and on "
                     "those of a GPU if the process had loaded its driver before the match");
 }
 
@@ -49,7 +51,8 @@ void HostPlan::wait(device::Stream& stream, transport::Sink& sink) {
   ++waits_enqueued_;
 }
 
-// Acquire: the wait's worker is done with the plan's private words, which the next stream's will use.
+// Acquire: the wait's worker is done with the plan's private words, which the next stream's will
+// use.
 void HostPlan::hand_over(device::Stream*, device::Stream& next) {
   if (waits_ended_.load(std::memory_order_acquire) == waits_enqueued_) return;
   host_stream(next).await(waits_ended_, waits_enqueued_);
@@ -74,8 +77,8 @@ void HostPlan::abandon() noexcept {
   if (!std::exchange(spoiled_, true)) spoil();
 }
 
-// The pair is done with, and the queue gets the error. In this order: who sees the queue's failure may use the buffers
-// again, and by then the peer must be able to know.
+// The pair is done with, and the queue gets the error. In this order: who sees the queue's failure
+// may use the buffers again, and by then the peer must be able to know.
 void HostPlan::give_up(transport::Sink& sink, const Error& error) noexcept {
   abandon();
   try {
@@ -87,7 +90,8 @@ void HostPlan::give_up(transport::Sink& sink, const Error& error) noexcept {
 }
 
 bool HostPlan::start_step(Command& command) noexcept {
-  static_cast<HostPlan*>(command.object)->start_now(*static_cast<transport::Sink*>(command.context));
+  static_cast<HostPlan*>(command.object)
+      ->start_now(*static_cast<transport::Sink*>(command.context));
   return true;
 }
 
@@ -103,7 +107,8 @@ bool HostPlan::traced_start_step(Command& command) noexcept {
   auto& sink = *static_cast<transport::Sink*>(command.context);
   plan.trace_.triggered = Clock::now();
   plan.start_now(sink);
-  sink.track()->record({Kind::trigger, plan.traced(), ++plan.trace_.epoch, plan.trace_.triggered, Clock::now()});
+  sink.track()->record(
+      {Kind::trigger, plan.traced(), ++plan.trace_.epoch, plan.trace_.triggered, Clock::now()});
   return true;
 }
 
@@ -138,7 +143,8 @@ std::optional<Error> HostPlan::say_why_hopeless() noexcept {
 }
 
 void HostPlan::start_now(transport::Sink& sink) noexcept {
-  // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait for it.
+  // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait
+  // for it.
   if (sink.failed()) {
     abandon();
   } else if (!spoiled_) {
@@ -146,8 +152,9 @@ void HostPlan::start_now(transport::Sink& sink) noexcept {
   } else if (failure_) {
     sink.fail(*failure_);
   } else {
-    give_up(sink, base::error_by(ErrorKind::transport,
-                                 [] { return "the pair was given up when another queue failed; free the request"; }));
+    give_up(sink, base::error_by(ErrorKind::transport, [] {
+              return "the pair was given up when another queue failed; free the request";
+            }));
   }
 }
 
@@ -173,7 +180,8 @@ bool HostPlan::wait_again(transport::Sink& sink) noexcept {
       return end_wait(sink);
     }
   }
-  if (!blocked_ && looks_ >= looks_before_clock && looks_ % looks_between_questions == 0 && waits_long()) {
+  if (!blocked_ && looks_ >= looks_before_clock && looks_ % looks_between_questions == 0 &&
+      waits_long()) {
     blocked_ = true;
     sink.blocked_since(*this);
   }

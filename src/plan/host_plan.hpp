@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits are work of a thread: what peer (host form) and proxy have in common. The thread is the
-// worker of a host stream, or a relay's for streams of a GPU.
+// A plan whose starts and waits are work of a thread: what peer (host form) and proxy have in
+// common. The thread is the worker of a host stream, or a relay's for streams of a GPU.
 #pragma once
 
 #include <atomic>
@@ -24,23 +24,27 @@ class HostPlan : public transport::Plan {
   void close() final { run_close(); }
   void release(const base::Error& error) noexcept final;
 
-  // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits; throws base::Error.
+  // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits;
+  // throws base::Error.
   virtual void expect_start() {}
-  // The work itself, for one thread at a time: a start, then looks until the wait has ended (true). Neither blocks.
+  // The work itself, for one thread at a time: a start, then looks until the wait has ended (true).
+  // Neither blocks.
   void start_now(transport::Sink& sink) noexcept;
   bool look_now(transport::Sink& sink) noexcept;
   void abandon() noexcept;  // this half serves no more, and tells the peer if it can be told
 
  protected:
-  // All run on one thread at a time, and must not block. Those that give an error may throw for want of memory for its
-  // text, the others must not throw.
+  // All run on one thread at a time, and must not block. Those that give an error may throw for
+  // want of memory for its text, the others must not throw.
   virtual std::optional<base::Error> run_start() = 0;
   virtual bool run_wait() noexcept = 0;  // one look; true: ended
-  // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep looking. The look is
-  // repeated once before the answer is believed, since the evidence may have come in between.
+  // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep
+  // looking. The look is repeated once before the answer is believed, since the evidence may have
+  // come in between.
   virtual std::optional<base::Error> hopeless() = 0;
   virtual void run_close() noexcept = 0;  // tells the peer that this half is gone
-  // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called once.
+  // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called
+  // once.
   virtual void spoil() noexcept = 0;
 
  private:

@@ -10,15 +10,16 @@ namespace penstock::plan {
 
 namespace {
 
-// How long it stays up after the last work: waking a blocked thread costs a system call, which a program that
-// communicates all the time should not pay at each start.
+// How long it stays up after the last work: waking a blocked thread costs a system call, which a
+// program that communicates all the time should not pay at each start.
 constexpr int linger_steps = 20;
 constexpr std::chrono::microseconds step{100};
 
 using std::chrono::steady_clock;
 
-// Who is not needed looks the more rarely the longer that has lasted: so it comes late by a small part of the pause
-// before it. Besides, a core that is woken ever again is not idle enough for the system to move another thread there.
+// Who is not needed looks the more rarely the longer that has lasted: so it comes late by a small
+// part of the pause before it. Besides, a core that is woken ever again is not idle enough for the
+// system to move another thread there.
 steady_clock::duration between_looks(steady_clock::duration quiet) {
   return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
 }
@@ -54,7 +55,8 @@ void ProgressThread::run() noexcept {
     if (outcome == Outcome::attended) {
       const auto now = steady_clock::now();
       if (!attended_since) attended_since = now;
-      std::this_thread::sleep_for(std::max<steady_clock::duration>(step, between_looks(now - *attended_since)));
+      std::this_thread::sleep_for(
+          std::max<steady_clock::duration>(step, between_looks(now - *attended_since)));
       backoff.reset();
       idle = 0;
       continue;

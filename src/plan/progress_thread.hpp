@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that moves what nobody waits for. It spins, yields and sleeps in short steps while something is under way,
-// looks ever more rarely while only others can begin something, and blocks when nobody can, so that an idle process
-// uses next to no processor time.
+// The thread that moves what nobody waits for. It spins, yields and sleeps in short steps while
+// something is under way, looks ever more rarely while only others can begin something, and blocks
+// when nobody can, so that an idle process uses next to no processor time.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ class ProgressThread {
    public:
     virtual ~Work() = default;
     virtual Outcome advance() noexcept = 0;
-    // Asked once more after the thread has announced its sleep: whether it still has no work of its own. `listening`:
-    // it will look again by itself; otherwise it sleeps until it is woken.
+    // Asked once more after the thread has announced its sleep: whether it still has no work of its
+    // own. `listening`: it will look again by itself; otherwise it sleeps until it is woken.
     virtual bool nothing_to_do(bool listening) noexcept = 0;
   };
 
@@ -41,8 +41,8 @@ class ProgressThread {
   void start();  // does nothing when it runs; throws base::Error
   void stop() noexcept;
 
-  // A ringer calls this after its work has become visible. Sequentially consistent, so that either it sees the sleeper
-  // or the sleeper sees the work.
+  // A ringer calls this after its work has become visible. Sequentially consistent, so that either
+  // it sees the sleeper or the sleeper sees the work.
   bool asleep() const noexcept { return asleep_.load(std::memory_order_seq_cst); }
   void wake() noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pairs have work: many threads mark pairs as ready, and one at a time takes all that have been marked. It takes no
-// lock and allocates nothing.
+// Which pairs have work: many threads mark pairs as ready, and one at a time takes all that have
+// been marked. It takes no lock and allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,27 @@ struct ReadyItem {
 template <class T>
 class ReadyList {
  public:
-  // What the caller wrote before is visible to the taker, also when the item was in the list already: the taker's
-  // exchange reads from this one.
+  // What the caller wrote before is visible to the taker, also when the item was in the list
+  // already: the taker's exchange reads from this one.
   void mark(T& item) noexcept {
     if (item.listed.exchange(true, std::memory_order_acq_rel)) return;
     T* first = first_.load(std::memory_order_relaxed);
     do {
       item.next_ready = first;
-    } while (!first_.compare_exchange_weak(first, &item, std::memory_order_seq_cst, std::memory_order_relaxed));
+    } while (!first_.compare_exchange_weak(first, &item, std::memory_order_seq_cst,
+                                           std::memory_order_relaxed));
   }
 
-  // Calls visit(item) for each marked item, the earliest first. An item that is marked during its own visit stands in
-  // the next round.
+  // Calls visit(item) for each marked item, the earliest first. An item that is marked during its
+  // own visit stands in the next round.
   template <class Visit>
   bool take(Visit visit) noexcept {
     if (first_.load(std::memory_order_relaxed) == nullptr) return false;
     T* item = in_order(first_.exchange(nullptr, std::memory_order_acquire));
     const bool any = item != nullptr;
     while (item) {
-      T* next = item->next_ready;  // before the flag falls: from then on the item may be marked again
+      T* next =
+          item->next_ready;  // before the flag falls: from then on the item may be marked again
       item->listed.exchange(false, std::memory_order_acq_rel);
       visit(*item);
       item = next;
@@ -43,8 +45,8 @@ class ReadyList {
     return any;
   }
 
-  // Sequentially consistent, as the publication above: a thread that announces its sleep and then finds the list empty
-  // is seen asleep by everyone who marks an item later.
+  // Sequentially consistent, as the publication above: a thread that announces its sleep and then
+  // finds the list empty is seen asleep by everyone who marks an item later.
   bool empty() const noexcept { return first_.load(std::memory_order_seq_cst) == nullptr; }
 
  private:

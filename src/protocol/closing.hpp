@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a pair that the other side did not agree on. A side that frees its half, or is released from a wait, says
-// in CLOSED which epoch it serves no more; then its user may use the buffers again, even while the other side copies
-// from or into them. A copy that is under way cannot be called back, so whoever has copied asks afterwards whether the
-// other side was still there, and does not report success if it was not.
+// The end of a pair that the other side did not agree on. A side that frees its half, or is
+// released from a wait, says in CLOSED which epoch it serves no more; then its user may use the
+// buffers again, even while the other side copies from or into them. A copy that is under way
+// cannot be called back, so whoever has copied asks afterwards whether the other side was still
+// there, and does not report success if it was not.
 #pragma once
 
 #include <type_traits>
@@ -12,12 +13,15 @@
 namespace penstock::protocol::closing {
 
 template <Side side>
-inline constexpr Word closed_by_us = side == Side::sender ? Word::sender_closed : Word::receiver_closed;
+inline constexpr Word closed_by_us =
+    side == Side::sender ? Word::sender_closed : Word::receiver_closed;
 template <Side side>
-inline constexpr Word closed_by_peer = side == Side::sender ? Word::receiver_closed : Word::sender_closed;
+inline constexpr Word closed_by_peer =
+    side == Side::sender ? Word::receiver_closed : Word::sender_closed;
 
-// Whether the other side serves `epoch` no more. Acquire: a message that it sent before it closed is seen by the look
-// that follows (L21: what was sent whole is received). P is a Port, or a const one.
+// Whether the other side serves `epoch` no more. Acquire: a message that it sent before it closed
+// is seen by the look that follows (L21: what was sent whole is received). P is a Port, or a const
+// one.
 template <Side side, class P>
 PENSTOCK_HD bool peer_closed(P& port, Epoch epoch) {
   if constexpr (std::remove_const_t<P>::may_close)
@@ -26,8 +30,8 @@ PENSTOCK_HD bool peer_closed(P& port, Epoch epoch) {
     return false;
 }
 
-// This end's last store into the other's memory. Before the user may use the buffers again; which is why the caller
-// tells nobody of the failure before this has returned.
+// This end's last store into the other's memory. Before the user may use the buffers again; which
+// is why the caller tells nobody of the failure before this has returned.
 template <Side side, Port P>
 PENSTOCK_HD void close(P& port, Epoch first_not_served) {
   // Release: the last message comes before.
@@ -36,12 +40,13 @@ PENSTOCK_HD void close(P& port, Epoch first_not_served) {
   port.template fence<Order::seq_cst>();
 }
 
-// After this end has copied (all of the message, or a part), before its wait reports success: false if the message may
-// be one that the other side had given up.
-//   A sender has stored into the receive buffer. Its stores come before its look at CLOSED only by a seq_cst fence;
-//   without one it could find the receiver there and its stores would still reach a buffer in new use.
-//   A receiver has loaded from the send buffer. If it loaded from the new use, the acquire fence makes the look find
-//   CLOSED, since the fence in close() lies before that use: the pattern of a seqlock.
+// After this end has copied (all of the message, or a part), before its wait reports success: false
+// if the message may be one that the other side had given up.
+//   A sender has stored into the receive buffer. Its stores come before its look at CLOSED only by
+//   a seq_cst fence; without one it could find the receiver there and its stores would still reach
+//   a buffer in new use. A receiver has loaded from the send buffer. If it loaded from the new use,
+//   the acquire fence makes the look find CLOSED, since the fence in close() lies before that use:
+//   the pattern of a seqlock.
 template <Side side, Port P>
 PENSTOCK_HD bool copy_holds(P& port, Epoch epoch) {
   if (port.copy_failed()) return false;

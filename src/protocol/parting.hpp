@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the halves of a pair part where each has words that the other one writes, over a network that may deliver in any
-// order: when a half may say that it is gone, and when its own words may serve another pair.
-// tests/protocol/parting_test runs these decisions in every order of a network.
+// How the halves of a pair part where each has words that the other one writes, over a network that
+// may deliver in any order: when a half may say that it is gone, and when its own words may serve
+// another pair. tests/protocol/parting_test runs these decisions in every order of a network.
 //
-// A half writes its peer's words by additions (credits: what it has taken out of its slots) and, as the last thing, by
-// one notice. The notice says how many credits there have been. So who has the notice and as many credits knows that
-// nothing is on its way to its words any more, whatever came first.
+// A half writes its peer's words by additions (credits: what it has taken out of its slots) and, as
+// the last thing, by one notice. The notice says how many credits there have been. So who has the
+// notice and as many credits knows that nothing is on its way to its words any more, whatever came
+// first.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct Credits {
   constexpr bool owed(Epoch taken) const noexcept { return !refused && given < taken; }
 };
 
-// The notice comes after all that this half has to say to the peer's words, since afterwards they are the peer's own:
-// no credit is given any more, and no question about them is open.
+// The notice comes after all that this half has to say to the peer's words, since afterwards they
+// are the peer's own: no credit is given any more, and no question about them is open.
 constexpr bool may_part(const Credits& credits, Epoch taken, bool asking) noexcept {
   return !credits.owed(taken) && !asking;
 }
@@ -33,8 +34,10 @@ constexpr std::uint64_t parting_word(const Credits& credits) noexcept {
   return credits.given + 1;
 }
 
-// Both words of the notice, which may come apart, and the credits that have come: nothing will any more.
-constexpr bool words_are_free(std::uint64_t closed, std::uint64_t parting, Epoch consumed) noexcept {
+// Both words of the notice, which may come apart, and the credits that have come: nothing will any
+// more.
+constexpr bool words_are_free(std::uint64_t closed, std::uint64_t parting,
+                              Epoch consumed) noexcept {
   return closed != 0 && parting != 0 && consumed == parting - 1;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the state machines need of the memory between two processes. A port is one end's view of one matched pair: the
-// host form uses std::atomic_ref on shared memory, a device form the GPU's system-scope atomics, and the explorer in
-// tests/protocol a model of the C++ memory model. The machines themselves are the same code in all three.
+// What the state machines need of the memory between two processes. A port is one end's view of one
+// matched pair: the host form uses std::atomic_ref on shared memory, a device form the GPU's
+// system-scope atomics, and the explorer in tests/protocol a model of the C++ memory model. The
+// machines themselves are the same code in all three.
 #pragma once
 
 #include <concepts>
@@ -11,17 +12,23 @@
 
 namespace penstock::protocol {
 
-// A is the sender, B the receiver. Every word lies in the memory of the process that polls it, has one writer (CLAIM:
-// two, by exchange only), only ever grows and is zero before either side may use it. Why each has its order:
+// A is the sender, B the receiver. Every word lies in the memory of the process that polls it, has
+// one writer (CLAIM: two, by exchange only), only ever grows and is zero before either side may use
+// it. Why each has its order:
 enum class Word : std::uint8_t {
-  cts,    // at A, by B's start; release/acquire: B's earlier use of its receive buffer before A's push into it
-  fin,    // at A, by B's wait; release/acquire: B's *loads* from slot or send buffer before A's next stores there
-  pull,   // at A, by B: 2e+1 B wants to pull e, 2e+2 B gave way; against push by sequential consistency
-  push,   // at A, by A: A wants to push e. Beside pull, so that a link without native atomics answers B in order
+  cts,   // at A, by B's start; release/acquire: B's earlier use of its receive buffer before A's
+         // push into it
+  fin,   // at A, by B's wait; release/acquire: B's *loads* from slot or send buffer before A's next
+         // stores there
+  pull,  // at A, by B: 2e+1 B wants to pull e, 2e+2 B gave way; against push by sequential
+         // consistency
+  push,  // at A, by A: A wants to push e. Beside pull, so that a link without native atomics
+         // answers B in order
   claim,  // at A, by exchange of both: e has been claimed; acq_rel also keeps the copy behind it
   rts,    // at B, by A's start; release/acquire: the data in the send buffer before B's pull
   done,   // at B, by A; release/acquire: the payload before B's use of it
-  // closing.hpp; the first epoch that is served no more. Release/acquire: the last message before the word.
+  // closing.hpp; the first epoch that is served no more. Release/acquire: the last message before
+  // the word.
   sender_closed,   // at B, by A
   receiver_closed  // at A, by B
 };
@@ -34,9 +41,10 @@ concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_
   { port.template load<Order::acquire>(Word::cts) } -> std::same_as<std::uint64_t>;
   port.template store<Order::release>(Word::cts, value);
   { port.exchange(Word::claim, value) } -> std::same_as<std::uint64_t>;
-  port.template fence<Order::seq_cst>();  // all memory that the two processes share, user buffers included
-  // Lines of the ring. fill copies line number `line` of the send buffer into the slot, drain from the slot into the
-  // receive buffer.
+  // All memory that the two processes share, user buffers included.
+  port.template fence<Order::seq_cst>();
+  // Lines of the ring. fill copies line number `line` of the send buffer into the slot, drain from
+  // the slot into the receive buffer.
   port.fill(slot, line);
   port.drain(slot, line);
   { port.load_flag(slot, line) } -> std::same_as<std::uint64_t>;  // acquire
@@ -44,21 +52,24 @@ concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_
   // Whole messages: send buffer to receive buffer, by the sender and by the receiver.
   port.push();
   port.pull();
-  { port.copy_failed() } -> std::convertible_to<bool>;  // one of this end, whole or in parts: never reported as done
+  // One of this end, whole or in parts: never reported as done.
+  { port.copy_failed() } -> std::convertible_to<bool>;
   // Fixed at match.
   { port.slots() } -> std::convertible_to<unsigned>;
   { port.lines() } -> std::convertible_to<std::uint32_t>;
   { port.flag_bits() } -> std::convertible_to<unsigned>;
   { port.checks_ready() } -> std::convertible_to<bool>;
   { P::native_atomics } -> std::convertible_to<bool>;  // exchange works between the two processes
-  // False where neither side can be released or freed before both have ended: the explorer's pairs without CLOSED.
+  // False where neither side can be released or freed before both have ended: the explorer's pairs
+  // without CLOSED.
   { P::may_close } -> std::convertible_to<bool>;
 };
 
-// A port may let the other side, if it is in its wait, take part in a copy, so that two processors move one message.
-// push_with_help and pull_with_help copy every part that the other side does not, never wait for it, and return true
-// when it took one. help_push (receiver) and help_pull (sender) copy parts while there are any, return true when there
-// was one, and do nothing unless that epoch is being copied.
+// A port may let the other side, if it is in its wait, take part in a copy, so that two processors
+// move one message. push_with_help and pull_with_help copy every part that the other side does not,
+// never wait for it, and return true when it took one. help_push (receiver) and help_pull (sender)
+// copy parts while there are any, return true when there was one, and do nothing unless that epoch
+// is being copied.
 template <class P>
 concept SharesCopies = requires(P port, Epoch epoch) {
   { port.push_with_help(epoch) } -> std::same_as<bool>;
@@ -67,9 +78,9 @@ concept SharesCopies = requires(P port, Epoch epoch) {
   { port.help_pull(epoch) } -> std::same_as<bool>;
 };
 
-// A port whose calls are launches on a device, where one that only looks costs as much as a message, and one that ends
-// with a store to the peer holds up the stream until the peer's memory has answered. A ring then leaves such ends to
-// the next call (ring.hpp), and needs one slot more.
+// A port whose calls are launches on a device, where one that only looks costs as much as a
+// message, and one that ends with a store to the peer holds up the stream until the peer's memory
+// has answered. A ring then leaves such ends to the next call (ring.hpp), and needs one slot more.
 template <class P>
 concept Deferred = requires {
   requires P::deferred;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device may have no room for all blocks of all kernels that wait. Then one block of a kernel stays, and the others
-// leave. What a block has to do, its duty, it hands to the one that stays, which does it when its own is done. A duty
-// that is handed over is begun anew, at its first part that has not been done.
+// A device may have no room for all blocks of all kernels that wait. Then one block of a kernel
+// stays, and the others leave. What a block has to do, its duty, it hands to the one that stays,
+// which does it when its own is done. A duty that is handed over is begun anew, at its first part
+// that has not been done.
 //
-//   leave:   somebody stays: set the bit of my duty, and end       nobody stays: set STAYS, and wait on
-//   next:    a duty stands there: clear its bit, and do it         none: clear STAYS, and end
+//   leave:  somebody stays: set the bit of my duty, and end  nobody stays: set STAYS, and wait on
+//   next:   a duty stands there: clear its bit, and do it    none: clear STAYS, and end
 //
-// All is one word, so no duty is handed to a block that has ended. The word is zero again when all blocks have ended.
-// The leaver's release and the other's acquire order what both have stored for the duty.
+// All is one word, so no duty is handed to a block that has ended. The word is zero again when all
+// blocks have ended. The leaver's release and the other's acquire order what both have stored for
+// the duty.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,9 @@ inline constexpr unsigned most_duties = 63;
 
 enum class Answer : std::uint8_t { leave, stay, wait };
 
-// W: load (relaxed), and exchange_if(expected, desired) (acquire and release), which sets `expected` to what it finds
-// where that differs. `may_stay`: this block waits for no other block of its kernel.
+// W: load (relaxed), and exchange_if(expected, desired) (acquire and release), which sets
+// `expected` to what it finds where that differs. `may_stay`: this block waits for no other block
+// of its kernel.
 template <class W>
 PENSTOCK_HD Answer leave(W& word, unsigned duty, bool may_stay) {
   std::uint64_t found = word.load();
@@ -37,8 +40,9 @@ PENSTOCK_HD Answer leave(W& word, unsigned duty, bool may_stay) {
   }
 }
 
-// By a block that has done what cannot be done twice, so that it cannot leave, and that waits for no other block:
-// whether it is the one that stays from now on. Until one does, none of the others can leave.
+// By a block that has done what cannot be done twice, so that it cannot leave, and that waits for
+// no other block: whether it is the one that stays from now on. Until one does, none of the others
+// can leave.
 template <class W>
 PENSTOCK_HD bool stay(W& word) {
   std::uint64_t found = word.load();
@@ -62,9 +66,10 @@ PENSTOCK_HD int next(W& word) {
   }
 }
 
-// The first part of a duty that has not been done. The parts of a duty are every blocks-th from its index on, and are
-// done in that order. word(part): what doing it changes, the same for all parts before. The last part of a duty that is
-// begun has not been done, so the parts that have been differ from it.
+// The first part of a duty that has not been done. The parts of a duty are every blocks-th from its
+// index on, and are done in that order. word(part): what doing it changes, the same for all parts
+// before. The last part of a duty that is begun has not been done, so the parts that have been
+// differ from it.
 template <class WordOf>
 PENSTOCK_HD unsigned first_part(unsigned index, unsigned blocks, unsigned parts, WordOf word) {
   const auto not_done = word(index + (parts - 1 - index) / blocks * blocks);

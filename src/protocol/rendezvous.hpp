@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large messages between buffers that each side can reach. A start pushes if the receive has been started; otherwise it
-// leaves the data and says so (RTS), and whichever side waits moves it: the sender by pushing, the receiver by pulling.
+// Large messages between buffers that each side can reach. A start pushes if the receive has been
+// started; otherwise it leaves the data and says so (RTS), and whichever side waits moves it: the
+// sender by pushing, the receiver by pulling.
 #pragma once
 
 #include "protocol/claim.hpp"
@@ -16,8 +17,8 @@ PENSTOCK_HD void announce_copy(P& port, Epoch epoch) {
   if (!port.copy_failed()) port.template store<Order::release>(word, epoch);
 }
 
-// Moves the epoch's data and says so. True: the receiver, already in its wait, copied a part of it. Then its loads from
-// the send buffer end with FIN, as if it had pulled.
+// Moves the epoch's data and says so. True: the receiver, already in its wait, copied a part of it.
+// Then its loads from the send buffer end with FIN, as if it had pulled.
 template <Port P>
 PENSTOCK_HD bool push_epoch(P& port, SendState& state, Epoch epoch) {
   bool helped = false;
@@ -30,7 +31,8 @@ PENSTOCK_HD bool push_epoch(P& port, SendState& state, Epoch epoch) {
   return helped;
 }
 
-// After a push in which the receiver took part: the send ends with FIN alone. The receiver is copying, so FIN comes.
+// After a push in which the receiver took part: the send ends with FIN alone. The receiver is
+// copying, so FIN comes.
 PENSTOCK_HD inline void await_helper(SendState& state) {
   state.posted = true;
   state.stage = Stage::lost;
@@ -41,7 +43,8 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
   const Epoch epoch = state.done + 1;
   if (closing::peer_closed<Side::sender>(port, epoch)) return StartOutcome::peer_closed;
   if constexpr (mode == Mode::ready) {
-    // The promise is all that is needed: it must not depend on seeing CTS, which may be visible later than the promise.
+    // The promise is all that is needed: it must not depend on seeing CTS, which may be visible
+    // later than the promise.
     if (port.checks_ready() && port.template load<Order::acquire>(Word::cts) < epoch)
       return StartOutcome::receiver_not_started;
     if (push_epoch(port, state, epoch)) await_helper(state);
@@ -55,8 +58,8 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
   return StartOutcome::started;
 }
 
-// The end of a wait, unless what this end has copied does not hold. Then the wait never ends: each further look comes
-// back here.
+// The end of a wait, unless what this end has copied does not hold. Then the wait never ends: each
+// further look comes back here.
 template <Port P>
 PENSTOCK_HD Progress end_send(P& port, SendState& state) {
   if (state.copied && !closing::copy_holds<Side::sender>(port, state.done + 1)) {
@@ -70,8 +73,8 @@ PENSTOCK_HD Progress end_send(P& port, SendState& state) {
   return Progress::ended;
 }
 
-// CTS may already be that of the next epoch: the receiver has pulled this one, ended its wait and started again. The
-// claim is what keeps the sender from pushing old data then.
+// CTS may already be that of the next epoch: the receiver has pulled this one, ended its wait and
+// started again. The claim is what keeps the sender from pushing old data then.
 template <Mode mode, Port P>
 PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
   const Epoch epoch = state.done + 1;
@@ -104,7 +107,8 @@ PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
 
 template <Mode mode, Port P>
 PENSTOCK_HD void start_receive(P& port, const ReceiveState& state) {
-  if (mode != Mode::ready || port.checks_ready()) port.template store<Order::release>(Word::cts, state.done + 1);
+  if (mode != Mode::ready || port.checks_ready())
+    port.template store<Order::release>(Word::cts, state.done + 1);
 }
 
 template <Port P>
@@ -131,8 +135,8 @@ PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
   }
   const Epoch pushed = port.template load<Order::acquire>(Word::done);
   if (pushed >= epoch) {
-    // A sender that keeps a ready send's promise is never past the epoch that this end waits for. Here the buffer holds
-    // a later message, or parts of two.
+    // A sender that keeps a ready send's promise is never past the epoch that this end waits for.
+    // Here the buffer holds a later message, or parts of two.
     if (mode == Mode::ready && pushed > epoch) state.promise_broken = true;
     return state.promise_broken ? Progress::pending : end_receive(port, state);
   }
@@ -156,7 +160,8 @@ PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
   return end_receive(port, state);
 }
 
-// This end is released from the epoch, or will never start it. A ring has no copies to forbid and only closes.
+// This end is released from the epoch, or will never start it. A ring has no copies to forbid and
+// only closes.
 template <Mode mode, Side side, Port P>
 PENSTOCK_HD void give_up(P& port, Epoch epoch) {
   if constexpr (mode != Mode::ready) forbid_claim<side>(port, epoch);

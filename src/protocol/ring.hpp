@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small messages: a ring of slots at the receiver. A start always finds its slot free, because the wait of the epoch
-// before has seen to it; the data travels in lines that carry their own flag, so one cache line brings both.
+// Small messages: a ring of slots at the receiver. A start always finds its slot free, because the
+// wait of the epoch before has seen to it; the data travels in lines that carry their own flag, so
+// one cache line brings both.
 //
-// Where the port says Deferred, a wait leaves what it owes the epochs to come to the next call of its end:
+// Where the port says Deferred, a wait leaves what it owes the epochs to come to the next call of
+// its end:
 //   - FIN of an epoch is stored by the receiver's next wait, before that looks for its own message;
-//   - the wait of a standard or ready send does nothing. The next start, which stands behind it in every order, may
+//   - the wait of a standard or ready send does nothing. The next start, which stands behind it in
+//   every order, may
 //     have to settle it first, and be held up where that wait would have been.
 #pragma once
 
@@ -19,9 +22,9 @@ PENSTOCK_HD constexpr bool send_has_wait(Mode mode, bool deferred) {
   return mode == Mode::synchronous || !deferred;
 }
 
-// wait(send, e) asks for FIN of e + 1 - slots. When receive e has been started, the wait of receive e - 1 has ended: it
-// has stored FIN of e - 1 itself, or deferred, of e - 2. With fewer slots a program that MPI lets proceed would hang
-// (L1).
+// wait(send, e) asks for FIN of e + 1 - slots. When receive e has been started, the wait of receive
+// e - 1 has ended: it has stored FIN of e - 1 itself, or deferred, of e - 2. With fewer slots a
+// program that MPI lets proceed would hang (L1).
 PENSTOCK_HD constexpr unsigned least_slots(bool deferred) {
   return deferred ? 3 : 2;
 }
@@ -38,7 +41,8 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
   if (closing::peer_closed<Side::sender>(port, epoch)) return StartOutcome::peer_closed;
   if constexpr (mode == Mode::buffered) {
     // Acquire: the receiver's loads from the slot come before the stores below.
-    if (port.template load<Order::acquire>(Word::fin) + slots < epoch) return StartOutcome::no_buffer;
+    if (port.template load<Order::acquire>(Word::fin) + slots < epoch)
+      return StartOutcome::no_buffer;
   }
   if constexpr (mode == Mode::ready) {
     if (port.checks_ready() && port.template load<Order::acquire>(Word::cts) < epoch)
@@ -49,26 +53,29 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
   const std::uint32_t lines = port.lines();
   for (std::uint32_t line = 0; line < lines; ++line) {
     port.fill(slot, line);
-    port.store_flag(slot, line, flag);  // release: the line's data, and all the sender did before, come first
+    // release: the line's data, and all the sender did before, come first.
+    port.store_flag(slot, line, flag);
   }
   if constexpr (!send_has_wait(mode, Deferred<P>)) state.posted = true;
   return StartOutcome::started;
 }
 
-// Defers the sender until the slot of its *next* epoch is free. That never delays a program that MPI lets proceed: see
-// least_slots.
+// Defers the sender until the slot of its *next* epoch is free. That never delays a program that
+// MPI lets proceed: see least_slots.
 template <Mode mode, Port P>
 PENSTOCK_HD Progress end_send(P& port, SendState& state) {
   const Epoch epoch = state.done + 1;
-  // A message that the receiver has closed before taking is lost, whatever FIN and CTS say. No fence: a ring never
-  // touches the other side's buffer.
+  // A message that the receiver has closed before taking is lost, whatever FIN and CTS say. No
+  // fence: a ring never touches the other side's buffer.
   if (closing::peer_closed<Side::sender>(port, epoch)) return Progress::pending;
   if constexpr (mode == Mode::synchronous) {
-    // Ends when the receive has been started. Not on FIN, which is written by the receiver's wait (L8). CTS(e) also
-    // carries the receiver's loads of epoch e-1, so the next slot is free as well.
+    // Ends when the receive has been started. Not on FIN, which is written by the receiver's wait
+    // (L8). CTS(e) also carries the receiver's loads of epoch e-1, so the next slot is free as
+    // well.
     if (port.template load<Order::acquire>(Word::cts) < epoch) return Progress::pending;
   } else if constexpr (mode != Mode::buffered) {
-    if (port.template load<Order::acquire>(Word::fin) + port.slots() < epoch + 1) return Progress::pending;
+    if (port.template load<Order::acquire>(Word::fin) + port.slots() < epoch + 1)
+      return Progress::pending;
   }
   state.done = epoch;
   return Progress::ended;
@@ -83,7 +90,8 @@ PENSTOCK_HD Progress wait_send(P& port, SendState& state) {
     return Progress::ended;
 }
 
-// Before each start: the wait of the epoch before, if that has done nothing. Pending: the start is held up.
+// Before each start: the wait of the epoch before, if that has done nothing. Pending: the start is
+// held up.
 template <Mode mode, Port P>
 PENSTOCK_HD Progress settle_send(P& port, SendState& state) {
   if constexpr (!send_has_wait(mode, Deferred<P>)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The private words of each end: plain memory of the owner, touched only in the order of its stream. Both start and
-// wait of an epoch compute it as done + 1, and only the end of a wait advances done; so no epoch is ever an argument of
-// an enqueued call.
+// The private words of each end: plain memory of the owner, touched only in the order of its
+// stream. Both start and wait of an epoch compute it as done + 1, and only the end of a wait
+// advances done; so no epoch is ever an argument of an enqueued call.
 #pragma once
 
 #include "protocol/epoch.hpp"
@@ -12,7 +12,8 @@ namespace penstock::protocol {
 enum class Stage : std::uint8_t {
   // Nothing decided in this wait.
   open,
-  // Sender, claim by flags: both want to copy, the receiver's answer is awaited. The receiver relies on this wait from
+  // Sender, claim by flags: both want to copy, the receiver's answer is awaited. The receiver
+  // relies on this wait from
   // now on: it must go on being polled until it ends, beside whatever else its stream waits for.
   contended,
   // The other side copies, or nobody does any more: only its word ends the wait.
@@ -21,10 +22,11 @@ enum class Stage : std::uint8_t {
 
 struct SendState {
   Epoch done = 0;
-  bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by RTS
-                        // ring, deferred: the wait of this epoch is left to the next start
+  bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by
+                        // RTS ring, deferred: the wait of this epoch is left to the next start
   Stage stage = Stage::open;
-  bool copied = false;  // rendezvous: this end has copied, all of the message or a part (closing.hpp)
+  bool copied =
+      false;  // rendezvous: this end has copied, all of the message or a part (closing.hpp)
 };
 
 struct ReceiveState {

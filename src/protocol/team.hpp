@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How several processors of one end, the blocks of one kernel, copy one message: one of them leads and says what is to
-// be copied, each copies its own parts and says so to the peer. Nobody waits for a block that may have found no place
-// on the device, except for the leader; so a block may come when all that the others had to do is long over, and when
-// the pair has failed meanwhile. What keeps such a block from harm:
+// How several processors of one end, the blocks of one kernel, copy one message: one of them leads
+// and says what is to be copied, each copies its own parts and says so to the peer. Nobody waits
+// for a block that may have found no place on the device, except for the leader; so a block may
+// come when all that the others had to do is long over, and when the pair has failed meanwhile.
+// What keeps such a block from harm:
 //   - A command names its kernel, and no other kernel takes it.
-//   - A block looks, when it begins, whether its own end has given the pair up, or the peer has closed. Then it copies
-//     no more.
-//   - A block whose leader has not come until its wait was to end cannot know whether there will be one. It gives the
-//     half up and counts itself among those that have failed, and leaves the telling to others: to the last block, if
-//     the leader comes yet and has the message copied; else to whoever finds the half given up and nobody told.
-//   - Of a failure nobody is told, neither peer nor host, before every block of the kernel is through with its copy:
-//     whoever is told may use the buffers again. The last block tells. Words are not covered: a block that is through
-//     may still have stores to the peer's words on their way. They are used again when both ends are gone (L18), which
-//     is said behind the kernel, in the order of its stream.
+//   - A block looks, when it begins, whether its own end has given the pair up, or the peer has
+//     closed. Then it copies no more.
+//   - A block whose leader has not come until its wait was to end cannot know whether there will be
+//     one. It gives the half up and counts itself among those that have failed, and leaves the
+//     telling to others: to the last block, if the leader comes yet and has the message copied;
+//     else to whoever finds the half given up and nobody told.
+//   - Of a failure nobody is told, neither peer nor host, before every block of the kernel is
+//     through with its copy: whoever is told may use the buffers again. The last block tells. Words
+//     are not covered: a block that is through may still have stores to the peer's words on their
+//     way. They are used again when both ends are gone (L18), which is said behind the kernel, in
+//     the order of its stream.
 #pragma once
 
 #include "protocol/epoch.hpp"
@@ -24,7 +27,8 @@ enum class Phase : std::uint8_t { start, wait };
 
 constexpr unsigned task_bits = 2;
 
-// Each kernel has a number of its own: a start that follows a start is none of a program (Failure::started_twice).
+// Each kernel has a number of its own: a start that follows a start is none of a program
+// (Failure::started_twice).
 PENSTOCK_HD constexpr std::uint64_t kernel_of(Epoch epoch, Phase phase) {
   return 2 * epoch + static_cast<std::uint64_t>(phase);
 }
@@ -38,12 +42,13 @@ PENSTOCK_HD constexpr Task task_of(std::uint64_t command) {
   return static_cast<Task>(command & ((1u << task_bits) - 1));
 }
 
-// THROUGH counts the blocks that are through with their copy, of all kernels: those of one kernel together add
-// `everybody`, however many they are, so the word needs no beginning. It is changed by read-modify-write alone, which
-// brings all blocks of a kernel into one order.
+// THROUGH counts the blocks that are through with their copy, of all kernels: those of one kernel
+// together add `everybody`, however many they are, so the word needs no beginning. It is changed by
+// read-modify-write alone, which brings all blocks of a kernel into one order.
 constexpr std::uint64_t everybody = std::uint64_t{1} << 16;
 constexpr std::uint64_t somebody_failed = std::uint64_t{1} << 62;
-constexpr std::uint64_t queue_failed_first = std::uint64_t{1} << 63;  // and it was that failure that its queue reports
+constexpr std::uint64_t queue_failed_first =
+    std::uint64_t{1} << 63;  // and it was that failure that its queue reports
 
 PENSTOCK_HD constexpr std::uint64_t share_of_block(unsigned index, unsigned blocks) {
   return index == 0 ? everybody - (blocks - 1) : 1;
@@ -52,7 +57,8 @@ PENSTOCK_HD constexpr bool all_are_through(std::uint64_t through) {
   return through % everybody == 0;
 }
 
-// In GIVEN_UP, beside the first epoch that is not served: neither the peer nor the host has been told.
+// In GIVEN_UP, beside the first epoch that is not served: neither the peer nor the host has been
+// told.
 constexpr std::uint64_t untold = std::uint64_t{1} << 63;
 
 PENSTOCK_HD constexpr Epoch epoch_given_up(std::uint64_t given_up) {
@@ -68,10 +74,11 @@ struct Telling {
   bool host = false;
 };
 
-// T, the hands of one block: index(), blocks(), parts(); load_command (acquire), store_command (release);
-// copy(task, part); fence (sequentially consistent, after the copies of the whole block); say(task, part, epoch), DONE
-// or FIN of a part (relaxed, behind the fence); add_through(share), the word afterwards (relaxed, behind the fence);
-// mark_through(bits), the word before (acq_rel); acquire_fence.
+// T, the hands of one block: index(), blocks(), parts(); load_command (acquire), store_command
+// (release); copy(task, part); fence (sequentially consistent, after the copies of the whole
+// block); say(task, part, epoch), DONE or FIN of a part (relaxed, behind the fence);
+// add_through(share), the word afterwards (relaxed, behind the fence); mark_through(bits), the word
+// before (acq_rel); acquire_fence.
 
 // Release: what the leader has acquired from the peer comes before the others' copies.
 template <class T>
@@ -79,17 +86,21 @@ PENSTOCK_HD void command(T& block, std::uint64_t kernel, Task task) {
   if (block.blocks() > 1) block.store_command(command_of(kernel, task));
 }
 
-// One fence does for all: the payload before DONE, or our loads from the send buffer before FIN, which lets the sender
-// overwrite it; both before the look at CLOSED that follows (closing::copy_holds); and both before THROUGH.
+// One fence does for all: the payload before DONE, or our loads from the send buffer before FIN,
+// which lets the sender overwrite it; both before the look at CLOSED that follows
+// (closing::copy_holds); and both before THROUGH.
 template <class T>
 PENSTOCK_HD void copy_parts(T& block, Task task, Epoch epoch) {
-  for (unsigned part = block.index(); part < block.parts(); part += block.blocks()) block.copy(task, part);
+  for (unsigned part = block.index(); part < block.parts(); part += block.blocks())
+    block.copy(task, part);
   block.fence();
-  for (unsigned part = block.index(); part < block.parts(); part += block.blocks()) block.say(task, part, epoch);
+  for (unsigned part = block.index(); part < block.parts(); part += block.blocks())
+    block.say(task, part, epoch);
 }
 
-// Once a block, right after its copy, or instead of it. The answer is not needed before the block ends, so that the
-// look at CLOSED need not wait for it. A start tells of no failure of a copy: its wait does, in a kernel behind it.
+// Once a block, right after its copy, or instead of it. The answer is not needed before the block
+// ends, so that the look at CLOSED need not wait for it. A start tells of no failure of a copy: its
+// wait does, in a kernel behind it.
 template <class T>
 PENSTOCK_HD std::uint64_t count_through(T& block) {
   return block.blocks() > 1 ? block.add_through(share_of_block(block.index(), block.blocks())) : 0;
@@ -103,14 +114,16 @@ PENSTOCK_HD Telling end_well(T& block, std::uint64_t through) {
   return {tells, tells && (through & queue_failed_first) != 0};
 }
 
-// At the end of a block whose copy does not hold, after count_through. `first`: of all failures of its queue. Who tells
-// is who made it so that all are through and somebody has failed: this block by its count, if others had failed by
-// then, or by its mark, if all were through by then. A block that is the first failure of its queue, and marks that
-// after all are through, tells the host itself, as nobody else sees it.
+// At the end of a block whose copy does not hold, after count_through. `first`: of all failures of
+// its queue. Who tells is who made it so that all are through and somebody has failed: this block
+// by its count, if others had failed by then, or by its mark, if all were through by then. A block
+// that is the first failure of its queue, and marks that after all are through, tells the host
+// itself, as nobody else sees it.
 template <class T>
 PENSTOCK_HD Telling end_badly(T& block, std::uint64_t through, bool first) {
   if (block.blocks() == 1) return {true, first};
-  const std::uint64_t before = block.mark_through(somebody_failed | (first ? queue_failed_first : 0));
+  const std::uint64_t before =
+      block.mark_through(somebody_failed | (first ? queue_failed_first : 0));
   const bool by_count = all_are_through(through) && (through & somebody_failed) != 0;
   const bool by_mark = all_are_through(before) && (before & somebody_failed) == 0;
   const bool tells = by_count || by_mark;

@@ -14,8 +14,8 @@ namespace penstock::proxy {
 using base::Error;
 using base::ErrorKind;
 
-Channel::Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name, unsigned slots,
-                 MPI_Comm communicator)
+Channel::Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
+                 unsigned slots, MPI_Comm communicator)
     : direction(message.direction),
       mode(send_mode),
       peer(message.peer),
@@ -28,8 +28,10 @@ Channel::Channel(const transport::Message& message, protocol::Mode send_mode, co
       operations(buffered() ? slots : 1) {
   farewell.channel = query.channel = this;
   try {
-    if (buffered() && !elements.contiguous() && bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-      throw Error(ErrorKind::unsupported, "proxy: MPI cannot pack a buffered send of more than 2 GiB");
+    if (buffered() && !elements.contiguous() &&
+        bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw Error(ErrorKind::unsupported,
+                  "proxy: MPI cannot pack a buffered send of more than 2 GiB");
     for (MpiSlot& operation : operations) {
       operation.channel = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -46,26 +48,32 @@ void Channel::make_request(MpiSlot& operation, void* from, MPI_Comm communicator
   const int count = elements.count();
   MPI_Request* request = &operation.request;
   if (!sends()) {
-    // With the receive's own type and count: MPI leaves what lies beyond a shorter message untouched, gaps included.
+    // With the receive's own type and count: MPI leaves what lies beyond a shorter message
+    // untouched, gaps included.
     check_mpi(PMPI_Recv_init(from, count, type, peer, tag, communicator, request), "MPI_Recv_init");
     return;
   }
   switch (mode) {
     case protocol::Mode::standard:
     case protocol::Mode::ready:
-      // Not MPI_Rsend_init: the program's promise holds between streams. Whether the peer's progress has already handed
-      // the receive to MPI is another matter.
-      check_mpi(PMPI_Send_init(from, count, type, peer, tag, communicator, request), "MPI_Send_init");
+      // Not MPI_Rsend_init: the program's promise holds between streams. Whether the peer's
+      // progress has already handed the receive to MPI is another matter.
+      check_mpi(PMPI_Send_init(from, count, type, peer, tag, communicator, request),
+                "MPI_Send_init");
       return;
     case protocol::Mode::synchronous:
-      check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request), "MPI_Ssend_init");
+      check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request),
+                "MPI_Ssend_init");
       return;
     case protocol::Mode::buffered:
-      // Synchronous, so that a library buffer is free when its message has been received, neither earlier nor later.
+      // Synchronous, so that a library buffer is free when its message has been received, neither
+      // earlier nor later.
       if (elements.contiguous())
-        check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request), "MPI_Ssend_init");
+        check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request),
+                  "MPI_Ssend_init");
       else
-        check_mpi(PMPI_Ssend_init(from, static_cast<int>(bytes), MPI_PACKED, peer, tag, communicator, request),
+        check_mpi(PMPI_Ssend_init(from, static_cast<int>(bytes), MPI_PACKED, peer, tag,
+                                  communicator, request),
                   "MPI_Ssend_init");
       return;
   }
@@ -77,8 +85,8 @@ std::optional<Error> Channel::fill(protocol::Epoch epoch, MPI_Comm communicator)
     if (bytes > 0) std::memcpy(slot.buffer.get(), buffer, bytes);
   } else {
     int position = 0;
-    const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(), static_cast<int>(bytes),
-                               &position, communicator);
+    const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(),
+                               static_cast<int>(bytes), &position, communicator);
     if (code != MPI_SUCCESS) return mpi_error("proxy: MPI_Pack", code);
   }
   slot.taken.store(true, std::memory_order_relaxed);  // published by trigger()
@@ -90,12 +98,15 @@ std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
   if (!closed_before(epoch)) return std::nullopt;
   if (closed_reason_ == ErrorKind::ready)
     return Error(ErrorKind::ready,
-                 "a ready send was started before its receive, as the receiver has seen: use a standard send, or order "
+                 "a ready send was started before its receive, as the receiver has seen: use a "
+                 "standard send, or order "
                  "the start");
   if (closed_reason_ == ErrorKind::peer_freed)
-    return Error(ErrorKind::peer_freed,
-                 fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
-  return Error(ErrorKind::peer_freed, fmt::format("rank {} has given up its half of the pair after an error", peer));
+    return Error(
+        ErrorKind::peer_freed,
+        fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
+  return Error(ErrorKind::peer_freed,
+               fmt::format("rank {} has given up its half of the pair after an error", peer));
 }
 
 void Channel::fail(Error error) noexcept {
@@ -113,7 +124,8 @@ void Channel::peer_closed(const Notice& theirs) noexcept {
 
 void Channel::free_requests() noexcept {
   for (MpiSlot& operation : operations)
-    if (!operation.active && operation.request != MPI_REQUEST_NULL) PMPI_Request_free(&operation.request);
+    if (!operation.active && operation.request != MPI_REQUEST_NULL)
+      PMPI_Request_free(&operation.request);
 }
 
 bool Channel::any_active() const noexcept {

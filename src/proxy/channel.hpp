@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One half of a pair: the words between a stream's worker and the progress of MPI, and the persistent requests behind
-// them.
+// One half of a pair: the words between a stream's worker and the progress of MPI, and the
+// persistent requests behind them.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +22,8 @@ namespace penstock::proxy {
 
 class Channel;
 
-// One persistent request. A buffered send has one for each library buffer, every other channel has one.
+// One persistent request. A buffered send has one for each library buffer, every other channel has
+// one.
 struct MpiSlot {
   MPI_Request request = MPI_REQUEST_NULL;
   Channel* channel = nullptr;
@@ -31,7 +32,7 @@ struct MpiSlot {
   bool active = false;                  // MPI has it
   bool given_up = false;                // active, and of no use any more
   std::unique_ptr<std::byte[]> buffer;  // buffered sends: the library's copy
-  std::atomic<bool> taken{false};       // buffered sends: holds a message that has not been received
+  std::atomic<bool> taken{false};  // buffered sends: holds a message that has not been received
 };
 
 // A notice on its way out, which stays in its place until MPI has taken it.
@@ -45,8 +46,8 @@ struct Outgoing {
 class Channel : public plan::ReadyItem<Channel> {
  public:
   // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
-  Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name, unsigned slots,
-          MPI_Comm communicator);
+  Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
+          unsigned slots, MPI_Comm communicator);
   ~Channel() = default;  // free_requests() comes first
 
   HalfKey key() const noexcept { return {peer, pair, direction}; }
@@ -54,13 +55,17 @@ class Channel : public plan::ReadyItem<Channel> {
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
   std::size_t buffers() const noexcept { return operations.size(); }
   bool may_be_asked() const noexcept { return !sends() && mode == protocol::Mode::buffered; }
-  MpiSlot& operation(protocol::Epoch epoch) noexcept { return operations[epoch % operations.size()]; }
+  MpiSlot& operation(protocol::Epoch epoch) noexcept {
+    return operations[epoch % operations.size()];
+  }
 
   // ---- The worker's side
   std::optional<base::Error> fill(protocol::Epoch epoch,
                                   MPI_Comm communicator);  // copies the message of a buffered send
   void trigger(protocol::Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
-  bool complete(protocol::Epoch epoch) const noexcept { return completed.load(std::memory_order_acquire) >= epoch; }
+  bool complete(protocol::Epoch epoch) const noexcept {
+    return completed.load(std::memory_order_acquire) >= epoch;
+  }
   bool closed_before(protocol::Epoch epoch) const noexcept {
     return protocol::closed_before(closed.load(std::memory_order_acquire), epoch);
   }
@@ -83,13 +88,13 @@ class Channel : public plan::ReadyItem<Channel> {
   const std::size_t bytes;
   const Elements elements;
 
-  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or the receive buffer's
-  // last use, before MPI touches it.
+  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
+  // the receive buffer's last use, before MPI touches it.
   alignas(64) std::atomic<protocol::Epoch> started{0};
-  // Written by progress, read by the worker. Release/acquire orders the payload before its use, and MPI's last look at
-  // the send buffer before it is written again.
+  // Written by progress, read by the worker. Release/acquire orders the payload before its use, and
+  // MPI's last look at the send buffer before it is written again.
   alignas(64) std::atomic<protocol::Epoch> completed{0};
-  std::atomic<protocol::Epoch> closed{0};            // first epoch that the peer does not serve; 0: open
+  std::atomic<protocol::Epoch> closed{0};  // first epoch that the peer does not serve; 0: open
   std::atomic<const base::Error*> failure{nullptr};  // points to failure_text, written before
 
   // Progress only.

@@ -41,7 +41,8 @@ void Elements::combine(MPI_Datatype type, std::size_t count) {
   MPI_Datatype parts[2] = {MPI_DATATYPE_NULL, type};
   check_mpi(PMPI_Type_contiguous(static_cast<int>(chunk), type, &parts[0]), "MPI_Type_contiguous");
   const int counts[2] = {chunks, static_cast<int>(count % chunk)};
-  const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(chunks) * static_cast<MPI_Aint>(chunk) * extent};
+  const MPI_Aint places[2] = {
+      0, static_cast<MPI_Aint>(chunks) * static_cast<MPI_Aint>(chunk) * extent};
   const int made = PMPI_Type_create_struct(2, counts, places, parts, &type_);
   PMPI_Type_free(&parts[0]);
   check_mpi(made, "MPI_Type_create_struct");

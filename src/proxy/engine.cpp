@@ -14,13 +14,16 @@ using base::ErrorKind;
 
 namespace {
 
-// Active operations tested in one pass: enough to get through many soon, few enough that one more pass is cheap.
+// Active operations tested in one pass: enough to get through many soon, few enough that one more
+// pass is cheap.
 constexpr std::size_t window = 32;
-// Passes before bad news is believed. MPI does not tell whether anything of a peer that is gone is still on its way; so
-// this proves nothing, and nothing rests on it: it finds the better of two right answers, a message that has come
-// before its sender died, or the peer's own word instead of MPI's.
+// Passes before bad news is believed. MPI does not tell whether anything of a peer that is gone is
+// still on its way; so this proves nothing, and nothing rests on it: it finds the better of two
+// right answers, a message that has come before its sender died, or the peer's own word instead of
+// MPI's.
 constexpr int hard_passes = 64;
-// Looks for a message that should not be there yet: PENSTOCK_CHECK finds what it can, and no more is promised.
+// Looks for a message that should not be there yet: PENSTOCK_CHECK finds what it can, and no more
+// is promised.
 constexpr int probes = 8;
 
 }  // namespace
@@ -41,13 +44,15 @@ std::shared_ptr<Channel> Engine::add_sender(const transport::Message& send, cons
   return channel;
 }
 
-std::shared_ptr<Channel> Engine::add_receiver(const transport::Message& receive, protocol::Mode send_mode) {
+std::shared_ptr<Channel> Engine::add_receiver(const transport::Message& receive,
+                                              protocol::Mode send_mode) {
   PairName name;
   {
     const std::lock_guard turn(turn_);
     name = {next_pair_++, tags_.take(receive.peer)};
   }
-  auto channel = std::make_shared<Channel>(receive, send_mode, name, options_.slots, communicator());
+  auto channel =
+      std::make_shared<Channel>(receive, send_mode, name, options_.slots, communicator());
   enroll(channel);
   return channel;
 }
@@ -98,7 +103,8 @@ void Engine::look(Channel& channel) noexcept {
     active = !active_.empty();
     turn_.unlock();
   }
-  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands in the list.
+  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands
+  // in the list.
   if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
 }
 
@@ -124,7 +130,9 @@ plan::Buffer Engine::find_buffer(Channel& channel, protocol::Epoch epoch, bool& 
 bool Engine::arrived(const Channel& channel, protocol::Epoch) noexcept {
   for (int i = 0; i < probes; ++i) {
     int here = 0;
-    if (PMPI_Iprobe(channel.peer, channel.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS && here)
+    if (PMPI_Iprobe(channel.peer, channel.tag, communicator(), &here, MPI_STATUS_IGNORE) ==
+            MPI_SUCCESS &&
+        here)
       return true;
   }
   return false;
@@ -200,8 +208,8 @@ void Engine::deactivate(MpiSlot& operation) noexcept {
   active_.pop_back();
 }
 
-// One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some libraries, which
-// may end the process; MPI_Test uses that of the request's communicator.
+// One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some
+// libraries, which may end the process; MPI_Test uses that of the request's communicator.
 bool Engine::test(MpiSlot& operation) noexcept {
   int ended = 0;
   const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
@@ -213,13 +221,15 @@ bool Engine::test(MpiSlot& operation) noexcept {
     // Neither a message nor an error: both ends know.
   } else if (code != MPI_SUCCESS) {
     channel.spoiled = true;
-    channel.fail(mpi_error(channel.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
+    channel.fail(
+        mpi_error(channel.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
   } else if (channel.buffered()) {
     operation.taken.store(false, std::memory_order_release);
   } else {
-    // A sender that has given up may have overwritten what MPI fetched from it afterwards. Its notice left before that,
-    // over the same communicator, so it is looked for before the message counts. MPI keeps the order in which they are
-    // matched; in which they end it does not say, so that docs/semantics.md makes an exception of this.
+    // A sender that has given up may have overwritten what MPI fetched from it afterwards. Its
+    // notice left before that, over the same communicator, so it is looked for before the message
+    // counts. MPI keeps the order in which they are matched; in which they end it does not say, so
+    // that docs/semantics.md makes an exception of this.
     if (!channel.sends() && !channel.released) take_notices();
     channel.completed.store(operation.epoch, std::memory_order_release);
   }
@@ -232,7 +242,8 @@ bool Engine::test(MpiSlot& operation) noexcept {
 
 bool Engine::test_some(const Channel* tested) noexcept {
   bool moved = false;
-  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty(); ++i) {
+  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty();
+       ++i) {
     if (cursor_ >= active_.size()) cursor_ = 0;
     MpiSlot& operation = *active_[cursor_];
     if (operation.channel != tested && test(operation))
@@ -276,8 +287,9 @@ void Engine::read(int sender, const Notice& notice) noexcept {
 
 void Engine::ask(Channel& channel) noexcept {
   channel.asking = true;
-  channel.query.notice = {
-      .pair = channel.pair, .addressee = transport::Direction::receive, .kind = Notice::Kind::question};
+  channel.query.notice = {.pair = channel.pair,
+                          .addressee = transport::Direction::receive,
+                          .kind = Notice::Kind::question};
   notices_.send(channel.query, channel.peer);
 }
 
@@ -288,10 +300,11 @@ void Engine::answer(int sender, std::uint64_t pair, Channel* channel) noexcept {
     notices_.flush([&](Outgoing& sent) {
       if (sent.channel != nullptr && sent.channel != channel) reap(*sent.channel);
     });
-  outgoing.notice = {.pair = pair,
-                     .messages = channel != nullptr ? channel->completed.load(std::memory_order_relaxed) : 0,
-                     .addressee = transport::Direction::send,
-                     .kind = Notice::Kind::answer};
+  outgoing.notice = {
+      .pair = pair,
+      .messages = channel != nullptr ? channel->completed.load(std::memory_order_relaxed) : 0,
+      .addressee = transport::Direction::send,
+      .kind = Notice::Kind::answer};
   notices_.send(outgoing, sender);
 }
 
@@ -299,17 +312,18 @@ void Engine::tell(Channel& channel, protocol::Epoch closed, ErrorKind reason) no
   if (channel.told) return;
   channel.told = true;
   if (dead(channel.peer)) return;
-  channel.farewell.notice = {.pair = channel.pair,
-                             .closed = closed,
-                             .messages = channel.issued,
-                             .addressee = channel.sends() ? transport::Direction::receive : transport::Direction::send,
-                             .reason = static_cast<std::uint8_t>(reason)};
+  channel.farewell.notice = {
+      .pair = channel.pair,
+      .closed = closed,
+      .messages = channel.issued,
+      .addressee = channel.sends() ? transport::Direction::receive : transport::Direction::send,
+      .reason = static_cast<std::uint8_t>(reason)};
   notices_.send(channel.farewell, channel.peer);
 }
 
-// Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a receive that
-// nothing has come for ends at once, and what MPI cannot cancel it keeps until it has moved it. Until then the half is
-// there.
+// Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a
+// receive that nothing has come for ends at once, and what MPI cannot cancel it keeps until it has
+// moved it. Until then the half is there.
 void Engine::give_up(Channel& channel, protocol::Epoch first) noexcept {
   if (first == 0) return;
   for (MpiSlot& operation : channel.operations) {
@@ -318,7 +332,8 @@ void Engine::give_up(Channel& channel, protocol::Epoch first) noexcept {
     ++given_up_;
     PMPI_Cancel(&operation.request);
     int ended = 0;
-    if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS || ended) deactivate(operation);
+    if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS || ended)
+      deactivate(operation);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves MPI along. One pass starts what has been triggered and tests what is active; whoever gets the turn runs it: the
-// progress thread, or the worker of a stream that has just started something or waits for it. Lending a hand saves the
-// hand-over between two threads, which is most of a small message's time; the thread is there for what nobody waits
-// for.
+// Moves MPI along. One pass starts what has been triggered and tests what is active; whoever gets
+// the turn runs it: the progress thread, or the worker of a stream that has just started something
+// or waits for it. Lending a hand saves the hand-over between two threads, which is most of a small
+// message's time; the thread is there for what nobody waits for.
 #pragma once
 
 #include <mpi.h>
@@ -39,23 +39,28 @@ class Engine final : private plan::ProgressThread::Work {
 
   // ---- At match; throw base::Error
   std::shared_ptr<Channel> add_sender(const transport::Message& send, const PairName& name);
-  std::shared_ptr<Channel> add_receiver(const transport::Message& receive, protocol::Mode send_mode);  // names the pair
-  void drop(
-      Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a message may be on its way
+  // Names the pair.
+  std::shared_ptr<Channel> add_receiver(const transport::Message& receive,
+                                        protocol::Mode send_mode);
+  void drop(Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a
+                                         // message may be on its way
 
   // ---- On a stream's worker
   void mark_ready(Channel& channel) noexcept;  // after channel.trigger()
   void look(Channel& channel) noexcept;        // a pass, if the turn is free
-  void look_hard(Channel& channel) noexcept;   // several passes, whatever the others do; before bad news is believed
+  // Several passes, whatever the others do; before bad news is believed.
+  void look_hard(Channel& channel) noexcept;
   // A message for this receive is here although it has not been started.
   bool arrived(const Channel& channel, protocol::Epoch epoch) noexcept;
   void release(Channel& channel,
-               protocol::Epoch closed) noexcept;  // this half is gone: tells the peer, frees what MPI does not hold
+               protocol::Epoch closed) noexcept;  // this half is gone: tells the peer, frees what
+                                                  // MPI does not hold
   void spoil(Channel& channel, protocol::Epoch closed,
              base::ErrorKind reason) noexcept;  // tells the peer, gives up what is under way
 
-  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver what it has taken, at first;
-  // later calls find its answer, which takes the network and the progress of both processes and no act of any program.
+  // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver what it
+  // has taken, at first; later calls find its answer, which takes the network and the progress of
+  // both processes and no act of any program.
   plan::Buffer find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept;
 
   MPI_Comm communicator() const noexcept { return communicator_->get(); }

@@ -8,8 +8,8 @@
 
 namespace penstock::proxy {
 
-// What names one half of a pair in this process. `pair` is counted by the pair's receiver and never used again; the tag
-// may be.
+// What names one half of a pair in this process. `pair` is counted by the pair's receiver and never
+// used again; the tag may be.
 struct HalfKey {
   int peer = -1;
   std::uint64_t pair = 0;
@@ -20,8 +20,9 @@ struct HalfKey {
 struct HalfKeyHash {
   std::size_t operator()(const HalfKey& key) const noexcept {
     const auto peer = static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.peer));
-    return static_cast<std::size_t>(((peer << 40) ^ (key.pair << 1) ^ static_cast<std::uint64_t>(key.direction)) *
-                                    0x9E3779B97F4A7C15u);
+    return static_cast<std::size_t>(
+        ((peer << 40) ^ (key.pair << 1) ^ static_cast<std::uint64_t>(key.direction)) *
+        0x9E3779B97F4A7C15u);
   }
 };
 
@@ -34,10 +35,12 @@ struct Notice {
   };
 
   std::uint64_t pair = 0;
-  std::uint64_t closed = 0;    // first epoch that is not served any more
-  std::uint64_t messages = 0;  // closed, of a sender: how many it has given to MPI; answer: how many it took
-  transport::Direction addressee = transport::Direction::send;  // which half of the receiving process is meant
-  std::uint8_t reason = 0;  // closed: base::ErrorKind: peer_freed, or what has failed
+  std::uint64_t closed = 0;  // first epoch that is not served any more
+  std::uint64_t messages =
+      0;  // closed, of a sender: how many it has given to MPI; answer: how many it took
+  transport::Direction addressee =
+      transport::Direction::send;  // which half of the receiving process is meant
+  std::uint8_t reason = 0;         // closed: base::ErrorKind: peer_freed, or what has failed
   Kind kind = Kind::closed;
   std::uint8_t unused[5] = {};
 };

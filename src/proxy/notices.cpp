@@ -7,7 +7,8 @@ namespace penstock::proxy {
 
 void Notices::listen() {
   if (listening_) return;
-  check_mpi(PMPI_Recv_init(&incoming_, sizeof(incoming_), MPI_BYTE, MPI_ANY_SOURCE, tag, communicator_, &receive_),
+  check_mpi(PMPI_Recv_init(&incoming_, sizeof(incoming_), MPI_BYTE, MPI_ANY_SOURCE, tag,
+                           communicator_, &receive_),
             "MPI_Recv_init");
   check_mpi(PMPI_Start(&receive_), "MPI_Start");
   listening_ = true;
@@ -15,8 +16,8 @@ void Notices::listen() {
 
 void Notices::send(Outgoing& outgoing, int peer) noexcept {
   // A notice that cannot be sent is to a process that is gone.
-  if (PMPI_Isend(&outgoing.notice, sizeof(Notice), MPI_BYTE, peer, tag, communicator_, &outgoing.request) !=
-      MPI_SUCCESS)
+  if (PMPI_Isend(&outgoing.notice, sizeof(Notice), MPI_BYTE, peer, tag, communicator_,
+                 &outgoing.request) != MPI_SUCCESS)
     return;
   outgoing.under_way = true;
   unsent_.push_back(&outgoing);
@@ -24,7 +25,8 @@ void Notices::send(Outgoing& outgoing, int peer) noexcept {
 
 bool Notices::sent(Outgoing& outgoing) noexcept {
   int taken = 0;
-  if (PMPI_Test(&outgoing.request, &taken, MPI_STATUS_IGNORE) == MPI_SUCCESS && !taken) return false;
+  if (PMPI_Test(&outgoing.request, &taken, MPI_STATUS_IGNORE) == MPI_SUCCESS && !taken)
+    return false;
   outgoing.under_way = false;
   return true;
 }

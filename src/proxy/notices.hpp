@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small messages by which one half of a pair tells the other that it is gone, or asks it something. On the
-// communicator of the messages, in whose order MPI keeps them, under a tag of their own, since they are received from
-// anybody. The caller sees to it that one thread at a time is in here.
+// The small messages by which one half of a pair tells the other that it is gone, or asks it
+// something. On the communicator of the messages, in whose order MPI keeps them, under a tag of
+// their own, since they are received from anybody. The caller sees to it that one thread at a time
+// is in here.
 #pragma once
 
 #include <mpi.h>

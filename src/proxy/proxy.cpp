@@ -29,7 +29,8 @@ struct AddressRecord {
 int last_tag() {
   int* value = nullptr;
   int found = 0;
-  check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
+  check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found),
+            "MPI_Comm_get_attr");
   return found ? *value : 32767;  // what the standard promises
 }
 
@@ -38,7 +39,8 @@ class ProxyOffer final : public transport::Offer {
   ProxyOffer(Engine& engine, const transport::Message& send) : engine_(engine), send_(send) {}
   transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    return std::make_unique<ProxyPlan>(engine_, engine_.add_sender(send_, transport::from_wire<PairName>(answer)));
+    return std::make_unique<ProxyPlan>(
+        engine_, engine_.add_sender(send_, transport::from_wire<PairName>(answer)));
   }
 
  private:
@@ -48,7 +50,8 @@ class ProxyOffer final : public transport::Offer {
 
 class ProxyAcceptance final : public transport::Acceptance {
  public:
-  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel, std::unique_ptr<transport::Plan> plan) noexcept
+  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel,
+                  std::unique_ptr<transport::Plan> plan) noexcept
       : engine_(engine), channel_(std::move(channel)), plan_(std::move(plan)) {}
   ~ProxyAcceptance() override {
     if (plan_) engine_.drop(*channel_);
@@ -65,7 +68,8 @@ class ProxyAcceptance final : public transport::Acceptance {
  private:
   Engine& engine_;
   std::shared_ptr<Channel> channel_;
-  std::unique_ptr<transport::Plan> plan_;  // made before the sender has connected, so that nothing is left to fail
+  std::unique_ptr<transport::Plan>
+      plan_;  // made before the sender has connected, so that nothing is left to fail
 };
 
 }  // namespace
@@ -99,36 +103,43 @@ class Proxy::State {
       levels_.push_back(theirs.level);
       anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
     }
-    // Making the communicators is collective, and so is the engine's end: all take part if one can use it.
+    // Making the communicators is collective, and so is the engine's end: all take part if one can
+    // use it.
     if (anybody) engine_ = std::make_unique<Engine>(options_, world_);
   }
 
   transport::Verdict usable() const {
-    if (level() == ThreadLevel::multiple) return {true, "MPI messages, moved by a thread of this process"};
-    return {false,
-            fmt::format("MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
-                        "or set PENSTOCK_THREAD_MULTIPLE=1",
-                        group::name_of(level())),
-            ErrorKind::thread_level};
+    if (level() == ThreadLevel::multiple)
+      return {true, "MPI messages, moved by a thread of this process"};
+    return {
+        false,
+        fmt::format(
+            "MPI was initialised with {}; proxy needs MPI_THREAD_MULTIPLE: call MPI_Init_thread, "
+            "or set PENSTOCK_THREAD_MULTIPLE=1",
+            group::name_of(level())),
+        ErrorKind::thread_level};
   }
 
   transport::Verdict can_serve(const transport::Message& message) const {
     if (message.memory != device::MemoryKind::host && !gpu_aware_)
       return {false, "MPI is not given memory of a GPU (PENSTOCK_GPU_AWARE_MPI)"};
-    if (message.memory != device::MemoryKind::host && message.direction == transport::Direction::send &&
-        message.mode == protocol::Mode::buffered)
+    if (message.memory != device::MemoryKind::host &&
+        message.direction == transport::Direction::send && message.mode == protocol::Mode::buffered)
       return {false, "buffered sends are copied by the processor"};
     const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
     if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
-    return {false,
-            fmt::format("rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
-                        "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
-                        message.peer, group::name_of(theirs)),
-            ErrorKind::thread_level};
+    return {
+        false,
+        fmt::format(
+            "rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
+            "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
+            message.peer, group::name_of(theirs)),
+        ErrorKind::thread_level};
   }
 
   Engine& engine() {
-    if (!engine_ || level() != ThreadLevel::multiple) throw Error(ErrorKind::thread_level, usable().why);
+    if (!engine_ || level() != ThreadLevel::multiple)
+      throw Error(ErrorKind::thread_level, usable().why);
     return *engine_;
   }
 
@@ -163,7 +174,8 @@ transport::Verdict Proxy::can_serve(const transport::Message& message) const {
 }
 
 std::string Proxy::against_blocking_streams() const {
-  return "MPI's own copies may wait for this stream, which would wait for them: use a stream made with "
+  return "MPI's own copies may wait for this stream, which would wait for them: use a stream made "
+         "with "
          "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0";
 }
 
@@ -171,7 +183,8 @@ std::unique_ptr<transport::Offer> Proxy::offer(const transport::Message& send) {
   return std::make_unique<ProxyOffer>(state_->engine(), send);
 }
 
-std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& receive, const transport::Message& send,
+std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& receive,
+                                                     const transport::Message& send,
                                                      std::span<const std::byte>) {
   Engine& engine = state_->engine();
   auto channel = engine.add_receiver(receive, send.mode);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages by MPI itself, moved by a thread of ours: works over every MPI and for every datatype, and needs
-// MPI_THREAD_MULTIPLE.
+// Messages by MPI itself, moved by a thread of ours: works over every MPI and for every datatype,
+// and needs MPI_THREAD_MULTIPLE.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,8 @@ namespace penstock::proxy {
 class Proxy final : public transport::Transport {
  public:
   Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin);
-  ~Proxy() override;  // while MPI still works; delivers buffered messages first, as MPI_Finalize does
+  // While MPI still works; delivers buffered messages first, as MPI_Finalize does.
+  ~Proxy() override;
 
   std::string name() const override { return std::string(base::proxy_transport); }
   transport::WireRecord address() override;
@@ -26,7 +27,8 @@ class Proxy final : public transport::Transport {
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::string against_blocking_streams() const override;
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
-  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
                                                 std::span<const std::byte> offer) override;
 
  private:

@@ -26,7 +26,8 @@ std::string ProxyPlan::describe() const {
                      : channel_->sends() ? "waits for MPI to take the message"
                                          : "waits for the message";
   return fmt::format("epoch {}, MPI {} {} rank {} with tag {}, {} complete, {}", started, call,
-                     channel_->sends() ? "to" : "from", channel_->peer, channel_->tag, completed, what);
+                     channel_->sends() ? "to" : "from", channel_->peer, channel_->tag, completed,
+                     what);
 }
 
 }  // namespace penstock::proxy

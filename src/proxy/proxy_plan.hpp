@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One half of a pair on a host stream: the worker writes a trigger word, progress gives the operation to MPI and writes
-// the word that the wait looks at.
+// One half of a pair on a host stream: the worker writes a trigger word, progress gives the
+// operation to MPI and writes the word that the wait looks at.
 #pragma once
 
 #include <optional>

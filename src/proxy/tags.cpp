@@ -15,10 +15,12 @@ int Tags::take(int source) {
     return tag;
   }
   if (tags.next > last_)
-    throw base::Error(base::ErrorKind::resources,
-                      fmt::format("proxy: all {} tags of the MPI library are taken by matched receives from rank {}: "
-                                  "free requests that are no longer needed on both ends",
-                                  last_ - first + 1, source));
+    throw base::Error(
+        base::ErrorKind::resources,
+        fmt::format(
+            "proxy: all {} tags of the MPI library are taken by matched receives from rank {}: "
+            "free requests that are no longer needed on both ends",
+            last_ - first + 1, source));
   return tags.next++;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tags of the pairs that a receiver has accepted. MPI matches by (source, tag), so each source has its own; and a
-// tag is given out again only when every message sent under it has been received.
+// The tags of the pairs that a receiver has accepted. MPI matches by (source, tag), so each source
+// has its own; and a tag is given out again only when every message sent under it has been
+// received.
 #pragma once
 
 #include <vector>
@@ -14,7 +15,9 @@ class Tags {
   static constexpr int first = 1;  // the one before is that of notices
 
   int take(int source);  // throws Error(resources) when all are in use
-  void give_back(int source, int tag) { sources_[static_cast<std::size_t>(source)].free.push_back(tag); }
+  void give_back(int source, int tag) {
+    sources_[static_cast<std::size_t>(source)].free.push_back(tag);
+  }
 
  private:
   struct Source {

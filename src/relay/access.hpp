@@ -28,7 +28,8 @@ inline bool can_be_staged(const transport::Message& message) {
   return !message.layout || message.layout->contiguous();
 }
 
-// The half as the host transport sees it: `bytes` at the place where kernels leave or fetch the message.
+// The half as the host transport sees it: `bytes` at the place where kernels leave or fetch the
+// message.
 inline transport::Message on_host(transport::Message message, void* staging, std::size_t bytes) {
   message.buffer = staging;
   message.bytes = bytes;
@@ -38,11 +39,12 @@ inline transport::Message on_host(transport::Message message, void* staging, std
   return message;
 }
 
-// attempt(access, why) with the best access; staged, `why` is what the transport has said against the device's memory,
-// before or when it was given it. The other end sees no difference: how a message travels does not depend on where it
-// lies.
+// attempt(access, why) with the best access; staged, `why` is what the transport has said against
+// the device's memory, before or when it was given it. The other end sees no difference: how a
+// message travels does not depend on where it lies.
 template <class Attempt>
-auto try_access(const transport::Transport& host, const transport::Message& message, Attempt attempt) {
+auto try_access(const transport::Transport& host, const transport::Message& message,
+                Attempt attempt) {
   if (message.memory == device::MemoryKind::host) return attempt(Access::host, std::string());
   const transport::Verdict verdict = host.can_serve(message);
   std::string why = verdict.why;

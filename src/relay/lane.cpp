@@ -45,7 +45,8 @@ bool Lane::lets_sleep(bool listening) const noexcept {
 Activity Lane::advance() noexcept {
   if (over_) return Activity::none;
   if (!under_way_) {
-    // A replay counts as a start that was not expected; so a stream that has only captured is listened to for ever.
+    // A replay counts as a start that was not expected; so a stream that has only captured is
+    // listened to for ever.
     if (load(words_.started) <= epoch_) {
       if (expected_.load(std::memory_order_relaxed) > epoch_) return Activity::waiting;
       return replayed_.load(std::memory_order_relaxed) ? Activity::listening : Activity::none;
@@ -65,8 +66,8 @@ Activity Lane::advance() noexcept {
   return Activity::moved;
 }
 
-// The wait behind the gate finds what it waits for. That no epoch will be complete stands in no word of the gate, so a
-// fence keeps whoever closes the gate behind this from missing it.
+// The wait behind the gate finds what it waits for. That no epoch will be complete stands in no
+// word of the gate, so a fence keeps whoever closes the gate behind this from missing it.
 void Lane::complete(std::uint64_t epoch) noexcept {
   std::atomic_ref(words_.completed).store(epoch, std::memory_order_release);
   if (epoch == relay::given_up) std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -104,7 +105,8 @@ void Lane::fail(const Error& error) noexcept {
 Error Lane::error() const {
   const std::lock_guard lock(error_mutex_);
   if (error_) return *error_;
-  return Error(ErrorKind::transport, "the pair was given up when another queue failed; free the request");
+  return Error(ErrorKind::transport,
+               "the pair was given up when another queue failed; free the request");
 }
 
 }  // namespace penstock::relay

@@ -39,8 +39,8 @@ class Lane final : private transport::Sink {
 
   // One thread at a time.
   Activity advance() noexcept;
-  // Asked by a thread that has announced its sleep: whether it may sleep until it is woken, or, `listening`, for a
-  // moment.
+  // Asked by a thread that has announced its sleep: whether it may sleep until it is woken, or,
+  // `listening`, for a moment.
   bool lets_sleep(bool listening) const noexcept;
   void abandon() noexcept;
   void close() noexcept;

@@ -12,12 +12,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// How long it stays up after the last news: waking a blocked thread costs a system call, which a program that
-// communicates all the time should not pay at each start. Then it sleeps.
+// How long it stays up after the last news: waking a blocked thread costs a system call, which a
+// program that communicates all the time should not pay at each start. Then it sleeps.
 constexpr std::chrono::milliseconds attentive{2};
 
-// Where launches of graphs are to be listened for, it looks the more rarely the longer it has been quiet: so a start is
-// found late by a small part of the pause before it.
+// Where launches of graphs are to be listened for, it looks the more rarely the longer it has been
+// quiet: so a start is found late by a small part of the pause before it.
 steady_clock::duration between_looks(steady_clock::duration quiet) {
   return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
 }
@@ -49,8 +49,9 @@ void Relay::stop() noexcept {
   thread_ = {};
 }
 
-// Whoever brings work writes it first and then looks whether the thread is asleep; the thread announces its sleep and
-// then looks for work. All sequentially consistent, so that one of them sees the other.
+// Whoever brings work writes it first and then looks whether the thread is asleep; the thread
+// announces its sleep and then looks for work. All sequentially consistent, so that one of them
+// sees the other.
 void Relay::wake_if_asleep() noexcept {
   if (!asleep_.load(std::memory_order_seq_cst)) return;
   {
@@ -117,7 +118,8 @@ Activity Relay::round() noexcept {
 
 bool Relay::may_sleep(bool listening) noexcept {
   const std::lock_guard turn(turn_);
-  return std::all_of(lanes_.begin(), lanes_.end(), [&](const Lane* lane) { return lane->lets_sleep(listening); });
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [&](const Lane* lane) { return lane->lets_sleep(listening); });
 }
 
 // True: woken, because there is something new.

@@ -14,15 +14,15 @@ namespace penstock::transport {
 
 class Plan;
 
-// Where failures of enqueued work go: the queue it was enqueued on. Sticky: once failed, starts on it do nothing, so
-// that stale data is never sent on as good, and waits end at once.
+// Where failures of enqueued work go: the queue it was enqueued on. Sticky: once failed, starts on
+// it do nothing, so that stale data is never sent on as good, and waits end at once.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
-  // A wait that has looked many times in vain says so, for the watchdog's table, and again when it ends. Slow path
-  // only. Between the two calls the watchdog may call the plan's describe() and release(); unblocked() returns only
-  // when it does not.
+  // A wait that has looked many times in vain says so, for the watchdog's table, and again when it
+  // ends. Slow path only. Between the two calls the watchdog may call the plan's describe() and
+  // release(); unblocked() returns only when it does not.
   virtual void blocked_since(Plan& plan) noexcept = 0;
   virtual void unblocked(Plan& plan) noexcept = 0;
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
@@ -34,8 +34,8 @@ class Sink {
   base::trace::Track* track_ = nullptr;
 };
 
-// One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start, wait ... Nothing here
-// blocks.
+// One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start,
+// wait ... Nothing here blocks.
 class Plan {
  public:
   virtual ~Plan() = default;
@@ -44,15 +44,17 @@ class Plan {
   // The stream has passed that check. Its flush() ends each enqueue call.
   virtual void start(device::Stream& stream, Sink& sink) = 0;
   virtual void wait(device::Stream& stream, Sink& sink) = 0;
-  // The next start comes on another stream: what is enqueued on `next` from now on runs when the wait that was enqueued
-  // last, on `last`, has ended, and waits for nothing else where the plan can tell that end from the rest of `last`
-  // (docs/semantics.md says where). `next` is in the graph capture of that wait, or both are in none. `last` is null
-  // when it has been freed, which it was not before it had run dry. Throws Error(stream), Error(resources).
+  // The next start comes on another stream: what is enqueued on `next` from now on runs when the
+  // wait that was enqueued last, on `last`, has ended, and waits for nothing else where the plan
+  // can tell that end from the rest of `last` (docs/semantics.md says where). `next` is in the
+  // graph capture of that wait, or both are in none. `last` is null when it has been freed, which
+  // it was not before it had run dry. Throws Error(stream), Error(resources).
   virtual void hand_over(device::Stream* last, device::Stream& next) = 0;
   // For plans that have changed streams: the enqueue call of a wait has flushed its stream.
   virtual void wait_flushed(device::Stream& /*stream*/) noexcept {}
-  // Stream order: after all work enqueued for this plan the peer is told that this half is gone, then `ended(argument)`
-  // is called from any thread of ours (never one that holds a lock of ours), after which the plan may be deleted.
+  // Stream order: after all work enqueued for this plan the peer is told that this half is gone,
+  // then `ended(argument)` is called from any thread of ours (never one that holds a lock of ours),
+  // after which the plan may be deleted.
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
   // The same for a plan that was never started on a stream: at once.
   virtual void close() = 0;
@@ -60,8 +62,8 @@ class Plan {
   virtual bool peer_closed(Epoch epoch) const noexcept = 0;
   // Makes a wait that is under way end with this error, and spoils the pair. Any thread.
   virtual void release(const base::Error& error) noexcept = 0;
-  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called between
-  // blocked_since and unblocked only.
+  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called
+  // between blocked_since and unblocked only.
   virtual std::string describe() const = 0;
   // "peer (ring in shared memory)": the way its messages take, for the pair's log line.
   virtual std::string path() const = 0;

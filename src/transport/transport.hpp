@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What core asks of a transport. All cost sits in the match; the steady state is in Plan.
 //
-//   initialisation   address() on every process, an all-gather, add_peers() with all answers; peers_added() when all
-//                    processes have done so
-//   match, sender    offer(message)                 -> what travels with the handshake's offer
-//   match, receiver  accept(message, offer)         -> its half, and what travels back
-//   match, sender    connect(half, answer)          -> its half is complete; the receiver's too once it knows
+//   initialisation   address()              -> every process's own, which all gather
+//                    add_peers(addresses)   -> the others can be reached
+//                    peers_added()          -> all processes have added their peers
+//   match, sender    offer(message)         -> what travels with the handshake's offer
+//   match, receiver  accept(message, offer) -> its half, and what travels back
+//   match, sender    connect(half, answer)  -> its half is complete; the receiver's once it knows
 //
-// Where the process that hands its half to match will not act for long, the other one completes the match alone:
+// Where the process that hands its half to match will not act for long, the other one completes the
+// match alone:
 //   a sender's offer is accepted, and the receiver needs no confirmation
-//   a receiver leaves an invitation -> what its sender needs; accept_invitation() -> the sender's half, complete, and
-//                                      what travels back; connect() -> the receiver's
+//   a receiver leaves an invitation -> what its sender needs;
+//   accept_invitation() -> the sender's half, complete, and what travels back;
+//   connect() -> the receiver's
 #pragma once
 
 #include <cstdint>
@@ -33,28 +36,33 @@ using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 struct Verdict {
   bool yes = false;
   std::string why;
-  base::ErrorKind kind = base::ErrorKind::transport;  // of a refusal: what a match that fails by it returns
+  base::ErrorKind kind =
+      base::ErrorKind::transport;  // of a refusal: what a match that fails by it returns
 };
 
-// The sender's half between offer and connect, or the receiver's that has left an invitation. Destroying it instead of
-// connecting frees what it holds.
+// The sender's half between offer and connect, or the receiver's that has left an invitation.
+// Destroying it instead of connecting frees what it holds.
 class Offer {
  public:
   virtual ~Offer() = default;
   virtual WireRecord record() const = 0;
   virtual std::unique_ptr<Plan> connect(
-      std::span<const std::byte> answer) = 0;  // throws Error, and has closed the half towards the peer then
+      std::span<const std::byte>
+          answer) = 0;  // throws Error, and has closed the half towards the peer then
 };
 
-// The receiver's half between accept and the sender's confirmation. Destroying it frees what it holds.
+// The receiver's half between accept and the sender's confirmation. Destroying it frees what it
+// holds.
 class Acceptance {
  public:
   virtual ~Acceptance() = default;
   virtual WireRecord record() const = 0;
-  // False: nothing can be refused in the sender's connect(), so that this half may be used before that.
+  // False: nothing can be refused in the sender's connect(), so that this half may be used before
+  // that.
   virtual bool needs_confirmation() const { return true; }
-  // The sender has connected, and may have begun: whatever can fail (memory, a thread) has been done by accept(). Where
-  // something fails all the same, the half has been closed towards the sender.
+  // The sender has connected, and may have begun: whatever can fail (memory, a thread) has been
+  // done by accept(). Where something fails all the same, the half has been closed towards the
+  // sender.
   virtual std::unique_ptr<Plan> confirm() = 0;
 };
 
@@ -64,10 +72,11 @@ class Transport {
   virtual std::string name() const = 0;
 
   virtual WireRecord address() = 0;
-  virtual void add_peers(std::span<const WireRecord> addresses) = 0;  // by world rank; includes our own
+  // By world rank; includes our own.
+  virtual void add_peers(std::span<const WireRecord> addresses) = 0;
   virtual void peers_added() {}
-  // A queue has been made over the stream: whatever its enqueue calls will need is loaded and allocated now. Throws
-  // Error.
+  // A queue has been made over the stream: whatever its enqueue calls will need is loaded and
+  // allocated now. Throws Error.
   virtual void prepare(device::Stream&) {}
 
   // PST_Queue_wait has ended: what the program's starts have held may be counted as free.
@@ -75,22 +84,23 @@ class Transport {
 
   virtual Verdict usable() const = 0;  // in this process at all
   virtual Counts counts() const { return {}; }
-  virtual Verdict can_serve(
-      const Message& message) const = 0;  // this half, as far as one side can tell; both ends are asked
-  // Of memory of a GPU that it can serve: why not on streams that wait for CUDA's legacy default stream; empty: there
-  // too.
+  virtual Verdict can_serve(const Message& message)
+      const = 0;  // this half, as far as one side can tell; both ends are asked
+  // Of memory of a GPU that it can serve: why not on streams that wait for CUDA's legacy default
+  // stream; empty: there too.
   virtual std::string against_blocking_streams() const { return {}; }
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;
-  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws Error: the next
-  // transport is tried.
+  // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws
+  // Error: the next transport is tried.
   virtual std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                              std::span<const std::byte> offer) = 0;
-  // Of a receive whose sender is known, before its send is: see above. Null: the transport cannot do without the
-  // receiver's acting. Throws Error.
+  // Of a receive whose sender is known, before its send is: see above. Null: the transport cannot
+  // do without the receiver's acting. Throws Error.
   virtual std::unique_ptr<Offer> invite(const Message&) { return nullptr; }
-  // `receive` is the receiver's message (no buffer, no layout; its bytes are what the buffer holds, no fewer than the
-  // send's). Throws Error: the handshake above is gone through.
-  virtual std::unique_ptr<Acceptance> accept_invitation(const Message& /*send*/, const Message& /*receive*/,
+  // `receive` is the receiver's message (no buffer, no layout; its bytes are what the buffer holds,
+  // no fewer than the send's). Throws Error: the handshake above is gone through.
+  virtual std::unique_ptr<Acceptance> accept_invitation(const Message& /*send*/,
+                                                        const Message& /*receive*/,
                                                         std::span<const std::byte> /*invitation*/) {
     throw base::Error(base::ErrorKind::internal, name() + " leaves no invitations");
   }

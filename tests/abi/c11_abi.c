@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public headers as C11: that they compile, that constants and types are what they were, and that each function has
- * the type it is documented with. A line here changes only with the ABI.
+ * The public headers as C11: that they compile, that constants and types are what they were, and
+ * that each function has the type it is documented with. A line here changes only with the ABI.
  */
 #include <mpi.h>
 #include <penstock/mpix.h>
@@ -52,8 +52,10 @@ SAME(sizeof(PST_Queue_type), sizeof(int));
 SAME(sizeof(PST_Error), sizeof(int));
 SAME(PST_VERSION, PST_VERSION_MAJOR * 10000 + PST_VERSION_MINOR * 100 + PST_VERSION_PATCH);
 
-#define TYPED(name, ...) \
-  _Static_assert(_Generic(&name, int (*)(__VA_ARGS__) : 1, default : 0), #name " has another type")
+#define TYPED(name, ...)                                                       \
+  _Static_assert(_Generic(&name, int (*)(__VA_ARGS__) : 1, default : 0), #name \
+                 " has another "                                               \
+                 "type")
 TYPED(PST_Init, void);
 TYPED(PST_Finalize, void);
 TYPED(PST_Initialized, int*);
@@ -137,8 +139,8 @@ int main(void) {
   char text[16] = "unset";
   /* These work before MPI_Init. */
   if (PST_Get_version(&major, &minor, &patch) != MPI_SUCCESS) return 1;
-  printf("library %d.%d.%d, header %d.%d.%d\n", major, minor, patch, PST_VERSION_MAJOR, PST_VERSION_MINOR,
-         PST_VERSION_PATCH);
+  printf("library %d.%d.%d, header %d.%d.%d\n", major, minor, patch, PST_VERSION_MAJOR,
+         PST_VERSION_MINOR, PST_VERSION_PATCH);
   if (major * 10000 + minor * 100 + patch != PST_VERSION) return 2;
   if (PST_Last_error(text, (int)sizeof text) != MPI_SUCCESS || text[0] != '\0') return 3;
   for (size_t i = 0; i < sizeof table / sizeof table[0]; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --check rests on: every wrong byte is found; and the ranks of a halo agree on who sends what to whom.
+// What --check rests on: every wrong byte is found; and the ranks of a halo agree on who sends what
+// to whom.
 #include <gtest/gtest.h>
 
 #include <vector>

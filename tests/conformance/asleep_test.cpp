@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// No host in the way of a message: a thousand epochs are enqueued, then the program's thread sleeps in one wait of its
-// own until the stream's last function wakes it. From the first epoch to the last it calls neither the library nor MPI
-// nor the network; every message is checked on the stream.
+// No host in the way of a message: a thousand epochs are enqueued, then the program's thread sleeps
+// in one wait of its own until the stream's last function wakes it. From the first epoch to the
+// last it calls neither the library nor MPI nor the network; every message is checked on the
+// stream.
 #include <gtest/gtest.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
@@ -25,7 +26,9 @@ struct Calls {
   BoundaryCalls boundary;
   std::uint64_t network = 0;
 
-  Calls operator-(const Calls& other) const { return {boundary - other.boundary, network - other.network}; }
+  Calls operator-(const Calls& other) const {
+    return {boundary - other.boundary, network - other.network};
+  }
 };
 
 #if PENSTOCK_OFI
@@ -72,7 +75,9 @@ void enqueue(OneWay& pair, int epochs) {
 }
 
 TEST(Asleep, WhatTheThreadDoesIsCounted) {
-  if (!can_count()) GTEST_SKIP() << "not under a sanitizer: only calls of the library, MPI and libfabric are counted";
+  if (!can_count())
+    GTEST_SKIP()
+        << "not under a sanitizer: only calls of the library, MPI and libfabric are counted";
   if (!can_count_system_calls())
     GTEST_SKIP() << "no syscall user dispatch here: only locks and allocations are counted";
 }
@@ -82,7 +87,8 @@ void expect_asleep(const Activity& activity) {
   if (!can_count()) return;
   EXPECT_EQ(activity.allocations, 0u) << activity.text();
   EXPECT_EQ(activity.locks, 0u) << activity.text();
-  EXPECT_EQ(activity.system_calls_beyond_waiting(), activity.system_calls[SYS_futex]) << activity.text();
+  EXPECT_EQ(activity.system_calls_beyond_waiting(), activity.system_calls[SYS_futex])
+      << activity.text();
 }
 
 // Somebody else has done it, and these counts would have seen the program's thread do it.
@@ -102,34 +108,38 @@ void expect_others_at_work(const Calls& all, std::uint64_t epochs) {
 TEST(Asleep, NoHostInTheWayOfAThousandEpochs) {
   if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
   constexpr int epochs = 1000;
-  for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous}, [](const auto& options) {
-    const Calls at_first = calls_of_this_thread();
-    OneWay pair(options);
-    std::vector<std::unique_ptr<Held>> streams;
-    if (pair.sends()) streams.push_back(std::make_unique<Held>(pair.send_lane()));
-    if (pair.receives()) streams.push_back(std::make_unique<Held>(pair.receive_lane()));
-    enqueue(pair, epochs);
-    for (const auto& stream : streams) stream->lane.launch(Semaphore::post, &stream->ended);
-    const Calls so_far = calls_of_this_thread() - at_first;
-    EXPECT_GT(so_far.boundary.library, 2u * epochs);
-    EXPECT_GT(so_far.boundary.mpi, 0u);
-    meet();
+  for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous},
+                [](const auto& options) {
+                  const Calls at_first = calls_of_this_thread();
+                  OneWay pair(options);
+                  std::vector<std::unique_ptr<Held>> streams;
+                  if (pair.sends()) streams.push_back(std::make_unique<Held>(pair.send_lane()));
+                  if (pair.receives())
+                    streams.push_back(std::make_unique<Held>(pair.receive_lane()));
+                  enqueue(pair, epochs);
+                  for (const auto& stream : streams)
+                    stream->lane.launch(Semaphore::post, &stream->ended);
+                  const Calls so_far = calls_of_this_thread() - at_first;
+                  EXPECT_GT(so_far.boundary.library, 2u * epochs);
+                  EXPECT_GT(so_far.boundary.mpi, 0u);
+                  meet();
 
-    const Calls before = calls_of_this_thread(), all_before = calls_of_all_threads();
-    Activity activity;
-    for (const auto& stream : streams) Semaphore::post(&stream->go);
-    begin_counting(activity);
-    for (const auto& stream : streams) Semaphore::wait(&stream->ended);
-    end_counting();
-    const Calls ours = calls_of_this_thread() - before, all = calls_of_all_threads() - all_before;
+                  const Calls before = calls_of_this_thread(), all_before = calls_of_all_threads();
+                  Activity activity;
+                  for (const auto& stream : streams) Semaphore::post(&stream->go);
+                  begin_counting(activity);
+                  for (const auto& stream : streams) Semaphore::wait(&stream->ended);
+                  end_counting();
+                  const Calls ours = calls_of_this_thread() - before,
+                              all = calls_of_all_threads() - all_before;
 
-    EXPECT_EQ(ours.boundary.library, 0u);
-    EXPECT_EQ(ours.boundary.mpi, 0u);
-    EXPECT_EQ(ours.network, 0u);
-    expect_asleep(activity);
-    expect_others_at_work(all, epochs);
-    pair.expect_good(epochs);
-  });
+                  EXPECT_EQ(ours.boundary.library, 0u);
+                  EXPECT_EQ(ours.boundary.mpi, 0u);
+                  EXPECT_EQ(ours.network, 0u);
+                  expect_asleep(activity);
+                  expect_others_at_work(all, epochs);
+                  pair.expect_good(epochs);
+                });
 }
 
 }  // namespace

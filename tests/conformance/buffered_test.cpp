@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G5: a matched buffered send completes locally, out of SLOTS buffers of the library; when all are taken the next start
-// is an error of the queue, and nothing that was taken is lost.
+// G5: a matched buffered send completes locally, out of SLOTS buffers of the library; when all are
+// taken the next start is an error of the queue, and nothing that was taken is lost.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -32,42 +32,43 @@ TEST(Buffered, G5_CompletesWithoutTheReceiver) {
 }
 
 TEST(Buffered, G6_BuffersAreUsedAgainForHundredsOfEpochs) {
-  for_each_pair({8, eager_max(), eager_max() + 1, 65536}, {Kind::buffered}, [](const auto& options) {
-    OneWay pair(options);
-    const int self = rank(), peer = partner();
-    // The answer travels against the messages, on the same streams.
-    Sender answer(1, Memory::ordinary, 5);
-    Receiver answered(1, Memory::ordinary, 5);
-    std::vector<MPI_Request*> requests;
-    if (pair.receives()) {
-      answer.init(Kind::standard, peer, 7);
-      requests.push_back(&answer.request());
-    }
-    if (pair.sends()) {
-      answered.init(peer, 7);
-      requests.push_back(&answered.request());
-    }
-    match_all(requests);
-    const int epochs = size() > 2 || peer == self ? 50 : 300;
-    for (int i = 0; i < epochs; ++i) {
-      if (pair.sends()) {
-        pair.start_send();
-        pair.wait_send();
-        answered.enqueue_start(pair.send_lane());
-        answered.enqueue_wait(pair.send_lane());
-      }
-      if (pair.receives()) {
-        pair.start_receive();
-        pair.wait_receive();
-        answer.enqueue_start(pair.receive_lane());
-        answer.enqueue_wait(pair.receive_lane());
-      }
-    }
-    pair.finish_send();
-    pair.finish_receive();
-    pair.expect_good(static_cast<std::uint64_t>(epochs));
-    if (pair.sends()) answered.expect_good(static_cast<std::uint64_t>(epochs));
-  });
+  for_each_pair({8, eager_max(), eager_max() + 1, 65536}, {Kind::buffered},
+                [](const auto& options) {
+                  OneWay pair(options);
+                  const int self = rank(), peer = partner();
+                  // The answer travels against the messages, on the same streams.
+                  Sender answer(1, Memory::ordinary, 5);
+                  Receiver answered(1, Memory::ordinary, 5);
+                  std::vector<MPI_Request*> requests;
+                  if (pair.receives()) {
+                    answer.init(Kind::standard, peer, 7);
+                    requests.push_back(&answer.request());
+                  }
+                  if (pair.sends()) {
+                    answered.init(peer, 7);
+                    requests.push_back(&answered.request());
+                  }
+                  match_all(requests);
+                  const int epochs = size() > 2 || peer == self ? 50 : 300;
+                  for (int i = 0; i < epochs; ++i) {
+                    if (pair.sends()) {
+                      pair.start_send();
+                      pair.wait_send();
+                      answered.enqueue_start(pair.send_lane());
+                      answered.enqueue_wait(pair.send_lane());
+                    }
+                    if (pair.receives()) {
+                      pair.start_receive();
+                      pair.wait_receive();
+                      answer.enqueue_start(pair.receive_lane());
+                      answer.enqueue_wait(pair.receive_lane());
+                    }
+                  }
+                  pair.finish_send();
+                  pair.finish_receive();
+                  pair.expect_good(static_cast<std::uint64_t>(epochs));
+                  if (pair.sends()) answered.expect_good(static_cast<std::uint64_t>(epochs));
+                });
 }
 
 TEST(Buffered, G5_ExhaustedBuffersAreAnErrorOfTheQueue) {
@@ -131,7 +132,8 @@ std::size_t resident() {
   return here * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Messages of gigabytes would take seconds inside the match otherwise, and memory that no start may ever use.
+// Messages of gigabytes would take seconds inside the match otherwise, and memory that no start may
+// ever use.
 TEST(Buffered, AMatchTouchesNoneOfItsBuffers) {
   if (size() != 2) GTEST_SKIP() << "one pair is enough";
   constexpr std::size_t bytes = std::size_t{256} << 20;

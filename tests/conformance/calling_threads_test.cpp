@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Below MPI_THREAD_MULTIPLE only the thread that has initialised MPI calls it: errors in functions of a stream and in
-// other threads of the program come back as codes without it. At MPI_THREAD_SERIALIZED that thread too calls it only in
-// what counts as a call of MPI. The calls that could be made are caught below.
+// Below MPI_THREAD_MULTIPLE only the thread that has initialised MPI calls it: errors in functions
+// of a stream and in other threads of the program come back as codes without it. At
+// MPI_THREAD_SERIALIZED that thread too calls it only in what counts as a call of MPI. The calls
+// that could be made are caught below.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -49,12 +50,13 @@ int PMPI_Comm_call_errhandler(MPI_Comm comm, int code) {
 }
 
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* handler) {
-  return penstock::test::next<int(MPI_Comm, MPI_Errhandler*)>("PMPI_Comm_get_errhandler")(comm, handler);
+  return penstock::test::next<int(MPI_Comm, MPI_Errhandler*)>("PMPI_Comm_get_errhandler")(comm,
+                                                                                          handler);
 }
 
 int PMPI_Info_get(MPI_Info info, const char* key, int length, char* value, int* flag) {
-  return penstock::test::next<int(MPI_Info, const char*, int, char*, int*)>("PMPI_Info_get")(info, key, length, value,
-                                                                                             flag);
+  return penstock::test::next<int(MPI_Info, const char*, int, char*, int*)>("PMPI_Info_get")(
+      info, key, length, value, flag);
 }
 
 }  // extern "C"

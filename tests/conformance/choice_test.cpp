@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pair takes the best transport that both its ends can use, and the log says why not a better one. Runs with all
-// transports allowed, at MPI_THREAD_MULTIPLE, with PENSTOCK_LOG=info in a file of each process.
+// Each pair takes the best transport that both its ends can use, and the log says why not a better
+// one. Runs with all transports allowed, at MPI_THREAD_MULTIPLE, with PENSTOCK_LOG=info in a file
+// of each process.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -41,10 +42,12 @@ class Choice : public ::testing::Test {
   static int previous_rank() { return (rank() + size() - 1) % size(); }
 
   void send(int count, MPI_Datatype type, int tag) {
-    MPI_Send_init(out_.data(), count, type, next_rank(), tag, MPI_COMM_WORLD, &requests_.emplace_back());
+    MPI_Send_init(out_.data(), count, type, next_rank(), tag, MPI_COMM_WORLD,
+                  &requests_.emplace_back());
   }
   void receive(int count, MPI_Datatype type, int tag) {
-    MPI_Recv_init(in_.data(), count, type, previous_rank(), tag, MPI_COMM_WORLD, &requests_.emplace_back());
+    MPI_Recv_init(in_.data(), count, type, previous_rank(), tag, MPI_COMM_WORLD,
+                  &requests_.emplace_back());
   }
   void match_and_run() {
     const int count = static_cast<int>(requests_.size());
@@ -69,7 +72,8 @@ class Choice : public ::testing::Test {
     std::ifstream file(log_file());
     std::string found;
     for (std::string line; std::getline(file, line);)
-      if (line.find(verb) != std::string::npos && line.find("tag " + std::to_string(tag) + ",") != std::string::npos)
+      if (line.find(verb) != std::string::npos &&
+          line.find("tag " + std::to_string(tag) + ",") != std::string::npos)
         found = line;
     return found;
   }
@@ -98,8 +102,10 @@ TEST_F(Choice, AScatteredReceiveTakesProxyAndBothEndsSayWhy) {
   match_and_run();
   expect_transport("proxy");
   for (int i = 0; i < rows * columns; ++i)
-    EXPECT_EQ(in_[i], i % columns == 0 ? 1000 * previous_rank() + i / columns : -1) << "element " << i;
-  EXPECT_NE(line_of("receive from", 32).find("; not peer (here: derived datatype"), std::string::npos)
+    EXPECT_EQ(in_[i], i % columns == 0 ? 1000 * previous_rank() + i / columns : -1)
+        << "element " << i;
+  EXPECT_NE(line_of("receive from", 32).find("; not peer (here: derived datatype"),
+            std::string::npos)
       << line_of("receive from", 32);
   EXPECT_NE(line_of("send to", 32).find("; not peer (peer: derived datatype"), std::string::npos)
       << line_of("send to", 32);
@@ -113,7 +119,8 @@ TEST_F(Choice, AScatteredSendTakesProxyAndBothEndsSayWhy) {
   for (int i = 0; i < rows; ++i) EXPECT_EQ(in_[i], 1000 * previous_rank() + i * columns);
   EXPECT_NE(line_of("send to", 33).find("; not peer (here: derived datatype"), std::string::npos)
       << line_of("send to", 33);
-  EXPECT_NE(line_of("receive from", 33).find("; not peer (peer: derived datatype"), std::string::npos)
+  EXPECT_NE(line_of("receive from", 33).find("; not peer (peer: derived datatype"),
+            std::string::npos)
       << line_of("receive from", 33);
 }
 
@@ -121,15 +128,18 @@ TEST_F(Choice, PairsOfOneCallChooseEachForThemselves) {
   send(1, MPI_INT, 34);
   receive(1, MPI_INT, 34);
   std::array<int, rows * columns> scattered{};
-  MPI_Send_init(out_.data(), 1, column_, next_rank(), 35, MPI_COMM_WORLD, &requests_.emplace_back());
-  MPI_Recv_init(scattered.data(), 1, column_, previous_rank(), 35, MPI_COMM_WORLD, &requests_.emplace_back());
+  MPI_Send_init(out_.data(), 1, column_, next_rank(), 35, MPI_COMM_WORLD,
+                &requests_.emplace_back());
+  MPI_Recv_init(scattered.data(), 1, column_, previous_rank(), 35, MPI_COMM_WORLD,
+                &requests_.emplace_back());
   match_and_run();
   EXPECT_EQ(transport_of(requests_[0]), "peer");
   EXPECT_EQ(transport_of(requests_[1]), "peer");
   EXPECT_EQ(transport_of(requests_[2]), "proxy");
   EXPECT_EQ(transport_of(requests_[3]), "proxy");
   EXPECT_EQ(in_[0], 1000 * previous_rank());
-  for (int i = 0; i < rows; ++i) EXPECT_EQ(scattered[i * columns], 1000 * previous_rank() + i * columns);
+  for (int i = 0; i < rows; ++i)
+    EXPECT_EQ(scattered[i * columns], 1000 * previous_rank() + i * columns);
 }
 
 }  // namespace

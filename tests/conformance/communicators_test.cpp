@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators never cross-match (ST III-C): their identities agree on all members without communication, whatever the
-// order in which requests are made and handed to match, and outlive the communicator.
+// Communicators never cross-match (ST III-C): their identities agree on all members without
+// communication, whatever the order in which requests are made and handed to match, and outlive the
+// communicator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,8 +17,9 @@
 namespace penstock::test {
 namespace {
 
-// Messages of one int over many communicators, all with the same tag. Requests are made and handed to match in an order
-// that differs from rank to rank; what has come tells over which communicator and from which rank it was sent.
+// Messages of one int over many communicators, all with the same tag. Requests are made and handed
+// to match in an order that differs from rank to rank; what has come tells over which communicator
+// and from which rank it was sent.
 class Traffic {
  public:
   ~Traffic() {
@@ -50,9 +52,11 @@ class Traffic {
     for (const std::size_t i : order) {
       Message& message = planned_[i];
       requests_.emplace_back();
-      ASSERT_PST(MPI_Send_init(&message.out, 1, MPI_INT, message.to, 5, message.comm, &requests_.back()));
+      ASSERT_PST(
+          MPI_Send_init(&message.out, 1, MPI_INT, message.to, 5, message.comm, &requests_.back()));
       requests_.emplace_back();
-      ASSERT_PST(MPI_Recv_init(&message.in, 1, MPI_INT, message.from, 5, message.comm, &requests_.back()));
+      ASSERT_PST(
+          MPI_Recv_init(&message.in, 1, MPI_INT, message.from, 5, message.comm, &requests_.back()));
     }
   }
 
@@ -66,7 +70,8 @@ class Traffic {
     EXPECT_PST(PST_Enqueue_waitall(lane.queue(), count, requests_.data()));
     lane.finish();
     for (const Message& message : planned_)
-      EXPECT_EQ(message.in, message.number * 1000 + message.from) << "communicator " << message.number;
+      EXPECT_EQ(message.in, message.number * 1000 + message.from)
+          << "communicator " << message.number;
   }
 
   void run() {
@@ -180,7 +185,8 @@ TEST(Communicators, IdupByEveryCompletingCall) {
     MPI_Comm* comm = made.add();
     MPI_Request request;
     ASSERT_PST(MPI_Comm_idup(MPI_COMM_WORLD, comm, &request));
-    MPI_Comm meanwhile = made.dup(MPI_COMM_WORLD);  // comes second on every rank, although it is there first
+    // Comes second on every rank, although it is there first.
+    MPI_Comm meanwhile = made.dup(MPI_COMM_WORLD);
     int flag = 0, index = 0, count = 0;
     if (how == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (how == 1) MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
@@ -260,12 +266,14 @@ TEST(Communicators, Topologies) {
   for (int i = 0; i < size(); ++i) index[i] = i + 1, edges[i] = (i + 1) % size();
   MPI_Comm* graph = made.add();
   ASSERT_PST(MPI_Graph_create(MPI_COMM_WORLD, size(), index.data(), edges.data(), 0, graph));
-  const int me = rank(), one = 1, next = (rank() + 1) % size(), before = (rank() + size() - 1) % size();
+  const int me = rank(), one = 1, next = (rank() + 1) % size(),
+            before = (rank() + size() - 1) % size();
   MPI_Comm* dist = made.add();
-  ASSERT_PST(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &me, &one, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, dist));
+  ASSERT_PST(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &me, &one, &next, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, dist));
   MPI_Comm* adjacent = made.add();
-  ASSERT_PST(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED,
-                                            MPI_INFO_NULL, 0, adjacent));
+  ASSERT_PST(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1, &next,
+                                            MPI_UNWEIGHTED, MPI_INFO_NULL, 0, adjacent));
   for (const MPI_Comm* comm : {cart, line, graph, dist, adjacent}) traffic.ring(*comm);
   traffic.run();
 }
@@ -382,7 +390,8 @@ TEST(Communicators, CreateFromGroupIsUnknownAndSaysSo) {
   MPI_Group group;
   MPI_Comm_group(MPI_COMM_WORLD, &group);
   MPI_Comm comm = MPI_COMM_NULL;
-  ASSERT_PST(MPI_Comm_create_from_group(group, "penstock", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+  ASSERT_PST(
+      MPI_Comm_create_from_group(group, "penstock", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
   MPI_Group_free(&group);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   Traffic traffic;

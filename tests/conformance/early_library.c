@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library that knows nothing of Penstock: it begins MPI and makes a persistent request as it is loaded. */
+ * A library that knows nothing of Penstock: it begins MPI and makes a persistent request as it is
+ * loaded. */
 #include <mpi.h>
 #include <stddef.h>
 

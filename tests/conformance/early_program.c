@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Begins MPI in a constructor of its own library (early_library.c), which may run before libpenstock's. */
+ * Begins MPI in a constructor of its own library (early_library.c), which may run before
+ * libpenstock's. */
 #include <stdio.h>
 
 int early_exchange(void);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G6: nothing is lost, duplicated or reordered at any number of epochs. PENSTOCK_TEST_LONG=1 runs a million.
+// G6: nothing is lost, duplicated or reordered at any number of epochs. PENSTOCK_TEST_LONG=1 runs a
+// million.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,7 +16,8 @@ namespace {
 template <typename Enqueue, typename Finished>
 void run_ahead(std::uint64_t epochs, std::uint64_t window, Enqueue enqueue, Finished finished) {
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
-    while (epoch >= finished() + window) std::this_thread::sleep_for(std::chrono::microseconds(500));
+    while (epoch >= finished() + window)
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
     enqueue();
   }
 }
@@ -25,14 +27,17 @@ class LongRun : public ::testing::TestWithParam<Kind> {};
 std::string name_of(const ::testing::TestParamInfo<Kind>& tested) {
   return name(tested.param);
 }
-INSTANTIATE_TEST_SUITE_P(Epochs, LongRun, ::testing::Values(Kind::standard, Kind::synchronous), name_of);
+INSTANTIATE_TEST_SUITE_P(Epochs, LongRun, ::testing::Values(Kind::standard, Kind::synchronous),
+                         name_of);
 
 TEST_P(LongRun, G6_EveryMessageArrivesOnce) {
   const std::uint64_t epochs = long_run() ? 1000000 : size() > 2 ? 2000 : 20000;
   constexpr std::uint64_t window = 20000;
   OneWay pair({.bytes = 8, .kind = GetParam(), .memory = Memory::allocated});
   std::atomic<std::uint64_t> sent = 0;
-  const auto raise = [](void* count) { static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1); };
+  const auto raise = [](void* count) {
+    static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1);
+  };
   std::thread receiving;
   const auto receive = [&] {
     run_ahead(
@@ -65,21 +70,22 @@ TEST_P(LongRun, G6_EveryMessageArrivesOnce) {
 
 TEST(Epochs, G6_ReaderLagsAThousandEpochsBehind) {
   const int epochs = size() > 2 ? 200 : 1000;
-  for_each_pair({8, 1000, eager_max() + 1}, {Kind::standard, Kind::synchronous}, [epochs](const auto& options) {
-    OneWay pair(options);
-    for (int i = 0; i < epochs; ++i) {
-      pair.start_send();
-      pair.wait_send();
-    }
-    meet();  // the sender has enqueued everything, the reader begins now
-    for (int i = 0; i < epochs; ++i) {
-      pair.start_receive();
-      pair.wait_receive();
-    }
-    pair.finish_receive();
-    pair.finish_send();
-    pair.expect_good(static_cast<std::uint64_t>(epochs));
-  });
+  for_each_pair({8, 1000, eager_max() + 1}, {Kind::standard, Kind::synchronous},
+                [epochs](const auto& options) {
+                  OneWay pair(options);
+                  for (int i = 0; i < epochs; ++i) {
+                    pair.start_send();
+                    pair.wait_send();
+                  }
+                  meet();  // the sender has enqueued everything, the reader begins now
+                  for (int i = 0; i < epochs; ++i) {
+                    pair.start_receive();
+                    pair.wait_receive();
+                  }
+                  pair.finish_receive();
+                  pair.finish_send();
+                  pair.expect_good(static_cast<std::uint64_t>(epochs));
+                });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child of fork() gets an error of its own from every call, may end as it likes, and leaves everything of its
-// parent's as it is. A child says by its exit status which of its checks has failed.
+// A child of fork() gets an error of its own from every call, may end as it likes, and leaves
+// everything of its parent's as it is. A child says by its exit status which of its checks has
+// failed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,11 +133,13 @@ TEST(Fork, MemoryOfTheParentIsNeitherFreedNorGivenToAChild) {
   std::copy(kept.begin(), kept.end(), memory);
   expect_good_child([&] {
     std::byte* taken = nullptr;
-    const int failures = REFUSED(PST_Free_mem(memory)) + REFUSED(PST_Alloc_mem(large, MPI_INFO_NULL, &taken));
+    const int failures =
+        REFUSED(PST_Free_mem(memory)) + REFUSED(PST_Alloc_mem(large, MPI_INFO_NULL, &taken));
     if (taken != nullptr) std::fill_n(taken, large, std::byte{});
     return failures;
   });
-  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), memory)) << "the child has written its parent's memory";
+  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), memory))
+      << "the child has written its parent's memory";
   EXPECT_PST(PST_Free_mem(memory));
 }
 
@@ -153,7 +156,8 @@ TEST(Fork, AnErrorInAChildEndsNothing) {
 TEST(Fork, AChildDoesNotFreeItsParentsHalf) {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
-  if (level == MPI_THREAD_MULTIPLE) GTEST_SKIP() << "another thread may have held MPI's own locks at the fork";
+  if (level == MPI_THREAD_MULTIPLE)
+    GTEST_SKIP() << "another thread may have held MPI's own locks at the fork";
   Messages messages(small);
   expect_good_child([&] {
     MPI_Request request = messages.sender.request();
@@ -189,8 +193,10 @@ TEST(Fork, OwnersThatEndInAChildFreeNothing) {
   const auto message = pattern();
   run(*owners, message);
   expect_good_child([&]() -> int { std::exit(0); });
-  EXPECT_TRUE(std::equal(message.begin(), message.end(), owners->out.begin())) << "the child has erased the buffer";
-  EXPECT_TRUE(std::equal(message.begin(), message.end(), owners->in.begin())) << "the child has erased the buffer";
+  EXPECT_TRUE(std::equal(message.begin(), message.end(), owners->out.begin()))
+      << "the child has erased the buffer";
+  EXPECT_TRUE(std::equal(message.begin(), message.end(), owners->in.begin()))
+      << "the child has erased the buffer";
   run(*owners, message);
   owners.reset();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steady state takes no lock, no allocation and no system call, on the caller's thread and on the stream's: counted
-// over 10,000 epochs of the peer transport. Outside of it stand the growth of the command store, which a first round
-// brings to its size, and the yielding of a wait that has spun for long enough.
+// The steady state takes no lock, no allocation and no system call, on the caller's thread and on
+// the stream's: counted over 10,000 epochs of the peer transport. Outside of it stand the growth of
+// the command store, which a first round brings to its size, and the yielding of a wait that has
+// spun for long enough.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -32,7 +33,8 @@ TEST(HotPath, CountersSeeWhatTheyCount) {
   EXPECT_EQ(parent, getppid());
   EXPECT_EQ(activity.allocations, 2u);
   EXPECT_EQ(activity.locks, 1u);
-  const std::uint64_t expected = can_count_system_calls() ? 1 : 0;  // SystemCallsAreCounted says so where it cannot
+  // SystemCallsAreCounted says so where it cannot.
+  const std::uint64_t expected = can_count_system_calls() ? 1 : 0;
   EXPECT_EQ(activity.system_calls[SYS_getppid], expected) << activity.text();
 }
 
@@ -89,16 +91,21 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
   for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::ready}) {
     // A ring of one line, a ring of many (ordinary memory up to the eager limit), a rendezvous.
     const std::array<std::pair<std::size_t, Memory>, 3> paths{
-        {{8, Memory::allocated}, {eager_max(), Memory::ordinary}, {eager_max() + 1, Memory::allocated}}};
+        {{8, Memory::allocated},
+         {eager_max(), Memory::ordinary},
+         {eager_max() + 1, Memory::allocated}}};
     for (const auto& [bytes, memory] : paths) {
       if (bytes == 0) continue;  // PENSTOCK_EAGER_MAX=0: no ring
-      // A ready send needs a proof that its receive is started; a rank to itself has it in the order of its stream.
+      // A ready send needs a proof that its receive is started; a rank to itself has it in the
+      // order of its stream.
       if (kind == Kind::ready && partner() != rank()) continue;
       const int epochs = bytes == 8 || long_run() ? 10000 : 1000;
       const int commands = commands_an_epoch * epochs;
       const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
-      // With PENSTOCK_TRACE whoever has filled half of a ring of 65536 events wakes the thread that writes them.
-      const auto wakes = static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
+      // With PENSTOCK_TRACE whoever has filled half of a ring of 65536 events wakes the thread that
+      // writes them.
+      const auto wakes =
+          static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
       const OneWay::Options options{.bytes = bytes, .kind = kind, .memory = memory};
       SCOPED_TRACE(text(options));
       OneWay pair(options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Once MPI has completed a request, another thread's MPI_Comm_idup may be given the same handle, before the call that
-// completed the first one has returned. MPI's calls are scripted here, so that it always is.
+// Once MPI has completed a request, another thread's MPI_Comm_idup may be given the same handle,
+// before the call that completed the first one has returned. MPI's calls are scripted here, so that
+// it always is.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,8 @@ int PMPI_Comm_idup(MPI_Comm, MPI_Comm*, MPI_Request* request) {
 
 int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
   using namespace penstock::test;
-  if (!scripted.contains(*request)) return next<int(MPI_Request*, MPI_Status*)>("PMPI_Wait")(request, status);
+  if (!scripted.contains(*request))
+    return next<int(MPI_Request*, MPI_Status*)>("PMPI_Wait")(request, status);
   *request = MPI_REQUEST_NULL;
   std::exchange(before_return_of_wait, [] {})();
   return MPI_SUCCESS;
@@ -51,8 +53,9 @@ namespace {
 class Handle {
  public:
   Handle() {
-    MPI_Grequest_start([](void*, MPI_Status*) { return MPI_SUCCESS; }, [](void*) { return MPI_SUCCESS; },
-                       [](void*, int) { return MPI_SUCCESS; }, nullptr, &request_);
+    MPI_Grequest_start([](void*, MPI_Status*) { return MPI_SUCCESS; },
+                       [](void*) { return MPI_SUCCESS; }, [](void*, int) { return MPI_SUCCESS; },
+                       nullptr, &request_);
     scripted.insert(request_);
   }
   ~Handle() {

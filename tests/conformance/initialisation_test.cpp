@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls give before MPI_Init, between MPI_Init and PST_Init, and after MPI_Finalize; and that ranks initialise the
-// library together or not at all. The cases are one program's life, in their order.
+// What calls give before MPI_Init, between MPI_Init and PST_Init, and after MPI_Finalize; and that
+// ranks initialise the library together or not at all. The cases are one program's life, in their
+// order.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -117,8 +118,8 @@ TEST(Initialisation, ATransportThatDoesNotExist) {
 
 TEST(Initialisation, OneRankWithoutFileDescriptors) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP()
-      << "UndefinedBehaviorSanitizer looks at memory through a pipe, and takes every object for a bad one here";
+  GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at memory through a pipe, and takes every "
+                  "object for a bad one here";
 #endif
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -140,7 +141,8 @@ TEST(Initialisation, ATransportThatNeedsAnotherThreadLevel) {
   MPI_Query_thread(&level);
   if (level == MPI_THREAD_MULTIPLE) GTEST_SKIP() << "MPI gives MPI_THREAD_MULTIPLE unasked";
   int value = 0;
-  std::array<MPI_Request, 2> requests{};  // a send and its receive, of which pairs of ranks have one each
+  std::array<MPI_Request, 2>
+      requests{};  // a send and its receive, of which pairs of ranks have one each
   MPI_Send_init(&value, 1, MPI_INT, partner(), 3, MPI_COMM_WORLD, &requests[0]);
   MPI_Recv_init(&value, 1, MPI_INT, partner(), 3, MPI_COMM_WORLD, &requests[1]);
   const int both = partner() == rank() ? 2 : 1;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Destructors of static objects call the library: they run when the main thread's thread_locals have gone.
+// Destructors of static objects call the library: they run when the main thread's thread_locals
+// have gone.
 //   errors:       after MPI_Finalize, when every call is an error
 //   communicates: before MPI_Finalize, which is called by the last of them
-//   quiet:        as errors; and what has been waited for is not said to be unfinished at MPI_Finalize
+//   quiet:        as errors; and what has been waited for is not said to be unfinished
+
 #include <mpi.h>
 #include <unistd.h>
 
@@ -52,7 +54,8 @@ void* make(std::size_t bytes) {
 
 void end(void* data) noexcept {
   if (data == nullptr) return;
-  auto* const block = reinterpret_cast<Block*>(static_cast<unsigned char*>(data) - offsetof(Block, data));
+  auto* const block =
+      reinterpret_cast<Block*>(static_cast<unsigned char*>(data) - offsetof(Block, data));
   demand(block->state == alive, "memory has been deleted twice");
   if (!keeping) return std::free(block);
   block->state = deleted;
@@ -96,7 +99,8 @@ struct Owner {
       MPI_Send_init(&from[i], 1, MPI_INT, rank, i, MPI_COMM_WORLD, &requests[2 * i]);
       MPI_Recv_init(&to[i], 1, MPI_INT, rank, i, MPI_COMM_WORLD, &requests[2 * i + 1]);
     }
-    demand(PST_Matchall(2 * count, requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS, "no match");
+    demand(PST_Matchall(2 * count, requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS,
+           "no match");
   }
   void exchange(int value) {
     for (int i = 0; i < count; ++i) from[i] = value + i;
@@ -106,7 +110,8 @@ struct Owner {
     for (int i = 0; i < count; ++i) demand(to[i] == value + i, "a wrong message");
   }
   void free_requests() {
-    for (MPI_Request& request : requests) demand(MPI_Request_free(&request) == MPI_SUCCESS, "a request is not freed");
+    for (MPI_Request& request : requests)
+      demand(MPI_Request_free(&request) == MPI_SUCCESS, "a request is not freed");
   }
   void close() {
     free_requests();
@@ -119,12 +124,14 @@ struct Owner {
     demand(PST_Queue_wait(queue) == MPI_ERR_OTHER, "PST_Queue_wait after the end");
     demand(PST_Queue_free(&queue) == MPI_ERR_OTHER, "PST_Queue_free after the end");
     demand(PST_Free_mem(memory) == MPI_ERR_OTHER, "PST_Free_mem after the end");
-    demand(PST_Enqueue_start(queue, &requests[0]) == MPI_ERR_OTHER, "PST_Enqueue_start after the end");
+    demand(PST_Enqueue_start(queue, &requests[0]) == MPI_ERR_OTHER,
+           "PST_Enqueue_start after the end");
     int length = 0;
     demand(PST_Describe(nullptr, 0, &length) == MPI_ERR_OTHER, "PST_Describe after the end");
     std::array<char, 200> text{};
     demand(PST_Last_error(text.data(), text.size()) == MPI_SUCCESS, "PST_Last_error after the end");
-    demand(std::string(text.data()).find("has ended") != std::string::npos, "PST_Last_error has the wrong text");
+    demand(std::string(text.data()).find("has ended") != std::string::npos,
+           "PST_Last_error has the wrong text");
   }
 
   ~Owner() {
@@ -138,7 +145,8 @@ struct Owner {
   }
 } owner;
 
-// The ends of the requests stand in the stream behind a function of the program's, when the library ends.
+// The ends of the requests stand in the stream behind a function of the program's, when the library
+// ends.
 void end_quietly(const std::string& log) {
   const auto linger = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
   demand(PST_Stream_launch(owner.stream, linger, nullptr) == MPI_SUCCESS, "no launch");

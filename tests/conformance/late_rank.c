@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs with a PENSTOCK_TIMEOUT that is over at once. The last rank begins the library's end only when the others have
- * left it without that rank; after that MPI works as before, and ends. */
+ * Runs with a PENSTOCK_TIMEOUT that is over at once. The last rank begins the library's end only
+ * when the others have left it without that rank; after that MPI works as before, and ends. */
 #include <mpi.h>
 #include <stdlib.h>
 

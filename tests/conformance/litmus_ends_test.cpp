@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The litmus programs that need a point in time: a side that ends alone, runs ahead, changes its queue, frees its half,
-// talks to itself.
+// The litmus programs that need a point in time: a side that ends alone, runs ahead, changes its
+// queue, frees its half, talks to itself.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -58,8 +58,8 @@ TEST(LitmusEnds, G4_L11_ReceiversWaitEndsAlone) {
   });
 }
 
-// How far a sender may get while no receive has been started. Standard sends may be buffered, in SLOTS places of the
-// library.
+// How far a sender may get while no receive has been started. Standard sends may be buffered, in
+// SLOTS places of the library.
 int most_ahead(const OneWay::Options& options, bool peer_transport, int otherwise) {
   if (options.kind == Kind::synchronous) return 0;
   return peer_transport ? static_cast<int>(slots()) - 1 + most_early_waits : otherwise;
@@ -77,9 +77,11 @@ TEST(LitmusEnds, G5_L12_RunAheadStopsAndLosesNothing) {
                       pair.wait_send();
                       pair.send_lane().launch(Counter::raise, &complete);
                     }
-                    // Gives a sender that would run too far the time to do so; a right one passes at any speed.
+                    // Gives a sender that would run too far the time to do so; a right one passes
+                    // at any speed.
                     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                    EXPECT_LE(complete.count.load(), most_ahead(options, pair.on_peer_transport(), count));
+                    EXPECT_LE(complete.count.load(),
+                              most_ahead(options, pair.on_peer_transport(), count));
                   }
                   meet();
                   for (int i = 0; i < count; ++i) {
@@ -97,8 +99,9 @@ TEST(LitmusEnds, G7_L13_NextEpochOnAnotherQueue) {
     OneWay pair(options);
     Lane other;
     constexpr int rounds = 20;
-    // Three epochs with the same contents, the middle one on the other queue: what follows on the first queue is then
-    // ordered behind all three, by nothing but the library's own order of the epochs.
+    // Three epochs with the same contents, the middle one on the other queue: what follows on the
+    // first queue is then ordered behind all three, by nothing but the library's own order of the
+    // epochs.
     for (int round = 0; round < rounds; ++round) {
       if (pair.sends()) {
         Lane& lane = pair.send_lane();
@@ -129,8 +132,8 @@ TEST(LitmusEnds, G7_L13_NextEpochOnAnotherQueue) {
   });
 }
 
-// An end whose epochs hop between two queues; each function enqueues the next epoch on the other queue, from the
-// worker.
+// An end whose epochs hop between two queues; each function enqueues the next epoch on the other
+// queue, from the worker.
 struct Hopper {
   OneWay* pair;
   Lane* lanes[2];
@@ -182,12 +185,14 @@ struct Ends {
     const int self = rank(), peer = partner();
     std::vector<MPI_Request*> requests;
     if (self % 2 == 0) {
-      senders.push_back(std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(self, peer, 0)));
+      senders.push_back(
+          std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(self, peer, 0)));
       senders.back()->init(kind, peer, 0);
       requests.push_back(&senders.back()->request());
     }
     if (self % 2 == 1 || peer == self) {
-      receivers.push_back(std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(peer, self, 0)));
+      receivers.push_back(
+          std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(peer, self, 0)));
       receivers.back()->init(peer, 0);
       requests.push_back(&receivers.back()->request());
     }
@@ -202,7 +207,8 @@ struct Ends {
 
 TEST(LitmusEnds, L18_SenderFreesAndMatchesAgainBeforeTheReceiversWait) {
   const int rounds = long_run() ? 500 : 30;
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1000}, eager_max(), eager_max() + 1}) {
+  for (const std::size_t bytes :
+       {std::size_t{8}, std::size_t{1000}, eager_max(), eager_max() + 1}) {
     SCOPED_TRACE(bytes);
     Ends ends;
     ends.add(bytes, Kind::standard);
@@ -233,7 +239,8 @@ TEST(LitmusEnds, L18_SenderFreesAndMatchesAgainBeforeTheReceiversWait) {
 }
 
 TEST(LitmusEnds, L18_ReceiverFreesAndMatchesAgainBeforeTheSendersWait) {
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{1000}, eager_max(), eager_max() + 1}) {
+  for (const std::size_t bytes :
+       {std::size_t{8}, std::size_t{1000}, eager_max(), eager_max() + 1}) {
     for (const Kind kind : {Kind::standard, Kind::synchronous}) {
       SCOPED_TRACE(bytes);
       Ends ends;
@@ -348,8 +355,10 @@ TEST(LitmusEnds, L20_ManyQueues) {
   const int self = rank(), peer = partner();
   for (int i = 0; i < count; ++i) {
     const Shape shape{.bytes = i % 2 == 0 ? std::size_t{8} : eager_max() + 1, .repeats = 5};
-    if (peer >= self) sides.push_back(std::make_unique<Side>(program, shape, true, self, peer, 10 * i));
-    if (peer <= self) sides.push_back(std::make_unique<Side>(program, shape, false, self, peer, 10 * i));
+    if (peer >= self)
+      sides.push_back(std::make_unique<Side>(program, shape, true, self, peer, 10 * i));
+    if (peer <= self)
+      sides.push_back(std::make_unique<Side>(program, shape, false, self, peer, 10 * i));
   }
   for (auto& side : sides) {
     for (MPI_Request* request : side->requests()) requests.push_back(request);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// G4: the litmus programs. Whatever the order of the two sides, the sizes, kinds of send, queues and delays: they
-// complete, and every message is whole. Several repeats of a program stand back to back on the stream, without a wait
-// of the host.
+// G4: the litmus programs. Whatever the order of the two sides, the sizes, kinds of send, queues
+// and delays: they complete, and every message is whole. Several repeats of a program stand back to
+// back on the stream, without a wait of the host.
 #include <gtest/gtest.h>
 
 #include "support/environment.hpp"
@@ -70,7 +70,8 @@ TEST_F(Litmus, G4_L3_BothSendAndReceiveThenWaitForAll) {
 }
 
 TEST_F(Litmus, G4_L4_TwoQueues) {
-  for (const Program& program : {l1, l2, l3}) sweep(program, both, [](Shape& shape) { shape.lanes = 2; });
+  for (const Program& program : {l1, l2, l3})
+    sweep(program, both, [](Shape& shape) { shape.lanes = 2; });
 }
 
 TEST_F(Litmus, G4_L5_SlowFunctionOnOneSide) {
@@ -85,12 +86,14 @@ TEST_F(Litmus, G4_L5_SlowFunctionOnOneSide) {
 }
 
 TEST_F(Litmus, G4_L6_StartFindsItsSlotFree) {
-  const Program program{"L6", times("s1 w1", slots() + 1) + "s2 w2", times("r1 w1", slots()) + "r1 r2 w2 w1"};
+  const Program program{"L6", times("s1 w1", slots() + 1) + "s2 w2",
+                        times("r1 w1", slots()) + "r1 r2 w2 w1"};
   sweep(program, both);
 }
 
 TEST_F(Litmus, G4_L7_OnlyTheReceiverCanFinish) {
-  const Program program{"L7", times("s1 w1", slots()) + "s1 r2 w2 w1", times("r1 w1", slots() + 1) + "s2 w2"};
+  const Program program{"L7", times("s1 w1", slots()) + "s1 r2 w2 w1",
+                        times("r1 w1", slots() + 1) + "s2 w2"};
   sweep(program, both);
 }
 
@@ -106,7 +109,8 @@ TEST_F(Litmus, G4_L9_MessageIsAProofForAReadySend) {
 }
 
 TEST_F(Litmus, G4_L9_DoubleBufferedHaloOfReadySends) {
-  Program program{"L9 halo", "r4 s1 w1 w2 r2 s3 w3 w4", "r3 s2 w2 w1 r1 s4 w4 w3", Kind::ready, {5, 6}};
+  Program program{
+      "L9 halo", "r4 s1 w1 w2 r2 s3 w3 w4", "r3 s2 w2 w1 r1 s4 w4 w3", Kind::ready, {5, 6}};
   program.first_a = "r2 s5 r6 w5 w6";
   program.first_b = "r1 r5 s6 w5 w6";
   program.last_a = "s1 w1 w2";
@@ -145,7 +149,8 @@ TEST_F(Litmus, G6_L1_TenThousandEpochsWithoutAWaitOfTheHost) {
   const int repeats = size() > 2 ? 1000 : 10000;
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{3000}, eager_max() + 1}) {
     Shape shape{.bytes = bytes, .repeats = repeats};
-    // Those of the rendezvous stand in lockstep: a tenth of them shows as much, unless there is time.
+    // Those of the rendezvous stand in lockstep: a tenth of them shows as much, unless there is
+    // time.
     if (bytes > eager_max() && !long_run()) shape.repeats /= 10;
     run_program(l1, shape);
     shape.memory_a = shape.memory_b = Memory::allocated;

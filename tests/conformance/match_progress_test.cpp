@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A match that has been begun by PST_Imatch ends although its process is inside MPI: programs that are correct with
-// MPI's own nonblocking and synchronous calls in the place of the match must not stand still. Each case is run with
-// either half begun by PST_Imatch, and the other given to PST_Match when its peer is inside the call.
+// A match that has been begun by PST_Imatch ends although its process is inside MPI: programs that
+// are correct with MPI's own nonblocking and synchronous calls in the place of the match must not
+// stand still. Each case is run with either half begun by PST_Imatch, and the other given to
+// PST_Match when its peer is inside the call.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,8 +22,8 @@ constexpr int message_tag = 900;
 constexpr std::size_t much = 1 << 20;  // more than an MPI sends without its receive
 
 struct Half {
-  Half(bool sends, std::size_t bytes, Kind kind, int tag, std::size_t extra = 0, bool any_source = false,
-       bool any_tag = false) {
+  Half(bool sends, std::size_t bytes, Kind kind, int tag, std::size_t extra = 0,
+       bool any_source = false, bool any_tag = false) {
     const int self = rank(), peer = partner();
     if (sends) {
       sender.emplace(bytes, Memory::ordinary, sequence_key(self, peer, tag));
@@ -66,9 +67,10 @@ std::vector<MPI_Request> requests_of(const std::vector<std::unique_ptr<Half>>& h
   return requests;
 }
 
-// `early` hands its halves to match, then calls MPI and waits; `late` matches, then makes the other end of that call.
-void match(bool early, const std::vector<std::unique_ptr<Half>>& halves, const std::function<void()>& early_calls,
-           const std::function<void()>& late_calls) {
+// `early` hands its halves to match, then calls MPI and waits; `late` matches, then makes the other
+// end of that call.
+void match(bool early, const std::vector<std::unique_ptr<Half>>& halves,
+           const std::function<void()>& early_calls, const std::function<void()>& late_calls) {
   std::vector<MPI_Request> requests = requests_of(halves);
   const int count = static_cast<int>(requests.size());
   if (early) {
@@ -99,11 +101,14 @@ std::vector<Call> calls() {
   const int peer = partner();
   static std::vector<std::byte> out(much, std::byte{7}), in(much);
   const auto expect_in = [] { EXPECT_EQ(in, out); };
-  const auto send = [=] { MPI_Send(out.data(), much, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD); };
+  const auto send = [=] {
+    MPI_Send(out.data(), much, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD);
+  };
   const auto receive = [=] {
     std::fill(in.begin(), in.end(), std::byte{0});
     MPI_Status status;
-    EXPECT_EQ(MPI_Recv(in.data(), much, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD, &status), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Recv(in.data(), much, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD, &status),
+              MPI_SUCCESS);
     int count = 0;
     MPI_Get_count(&status, MPI_BYTE, &count);
     EXPECT_EQ(count, static_cast<int>(much));
@@ -129,8 +134,8 @@ std::vector<Call> calls() {
   const auto exchange = [=] {
     std::fill(in.begin(), in.end(), std::byte{0});
     MPI_Status status;
-    MPI_Sendrecv(out.data(), much, MPI_BYTE, peer, message_tag, in.data(), much, MPI_BYTE, peer, message_tag,
-                 MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out.data(), much, MPI_BYTE, peer, message_tag, in.data(), much, MPI_BYTE, peer,
+                 message_tag, MPI_COMM_WORLD, &status);
     EXPECT_EQ(status.MPI_SOURCE, peer);
     expect_in();
   };
@@ -140,12 +145,15 @@ std::vector<Call> calls() {
     const int half = static_cast<int>(values.size()) / 2;
     MPI_Type_vector(half, 1, 2, MPI_INT, &every_other);
     MPI_Type_commit(&every_other);
-    MPI_Sendrecv_replace(values.data(), 1, every_other, peer, message_tag, peer, message_tag, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(values.data(), 1, every_other, peer, message_tag, peer, message_tag,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Type_free(&every_other);
-    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i % 2 == 0 ? peer : rank()) << i;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(values[i], i % 2 == 0 ? peer : rank()) << i;
   };
-  const auto synchronous = [=] { MPI_Ssend(out.data(), 8, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD); };
+  const auto synchronous = [=] {
+    MPI_Ssend(out.data(), 8, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD);
+  };
   const auto short_receive = [=] {
     MPI_Recv(in.data(), 8, MPI_BYTE, peer, message_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   };
@@ -165,25 +173,26 @@ struct Wildcards {
 TEST(MatchProgress, InsideBlockingMessages) {
   if (size() % 2 != 0) return;
   for (const bool early_sends : {false, true})
-    for (const Wildcards any :
-         {Wildcards{false, false}, Wildcards{true, false}, Wildcards{false, true}, Wildcards{true, true}}) {
+    for (const Wildcards any : {Wildcards{false, false}, Wildcards{true, false},
+                                Wildcards{false, true}, Wildcards{true, true}}) {
       const bool early = rank() % 2 == 0;
       for (const Call& call : calls()) {
         SCOPED_TRACE(std::string(call.name) + (early_sends ? ", send first" : ", receive first") +
                      (any.source ? ", any source" : "") + (any.tag ? ", any tag" : ""));
-        const auto halves = one(
-            std::make_unique<Half>(early == early_sends, 100, Kind::standard, 5 + rank() / 2, 0, any.source, any.tag));
+        const auto halves = one(std::make_unique<Half>(early == early_sends, 100, Kind::standard,
+                                                       5 + rank() / 2, 0, any.source, any.tag));
         match(early, halves, call.early, call.late);
         run(halves, Kind::standard);
       }
     }
 }
 
-// ---- Collectives. Receives whose source or tag is open need their own process: MPI_THREAD_MULTIPLE alone lets that
-// one act here.
+// ---- Collectives. Receives whose source or tag is open need their own process:
+// MPI_THREAD_MULTIPLE alone lets that one act here.
 
 void across_barrier(bool early_sends, std::size_t bytes, Kind kind, std::size_t extra = 0) {
-  SCOPED_TRACE(std::to_string(bytes) + " bytes, " + name(kind) + (early_sends ? ", send first" : ", receive first"));
+  SCOPED_TRACE(std::to_string(bytes) + " bytes, " + name(kind) +
+               (early_sends ? ", send first" : ", receive first"));
   const bool early = rank() % 2 == 0;
   const auto halves = one(std::make_unique<Half>(early == early_sends, bytes, kind, 6, extra));
   match(
@@ -224,7 +233,8 @@ TEST(MatchProgress, ManyInsideABarrier) {
   }
 }
 
-// Both ranks hand a send to match that the other one receives, call the barrier, and receive only then.
+// Both ranks hand a send to match that the other one receives, call the barrier, and receive only
+// then.
 TEST(MatchProgress, BothWaysAcrossABarrier) {
   if (size() % 2 != 0) return;
   for (const bool sends_first : {true, false}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching (ST III-C): order, wildcards, statuses, truncation, the non-blocking forms, thousands of pairs.
+// Matching (ST III-C): order, wildcards, statuses, truncation, the non-blocking forms, thousands of
+// pairs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ void free_all(Requests& requests) {
 // Runs one epoch of all requests on a queue of its own.
 void run_once(Requests& requests) {
   Lane lane;
-  EXPECT_PST(PST_Enqueue_startall(lane.queue(), static_cast<int>(requests.size()), requests.data()));
+  EXPECT_PST(
+      PST_Enqueue_startall(lane.queue(), static_cast<int>(requests.size()), requests.data()));
   EXPECT_PST(PST_Enqueue_waitall(lane.queue(), static_cast<int>(requests.size()), requests.data()));
   lane.finish();
 }
@@ -86,7 +88,8 @@ TEST(Matching, WildcardsAreResolvedOnceAndTheStatusSaysToWhat) {
   if (rank() == 0) {
     requests.resize(1 + static_cast<std::size_t>(size()));
     for (int i = 0; i < size(); ++i)
-      MPI_Recv_init(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[1 + i]);
+      MPI_Recv_init(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                    &requests[1 + i]);
   }
   std::vector<MPI_Status> statuses(requests.size());
   match(requests, &statuses);
@@ -232,7 +235,8 @@ TEST(Matching, IsMatchedAloneDrivesAMatch) {
 }
 
 TEST(Matching, QueueWaitDrivesAMatch) {
-  // Every rank posts a match and then waits for a queue whose wait ends only when its neighbour has gone on to its own.
+  // Every rank posts a match and then waits for a queue whose wait ends only when its neighbour has
+  // gone on to its own.
   Sender sender(8, Memory::allocated, sequence_key(rank(), next_rank(), 1));
   Receiver receiver(8, Memory::allocated, sequence_key(previous_rank(), rank(), 1));
   sender.init(Kind::synchronous, next_rank(), 1);
@@ -269,7 +273,8 @@ TEST(Matching, AMatchUnderWayCannotBeCancelledOrItsRequestFreed) {
   EXPECT_PST_KIND(PST_Match(&receive, MPI_STATUS_IGNORE), PST_ERROR_ALREADY_MATCHED);
   Lane lane;
   EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &matching), PST_ERROR_REQUEST);
-  MPI_Barrier(MPI_COMM_WORLD);  // at MPI_THREAD_MULTIPLE the match may end by itself as soon as its peer sends
+  // At MPI_THREAD_MULTIPLE the match may end by itself as soon as its peer sends.
+  MPI_Barrier(MPI_COMM_WORLD);
   MPI_Request send = MPI_REQUEST_NULL;
   MPI_Send_init(&value, 1, MPI_INT, next_rank(), 9, MPI_COMM_WORLD, &send);
   ASSERT_PST(PST_Match(&send, MPI_STATUS_IGNORE));
@@ -297,7 +302,8 @@ TEST(Matching, APairMayBeUsedAndFreedWhileTheRestOfItsCallIsUnderWay) {
   };
   send(0);
   int complete = 0;
-  for (int look = 0; look < 100; ++look) EXPECT_EQ(MPI_Test(&matching, &complete, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  for (int look = 0; look < 100; ++look)
+    EXPECT_EQ(MPI_Test(&matching, &complete, MPI_STATUS_IGNORE), MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);  // nobody has sent the second one before everybody has looked
   EXPECT_FALSE(complete);
   send(1);
@@ -343,7 +349,8 @@ TEST(Matching, ThousandsOfPairs) {
   for (int i = 0; i < count; ++i) {
     out[i] = rank() * count + i;
     MPI_Send_init(&out[i], 1, MPI_INT, next_rank(), i % 1000, MPI_COMM_WORLD, &requests[i]);
-    MPI_Recv_init(&in[i], 1, MPI_INT, previous_rank(), i % 1000, MPI_COMM_WORLD, &requests[count + i]);
+    MPI_Recv_init(&in[i], 1, MPI_INT, previous_rank(), i % 1000, MPI_COMM_WORLD,
+                  &requests[count + i]);
   }
   meet();
   const auto begin = std::chrono::steady_clock::now();

@@ -29,7 +29,8 @@ class Misuse : public ::testing::Test {
     ++epochs;
   }
 
-  // What shows that nothing of a refused call was enqueued: the next messages come through as if it had not been made.
+  // What shows that nothing of a refused call was enqueued: the next messages come through as if it
+  // had not been made.
   void TearDown() override {
     for (int epoch = 0; epoch < 3; ++epoch) {
       receiver.enqueue_start(lane);
@@ -147,11 +148,13 @@ TEST_F(Misuse, G7_MpiWaitsForARequestThatAQueueHasStarted) {
   EXPECT_NE(last_error().find("PST_Queue_wait"), std::string::npos) << last_error();
   EXPECT_PST_KIND(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE), PST_ERROR_IN_USE);
   EXPECT_PST_KIND(MPI_Waitany(2, both.data(), &index, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
-  EXPECT_PST_KIND(MPI_Waitsome(2, both.data(), &index, indices.data(), statuses.data()), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Waitsome(2, both.data(), &index, indices.data(), statuses.data()),
+                  PST_ERROR_IN_USE);
   EXPECT_PST_KIND(MPI_Test(started, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
   EXPECT_PST_KIND(MPI_Testall(2, both.data(), &flag, MPI_STATUSES_IGNORE), PST_ERROR_IN_USE);
   EXPECT_PST_KIND(MPI_Testany(2, both.data(), &index, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
-  EXPECT_PST_KIND(MPI_Testsome(2, both.data(), &index, indices.data(), statuses.data()), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Testsome(2, both.data(), &index, indices.data(), statuses.data()),
+                  PST_ERROR_IN_USE);
   EXPECT_PST_KIND(MPI_Request_get_status(*started, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
   EXPECT_EQ(*started, receiver.request());
   complete_epoch();
@@ -165,7 +168,8 @@ TEST_F(Misuse, G7_MpiStartsARequestThatAQueueHasStarted) {
   std::array<MPI_Request, 2> both{sender.request(), receiver.request()};
   EXPECT_PST_KIND(MPI_Start(&both[1]), PST_ERROR_IN_USE);
   EXPECT_NE(last_error().find("MPI_Start"), std::string::npos) << last_error();
-  EXPECT_NE(last_error().find("receive from rank " + std::to_string(rank())), std::string::npos) << last_error();
+  EXPECT_NE(last_error().find("receive from rank " + std::to_string(rank())), std::string::npos)
+      << last_error();
   EXPECT_PST_KIND(MPI_Startall(2, both.data()), PST_ERROR_IN_USE);
   complete_epoch();
   // With their waits enqueued they are MPI's again, once the stream is done with their buffers.
@@ -196,8 +200,10 @@ TEST_F(Misuse, NullAndFreedHandlesOfQueuesAndStreams) {
   PST_Queue queue = PST_QUEUE_NULL;
   EXPECT_PST_KIND(PST_Queue_init(nullptr, PST_QUEUE_HOST, &stream), PST_ERROR_ARGUMENT);
   EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HOST, nullptr), PST_ERROR_ARGUMENT);
-  EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HOST, stream), PST_ERROR_STREAM);  // not its address
-  EXPECT_PST_KIND(PST_Queue_init(&queue, static_cast<PST_Queue_type>(17), &stream), PST_ERROR_ARGUMENT);
+  // Not its address.
+  EXPECT_PST_KIND(PST_Queue_init(&queue, PST_QUEUE_HOST, stream), PST_ERROR_STREAM);
+  EXPECT_PST_KIND(PST_Queue_init(&queue, static_cast<PST_Queue_type>(17), &stream),
+                  PST_ERROR_ARGUMENT);
   // Without such a GPU, and in a library without its vendor; with one this is its default stream.
   for (const PST_Queue_type type : {PST_QUEUE_CUDA, PST_QUEUE_HIP}) {
     void* default_stream = nullptr;
@@ -227,7 +233,8 @@ TEST_F(Misuse, NullAndFreedHandlesOfQueuesAndStreams) {
   EXPECT_PST_KIND(PST_Queue_test(stale_queue, &flag), PST_ERROR_QUEUE);
 }
 
-// Neither for its own stream, which would wait for itself, nor for another one, which may wait for its own.
+// Neither for its own stream, which would wait for itself, nor for another one, which may wait for
+// its own.
 TEST_F(Misuse, AFunctionOnAStreamCannotWaitForAStream) {
   struct Inside {
     PST_Queue queue;
@@ -236,15 +243,16 @@ TEST_F(Misuse, AFunctionOnAStreamCannotWaitForAStream) {
   };
   const auto wait = [](void* argument) {
     auto& inside = *static_cast<Inside*>(argument);
-    inside.codes = {PST_Queue_wait(inside.queue), PST_Stream_synchronize(inside.stream), PST_Queue_free(&inside.queue),
-                    PST_Stream_free(&inside.stream)};
+    inside.codes = {PST_Queue_wait(inside.queue), PST_Stream_synchronize(inside.stream),
+                    PST_Queue_free(&inside.queue), PST_Stream_free(&inside.stream)};
   };
   Lane other;
   for (Lane* awaited : {&lane, &other}) {
     Inside inside{awaited->queue(), awaited->stream(), {}};
     lane.launch(wait, &inside);
     lane.finish();
-    for (const int code : inside.codes) EXPECT_EQ(kind_of(code), PST_ERROR_STREAM) << describe(code);
+    for (const int code : inside.codes)
+      EXPECT_EQ(kind_of(code), PST_ERROR_STREAM) << describe(code);
     EXPECT_EQ(inside.queue, awaited->queue());
     EXPECT_EQ(inside.stream, awaited->stream());
   }
@@ -268,7 +276,8 @@ TEST_F(Misuse, AFunctionOnAStreamCannotWaitForAMatch) {
       &inside);
   lane.finish();
   EXPECT_EQ(kind_of(inside.code), PST_ERROR_STREAM);
-  EXPECT_PST(PST_Matchall(2, inside.requests.data(), MPI_STATUSES_IGNORE));  // nothing was under way
+  // Nothing was under way.
+  EXPECT_PST(PST_Matchall(2, inside.requests.data(), MPI_STATUSES_IGNORE));
   for (MPI_Request& request : inside.requests) MPI_Request_free(&request);
 }
 
@@ -325,7 +334,8 @@ void counting_handler(MPI_Comm*, int* code, ...) {
   handler_code = *code;
 }
 
-// Errors of a request go to its communicator's handler, those of queues and streams to MPI_COMM_WORLD's, which returns.
+// Errors of a request go to its communicator's handler, those of queues and streams to
+// MPI_COMM_WORLD's, which returns.
 TEST(Errors, TheCommunicatorsHandlerIsCalled) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

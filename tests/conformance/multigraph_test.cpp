@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// G4 and G6 on random graphs: random sizes, kinds of send and memory, repeated (source, tag, destination), self edges,
-// ranks without edges; many epochs back to back without a wait of the host; every byte is checked on the stream.
+// G4 and G6 on random graphs: random sizes, kinds of send and memory, repeated (source, tag,
+// destination), self edges, ranks without edges; many epochs back to back without a wait of the
+// host; every byte is checked on the stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,8 @@ std::size_t random_size(std::mt19937_64& random, std::size_t largest) {
 // The same graph on every rank.
 std::vector<Edge> make_graph(std::uint64_t salt) {
   auto random = generator(salt);
-  const int idle = size() > 1 && salt % 2 == 1 ? static_cast<int>(random() % static_cast<unsigned>(size())) : -1;
+  const int idle =
+      size() > 1 && salt % 2 == 1 ? static_cast<int>(random() % static_cast<unsigned>(size())) : -1;
   const auto some_rank = [&] {
     int chosen = idle;
     while (chosen == idle) chosen = static_cast<int>(random() % static_cast<unsigned>(size()));
@@ -98,8 +100,8 @@ class Graph {
     match();
   }
 
-  // Receives, tokens, sends; then for guarded sends the token first; then all waits. Any order within a group is right,
-  // and it is another one in each epoch and on each rank.
+  // Receives, tokens, sends; then for guarded sends the token first; then all waits. Any order
+  // within a group is right, and it is another one in each epoch and on each rank.
   void enqueue_epoch() {
     shuffle(in_);
     shuffle(out_);
@@ -127,7 +129,8 @@ class Graph {
     for (Lane& lane : lanes_) lane.finish();
     for (In& in : in_) {
       SCOPED_TRACE("edge " + std::to_string(in.edge->number) + ", " + name(in.edge->kind) + ", " +
-                   std::to_string(in.edge->bytes) + " B from rank " + std::to_string(in.edge->source));
+                   std::to_string(in.edge->bytes) + " B from rank " +
+                   std::to_string(in.edge->source));
       in.message->expect_good(epochs);
     }
   }
@@ -136,7 +139,8 @@ class Graph {
   Lane& some_lane() { return lanes_[random_() % 2]; }
 
   void add_out(const Edge& edge, std::uint64_t key) {
-    Out out{&edge, std::make_unique<Sender>(edge.bytes, edge.from, key, edge.shift), nullptr, &some_lane()};
+    Out out{&edge, std::make_unique<Sender>(edge.bytes, edge.from, key, edge.shift), nullptr,
+            &some_lane()};
     out.message->init(edge.kind, edge.destination, edge.tag);
     if (guarded(edge)) {
       out.token = std::make_unique<Receiver>(1, Memory::ordinary, key + 1);
@@ -146,8 +150,8 @@ class Graph {
   }
 
   void add_in(const Edge& edge, std::uint64_t key) {
-    In in{&edge, std::make_unique<Receiver>(edge.bytes, edge.to, key, edge.shift / 2, edge.extra), nullptr,
-          &some_lane()};
+    In in{&edge, std::make_unique<Receiver>(edge.bytes, edge.to, key, edge.shift / 2, edge.extra),
+          nullptr, &some_lane()};
     in.message->init(edge.source, edge.tag);
     if (guarded(edge)) {
       in.token = std::make_unique<Sender>(1, Memory::ordinary, key + 1);
@@ -156,20 +160,23 @@ class Graph {
     in_.push_back(std::move(in));
   }
 
-  // Hands the requests over in random order, but those of equal peer and tag in the order of the graph, which pairs
-  // them.
+  // Hands the requests over in random order, but those of equal peer and tag in the order of the
+  // graph, which pairs them.
   void match() {
     std::map<std::vector<int>, std::vector<MPI_Request*>> sequences;
     for (Out& out : out_) {
       sequences[{0, out.edge->destination, out.edge->tag}].push_back(&out.message->request());
-      if (out.token) sequences[{1, out.edge->destination, out.edge->token_tag}].push_back(&out.token->request());
+      if (out.token)
+        sequences[{1, out.edge->destination, out.edge->token_tag}].push_back(&out.token->request());
     }
     for (In& in : in_) {
       sequences[{1, in.edge->source, in.edge->tag}].push_back(&in.message->request());
-      if (in.token) sequences[{0, in.edge->source, in.edge->token_tag}].push_back(&in.token->request());
+      if (in.token)
+        sequences[{0, in.edge->source, in.edge->token_tag}].push_back(&in.token->request());
     }
     std::vector<const std::vector<int>*> order;
-    for (const auto& [sequence, requests] : sequences) order.insert(order.end(), requests.size(), &sequence);
+    for (const auto& [sequence, requests] : sequences)
+      order.insert(order.end(), requests.size(), &sequence);
     shuffle(order);
     std::map<std::vector<int>, std::size_t> taken;
     std::vector<MPI_Request*> all;
@@ -232,7 +239,8 @@ TEST(Multigraph, G4_SeveralGraphsInterleaved) {
   std::vector<std::unique_ptr<Graph>> graphs;
   const int count = size() > 2 ? 2 : 3;
   // Graphs share source, tag and destination, so the order of matching pairs them.
-  for (int i = 0; i < count; ++i) graphs.push_back(std::make_unique<Graph>(static_cast<std::uint64_t>(100 + i)));
+  for (int i = 0; i < count; ++i)
+    graphs.push_back(std::make_unique<Graph>(static_cast<std::uint64_t>(100 + i)));
   constexpr int epochs = 8;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (auto& graph : graphs) graph->enqueue_epoch();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sequence of messages from the even rank of each pair to the odd one. A rank that is its own partner has both
-// ends, each on a stream of its own; so a test says `if (pair.sends())`, then `if (pair.receives())`, with meet()
-// between what must be ordered.
+// One sequence of messages from the even rank of each pair to the odd one. A rank that is its own
+// partner has both ends, each on a stream of its own; so a test says `if (pair.sends())`, then `if
+// (pair.receives())`, with meet() between what must be ordered.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -81,12 +81,14 @@ class OneWay {
 };
 
 inline std::string text(const OneWay::Options& options) {
-  return std::string(name(options.kind)) + ", " + std::to_string(options.bytes) + " B, " + name(options.memory);
+  return std::string(name(options.kind)) + ", " + std::to_string(options.bytes) + " B, " +
+         name(options.memory);
 }
 
 // Calls body(options) for each of the sizes and kinds, with the two kinds of memory in turn.
 template <typename Body>
-void for_each_pair(const std::vector<std::size_t>& sizes, const std::vector<Kind>& kinds, Body body) {
+void for_each_pair(const std::vector<std::size_t>& sizes, const std::vector<Kind>& kinds,
+                   Body body) {
   int turn = 0;
   for (const Kind kind : kinds) {
     if (!served(kind)) continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that knows nothing of Penstock: linked with MPI only, run with libpenstock preloaded. Its messages,
- * statuses and errors must be those of MPI. With the argument "recorded" it then looks the library up at run time and
- * matches a request that it has made with MPI_Send_init, which shows that the preloaded library has recorded it. */
+ * A program that knows nothing of Penstock: linked with MPI only, run with libpenstock preloaded.
+ * Its messages, statuses and errors must be those of MPI. With the argument "recorded" it then
+ * looks the library up at run time and matches a request that it has made with MPI_Send_init, which
+ * shows that the preloaded library has recorded it. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -71,7 +72,8 @@ static void errors(void) {
   int value = 0, error_class = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Error_class(MPI_Send_init(&value, 1, MPI_INT, size, 0, MPI_COMM_WORLD, &request), &error_class);
+  MPI_Error_class(MPI_Send_init(&value, 1, MPI_INT, size, 0, MPI_COMM_WORLD, &request),
+                  &error_class);
   check(error_class == MPI_ERR_RANK, "the error class of an invalid rank");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `proxy` may not rest on: the order of messages on two communicators, and how many calls it takes until MPI tells
-// what has happened. Functions of this program stand before MPI's and use what freedom the standard leaves.
+// What `proxy` may not rest on: the order of messages on two communicators, and how many calls it
+// takes until MPI tells what has happened. Functions of this program stand before MPI's and use
+// what freedom the standard leaves.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -39,20 +40,27 @@ class Lateness {
   std::atomic<bool> on{false};
   std::atomic<MPI_Comm> messages{MPI_COMM_NULL};
 
-  int keep(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+  int keep(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+           MPI_Request* request) {
     Late& late = late_.emplace_back();
     int bytes = 0;
     MPI_Type_size(type, &bytes);
-    late = {std::vector<char>(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(count)), peer, tag, comm, {}};
+    late = {std::vector<char>(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(count)),
+            peer,
+            tag,
+            comm,
+            {}};
     std::memcpy(late.data.data(), data, late.data.size());
-    const int code = MPI_Grequest_start(leave_alone, free_nothing, cancel_nothing, nullptr, request);
+    const int code =
+        MPI_Grequest_start(leave_alone, free_nothing, cancel_nothing, nullptr, request);
     late.request = *request;
     return code;
   }
   void deliver() {
     on = false;
     for (Late& one : late_) {
-      PMPI_Send(one.data.data(), static_cast<int>(one.data.size()), MPI_BYTE, one.peer, one.tag, one.comm);
+      PMPI_Send(one.data.data(), static_cast<int>(one.data.size()), MPI_BYTE, one.peer, one.tag,
+                one.comm);
       MPI_Grequest_complete(one.request);
     }
     late_.clear();
@@ -80,7 +88,8 @@ bool is_synchronous_send(MPI_Request request) {
   return synchronous_sends.contains(request);
 }
 
-// What MPI has not said to be done. A request in there that is freed is MPI's for as long as it likes.
+// What MPI has not said to be done. A request in there that is freed is MPI's for as long as it
+// likes.
 std::mutex active_mutex;
 std::map<MPI_Request, int> active;  // and how often MPI_Test does not tell of its end yet
 std::atomic<int> freed_while_active{0};
@@ -182,16 +191,16 @@ TEST(ProxyOrder, WhatIsGivenUpIsFreedWhenMpiIsDoneWithItHoweverLateItTells) {
 }  // namespace
 }  // namespace penstock::test
 
-extern "C" int PMPI_Send_init(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-                              MPI_Request* request) {
+extern "C" int PMPI_Send_init(const void* data, int count, MPI_Datatype type, int peer, int tag,
+                              MPI_Comm comm, MPI_Request* request) {
   using namespace penstock::test;
   static const auto own = next("PMPI_Send_init", &PMPI_Send_init);
   lateness.messages = comm;
   return own(data, count, type, peer, tag, comm, request);
 }
 
-extern "C" int PMPI_Ssend_init(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-                               MPI_Request* request) {
+extern "C" int PMPI_Ssend_init(const void* data, int count, MPI_Datatype type, int peer, int tag,
+                               MPI_Comm comm, MPI_Request* request) {
   using namespace penstock::test;
   static const auto own = next("PMPI_Ssend_init", &PMPI_Ssend_init);
   const int code = own(data, count, type, peer, tag, comm, request);
@@ -200,11 +209,12 @@ extern "C" int PMPI_Ssend_init(const void* data, int count, MPI_Datatype type, i
   return code;
 }
 
-extern "C" int PMPI_Isend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
-                          MPI_Request* request) {
+extern "C" int PMPI_Isend(const void* data, int count, MPI_Datatype type, int peer, int tag,
+                          MPI_Comm comm, MPI_Request* request) {
   using namespace penstock::test;
   static const auto own = next("PMPI_Isend", &PMPI_Isend);
-  if (!lateness.on || comm == lateness.messages) return own(data, count, type, peer, tag, comm, request);
+  if (!lateness.on || comm == lateness.messages)
+    return own(data, count, type, peer, tag, comm, request);
   return lateness.keep(data, count, type, peer, tag, comm, request);
 }
 
@@ -220,7 +230,8 @@ extern "C" int PMPI_Cancel(MPI_Request* request) {
   static const auto own = next("PMPI_Cancel", &PMPI_Cancel);
   {
     const std::lock_guard lock(active_mutex);
-    if (const auto found = active.find(*request); found != active.end()) found->second = looks_in_vain_after_cancel;
+    if (const auto found = active.find(*request); found != active.end())
+      found->second = looks_in_vain_after_cancel;
   }
   return own(request);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the proxy transport offers, or does in its own way: derived datatypes, pairs matched and freed again and
-// again, many pairs of which few are busy.
+// What only the proxy transport offers, or does in its own way: derived datatypes, pairs matched
+// and freed again and again, many pairs of which few are busy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,9 @@ class Blocks {
   std::size_t extent() const { return static_cast<std::size_t>((count_ - 1) * stride_ + length_); }
   int size() const { return count_ * length_; }
   // Where the n-th int of the message lies.
-  std::size_t place(int n) const { return static_cast<std::size_t>(n / length_ * stride_ + n % length_); }
+  std::size_t place(int n) const {
+    return static_cast<std::size_t>(n / length_ * stride_ + n % length_);
+  }
 
  private:
   int count_, length_, stride_;
@@ -97,7 +99,8 @@ void exchange(Kind kind, const Blocks& sent, const Blocks& received) {
 
 TEST(Proxy, DerivedDatatypesOfEveryKindOfSend) {
   for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::ready, Kind::buffered})
-    for (const int blocks : {1, 7, 20000}) exchange(kind, Blocks(blocks, 3, 5), Blocks(blocks, 3, 4));
+    for (const int blocks : {1, 7, 20000})
+      exchange(kind, Blocks(blocks, 3, 5), Blocks(blocks, 3, 4));
 }
 
 TEST(Proxy, TheTwoEndsMayDifferInLayout) {
@@ -109,7 +112,8 @@ TEST(Proxy, TheTwoEndsMayDifferInLayout) {
 
 TEST(Proxy, ALongerReceiveLeavesTheRestAndTheGapsUntouched) {
   for (const Kind kind : {Kind::standard, Kind::synchronous, Kind::buffered})
-    for (const int blocks : {10, 20000}) exchange(kind, Blocks(blocks, 3, 5), Blocks(2 * blocks, 3, 4));
+    for (const int blocks : {10, 20000})
+      exchange(kind, Blocks(blocks, 3, 5), Blocks(2 * blocks, 3, 4));
 }
 
 TEST(Proxy, ADatatypeMayBeFreedBeforeTheMatch) {

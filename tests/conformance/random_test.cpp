@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// G4, G6 and G8 on random programs (support/random_program.hpp): edges, sizes, kinds of send and of memory, lanes,
-// order of starts and waits on each end; on a GPU each end's blocks enqueued or launched as graphs, beside work that
-// wants the whole device. Every byte is checked on the stream, and what lies around. PENSTOCK_TEST_SEED is the first
-// seed, PENSTOCK_TEST_SEEDS how many programs run, each by the next one.
+// G4, G6 and G8 on random programs (support/random_program.hpp): edges, sizes, kinds of send and of
+// memory, lanes, order of starts and waits on each end; on a GPU each end's blocks enqueued or
+// launched as graphs, beside work that wants the whole device. Every byte is checked on the stream,
+// and what lies around. PENSTOCK_TEST_SEED is the first seed, PENSTOCK_TEST_SEEDS how many programs
+// run, each by the next one.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -25,7 +26,7 @@
 namespace penstock::test {
 namespace {
 
-// ---- What differs between devices -----------------------------------------------------------------------------------
+// ---- What differs between devices --------------------------------------------------------------
 
 #if PENSTOCK_TEST_CUDA
 // A point of one stream that another waits for.
@@ -44,7 +45,8 @@ class Mark {
 
 // MPI's own copies may go on during a capture.
 std::unique_ptr<Graph> make_graph(Stream stream, const std::function<void()>& enqueue) {
-  const auto mode = transport_allowed("proxy") ? cudaStreamCaptureModeThreadLocal : cudaStreamCaptureModeGlobal;
+  const auto mode =
+      transport_allowed("proxy") ? cudaStreamCaptureModeThreadLocal : cudaStreamCaptureModeGlobal;
   return std::make_unique<Graph>(stream, enqueue, mode);
 }
 
@@ -95,7 +97,7 @@ void occupy(Stream stream, unsigned microseconds) {
 }
 #endif
 
-// ---- One rank's part ------------------------------------------------------------------------------------------------
+// ---- One rank's part ---------------------------------------------------------------------------
 
 // Its ranks are those of MPI_COMM_WORLD, backwards.
 class Backwards {
@@ -174,19 +176,23 @@ class Part {
     MPI_Request& request() { return sender ? sender->request() : receiver->request(); }
   };
 
-  std::uint64_t key(std::size_t edge) const { return (program_.seed + 1) * 0xD6E8FEB86659FD93u + edge; }
+  std::uint64_t key(std::size_t edge) const {
+    return (program_.seed + 1) * 0xD6E8FEB86659FD93u + edge;
+  }
 
   void make_end(std::size_t half, const RandomEdge& edge) {
     End& end = ends_[half];
     const MPI_Comm comm = edge.backwards ? backwards_ : MPI_COMM_WORLD;
     const auto peer = [&](int of) { return edge.backwards ? size() - 1 - of : of; };
     if (receives(half)) {
-      end.receiver = std::make_unique<Receiver>(edge.bytes, edge.to, key(edge_of(half)), edge.to_shift, edge.extra);
+      end.receiver = std::make_unique<Receiver>(edge.bytes, edge.to, key(edge_of(half)),
+                                                edge.to_shift, edge.extra);
       end.receiver->init(peer(edge.source), edge.tag, comm);
       lanes_[0]->launch(Receiver::clear, end.receiver.get());
       lanes_[0]->synchronize();
     } else {
-      end.sender = std::make_unique<Sender>(edge.bytes, edge.from, key(edge_of(half)), edge.from_shift);
+      end.sender =
+          std::make_unique<Sender>(edge.bytes, edge.from, key(edge_of(half)), edge.from_shift);
       end.sender->init(edge.kind, peer(edge.destination), edge.tag, comm);
     }
     end.mark = std::make_unique<Mark>();
@@ -198,7 +204,8 @@ class Part {
       if (mine_.blocks[block].closed) capture(block);
   }
   void capture(std::size_t block) {
-    graphs_[block] = make_graph(lanes_[mine_.blocks[block].lane]->stream(), [this, block] { enqueue(block); });
+    graphs_[block] =
+        make_graph(lanes_[mine_.blocks[block].lane]->stream(), [this, block] { enqueue(block); });
   }
 
   void run(const RandomStep& step) {
@@ -222,7 +229,8 @@ class Part {
     }
   }
 
-  // What the block writes into buffers comes after what was done there on other lanes, as the program must see to.
+  // What the block writes into buffers comes after what was done there on other lanes, as the
+  // program must see to.
   template <class Body>
   void in_order(std::size_t number, Body body) {
     const RandomBlock& block = mine_.blocks[number];

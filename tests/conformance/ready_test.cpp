@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G5: a ready send may assume that its receive has been started. PENSTOCK_CHECK=1 reports one that wrongly did.
+// G5: a ready send may assume that its receive has been started. PENSTOCK_CHECK=1 reports one that
+// wrongly did.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -75,7 +76,8 @@ TEST(Ready, G5_BrokenPromiseIsReportedWhenChecked) {
     if (sends) take(PST_Queue_wait(send_lane.queue()));
     int other = 0;
     if (peer != self) {
-      MPI_Sendrecv(&reports, 1, MPI_INT, peer, 99, &other, 1, MPI_INT, peer, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Sendrecv(&reports, 1, MPI_INT, peer, 99, &other, 1, MPI_INT, peer, 99, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
     }
     EXPECT_GT(reports + other, 0);
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder: what it keeps of a request is right after the program has freed and reused what the request was made
-// from, and a program's own MPI calls behave as without it.
+// The recorder: what it keeps of a request is right after the program has freed and reused what the
+// request was made from, and a program's own MPI calls behave as without it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -109,7 +109,8 @@ TEST(Recorder, AContiguousDerivedDatatypeFreedBeforeTheMatch) {
   free_pair(send, receive);
 }
 
-// The column of a matrix; and two ints in swapped order, whose size and extent look like those of plain ones.
+// The column of a matrix; and two ints in swapped order, whose size and extent look like those of
+// plain ones.
 TEST(Recorder, AScatteredDatatypeFreedBeforeTheMatch) {
   constexpr int rows = 50, columns = 7;
   MPI_Datatype column;

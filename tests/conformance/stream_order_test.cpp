@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G1, G2, G3 and G5: what is ordered against the stream, and who waits for whom. Order is proven by points that all
-// ranks pass together, never by time.
+// G1, G2, G3 and G5: what is ordered against the stream, and who waits for whom. Order is proven by
+// points that all ranks pass together, never by time.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -54,48 +54,50 @@ TEST(StreamOrder, G1_EnqueueReturnsWhileThePeerHasEnqueuedNothing) {
 }
 
 TEST(StreamOrder, G1_EnqueueReturnsWhileTheStreamIsHeld) {
-  for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous}, [](const auto& options) {
-    OneWay pair(options);
-    Gate gate;
-    pair.send_lane().launch(Gate::pass, &gate);
-    pair.receive_lane().launch(Gate::pass, &gate);
-    for (int i = 0; i < many; ++i) {
-      pair.start_receive();
-      pair.wait_receive();
-      pair.start_send();
-      pair.wait_send();
-    }
-    int idle = 1;
-    EXPECT_PST(PST_Queue_test(pair.send_lane().queue(), &idle));
-    if (pair.sends()) {
-      EXPECT_EQ(idle, 0);
-    }
-    meet();
-    gate.release();
-    pair.finish_send();
-    pair.finish_receive();
-    EXPECT_PST(PST_Queue_test(pair.send_lane().queue(), &idle));
-    EXPECT_EQ(idle, 1);
-    pair.expect_good(many);
-  });
+  for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous},
+                [](const auto& options) {
+                  OneWay pair(options);
+                  Gate gate;
+                  pair.send_lane().launch(Gate::pass, &gate);
+                  pair.receive_lane().launch(Gate::pass, &gate);
+                  for (int i = 0; i < many; ++i) {
+                    pair.start_receive();
+                    pair.wait_receive();
+                    pair.start_send();
+                    pair.wait_send();
+                  }
+                  int idle = 1;
+                  EXPECT_PST(PST_Queue_test(pair.send_lane().queue(), &idle));
+                  if (pair.sends()) {
+                    EXPECT_EQ(idle, 0);
+                  }
+                  meet();
+                  gate.release();
+                  pair.finish_send();
+                  pair.finish_receive();
+                  EXPECT_PST(PST_Queue_test(pair.send_lane().queue(), &idle));
+                  EXPECT_EQ(idle, 1);
+                  pair.expect_good(many);
+                });
 }
 
 TEST(StreamOrder, G2_StartOfASendNeverHoldsTheStream) {
-  for_each_pair(protocol_sizes(), {Kind::standard, Kind::synchronous, Kind::buffered}, [](const auto& options) {
-    OneWay pair(options);
-    Counter passed;
-    pair.start_send();
-    pair.send_lane().launch(Counter::raise, &passed);
-    pair.synchronize_send();
-    EXPECT_EQ(passed.count, 1);
-    meet();  // only now does the peer start its receive
-    pair.start_receive();
-    pair.wait_receive();
-    pair.wait_send();
-    pair.finish_send();
-    pair.finish_receive();
-    pair.expect_good(1);
-  });
+  for_each_pair(protocol_sizes(), {Kind::standard, Kind::synchronous, Kind::buffered},
+                [](const auto& options) {
+                  OneWay pair(options);
+                  Counter passed;
+                  pair.start_send();
+                  pair.send_lane().launch(Counter::raise, &passed);
+                  pair.synchronize_send();
+                  EXPECT_EQ(passed.count, 1);
+                  meet();  // only now does the peer start its receive
+                  pair.start_receive();
+                  pair.wait_receive();
+                  pair.wait_send();
+                  pair.finish_send();
+                  pair.finish_receive();
+                  pair.expect_good(1);
+                });
 }
 
 TEST(StreamOrder, G2_StartOfAReceiveNeverHoldsTheStream) {
@@ -117,9 +119,10 @@ TEST(StreamOrder, G2_StartOfAReceiveNeverHoldsTheStream) {
                 });
 }
 
-// The stream that a request leaves is held behind the request's own wait: what else it holds is nothing to the next
-// start. `known`: the host has seen the wait end. Otherwise the request has changed streams before, and has not been
-// waited for by the host since; on host streams it need not have.
+// The stream that a request leaves is held behind the request's own wait: what else it holds is
+// nothing to the next start. `known`: the host has seen the wait end. Otherwise the request has
+// changed streams before, and has not been waited for by the host since; on host streams it need
+// not have.
 void leave_a_held_stream(std::size_t bytes, bool known) {
   Sender sender(bytes, Memory::ordinary, 3);
   Receiver receiver(bytes, Memory::ordinary, 3);
@@ -161,7 +164,8 @@ TEST(StreamOrder, G2_AStartOnAnotherStreamWaitsForItsOwnLastWaitAlone) {
 }
 
 TEST(StreamOrder, G3_MessageHoldsWhatTheStreamWroteBefore) {
-  // The slow function stands before the one that writes the message, so a start that ran early would send old bytes.
+  // The slow function stands before the one that writes the message, so a start that ran early
+  // would send old bytes.
   for_each_pair(protocol_sizes(), both, [](const auto& options) {
     OneWay pair(options);
     for (int i = 0; i < 5; ++i) {
@@ -207,31 +211,34 @@ TEST(StreamOrder, G3_WorkAfterAWaitRunsOnlyWithTheMessageThere) {
 }
 
 TEST(StreamOrder, G5_NothingIsDeliveredBeforeTheReceiveIsStarted) {
-  for_each_pair(protocol_sizes(), {Kind::standard, Kind::synchronous, Kind::buffered}, [](auto options) {
-    options.extra = 32;
-    OneWay pair(options);
-    constexpr int epochs = 4;
-    for (int epoch = 1; epoch <= epochs; ++epoch) {
-      if (pair.receives()) pair.receive_lane().launch(Receiver::clear, &pair.receiver());
-      pair.synchronize_receive();
-      meet();
-      pair.start_send();
-      pair.synchronize_send();
-      // In some epochs the sender is inside its wait, and may have ended it, while the receive has not been started.
-      if (epoch % 2 == 0) pair.wait_send();
-      meet();
-      if (pair.receives()) {
-        pair.receive_lane().launch(Receiver::check_clear, &pair.receiver());
-        pair.synchronize_receive();
-        pair.receive_lane().start(pair.receiver().request());
-      }
-      pair.wait_receive();
-      pair.finish_receive();
-      if (epoch % 2 == 1) pair.wait_send();
-      pair.finish_send();
-    }
-    pair.expect_good(epochs);
-  });
+  for_each_pair(protocol_sizes(), {Kind::standard, Kind::synchronous, Kind::buffered},
+                [](auto options) {
+                  options.extra = 32;
+                  OneWay pair(options);
+                  constexpr int epochs = 4;
+                  for (int epoch = 1; epoch <= epochs; ++epoch) {
+                    if (pair.receives())
+                      pair.receive_lane().launch(Receiver::clear, &pair.receiver());
+                    pair.synchronize_receive();
+                    meet();
+                    pair.start_send();
+                    pair.synchronize_send();
+                    // In some epochs the sender is inside its wait, and may have ended it, while
+                    // the receive has not been started.
+                    if (epoch % 2 == 0) pair.wait_send();
+                    meet();
+                    if (pair.receives()) {
+                      pair.receive_lane().launch(Receiver::check_clear, &pair.receiver());
+                      pair.synchronize_receive();
+                      pair.receive_lane().start(pair.receiver().request());
+                    }
+                    pair.wait_receive();
+                    pair.finish_receive();
+                    if (epoch % 2 == 1) pair.wait_send();
+                    pair.finish_send();
+                  }
+                  pair.expect_good(epochs);
+                });
 }
 
 TEST(StreamOrder, G5_SendBufferMayChangeOnceItsWaitIsOver) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G5: a synchronous send completes only after its receive has been started, and needs no more than that.
+// G5: a synchronous send completes only after its receive has been started, and needs no more than
+// that.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,7 +21,8 @@ TEST(Synchronous, G5_CompletesOnlyAfterTheReceiveIsStarted) {
       if (pair.sends()) {
         pair.wait_send();
         pair.send_lane().launch(Counter::raise, &complete);
-        // Gives a send that would complete too early the time to do so; a right one passes at any speed.
+        // Gives a send that would complete too early the time to do so; a right one passes at any
+        // speed.
         std::this_thread::sleep_for(std::chrono::microseconds(200));
         EXPECT_EQ(complete.count, epoch - 1);
         int idle = 1;
@@ -44,7 +46,8 @@ TEST(Synchronous, G5_CompletesOnlyAfterTheReceiveIsStarted) {
 }
 
 TEST(Synchronous, G5_SmallSendsWithALateReceive) {
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{57}, std::size_t{1000}, eager_max()}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{8}, std::size_t{57}, std::size_t{1000}, eager_max()}) {
     OneWay pair({.bytes = bytes, .kind = Kind::synchronous});
     constexpr int epochs = 100;
     for (int i = 0; i < epochs; ++i) {

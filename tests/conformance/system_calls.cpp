@@ -75,25 +75,29 @@ static void count_lock() {
 }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  static const auto next = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  static const auto next =
+      reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
   count_lock();
   return next(mutex);
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) {
-  static const auto next = reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_trylock"));
+  static const auto next =
+      reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_trylock"));
   count_lock();
   return next(mutex);
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
-  static const auto next = reinterpret_cast<int (*)(pthread_rwlock_t*)>(dlsym(RTLD_NEXT, "pthread_rwlock_rdlock"));
+  static const auto next =
+      reinterpret_cast<int (*)(pthread_rwlock_t*)>(dlsym(RTLD_NEXT, "pthread_rwlock_rdlock"));
   count_lock();
   return next(lock);
 }
 
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
-  static const auto next = reinterpret_cast<int (*)(pthread_rwlock_t*)>(dlsym(RTLD_NEXT, "pthread_rwlock_wrlock"));
+  static const auto next =
+      reinterpret_cast<int (*)(pthread_rwlock_t*)>(dlsym(RTLD_NEXT, "pthread_rwlock_wrlock"));
   count_lock();
   return next(lock);
 }
@@ -102,9 +106,9 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) {
 
 #endif
 
-// Syscall user dispatch: while the selector says so, the kernel turns each system call of the thread into a SIGSYS,
-// except those made from one range of code. The handler counts, and makes the call itself from that range; it also
-// returns through it.
+// Syscall user dispatch: while the selector says so, the kernel turns each system call of the
+// thread into a SIGSYS, except those made from one range of code. The handler counts, and makes the
+// call itself from that range; it also returns through it.
 #if PENSTOCK_TEST_COUNTS && defined(__x86_64__) && defined(PR_SET_SYSCALL_USER_DISPATCH)
 #define PENSTOCK_TEST_DISPATCH 1
 
@@ -148,11 +152,13 @@ thread_local char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
 void on_system_call(int, siginfo_t*, void* context) {
   greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto number = registers[REG_RAX];
-  if (active != nullptr && number >= 0 && static_cast<std::size_t>(number) < active->system_calls.size()) {
+  if (active != nullptr && number >= 0 &&
+      static_cast<std::size_t>(number) < active->system_calls.size()) {
     ++active->system_calls[static_cast<std::size_t>(number)];
   }
-  registers[REG_RAX] = penstock_test_gate(number, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
-                                          registers[REG_R10], registers[REG_R8], registers[REG_R9]);
+  registers[REG_RAX] =
+      penstock_test_gate(number, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                         registers[REG_R10], registers[REG_R8], registers[REG_R9]);
 }
 
 // The C library's sigaction would set its own restorer, whose system call lies outside the range.
@@ -176,7 +182,8 @@ bool dispatch(unsigned long mode) {
 }  // namespace
 
 bool can_count_system_calls() {
-  static const bool works = install_handler() && dispatch(PR_SYS_DISPATCH_ON) && dispatch(PR_SYS_DISPATCH_OFF);
+  static const bool works =
+      install_handler() && dispatch(PR_SYS_DISPATCH_ON) && dispatch(PR_SYS_DISPATCH_OFF);
   return works;
 }
 #else
@@ -223,10 +230,11 @@ std::uint64_t Activity::system_calls_that_wait() const {
 }
 
 std::string Activity::text() const {
-  std::string out =
-      std::to_string(allocations) + " allocations and frees, " + std::to_string(locks) + " locks, system calls:";
+  std::string out = std::to_string(allocations) + " allocations and frees, " +
+                    std::to_string(locks) + " locks, system calls:";
   for (std::size_t number = 0; number < system_calls.size(); ++number) {
-    if (system_calls[number] != 0) out += " " + std::to_string(number) + " x " + std::to_string(system_calls[number]);
+    if (system_calls[number] != 0)
+      out += " " + std::to_string(number) + " x " + std::to_string(system_calls[number]);
   }
   return out;
 }

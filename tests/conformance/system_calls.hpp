@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what a thread does that a hot path must not: system calls, allocations, locks. Only the thread that has called
-// begin(), until it calls end(). The counting functions stand in this program in front of the C library's, so the
-// library under test uses them too.
+// Counts what a thread does that a hot path must not: system calls, allocations, locks. Only the
+// thread that has called begin(), until it calls end(). The counting functions stand in this
+// program in front of the C library's, so the library under test uses them too.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ struct Activity {
   std::string text() const;
 };
 
-bool can_count();               // allocations and locks; not under a sanitizer, which has functions of its own there
+// Allocations and locks; not under a sanitizer, which has functions of its own there.
+bool can_count();
 bool can_count_system_calls();  // needs x86-64 Linux with syscall user dispatch
 
 void begin_counting(Activity& activity);  // of this thread

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PENSTOCK_TRACE: files that cannot be had are refused by all ranks, and what is written shows each epoch's events in
-// their order. The cases are one program's life, in their order.
+// PENSTOCK_TRACE: files that cannot be had are refused by all ranks, and what is written shows each
+// epoch's events in their order. The cases are one program's life, in their order.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -55,7 +55,8 @@ void expect_refused(const std::string& cause) {
 
 TEST(Trace, AFileThatCannotBeWrittenIsRefused) {
   const bool last = rank() == size() - 1;
-  setenv("PENSTOCK_TRACE", last ? "/no/such/folder/trace.json" : (folder() / "%h.%p.json").c_str(), 1);
+  setenv("PENSTOCK_TRACE", last ? "/no/such/folder/trace.json" : (folder() / "%h.%p.json").c_str(),
+         1);
   expect_refused("No such file or directory");
 }
 
@@ -116,7 +117,8 @@ TEST(Trace, AProgramIsTraced) {
     const int count = static_cast<int>(together.size());
     ASSERT_PST(PST_Enqueue_startall(lanes[1].queue(), count, together.data()));
     ASSERT_PST(PST_Enqueue_waitall(lanes[1].queue(), count, together.data()));
-    for (std::size_t i = 1; i < pairs.size(); i += 2) lanes[1].launch(Receiver::check, &pairs[i]->receiver);
+    for (std::size_t i = 1; i < pairs.size(); i += 2)
+      lanes[1].launch(Receiver::check, &pairs[i]->receiver);
   }
   for (Lane& lane : lanes) lane.finish();
   for (auto& pair : pairs) pair->receiver.expect_good(epochs);
@@ -140,7 +142,8 @@ struct Written {
 void read_event(const json& event, std::map<std::string, json>& open, Written& written) {
   const std::string phase = event["ph"];
   if (phase == "M") {
-    if (event["name"] == "thread_name") written.threads.insert(event["args"]["name"].get<std::string>());
+    if (event["name"] == "thread_name")
+      written.threads.insert(event["args"]["name"].get<std::string>());
     return;
   }
   if (phase == "b") {
@@ -159,7 +162,8 @@ void read_event(const json& event, std::map<std::string, json>& open, Written& w
   EXPECT_EQ(args["peer"], sends ? Pair::next() : Pair::previous()) << event;
   EXPECT_EQ(args["bytes"], sizes[static_cast<std::size_t>(tag) / 2]) << event;
   std::string what = begin["cat"];
-  if (what == "call") what = begin["name"].get<std::string>().substr(0, 4) == "wait" ? "wait call" : "start call";
+  if (what == "call")
+    what = begin["name"].get<std::string>().substr(0, 4) == "wait" ? "wait call" : "start call";
   const double from = begin["ts"];
   const double to = phase == "e" ? event["ts"].get<double>() : from + begin["dur"].get<double>();
   const Half half{begin["tid"].get<std::uint64_t>() / 2, args["half"], tag};
@@ -194,11 +198,13 @@ TEST(Trace, EveryEpochHasItsEventsInOrder) {
   Written written;
   std::map<std::string, json> open;
   for (const json& event : events) read_event(event, open, written);
-  EXPECT_EQ(written.threads, (std::set<std::string>{"queue 1: calls", "queue 1: stream", "queue 2: calls",
-                                                    "queue 2: stream", "stream 1: functions", "stream 2: functions"}));
+  EXPECT_EQ(written.threads, (std::set<std::string>{"queue 1: calls", "queue 1: stream",
+                                                    "queue 2: calls", "queue 2: stream",
+                                                    "stream 1: functions", "stream 2: functions"}));
   std::uint64_t functions = 0;
   for (const auto& [where, count] : written.functions) functions += count;
-  EXPECT_EQ(functions, epochs * sizes.size() * (4 + 2));  // four on the first stream, two on the second
+  // Four on the first stream, two on the second.
+  EXPECT_EQ(functions, epochs * sizes.size() * (4 + 2));
   for (const char* what : {"start call", "wait call", "trigger", "wait", "transfer"}) {
     ASSERT_EQ(written.events[what].size(), 4 * sizes.size()) << what;
     for (const auto& [half, of] : written.events[what]) EXPECT_EQ(of.size(), epochs) << what;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ends with thousands of matches under way, of which the peers know nothing: by MPI_Finalize alone, or ("ended") by
- * PST_Finalize before that. Rank 0 hands sends to match that nobody receives, the other ranks receives whose sends
- * never come. */
+ * Ends with thousands of matches under way, of which the peers know nothing: by MPI_Finalize alone,
+ * or ("ended") by PST_Finalize before that. Rank 0 hands sends to match that nobody receives, the
+ * other ranks receives whose sends never come. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

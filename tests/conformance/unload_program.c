@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A program that loads the library by name, and closes it again each time, before MPI ends: MPI calls the library back
-   when it ends, and keeps its error classes. */
+   A program that loads the library by name, and closes it again each time, before MPI ends: MPI
+   calls the library back when it ends, and keeps its error classes. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

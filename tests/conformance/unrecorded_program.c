@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that names MPI before libpenstock, so that its MPI calls do not come through the recorder: it makes its
- * requests with PST_Send_init and its kind, and a match that it does not wait for by a call of ours is driven by a
- * thread of the library. With the argument "unfinished" it leaves a match under way at MPI_Finalize, with "ended" at
- * PST_Finalize before that. */
+ * A program that names MPI before libpenstock, so that its MPI calls do not come through the
+ * recorder: it makes its requests with PST_Send_init and its kind, and a match that it does not
+ * wait for by a call of ours is driven by a thread of the library. With the argument "unfinished"
+ * it leaves a match under way at MPI_Finalize, with "ended" at PST_Finalize before that. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static void recorder_is_not_reached(void) {
   MPI_Request request;
   MPI_Send_init(&value, 1, MPI_INT, next(), 0, MPI_COMM_WORLD, &request);
   PST_Error_kind(PST_Match(&request, MPI_STATUS_IGNORE), &kind);
-  check(kind == PST_ERROR_REQUEST, "a request of MPI_Send_init is recorded: the program is linked in the other order");
+  check(kind == PST_ERROR_REQUEST,
+        "a request of MPI_Send_init is recorded: the program is linked in the other order");
   MPI_Request_free(&request);
 }
 
@@ -32,12 +33,16 @@ static void match_and_run(PST_Queue queue, int round) {
   int out = 1000 * round + rank, in = -1, i;
   MPI_Request requests[2], matching[2];
   MPI_Status status, statuses[2];
-  check(!PST_Send_init(&out, 1, MPI_INT, next(), round, MPI_COMM_WORLD, &requests[0]), "PST_Send_init");
-  check(!PST_Recv_init(&in, 1, MPI_INT, MPI_ANY_SOURCE, round, MPI_COMM_WORLD, &requests[1]), "PST_Recv_init");
+  check(!PST_Send_init(&out, 1, MPI_INT, next(), round, MPI_COMM_WORLD, &requests[0]),
+        "PST_Send_init");
+  check(!PST_Recv_init(&in, 1, MPI_INT, MPI_ANY_SOURCE, round, MPI_COMM_WORLD, &requests[1]),
+        "PST_Recv_init");
   for (i = 0; i < 2; ++i) check(!PST_Imatch(&requests[i], &matching[i]), "PST_Imatch");
   check(!MPI_Waitall(2, matching, statuses), "MPI_Waitall of the matches");
-  check(!PST_Match_status(requests[1], &status) && status.MPI_SOURCE == previous(), "the source of the match");
-  check(!PST_Enqueue_startall(queue, 2, requests) && !PST_Enqueue_waitall(queue, 2, requests), "an epoch");
+  check(!PST_Match_status(requests[1], &status) && status.MPI_SOURCE == previous(),
+        "the source of the match");
+  check(!PST_Enqueue_startall(queue, 2, requests) && !PST_Enqueue_waitall(queue, 2, requests),
+        "an epoch");
   check(!PST_Queue_wait(queue) && in == 1000 * round + previous(), "the received value");
   for (i = 0; i < 2; ++i) check(!PST_Request_free(&requests[i]), "PST_Request_free");
 }
@@ -49,7 +54,8 @@ static void truncation(void) {
   PST_Send_init(buffer, 16, MPI_CHAR, next(), 9, MPI_COMM_WORLD, &requests[0]);
   PST_Recv_init(buffer, 15, MPI_CHAR, previous(), 9, MPI_COMM_WORLD, &requests[1]);
   check(!PST_Imatchall(2, requests, &matching), "PST_Imatchall");
-  check(MPI_Wait(&matching, MPI_STATUS_IGNORE) != MPI_SUCCESS, "a truncation is an error of the wait");
+  check(MPI_Wait(&matching, MPI_STATUS_IGNORE) != MPI_SUCCESS,
+        "a truncation is an error of the wait");
   PST_Request_free(&requests[0]);
   PST_Request_free(&requests[1]);
 }
@@ -70,7 +76,8 @@ static void end(PST_Queue* queue, PST_Stream* stream, MPI_Request* receive, MPI_
   check(!PST_Finalize(), "PST_Finalize");
   check(!PST_Finalize(), "a second PST_Finalize");
   is_ready(0);
-  check(MPI_Wait(matching, MPI_STATUS_IGNORE) != MPI_SUCCESS, "MPI_Wait for a match that PST_Finalize has ended");
+  check(MPI_Wait(matching, MPI_STATUS_IGNORE) != MPI_SUCCESS,
+        "MPI_Wait for a match that PST_Finalize has ended");
   is_not_initialised(PST_Enqueue_start(*queue, receive), "PST_Enqueue_start after PST_Finalize");
   is_not_initialised(PST_Match(receive, MPI_STATUS_IGNORE), "PST_Match after PST_Finalize");
   is_not_initialised(PST_Queue_free(queue), "PST_Queue_free after PST_Finalize");
@@ -109,7 +116,8 @@ int main(int argc, char** argv) {
   for (round = 0; round < 20; ++round) match_and_run(queue, round);
   truncation();
   match_and_run(queue, round);
-  check(!PST_Stream_launch(stream, end_on_stream, NULL) && !PST_Stream_synchronize(stream), "a function on the stream");
+  check(!PST_Stream_launch(stream, end_on_stream, NULL) && !PST_Stream_synchronize(stream),
+        "a function on the stream");
   if (strcmp(ending, "ended") != 0) {
     PST_Queue_free(&queue);
     PST_Stream_free(&stream);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong and impossible use on CUDA queues: a clear error at the call, nothing enqueued, the queue stays usable.
+// Wrong and impossible use on CUDA queues: a clear error at the call, nothing enqueued, the queue
+// stays usable.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,7 +36,8 @@ TEST(CudaErrors, G7_CudaMemoryOnAHostQueue) {
   PST_Queue queue = PST_QUEUE_NULL;
   ASSERT_PST(PST_Stream_create(&stream));
   ASSERT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
-  MPI_Request mixed[] = {host.requests[0], host.requests[1], device.requests[0], device.requests[1]};
+  MPI_Request mixed[] = {host.requests[0], host.requests[1], device.requests[0],
+                         device.requests[1]};
   EXPECT_PST_KIND(PST_Enqueue_startall(queue, 4, mixed), PST_ERROR_UNSUPPORTED);
   // Nothing of it was enqueued.
   EXPECT_PST_KIND(PST_Enqueue_wait(queue, &mixed[0]), PST_ERROR_NOT_STARTED);
@@ -95,7 +97,8 @@ TEST(CudaErrors, G9_ALaunchThatFailsIsToldToThePeer) {
     if (sends) {
       cudaGraph_t graph = nullptr;
       ASSERT_EQ(cudaStreamBeginCapture(sending.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
-      EXPECT_NE(cudaStreamSynchronize(sending.stream()), cudaSuccess) << "which makes the capture invalid";
+      EXPECT_NE(cudaStreamSynchronize(sending.stream()), cudaSuccess)
+          << "which makes the capture invalid";
       PST_Enqueue_start(sending.queue(), &sender.request());
       EXPECT_PST_KIND(PST_Enqueue_wait(sending.queue(), &sender.request()), PST_ERROR_STREAM);
       EXPECT_NE(cudaStreamEndCapture(sending.stream(), &graph), cudaSuccess);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that would fill a GPU: however many queues wait, for messages of whatever size, what they wait for still finds
-// room, as the program would end if each enqueue were a call of MPI.
+// Waits that would fill a GPU: however many queues wait, for messages of whatever size, what they
+// wait for still finds room, as the program would end if each enqueue were a call of MPI.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,16 +24,19 @@ struct Case {
   std::size_t queues;
   std::size_t bytes;
   Kind kind = Kind::standard;
-  bool reversed = false;     // the first messages, which have places of their own, are awaited on the last queues
+  bool reversed =
+      false;  // the first messages, which have places of their own, are awaited on the last queues
   std::size_t messages = 1;  // a queue, started and awaited by one call
 };
 
 std::string text(const Case& each) {
   return std::to_string(each.queues) + " queues" + (each.reversed ? " reversed, " : ", ") +
-         std::to_string(each.messages) + " x " + std::to_string(each.bytes) + " B, " + name(each.kind);
+         std::to_string(each.messages) + " x " + std::to_string(each.bytes) + " B, " +
+         name(each.kind);
 }
 
-// Messages to the partner, all made on one stream behind long work, and those from it, awaited on many queues.
+// Messages to the partner, all made on one stream behind long work, and those from it, awaited on
+// many queues.
 class Crowd {
  public:
   explicit Crowd(const Case& sizes) {
@@ -41,7 +44,8 @@ class Crowd {
     for (std::size_t i = 0; i < sizes.queues; ++i) {
       groups_.emplace_back();
       for (std::size_t j = 0; j < sizes.messages; ++j) {
-        const Message& message = groups_.back().emplace_back(sizes, static_cast<int>(i * sizes.messages + j));
+        const Message& message =
+            groups_.back().emplace_back(sizes, static_cast<int>(i * sizes.messages + j));
         requests.push_back(&message.sender->request());
         requests.push_back(&message.receiver->request());
       }
@@ -62,7 +66,8 @@ class Crowd {
   void wait(std::size_t i) {
     std::vector<MPI_Request> requests;
     for (const Message& each : groups_[i]) requests.push_back(each.receiver->request());
-    EXPECT_PST(PST_Enqueue_waitall(lane(i).queue(), static_cast<int>(requests.size()), requests.data()));
+    EXPECT_PST(
+        PST_Enqueue_waitall(lane(i).queue(), static_cast<int>(requests.size()), requests.data()));
     for (const Message& each : groups_[i]) lane(i).launch(Receiver::check, each.receiver.get());
   }
   void receive(std::size_t i) {
@@ -77,7 +82,8 @@ class Crowd {
         maker_.launch(Sender::fill, each.sender.get());
         requests.push_back(each.sender->request());
       }
-      EXPECT_PST(PST_Enqueue_startall(maker_.queue(), static_cast<int>(requests.size()), requests.data()));
+      EXPECT_PST(
+          PST_Enqueue_startall(maker_.queue(), static_cast<int>(requests.size()), requests.data()));
     }
   }
   void end_sends() {
@@ -94,8 +100,10 @@ class Crowd {
  private:
   struct Message {
     Message(const Case& sizes, int tag)
-        : sender(std::make_unique<Sender>(sizes.bytes, Memory::ordinary, sequence_key(rank(), partner(), tag))),
-          receiver(std::make_unique<Receiver>(sizes.bytes, Memory::ordinary, sequence_key(partner(), rank(), tag))) {
+        : sender(std::make_unique<Sender>(sizes.bytes, Memory::ordinary,
+                                          sequence_key(rank(), partner(), tag))),
+          receiver(std::make_unique<Receiver>(sizes.bytes, Memory::ordinary,
+                                              sequence_key(partner(), rank(), tag))) {
       sender->init(sizes.kind, partner(), tag);
       receiver->init(partner(), tag);
     }
@@ -109,7 +117,8 @@ class Crowd {
       lane(i).launch(Receiver::clear, each.receiver.get());
       requests.push_back(each.receiver->request());
     }
-    EXPECT_PST(PST_Enqueue_startall(lane(i).queue(), static_cast<int>(requests.size()), requests.data()));
+    EXPECT_PST(
+        PST_Enqueue_startall(lane(i).queue(), static_cast<int>(requests.size()), requests.data()));
   }
 
   std::vector<std::vector<Message>> groups_;  // a queue each
@@ -128,10 +137,11 @@ void fill_the_device(Lane& lane) {
 
 const std::vector<std::size_t> sizes{8, 65536, 1 << 20, 16 << 20};
 
-// A thousand queues of the largest messages take the memory of one H200: ranks that share a GPU wait in fewer.
-// PENSTOCK_TEST_QUEUES sets another number.
+// A thousand queues of the largest messages take the memory of one H200: ranks that share a GPU
+// wait in fewer. PENSTOCK_TEST_QUEUES sets another number.
 std::size_t most_queues() {
-  if (const char* most = std::getenv("PENSTOCK_TEST_QUEUES")) return std::strtoul(most, nullptr, 10);
+  if (const char* most = std::getenv("PENSTOCK_TEST_QUEUES"))
+    return std::strtoul(most, nullptr, 10);
   int devices = 0;
   EXPECT_CUDA(cudaGetDeviceCount(&devices));
   return size() <= devices ? 1000 : 200;
@@ -198,9 +208,11 @@ TEST(FullDevice, G1_StartsThatWaitForRoom) {
     Lane receiving;
     for (std::size_t i = 0; i < queues; ++i) {
       const int tag = static_cast<int>(i);
-      senders.push_back(std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
+      senders.push_back(
+          std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(rank(), partner(), tag)));
       senders.back()->init(Kind::standard, partner(), tag);
-      receivers.push_back(std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(partner(), rank(), tag)));
+      receivers.push_back(std::make_unique<Receiver>(bytes, Memory::ordinary,
+                                                     sequence_key(partner(), rank(), tag)));
       receivers.back()->init(partner(), tag);
       lanes.push_back(std::make_unique<Lane>());
       requests.push_back(&senders.back()->request());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G8: everything on a peer-cuda queue can be captured; graphs are replayed any number of times, mixed with direct
-// enqueues.
+// G8: everything on a peer-cuda queue can be captured; graphs are replayed any number of times,
+// mixed with direct enqueues.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,8 +107,8 @@ TEST(CudaGraph, G8_TwoGraphsInFlight) {
   }
 }
 
-// One graph for each side of a litmus program: launched twice in a row, mixed with direct enqueues, and in turn with a
-// second graph of the same.
+// One graph for each side of a litmus program: launched twice in a row, mixed with direct enqueues,
+// and in turn with a second graph of the same.
 void run_in_graphs(const Program& program, const Shape& shape) {
   SCOPED_TRACE(text(program, shape));
   const int self = rank(), peer = partner();
@@ -157,7 +157,8 @@ TEST(CudaGraph, L16_LitmusProgramsInGraphs) {
 }
 
 TEST(CudaGraph, G8_AnExchangeInOneStartAndOneWait) {
-  for (const std::size_t bytes : {std::size_t{8}, eager_max(), eager_max() + 1, std::size_t{1} << 20}) {
+  for (const std::size_t bytes :
+       {std::size_t{8}, eager_max(), eager_max() + 1, std::size_t{1} << 20}) {
     SCOPED_TRACE(bytes);
     const int self = rank(), peer = partner();
     Lane lane;
@@ -253,8 +254,9 @@ TEST(CudaGraph, G7_ABrokenCaptureForbidsWhatACaptureForbids) {
   pair.finish_receive();
 }
 
-// More requests over host memory than the library has pinned memory for at first. One part is matched before there is a
-// CUDA queue, the other while there is one; all are started for the first time inside the capture.
+// More requests over host memory than the library has pinned memory for at first. One part is
+// matched before there is a CUDA queue, the other while there is one; all are started for the first
+// time inside the capture.
 TEST(CudaGraph, G8_ManyHostRequestsAreFirstStartedInACapture) {
   constexpr int count = 1200;
   std::vector<int> from(count), to(count, -1);
@@ -282,7 +284,8 @@ TEST(CudaGraph, G8_ManyHostRequestsAreFirstStartedInACapture) {
   for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
 }
 
-// What a match allocates breaks no capture, though the same thread has begun it in the strictest mode.
+// What a match allocates breaks no capture, though the same thread has begun it in the strictest
+// mode.
 TEST(CudaGraph, G8_ManyHostRequestsAreMatchedInACapture) {
   constexpr int count = 1200;
   std::vector<int> from(count), to(count, -1);
@@ -326,8 +329,8 @@ TEST(CudaGraph, G8_AStartBelongsToTheCaptureOfItsWait) {
   }
 }
 
-// Two streams of one capture, and one of another, in turns. What orders the epochs inside each graph is the library;
-// the graphs are launched one after the other.
+// Two streams of one capture, and one of another, in turns. What orders the epochs inside each
+// graph is the library; the graphs are launched one after the other.
 TEST(CudaGraph, G8_TwoCapturesThatTakeTurnsWithARequest) {
   for (const std::size_t bytes : {std::size_t{8}, eager_max() + 1}) {
     Sender sender(bytes, Memory::ordinary, 1);
@@ -416,7 +419,8 @@ TEST(CudaGraph, L16_AStartAloneLaunchedTwice) {
         const int code = PST_Queue_wait(lane.queue());
         // The other end may have had its message before.
         if (wrong || code != MPI_SUCCESS) {
-          EXPECT_EQ(kind_of(code), wrong ? PST_ERROR_ALREADY_STARTED : PST_ERROR_PEER_FREED) << describe(code);
+          EXPECT_EQ(kind_of(code), wrong ? PST_ERROR_ALREADY_STARTED : PST_ERROR_PEER_FREED)
+              << describe(code);
         }
       };
       if (sends) finish(lanes[0], of_send);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// L18 and L21 on a crowded device: the wait of one end pushes, or pulls, with many blocks, which find their places late
-// and one by one. Meanwhile the other end is released and frees its request, and what it had serves a new pair. No
-// block of the old pair may be taken for the new one's. Run with PENSTOCK_CUDA_EAGER_MAX=0.
+// L18 and L21 on a crowded device: the wait of one end pushes, or pulls, with many blocks, which
+// find their places late and one by one. Meanwhile the other end is released and frees its request,
+// and what it had serves a new pair. No block of the old pair may be taken for the new one's. Run
+// with PENSTOCK_CUDA_EAGER_MAX=0.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -37,7 +38,8 @@ void crowd(cudaStream_t stream, std::uint64_t salt) {
   cudaDeviceProp properties{};
   ASSERT_CUDA(cudaGetDevice(&device));
   ASSERT_CUDA(cudaGetDeviceProperties(&properties, device));
-  enqueue_crowd(stream, static_cast<unsigned>(20 * properties.multiProcessorCount), most_microseconds, salt);
+  enqueue_crowd(stream, static_cast<unsigned>(20 * properties.multiProcessorCount),
+                most_microseconds, salt);
 }
 
 // What the released end does next: messages to itself, of the same size.
@@ -60,8 +62,9 @@ void use_again(cudaStream_t stream, std::size_t bytes, int tag) {
   receiver.expect_good(epochs);
 }
 
-// The even rank of a pair sends to the odd one; a rank that is its own partner is both. One end is released, and the
-// other one, whose start came first or whose wait finds the other's start, moves the message in its wait.
+// The even rank of a pair sends to the odd one; a rank that is its own partner is both. One end is
+// released, and the other one, whose start came first or whose wait finds the other's start, moves
+// the message in its wait.
 class Round {
  public:
   Round(std::size_t bytes, bool of_sender) : bytes_(bytes) {
@@ -110,13 +113,15 @@ class Round {
     ASSERT_NO_FATAL_FAILURE(crowd(stream, salt));
     if (released_) {
       releasing_.start(token_in_->request());
-      // Its wait for the message stands behind one that never comes: so the other end's wait finds both started.
+      // Its wait for the message stands behind one that never comes: so the other end's wait finds
+      // both started.
       releasing_.wait(token_in_->request());
       releasing_.wait(*released_request_);
     }
     if (moves_) moving_.wait(*moved_request_);
     meet();
-    if (moves_) token_out_->free();  // which makes the other end's wait for it hopeless, and its queue fail
+    // Which makes the other end's wait for it hopeless, and its queue fail.
+    if (moves_) token_out_->free();
     if (released_) {
       EXPECT_PST_KIND(PST_Queue_wait(releasing_.queue()), PST_ERROR_PEER_FREED);
       EXPECT_PST(MPI_Request_free(released_request_));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// G9 on CUDA queues: a process is killed while the other's queues wait for it. The waits end with PST_ERROR_PEER_DEAD,
-// long before PENSTOCK_TIMEOUT, the streams go on, and so does the process. Or it lives, and its GPU's context does
-// not.
+// G9 on CUDA queues: a process is killed while the other's queues wait for it. The waits end with
+// PST_ERROR_PEER_DEAD, long before PENSTOCK_TIMEOUT, the streams go on, and so does the process. Or
+// it lives, and its GPU's context does not.
 #include <unistd.h>
 
 #include <gpu_runtime.hpp>
@@ -24,7 +24,8 @@ struct CudaLane {
   PST_Queue queue = PST_QUEUE_NULL;
   CudaLane() {
     require_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    require_success(PST_Queue_init(&queue, PENSTOCK_HIP ? PST_QUEUE_HIP : PST_QUEUE_CUDA, &stream), "PST_Queue_init");
+    require_success(PST_Queue_init(&queue, PENSTOCK_HIP ? PST_QUEUE_HIP : PST_QUEUE_CUDA, &stream),
+                    "PST_Queue_init");
   }
   void start(MPI_Request& request) { require_success(PST_Enqueue_start(queue, &request), "start"); }
   void wait(MPI_Request& request) { require_success(PST_Enqueue_wait(queue, &request), "wait"); }
@@ -38,8 +39,10 @@ struct CudaDuplex {
     require_cuda(cudaMalloc(&out, bytes), "cudaMalloc");
     require_cuda(cudaMalloc(&in, bytes), "cudaMalloc");
     const auto count = static_cast<int>(bytes);
-    require_success(MPI_Ssend_init(out, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[0]), "send_init");
-    require_success(MPI_Recv_init(in, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[1]), "recv_init");
+    require_success(MPI_Ssend_init(out, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[0]),
+                    "send_init");
+    require_success(MPI_Recv_init(in, count, MPI_BYTE, peer, tag, MPI_COMM_WORLD, &both[1]),
+                    "recv_init");
     require_success(PST_Matchall(2, both, MPI_STATUSES_IGNORE), "PST_Matchall");
   }
   MPI_Request& send() { return both[0]; }
@@ -80,27 +83,29 @@ void need_gpu() {
 
 constexpr int messages = 3;
 
-// The even rank's program dies on its GPU in a kernel before its first start. The other ends of its messages are in
-// host memory: what a broken context does to other processes on the GPU is not ours to say.
+// The even rank's program dies on its GPU in a kernel before its first start. The other ends of its
+// messages are in host memory: what a broken context does to other processes on the GPU is not ours
+// to say.
 void send_from_broken_context(const Job& job) {
   require_cuda(cudaSetDevice(0), "cudaSetDevice");
   void* memory = nullptr;
   require_cuda(cudaMalloc(&memory, large), "cudaMalloc");
   MPI_Request sends[messages];
   for (int i = 0; i < messages; ++i)
-    require_success(
-        MPI_Send_init(memory, i == 1 ? int{large} : int{small}, MPI_BYTE, job.peer, i, MPI_COMM_WORLD, &sends[i]),
-        "send_init");
+    require_success(MPI_Send_init(memory, i == 1 ? int{large} : int{small}, MPI_BYTE, job.peer, i,
+                                  MPI_COMM_WORLD, &sends[i]),
+                    "send_init");
   require_success(PST_Matchall(messages, sends, MPI_STATUSES_IGNORE), "PST_Matchall");
   CudaLane first, second;
   meet();
   test::enqueue_count(first.stream, nullptr);
-  // The first two behind it, the last one after it has shown. A launch that fails is told by the next call at the
-  // latest.
+  // The first two behind it, the last one after it has shown. A launch that fails is told by the
+  // next call at the latest.
   for (int i = 0; i < 2; ++i) PST_Enqueue_start(first.queue, &sends[i]);
   require(PST_Queue_wait(first.queue) != MPI_SUCCESS, "PST_Queue_wait of a stream that has failed");
   PST_Enqueue_start(second.queue, &sends[2]);
-  require(PST_Queue_wait(second.queue) != MPI_SUCCESS, "PST_Queue_wait where nothing runs any more");
+  require(PST_Queue_wait(second.queue) != MPI_SUCCESS,
+          "PST_Queue_wait where nothing runs any more");
 }
 
 void receive_from_broken_context(const Job& job) {
@@ -108,8 +113,8 @@ void receive_from_broken_context(const Job& job) {
   MPI_Request receives[messages];
   for (int i = 0; i < messages; ++i) {
     buffers[i].resize(i == 1 ? large : small);
-    require_success(MPI_Recv_init(buffers[i].data(), static_cast<int>(buffers[i].size()), MPI_BYTE, job.peer, i,
-                                  MPI_COMM_WORLD, &receives[i]),
+    require_success(MPI_Recv_init(buffers[i].data(), static_cast<int>(buffers[i].size()), MPI_BYTE,
+                                  job.peer, i, MPI_COMM_WORLD, &receives[i]),
                     "recv_init");
   }
   require_success(PST_Matchall(messages, receives, MPI_STATUSES_IGNORE), "PST_Matchall");
@@ -120,7 +125,8 @@ void receive_from_broken_context(const Job& job) {
   }
   meet();
   for (int i = 0; i < messages; ++i)
-    require_kind(PST_Queue_wait(lanes[i].queue), PST_ERROR_PEER_FREED, "message " + std::to_string(i));
+    require_kind(PST_Queue_wait(lanes[i].queue), PST_ERROR_PEER_FREED,
+                 "message " + std::to_string(i));
 }
 
 }  // namespace
@@ -140,15 +146,16 @@ void dead_peer(const Job& job) {
   int devices = 0;
   require_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   require_cuda(cudaSetDevice(job.rank % devices), "cudaSetDevice");
-  // One queue for each thing that a queue can wait for: a message of the ring, the start of its receive, a message to
-  // pull, and a receive to push into.
-  CudaDuplex messages[4] = {{job.peer, small, 1}, {job.peer, small, 2}, {job.peer, large, 3}, {job.peer, large, 4}};
+  // One queue for each thing that a queue can wait for: a message of the ring, the start of its
+  // receive, a message to pull, and a receive to push into.
+  CudaDuplex messages[4] = {
+      {job.peer, small, 1}, {job.peer, small, 2}, {job.peer, large, 3}, {job.peer, large, 4}};
   CudaDuplex own(job.rank, large, 5);
   CudaLane lanes[4], other;
   for (int i = 0; i < 4; ++i) messages[i].run_epochs(lanes[i], 3);
   own.run_epochs(other, 1);
-  MPI_Request* const waiting[4] = {&messages[0].receive(), &messages[1].send(), &messages[2].receive(),
-                                   &messages[3].send()};
+  MPI_Request* const waiting[4] = {&messages[0].receive(), &messages[1].send(),
+                                   &messages[2].receive(), &messages[3].send()};
   if (job.rank == 0) {
     for (int i = 0; i < 4; ++i) {
       lanes[i].start(*waiting[i]);
@@ -157,7 +164,8 @@ void dead_peer(const Job& job) {
   }
   meet();
   if (job.rank == 1) die();
-  for (int i = 0; i < 4; ++i) expect_broken(lanes[i], *waiting[i], "PST_Queue_wait of queue " + std::to_string(i));
+  for (int i = 0; i < 4; ++i)
+    expect_broken(lanes[i], *waiting[i], "PST_Queue_wait of queue " + std::to_string(i));
   // A request of the dead peer's that has not failed yet, on a queue of its own.
   CudaLane late;
   int code = PST_Enqueue_start(late.queue, &messages[0].send());

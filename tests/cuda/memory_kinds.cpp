@@ -45,7 +45,8 @@ class Chunks {
     properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     properties.location.id = device;
     properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    CHECK(DRIVER(cuMemGetAllocationGranularity)(&chunk_, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CHECK(DRIVER(cuMemGetAllocationGranularity)(&chunk_, &properties,
+                                                CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     half_ = (half + chunk_ - 1) / chunk_;
     CHECK(DRIVER(cuMemAddressReserve)(&base_, bytes(), 0, 0, 0));
     for (std::size_t i = 0; i < 2 * half_; ++i) {
@@ -79,7 +80,8 @@ bool possible(Allocation kind) {
     Block block(kind, 1000);
     return true;
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "[rank %d] left out: memory of kind %s: %s\n", rank(), name(kind), failure.what());
+    std::fprintf(stderr, "[rank %d] left out: memory of kind %s: %s\n", rank(), name(kind),
+                 failure.what());
     return false;
   }
 }
@@ -97,9 +99,13 @@ std::vector<Allocation> find_allocations() {
 }  // namespace
 
 const char* name(Allocation kind) {
-  constexpr const char* names[] = {
-      "cudaMalloc",       "cudaMallocAsync", "cudaMallocManaged", "cuMemMap in chunks", "cudaHostAlloc",
-      "cudaHostRegister", "malloc"};
+  constexpr const char* names[] = {"cudaMalloc",
+                                   "cudaMallocAsync",
+                                   "cudaMallocManaged",
+                                   "cuMemMap in chunks",
+                                   "cudaHostAlloc",
+                                   "cudaHostRegister",
+                                   "malloc"};
   return names[static_cast<int>(kind)];
 }
 

@@ -26,8 +26,8 @@ const std::vector<Allocation>& allocations();
 
 class Block {
  public:
-  // `bytes` bytes, `shift` past an aligned address; of `chunks` the middle lies on the border of two. Throws
-  // std::runtime_error.
+  // `bytes` bytes, `shift` past an aligned address; of `chunks` the middle lies on the border of
+  // two. Throws std::runtime_error.
   Block(Allocation kind, std::size_t bytes, std::size_t shift = 0);
   ~Block();
   Block(const Block&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between memory of every kind, on queues of either type: every byte, at sizes around the switches of the
-// protocols. And what such pairs are refused.
+// Messages between memory of every kind, on queues of either type: every byte, at sizes around the
+// switches of the protocols. And what such pairs are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,20 +29,26 @@ std::vector<std::size_t> sizes() {
 // The even rank of each pair sends to the odd one; a rank that is its own partner has both ends.
 class OnePair {
  public:
-  OnePair(Allocation from, Allocation to, std::size_t bytes, std::size_t shift = 0, bool buffered = false) {
-    const int self = rank(), peer = partner(), sender = std::min(self, peer), receiver = std::max(self, peer);
+  OnePair(Allocation from, Allocation to, std::size_t bytes, std::size_t shift = 0,
+          bool buffered = false) {
+    const int self = rank(), peer = partner(), sender = std::min(self, peer),
+              receiver = std::max(self, peer);
     const std::uint64_t key = sequence_key_of(sender, receiver, bytes);
     std::vector<MPI_Request*> requests;
     if (self == sender) {
-      send_ = std::make_unique<MessageEnd>(
-          MessageEnd::Options{
-              .kind = from, .bytes = bytes, .sends = true, .key = key, .shift = shift, .buffered = buffered},
-          receiver, 0);
+      send_ = std::make_unique<MessageEnd>(MessageEnd::Options{.kind = from,
+                                                               .bytes = bytes,
+                                                               .sends = true,
+                                                               .key = key,
+                                                               .shift = shift,
+                                                               .buffered = buffered},
+                                           receiver, 0);
       requests.push_back(&send_->request());
     }
     if (self == receiver) {
       receive_ = std::make_unique<MessageEnd>(
-          MessageEnd::Options{.kind = to, .bytes = bytes, .key = key, .shift = shift * 5 % 16}, sender, 0);
+          MessageEnd::Options{.kind = to, .bytes = bytes, .key = key, .shift = shift * 5 % 16},
+          sender, 0);
       requests.push_back(&receive_->request());
     }
     match_all(requests);
@@ -101,12 +107,14 @@ TEST(CudaMemory, G3_EveryKindToEveryKindOnCudaQueues) {
 
 // The host's memory on a host queue, a device's on a CUDA queue.
 TEST(CudaMemory, G3_EveryKindOnItsOwnTypeOfQueue) {
-  AnyLane cuda_send(queue_type), cuda_receive(queue_type), host_send(PST_QUEUE_HOST), host_receive(PST_QUEUE_HOST);
+  AnyLane cuda_send(queue_type), cuda_receive(queue_type), host_send(PST_QUEUE_HOST),
+      host_receive(PST_QUEUE_HOST);
   for_each_kind([&](Allocation from, Allocation to) {
     for (const std::size_t bytes : sizes()) {
       SCOPED_TRACE(text(from, to, bytes));
       OnePair pair(from, to, bytes);
-      pair.run(on_device(from) ? cuda_send : host_send, on_device(to) ? cuda_receive : host_receive);
+      pair.run(on_device(from) ? cuda_send : host_send,
+               on_device(to) ? cuda_receive : host_receive);
       pair.expect_good();
     }
   });
@@ -141,7 +149,8 @@ TEST(CudaMemory, G5_BufferedSendsFromEveryKind) {
   }
 }
 
-// Addresses come again for other memory: nothing that is known of the old must be taken for the new.
+// Addresses come again for other memory: nothing that is known of the old must be taken for the
+// new.
 TEST(CudaMemory, FreedAndAllocatedAgain) {
   AnyLane send_lane(queue_type), receive_lane(queue_type);
   for (int round = 0; round < 4; ++round) {
@@ -171,7 +180,8 @@ TEST(CudaMemory, G7_ARequestStaysWithItsTypeOfQueue) {
 // L16: two epochs must not be taken for one.
 TEST(CudaMemory, G8_AStartWithoutItsWaitLaunchedTwice) {
   const bool peer_has_kernels = transport_allowed("peer");
-  OnePair pair(peer_has_kernels ? Allocation::pageable : Allocation::device, Allocation::pageable, 8);
+  OnePair pair(peer_has_kernels ? Allocation::pageable : Allocation::device, Allocation::pageable,
+               8);
   if (pair.send() == nullptr) return meet();
   cudaStream_t stream = nullptr;
   PST_Queue queue = PST_QUEUE_NULL;
@@ -200,9 +210,9 @@ void capture(std::optional<Graph>& graph, AnyLane& lane, MessageEnd* end) {
 
 TEST(CudaMemory, G8_GraphsOverMemoryOfTheHost) {
   AnyLane send_lane(queue_type), receive_lane(queue_type);
-  for (const auto& [from, to] :
-       {std::pair(Allocation::pageable, Allocation::pageable), std::pair(Allocation::device, Allocation::pinned),
-        std::pair(Allocation::pageable, Allocation::device)}) {
+  for (const auto& [from, to] : {std::pair(Allocation::pageable, Allocation::pageable),
+                                 std::pair(Allocation::device, Allocation::pinned),
+                                 std::pair(Allocation::pageable, Allocation::device)}) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
       SCOPED_TRACE(text(from, to, bytes));
       OnePair pair(from, to, bytes);

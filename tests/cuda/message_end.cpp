@@ -93,14 +93,16 @@ void MessageEnd::enqueue_wait(AnyLane& lane) {
 }
 
 void MessageEnd::prepare(AnyLane& lane) {
-  if (!on_device(options_.kind)) return lane.launch_on_host(options_.sends ? &fill_on_host : &clear_on_host, this);
+  if (!on_device(options_.kind))
+    return lane.launch_on_host(options_.sends ? &fill_on_host : &clear_on_host, this);
   if (!options_.sends) return enqueue_set(lane.stream(), data_, options_.bytes, clear_value);
   enqueue_fill(lane.stream(), data_, options_.bytes, options_.key, counts_);
   enqueue_count(lane.stream(), counts_);
 }
 
 void MessageEnd::conclude(AnyLane& lane) {
-  if (!on_device(options_.kind)) return lane.launch_on_host(options_.sends ? &scribble_on_host : &check_on_host, this);
+  if (!on_device(options_.kind))
+    return lane.launch_on_host(options_.sends ? &scribble_on_host : &check_on_host, this);
   if (options_.sends) return enqueue_set(lane.stream(), data_, options_.bytes, scribble_value);
   enqueue_check_value(lane.stream(), data_ - guard, guard, guard_value, counts_);
   enqueue_check_value(lane.stream(), data_ + options_.bytes, guard, guard_value, counts_);
@@ -136,8 +138,9 @@ void MessageEnd::check_on_host(void* end) {
 void MessageEnd::expect_good(std::uint64_t epochs) const {
   if (options_.sends) return;
   EXPECT_EQ(counts_->epochs, epochs) << "messages checked on the stream";
-  EXPECT_EQ(counts_->complaints, 0u) << "wrong bytes; the first: byte " << counts_->first_byte << " of "
-                                     << counts_->first_bytes << " after " << counts_->first_epoch << " epochs";
+  EXPECT_EQ(counts_->complaints, 0u)
+      << "wrong bytes; the first: byte " << counts_->first_byte << " of " << counts_->first_bytes
+      << " after " << counts_->first_epoch << " epochs";
   const std::lock_guard lock(mutex_);
   EXPECT_EQ(complaint_, "");
 }

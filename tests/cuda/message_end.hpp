@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of a sequence of messages, in memory of any kind, on a queue of either type. What it writes and checks is
-// work of its stream: kernels where the memory is a device's, functions of the host elsewhere.
+// One end of a sequence of messages, in memory of any kind, on a queue of either type. What it
+// writes and checks is work of its stream: kernels where the memory is a device's, functions of the
+// host elsewhere.
 #pragma once
 
 #include <mpi.h>

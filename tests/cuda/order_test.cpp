@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// L15 and L17: order that CUDA adds between streams, and host calls that may wait for the device, while a wait spins.
-// Programs that would complete in host order complete; others complete or are released by the watchdog.
+// L15 and L17: order that CUDA adds between streams, and host calls that may wait for the device,
+// while a wait spins. Programs that would complete in host order complete; others complete or are
+// released by the watchdog.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -54,8 +55,8 @@ TEST(CudaOrder, L15_TheNullStreamBesideABlockingOne) {
   ASSERT_CUDA(cudaStreamDestroy(blocking));
 }
 
-// Branches of a graph may run one after the other, in any order that the graph allows: so both starts stand before both
-// waits.
+// Branches of a graph may run one after the other, in any order that the graph allows: so both
+// starts stand before both waits.
 TEST(CudaOrder, L15_ParallelBranchesOfAGraph) {
   for (const std::size_t bytes : sizes) {
     SCOPED_TRACE(bytes);
@@ -86,9 +87,9 @@ TEST(CudaOrder, L15_ParallelBranchesOfAGraph) {
   }
 }
 
-// The limit: waits, and what stands behind them, are enqueued before the starts that they depend on. As long as each
-// stream has a hardware connection of its own it completes; with fewer, what stands behind a wait can hold up the
-// start.
+// The limit: waits, and what stands behind them, are enqueued before the starts that they depend
+// on. As long as each stream has a hardware connection of its own it completes; with fewer, what
+// stands behind a wait can hold up the start.
 TEST(CudaOrder, L15_AgainstHostOrderItCompletesOrIsReleased) {
   if (std::getenv("PENSTOCK_TEST_RELEASE") == nullptr)
     GTEST_SKIP() << "needs PENSTOCK_TEST_RELEASE and a short PENSTOCK_TIMEOUT";
@@ -125,8 +126,8 @@ TEST(CudaOrder, L15_AgainstHostOrderItCompletesOrIsReleased) {
   }
 }
 
-// Another rank's start comes late, and does not depend on what is done here meanwhile: a first launch and a match,
-// which may be held up until the wait has ended.
+// Another rank's start comes late, and does not depend on what is done here meanwhile: a first
+// launch and a match, which may be held up until the wait has ended.
 TEST(CudaOrder, L17_AFirstLaunchAndAMatchWhileAWaitSpins) {
   for (const std::size_t bytes : sizes) {
     SCOPED_TRACE(bytes);

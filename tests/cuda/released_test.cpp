@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// L21 between GPUs: one end is released from its wait and uses its buffer again, in the order of its stream. No copy
-// into or from the new use is reported as a message; nothing hangs; the released queue's stream goes on.
+// L21 between GPUs: one end is released from its wait and uses its buffer again, in the order of
+// its stream. No copy into or from the new use is reported as a message; nothing hangs; the
+// released queue's stream goes on.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,8 +16,9 @@
 namespace penstock::test {
 namespace {
 
-// A message from the even rank of a pair to the odd one, and the means to release one end of it: that end waits for a
-// token first, and the token's request is freed instead of started. A rank that is its own partner is both ends.
+// A message from the even rank of a pair to the odd one, and the means to release one end of it:
+// that end waits for a token first, and the token's request is freed instead of started. A rank
+// that is its own partner is both ends.
 class Scene {
  public:
   Scene(std::size_t bytes, bool of_sender)
@@ -36,7 +38,8 @@ class Scene {
       sender_lane_->synchronize();
     }
     if (receives_) {
-      receiver_ = std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(peer, rank(), 0));
+      receiver_ =
+          std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(peer, rank(), 0));
       receiver_->init(peer, 0);
       requests.push_back(&receiver_->request());
       receiver_lane_ = std::make_unique<BrokenLane>();
@@ -80,8 +83,10 @@ class Scene {
   MPI_Request& other_request() { return of_sender_ ? receiver_->request() : sender_->request(); }
   int run_other() {
     Lane& lane = other_lane();
-    if (const int code = PST_Enqueue_start(lane.queue(), &other_request()); code != MPI_SUCCESS) return code;
-    if (const int code = PST_Enqueue_wait(lane.queue(), &other_request()); code != MPI_SUCCESS) return code;
+    if (const int code = PST_Enqueue_start(lane.queue(), &other_request()); code != MPI_SUCCESS)
+      return code;
+    if (const int code = PST_Enqueue_wait(lane.queue(), &other_request()); code != MPI_SUCCESS)
+      return code;
     return PST_Queue_wait(lane.queue());
   }
   // The released queue has failed, and its stream has run on to the new use of the buffer.
@@ -115,8 +120,8 @@ int outcome_on_both(bool mine, int code) {
   int outcome = code == MPI_SUCCESS ? 1 : 0;
   if (partner() == rank()) return outcome;
   int other = 0;
-  MPI_Sendrecv(&outcome, 1, MPI_INT, partner(), 99, &other, 1, MPI_INT, partner(), 99, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+  MPI_Sendrecv(&outcome, 1, MPI_INT, partner(), 99, &other, 1, MPI_INT, partner(), 99,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   return mine ? outcome : other;
 }
 
@@ -149,8 +154,8 @@ void race(bool of_sender) {
     const bool success = outcome_on_both(scene.releases(), code) != 0;
     successes += success;
     if (!success || scene.receiver() == nullptr) continue;
-    // A push that is said to have arrived came before the new use; a pull that is said to have succeeded has the
-    // message.
+    // A push that is said to have arrived came before the new use; a pull that is said to have
+    // succeeded has the message.
     if (of_sender)
       scene.check_received();
     else
@@ -201,12 +206,14 @@ void after_release(std::size_t bytes, bool of_sender) {
 }
 
 TEST(CudaReleased, L21_NothingIsPushedIntoAReleasedReceive) {
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{20000}, eager_max() + 1, (std::size_t{1} << 20) + 3})
+  for (const std::size_t bytes :
+       {std::size_t{8}, std::size_t{20000}, eager_max() + 1, (std::size_t{1} << 20) + 3})
     after_release(bytes, false);
 }
 
 TEST(CudaReleased, L21_NothingIsPulledFromAReleasedSend) {
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{20000}, eager_max() + 1, (std::size_t{1} << 20) + 3})
+  for (const std::size_t bytes :
+       {std::size_t{8}, std::size_t{20000}, eager_max() + 1, (std::size_t{1} << 20) + 3})
     after_release(bytes, true);
 }
 

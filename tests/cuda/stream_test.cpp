@@ -34,7 +34,8 @@ void exchange(Lane& lane, std::size_t bytes, int epochs) {
 
 void exchange_on(cudaStream_t stream) {
   Lane lane(stream);
-  for (const std::size_t bytes : {std::size_t{8}, std::size_t{10000}, eager_max() + 1}) exchange(lane, bytes, 20);
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{10000}, eager_max() + 1})
+    exchange(lane, bytes, 20);
 }
 
 TEST(CudaStream, G3_LegacyDefaultStream) {
@@ -78,7 +79,8 @@ TEST(CudaStream, G3_AnEventBehindAWaitMeansTheMessageIsThere) {
       pair.wait_receive();
       if (pair.receives()) {
         ASSERT_CUDA(cudaEventRecord(event, pair.receive_lane().stream()));
-        // Gives an event that would complete too early the time to do so; a right one passes at any speed.
+        // Gives an event that would complete too early the time to do so; a right one passes at any
+        // speed.
         std::this_thread::sleep_for(std::chrono::microseconds(500));
         EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
       }
@@ -101,11 +103,13 @@ TEST(CudaStream, EveryOffsetAndLength) {
   const int self = rank(), peer = partner();
   Lane lane;
   for (std::size_t shift = 0; shift < 17; shift += 1) {
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{13}, std::size_t{4095},
-                                    eager_max() + 1 + shift, std::size_t{200001}}) {
+    for (const std::size_t bytes :
+         {std::size_t{0}, std::size_t{1}, std::size_t{13}, std::size_t{4095},
+          eager_max() + 1 + shift, std::size_t{200001}}) {
       SCOPED_TRACE("shift " + std::to_string(shift) + ", " + std::to_string(bytes) + " bytes");
       Sender sender(bytes, Memory::ordinary, sequence_key(self, peer, 0), shift);
-      Receiver receiver(bytes, Memory::ordinary, sequence_key(peer, self, 0), shift * 7 % 17, shift);
+      Receiver receiver(bytes, Memory::ordinary, sequence_key(peer, self, 0), shift * 7 % 17,
+                        shift);
       sender.init(Kind::standard, peer, 0);
       receiver.init(peer, 0);
       match_all({&sender.request(), &receiver.request()});
@@ -121,10 +125,12 @@ TEST(CudaStream, EveryOffsetAndLength) {
   }
 }
 
-// The same addresses come again for other allocations; mappings of the old ones must not be taken for them.
+// The same addresses come again for other allocations; mappings of the old ones must not be taken
+// for them.
 TEST(CudaStream, MemoryFreedAndAllocatedAgain) {
   Lane lane;
-  for (int i = 0; i < 30; ++i) exchange(lane, eager_max() + 1 + static_cast<std::size_t>(i) * 100000, 2);
+  for (int i = 0; i < 30; ++i)
+    exchange(lane, eager_max() + 1 + static_cast<std::size_t>(i) * 100000, 2);
 }
 
 TEST(CudaStream, ManyMessagesInOneStartAndOneWait) {
@@ -135,9 +141,13 @@ TEST(CudaStream, ManyMessagesInOneStartAndOneWait) {
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::vector<MPI_Request*> pointers;
   for (int i = 0; i < messages; ++i) {
-    const std::size_t bytes = i % 3 == 0 ? 8 : i % 3 == 1 ? 3000 + static_cast<std::size_t>(i) : eager_max() + 1;
-    senders.push_back(std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(self, peer, i)));
-    receivers.push_back(std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(peer, self, i)));
+    const std::size_t bytes = i % 3 == 0   ? 8
+                              : i % 3 == 1 ? 3000 + static_cast<std::size_t>(i)
+                                           : eager_max() + 1;
+    senders.push_back(
+        std::make_unique<Sender>(bytes, Memory::ordinary, sequence_key(self, peer, i)));
+    receivers.push_back(
+        std::make_unique<Receiver>(bytes, Memory::ordinary, sequence_key(peer, self, i)));
     senders.back()->init(Kind::standard, peer, i);
     receivers.back()->init(peer, i);
     pointers.push_back(&senders.back()->request());

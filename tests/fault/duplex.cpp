@@ -9,12 +9,15 @@ Lane::Lane() {
   require_success(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream), "PST_Queue_init");
 }
 
-Duplex::Duplex(const Job& job_, std::size_t bytes, bool synchronous) : job(job_), out(bytes), in(bytes) {
+Duplex::Duplex(const Job& job_, std::size_t bytes, bool synchronous)
+    : job(job_), out(bytes), in(bytes) {
   const auto init = synchronous ? MPI_Ssend_init : MPI_Send_init;
   const auto count = static_cast<int>(bytes);
-  require_success(init(out.data(), count, MPI_BYTE, job.peer, 41 + job.rank, MPI_COMM_WORLD, &send), "send_init");
-  require_success(MPI_Recv_init(in.data(), count, MPI_BYTE, job.peer, 41 + job.peer, MPI_COMM_WORLD, &receive),
-                  "recv_init");
+  require_success(init(out.data(), count, MPI_BYTE, job.peer, 41 + job.rank, MPI_COMM_WORLD, &send),
+                  "send_init");
+  require_success(
+      MPI_Recv_init(in.data(), count, MPI_BYTE, job.peer, 41 + job.peer, MPI_COMM_WORLD, &receive),
+      "recv_init");
 }
 
 void Duplex::match() {

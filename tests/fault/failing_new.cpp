@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, it lets allocations of libpenstock fail as if there were no memory, also those that the C++ library and
-// fmt make for it: from failing_new_begin() on those that are number PENSTOCK_TEST_FAIL_FIRST and behind it,
-// PENSTOCK_TEST_FAIL_COUNT of them.
+// Preloaded, it lets allocations of libpenstock fail as if there were no memory, also those that
+// the C++ library and fmt make for it: from failing_new_begin() on those that are number
+// PENSTOCK_TEST_FAIL_FIRST and behind it, PENSTOCK_TEST_FAIL_COUNT of them.
 #include <link.h>
 #include <unwind.h>
 
@@ -23,7 +23,8 @@ long first = 0, behind_last = 0;
 Range library;
 
 int find_library(dl_phdr_info* info, std::size_t, void*) {
-  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libpenstock.so") == nullptr) return 0;
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libpenstock.so") == nullptr)
+    return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD) continue;
@@ -62,7 +63,8 @@ bool is_to_fail() {
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   void* const memory =
-      is_to_fail() ? nullptr : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      is_to_fail() ? nullptr
+                   : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

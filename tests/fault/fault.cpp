@@ -43,7 +43,8 @@ void require_success(int code, const std::string& what) {
 void require_kind(int code, PST_Error kind, const std::string& what) {
   PST_Error found = PST_ERROR_NONE;
   PST_Error_kind(code, &found);
-  if (found != kind) require(false, what + " should be of kind " + std::to_string(kind) + ": " + describe(code));
+  if (found != kind)
+    require(false, what + " should be of kind " + std::to_string(kind) + ": " + describe(code));
 }
 
 void content_and_gone() {
@@ -88,7 +89,8 @@ bool holds(const std::vector<std::byte>& buffer, std::size_t bytes, int epoch) {
 int main(int argc, char** argv) {
   using namespace penstock::fault;
   const char* transport = std::getenv("PENSTOCK_TRANSPORT");
-  const bool multiple = transport != nullptr && std::string(transport).find("proxy") != std::string::npos;
+  const bool multiple =
+      transport != nullptr && std::string(transport).find("proxy") != std::string::npos;
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in which something fails on purpose. Each runs on two ranks or a few more; run_fault.py starts them, breaks
-// what they do not break themselves, and reads what they print. A rank that is content prints "rank N content".
+// Programs in which something fails on purpose. Each runs on two ranks or a few more; run_fault.py
+// starts them, breaks what they do not break themselves, and reads what they print. A rank that is
+// content prints "rank N content".
 #pragma once
 
 #include <mpi.h>
@@ -31,7 +32,8 @@ void say(const std::string& text);                      // one line with the ran
 void require(bool condition, const std::string& text);  // ends the job with a message
 void require_success(int code, const std::string& what);
 void require_kind(int code, PST_Error kind, const std::string& what);
-[[noreturn]] void content_and_gone();  // ends this process without MPI_Finalize, which a lost peer would hold up
+// Ends this process without MPI_Finalize, which a lost peer would hold up.
+[[noreturn]] void content_and_gone();
 void meet();
 [[noreturn]] void die();  // SIGKILL to this process
 
@@ -48,10 +50,12 @@ struct Lane {
   void wait(MPI_Request& request) { require_success(PST_Enqueue_wait(queue, &request), "wait"); }
 };
 
-// One epoch of a request whose peer may have given up: any of the three calls may be the first to say so.
+// One epoch of a request whose peer may have given up: any of the three calls may be the first to
+// say so.
 int try_epoch(Lane& lane, MPI_Request& request);
 
-// The two ends between the ranks, with room for a message each; tags 41 (from rank 0) and 42 (from rank 1).
+// The two ends between the ranks, with room for a message each; tags 41 (from rank 0) and 42 (from
+// rank 1).
 struct Duplex {
   Job job;
   std::vector<std::byte> out, in;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G9: a peer that has been killed, stopped or has freed its half is an error of the queue, never a hang.
+// G9: a peer that has been killed, stopped or has freed its half is an error of the queue, never a
+// hang.
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ void raise_flag(void* flag) {
 void try_both(Lane& lane, MPI_Request& request) {
   int code = PST_Enqueue_start(lane.queue, &request);
   if (code == MPI_SUCCESS) code = PST_Enqueue_wait(lane.queue, &request);
-  if (code != MPI_SUCCESS) require_kind(code, PST_ERROR_PEER_DEAD, "an enqueue call to a dead peer");
+  if (code != MPI_SUCCESS)
+    require_kind(code, PST_ERROR_PEER_DEAD, "an enqueue call to a dead peer");
 }
 
 void await_stop(pid_t process) {
@@ -75,7 +77,8 @@ void dead_peer(const Job& job) {
 }
 
 void dead_parent(const Job& job) {
-  // A child with all that it has inherited, but for what the launcher reads, lives as long as the survivor.
+  // A child with all that it has inherited, but for what the launcher reads, lives as long as the
+  // survivor.
   lose_peer(job, [](const Job& of) {
     if (fork() != 0) die();
     for (const int descriptor : {0, 1, 2}) close(descriptor);
@@ -85,7 +88,8 @@ void dead_parent(const Job& job) {
 }
 
 void dead_peer_in_match(const Job& job) {
-  // MPICH's launcher tells the survivors by SIGUSR1, which by default ends a process that has no queue yet.
+  // MPICH's launcher tells the survivors by SIGUSR1, which by default ends a process that has no
+  // queue yet.
   signal(SIGUSR1, SIG_IGN);
   meet();
   if (job.rank == 1) die();
@@ -95,13 +99,15 @@ void dead_peer_in_match(const Job& job) {
 }
 
 void dead_peer_at_end(const Job& job) {
-  // Rank 1 dies while the survivor's letters to it still fill MPI's queues, and the survivor ends Penstock.
+  // Rank 1 dies while the survivor's letters to it still fill MPI's queues, and the survivor ends
+  // Penstock.
   signal(SIGUSR1, SIG_IGN);
   constexpr int count = 2000;
   int value = 0;
   std::vector<MPI_Request> requests(count);
   for (int i = 0; i < count; ++i)
-    require_success(MPI_Send_init(&value, 1, MPI_INT, job.peer, i, MPI_COMM_WORLD, &requests[i]), "MPI_Send_init");
+    require_success(MPI_Send_init(&value, 1, MPI_INT, job.peer, i, MPI_COMM_WORLD, &requests[i]),
+                    "MPI_Send_init");
   meet();
   if (job.rank == 1) {
     raise(SIGSTOP);
@@ -116,14 +122,16 @@ void dead_peer_at_end(const Job& job) {
 }
 
 void dead_sender_of_wildcard(const Job& job) {
-  // Rank 1 offers two sends and dies; of one the receive is under way by then, of the other it is not. Both receives
-  // take those of rank 2, which come later.
+  // Rank 1 offers two sends and dies; of one the receive is under way by then, of the other it is
+  // not. Both receives take those of rank 2, which come later.
   signal(SIGUSR1, SIG_IGN);
   std::vector<std::byte> buffers[2] = {std::vector<std::byte>(100), std::vector<std::byte>(100)};
   MPI_Request requests[2], matching[2];
   for (int i = 0; i < 2; ++i) {
     const auto init = [&](auto make, int peer) {
-      require_success(make(buffers[i].data(), 100, MPI_BYTE, peer, 50 + i, MPI_COMM_WORLD, &requests[i]), "init");
+      require_success(
+          make(buffers[i].data(), 100, MPI_BYTE, peer, 50 + i, MPI_COMM_WORLD, &requests[i]),
+          "init");
     };
     if (job.rank == 0)
       init(MPI_Recv_init, MPI_ANY_SOURCE);
@@ -133,7 +141,8 @@ void dead_sender_of_wildcard(const Job& job) {
   // Rank 1 reads no letters once it is stopped, so that it confirms nothing.
   int token = 0;
   if (job.rank == 1) {
-    for (int i = 0; i < 2; ++i) require_success(PST_Imatch(&requests[i], &matching[i]), "PST_Imatch");
+    for (int i = 0; i < 2; ++i)
+      require_success(PST_Imatch(&requests[i], &matching[i]), "PST_Imatch");
     MPI_Send(&token, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
     raise(SIGSTOP);
     for (;;) pause();
@@ -193,8 +202,8 @@ void stopped_peer(const Job& job) {
 }
 
 void fatal_handler(const Job& job) {
-  // With MPI_ERRORS_ARE_FATAL a program that only synchronises its stream must not go on with garbage: the job is
-  // aborted.
+  // With MPI_ERRORS_ARE_FATAL a program that only synchronises its stream must not go on with
+  // garbage: the job is aborted.
   Duplex pair(job, 12345);
   pair.match();
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
@@ -239,14 +248,17 @@ void freed_peer(const Job& job) {
 }
 
 void match_time_out(const Job& job) {
-  // Runs with PENSTOCK_TIMEOUT. The request stays unmatched, and can be matched once the peer takes part.
+  // Runs with PENSTOCK_TIMEOUT. The request stays unmatched, and can be matched once the peer takes
+  // part.
   Duplex pair(job, 1000);
   if (job.rank == 0) {
-    require_kind(PST_Match(&pair.receive, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match of a receive");
+    require_kind(PST_Match(&pair.receive, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT,
+                 "PST_Match of a receive");
     int matched = 1;
     require_success(PST_Is_matched(pair.receive, &matched), "PST_Is_matched");
     require(matched == 0, "the receive stays unmatched");
-    require_kind(PST_Match(&pair.send, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match of a send");
+    require_kind(PST_Match(&pair.send, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT,
+                 "PST_Match of a send");
     require_success(PST_Is_matched(pair.send, &matched), "PST_Is_matched");
     require(matched == 0, "the send stays unmatched");
   }

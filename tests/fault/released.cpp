@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// L21: one side is released by the watchdog. What it does with its memory afterwards must not reach the other side as a
-// good message, and the other side must not write into memory that has been given up.
+// L21: one side is released by the watchdog. What it does with its memory afterwards must not reach
+// the other side as a good message, and the other side must not write into memory that has been
+// given up.
 #include <algorithm>
 
 #include "fault/fault.hpp"
@@ -43,7 +44,8 @@ void released_sender(const Job& job) {
     const int code = try_epoch(lane, pair.receive);
     require(code != MPI_SUCCESS || holds(pair.in, large, 3),
             "a receive from a released send reports success with other bytes");
-    say(code == MPI_SUCCESS ? "receive succeeded with the right bytes" : "receive failed, as it may");
+    say(code == MPI_SUCCESS ? "receive succeeded with the right bytes"
+                            : "receive failed, as it may");
     require(code == MPI_SUCCESS || fails_as_lost(code), "the kind of error of the receive");
     meet();
   }
@@ -51,7 +53,8 @@ void released_sender(const Job& job) {
 }
 
 void released_small_sender(const Job& job) {
-  // More messages than the ring holds: some arrive, the one whose start came after the released wait must not.
+  // More messages than the ring holds: some arrive, the one whose start came after the released
+  // wait must not.
   constexpr int count = 6;
   std::vector<std::byte> data(small);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -112,8 +115,8 @@ void released_receiver(const Job& job) {
     std::fill(pair.in.begin(), pair.in.end(), std::byte{0x77});
     meet();
     meet();
-    const bool untouched =
-        std::all_of(pair.in.begin(), pair.in.end(), [](std::byte b) { return b == std::byte{0x77}; });
+    const bool untouched = std::all_of(pair.in.begin(), pair.in.end(),
+                                       [](std::byte b) { return b == std::byte{0x77}; });
     require(untouched, "memory of a freed receive has been written");
   } else {
     meet();

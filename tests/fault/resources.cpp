@@ -14,7 +14,8 @@
 namespace penstock::fault {
 
 void report(const Job& job) {
-  // Rank 0 waits for a message and asks itself for the report; the driver answers with a line once it has read it.
+  // Rank 0 waits for a message and asks itself for the report; the driver answers with a line once
+  // it has read it.
   Duplex pair(job, 12345);
   pair.match();
   Lane lane;
@@ -74,11 +75,13 @@ void traffic(const Job& job) {
 }
 
 void small_memory(const Job& job) {
-  // More memory than there is shared memory: PST_Alloc_mem gives ordinary memory then, and every message stays right.
+  // More memory than there is shared memory: PST_Alloc_mem gives ordinary memory then, and every
+  // message stays right.
   constexpr int count = 24;
   constexpr int bytes = 1 << 20;
   std::vector<std::byte*> memory(count, nullptr);
-  for (std::byte*& base : memory) require_success(PST_Alloc_mem(bytes, MPI_INFO_NULL, &base), "PST_Alloc_mem");
+  for (std::byte*& base : memory)
+    require_success(PST_Alloc_mem(bytes, MPI_INFO_NULL, &base), "PST_Alloc_mem");
   Lane lane;
   std::vector<MPI_Request> requests(count);
   for (int i = 0; i < count; ++i) {
@@ -95,12 +98,14 @@ void small_memory(const Job& job) {
   }
   const int code = PST_Matchall(count, requests.data(), MPI_STATUSES_IGNORE);
   if (code != MPI_SUCCESS) {
-    // An error is an answer too, if it names the cause; a wrong message or a fault of the bus is not.
+    // An error is an answer too, if it names the cause; a wrong message or a fault of the bus is
+    // not.
     PST_Error kind = PST_ERROR_NONE;
     PST_Error_kind(code, &kind);
     char text[2048] = "";
     PST_Last_error(text, sizeof text);
-    require(kind == PST_ERROR_RESOURCES || kind == PST_ERROR_TRANSPORT, std::string("match: ") + text);
+    require(kind == PST_ERROR_RESOURCES || kind == PST_ERROR_TRANSPORT,
+            std::string("match: ") + text);
     say(std::string("refused: ") + text);
     content_and_gone();
   }
@@ -113,13 +118,16 @@ void small_memory(const Job& job) {
   for (int i = 0; i < count; ++i) {
     const auto length = static_cast<std::size_t>(i % 2 == 0 ? bytes : 5000);
     const std::vector<std::byte> data = message(length, i);
-    require(std::equal(data.begin(), data.end(), memory[static_cast<std::size_t>(i)]), "message " + std::to_string(i));
+    require(std::equal(data.begin(), data.end(), memory[static_cast<std::size_t>(i)]),
+            "message " + std::to_string(i));
     char name[32] = "";
-    require_success(PST_Request_transport(requests[static_cast<std::size_t>(i)], name, sizeof name), "transport");
+    require_success(PST_Request_transport(requests[static_cast<std::size_t>(i)], name, sizeof name),
+                    "transport");
     over_peer += std::string(name) == "peer";
   }
   say("over peer: " + std::to_string(over_peer) + " of " + std::to_string(count));
-  for (MPI_Request& request : requests) require_success(MPI_Request_free(&request), "MPI_Request_free");
+  for (MPI_Request& request : requests)
+    require_success(MPI_Request_free(&request), "MPI_Request_free");
   for (std::byte* base : memory) require_success(PST_Free_mem(base), "PST_Free_mem");
   require_success(PST_Queue_free(&lane.queue), "PST_Queue_free");
   require_success(PST_Stream_free(&lane.stream), "PST_Stream_free");
@@ -159,10 +167,12 @@ void no_memory(const Job& job) {
   MPI_Request receive = MPI_REQUEST_NULL, matching = MPI_REQUEST_NULL;
   MPI_Recv_init(&word, 1, MPI_INT, job.peer, 99, MPI_COMM_WORLD, &receive);
   count(PST_Imatch(&receive, &matching));
-  say(std::to_string(failed) + " calls have failed, of " + std::to_string(failing_new_calls()) + " allocations");
+  say(std::to_string(failed) + " calls have failed, of " + std::to_string(failing_new_calls()) +
+      " allocations");
 }
 
-// Sanitizers make each of the few looks of an idle process several times as dear (over ofi 1.4 to 1.7 % were seen).
+// Sanitizers make each of the few looks of an idle process several times as dear (over ofi 1.4
+// to 1.7 % were seen).
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double most_idle_share = 0.05;
 #else
@@ -184,7 +194,8 @@ void idle(const Job& job) {
     };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
   };
-  // The first windows may still hold waits that spin down, for as long as a busy machine lets that take.
+  // The first windows may still hold waits that spin down, for as long as a busy machine lets that
+  // take.
   constexpr int windows = 20;
   double share = 1;
   for (int window = 0; window < windows && share >= most_idle_share; ++window) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of a halo test: cells on the device under test and beside them a mirror on the host, in any layout.
+// Arrays of a halo test: cells on the device under test and beside them a mirror on the host, in
+// any layout.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ T value_of(std::uint64_t hash) {
   if constexpr (std::is_same_v<T, Triple>) {
     return {{static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32), 7}};
   } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(static_cast<std::int64_t>(hash)) / static_cast<T>(1ULL << 62);  // sums depend on their order
+    // Sums depend on their order.
+    return static_cast<T>(static_cast<std::int64_t>(hash)) / static_cast<T>(1ULL << 62);
   } else if constexpr (std::is_signed_v<T>) {
     static_assert(sizeof(T) >= 4);
     return static_cast<T>(hash) / 65536;  // so that no sum of many, of several exchanges, overflows
@@ -65,7 +67,8 @@ void for_each_index(const Index<N>& extents, Visit visit) {
 void upload(std::byte* device, const void* host, std::size_t bytes);
 void download(void* host, const std::byte* device, std::size_t bytes);
 
-// How the axes lie in memory: order[0] is the slowest; each row is `padding` elements longer than it must be.
+// How the axes lie in memory: order[0] is the slowest; each row is `padding` elements longer than
+// it must be.
 template <std::size_t Rank>
 struct Layout {
   std::array<std::size_t, Rank> order{};
@@ -96,7 +99,8 @@ class Cells {
     std::ptrdiff_t stride = 1;
     for (std::size_t i = N + 1; i-- > 0;) {
       strides_[layout.order[i]] = stride;
-      stride *= std::max<std::ptrdiff_t>(extents_[layout.order[i]] + (i == N ? layout.padding : 0), 1);
+      stride *=
+          std::max<std::ptrdiff_t>(extents_[layout.order[i]] + (i == N ? layout.padding : 0), 1);
     }
     mirror_.resize(static_cast<std::size_t>(stride));
     device_ = allocate(Memory::ordinary, bytes(), std::byte{0});
@@ -107,10 +111,14 @@ class Cells {
 
   const Index<N + 1>& extents() const { return extents_; }
   View<T, N + 1> view() { return {reinterpret_cast<T*>(device_), extents_, strides_}; }
-  View<T, N> one_component() { return {reinterpret_cast<T*>(device_), cut(extents_), cut(strides_)}; }
+  View<T, N> one_component() {
+    return {reinterpret_cast<T*>(device_), cut(extents_), cut(strides_)};
+  }
 
   // On the mirror, with the indices of the cell and its component.
-  T& at(const Index<N + 1>& index) { return View<T, N + 1>(mirror_.data(), extents_, strides_)[index]; }
+  T& at(const Index<N + 1>& index) {
+    return View<T, N + 1>(mirror_.data(), extents_, strides_)[index];
+  }
 
   template <class Value>
   void fill(Value value) {
@@ -118,7 +126,8 @@ class Cells {
     upload(device_, mirror_.data(), bytes());
   }
 
-  // Every cell against value(index), and what lies between rows as well, which nothing may have written.
+  // Every cell against value(index), and what lies between rows as well, which nothing may have
+  // written.
   template <class Value>
   void expect(Value value, const char* what) {
     std::vector<T> before = mirror_;

@@ -21,7 +21,8 @@ template <std::size_t N>
 class Fields {
  public:
   using Layouts = std::array<Layout<N + 1>, 5>;
-  Fields(const Grid<N>& grid, const Options& options, const Layouts& layouts, std::ptrdiff_t components)
+  Fields(const Grid<N>& grid, const Options& options, const Layouts& layouts,
+         std::ptrdiff_t components)
       : doubles_(grid, options.width, 1, layouts[0]),
         floats_(grid, options.width, components, layouts[1]),
         ints_(grid, options.width, 2, layouts[2]),
@@ -55,7 +56,8 @@ class Fields {
   void expect_scattered(Reduction reduction, bool triples) {
     each([&](auto& cells, const auto& expected) {
       if (!triples && static_cast<void*>(&cells) == &triples_) return;
-      cells.expect([&](const auto& index) { return expected.after_scatter(index, reduction); }, "scatter");
+      cells.expect([&](const auto& index) { return expected.after_scatter(index, reduction); },
+                   "scatter");
     });
   }
 
@@ -82,8 +84,8 @@ class Fields {
 };
 
 template <std::size_t N>
-void gather_and_scatter(const Grid<N>& grid, const Options& options, const typename Fields<N>::Layouts& layouts,
-                        std::ptrdiff_t components) {
+void gather_and_scatter(const Grid<N>& grid, const Options& options,
+                        const typename Fields<N>::Layouts& layouts, std::ptrdiff_t components) {
   HaloLane lane;
   Fields<N> fields(grid, options, layouts, components);
   fields.with_all([&](auto... views) {
@@ -130,7 +132,8 @@ TEST(Halo, GathersAndScattersIn2D) {
       const Grid<2> grid(MPI_COMM_WORLD, cells, {periodic, periodic != (width == 2)});
       const Options options{width, width == 3 ? Pattern::face : Pattern::node,
                             periodic ? Sends::ready : Sends::standard};
-      gather_and_scatter<2>(grid, options, all_of<2>(periodic ? row_major_layout<3>() : column_major_layout<3>()), 2);
+      gather_and_scatter<2>(
+          grid, options, all_of<2>(periodic ? row_major_layout<3>() : column_major_layout<3>()), 2);
     }
   }
 }
@@ -140,17 +143,20 @@ TEST(Halo, GathersAndScattersIn3D) {
     const Grid<3> grid(MPI_COMM_WORLD, {9, 13, 12}, {true, width != 2, width == 1});
     const Options options{width, width == 2 ? Pattern::face : Pattern::node,
                           width == 1 ? Sends::ready : Sends::standard};
-    gather_and_scatter<3>(grid, options, all_of<3>(width == 3 ? column_major_layout<4>() : row_major_layout<4>()), 1);
+    gather_and_scatter<3>(
+        grid, options, all_of<3>(width == 3 ? column_major_layout<4>() : row_major_layout<4>()), 1);
   }
 }
 
-// With one rank along a periodic dimension a rank is its own neighbour, with two it has one neighbour twice.
+// With one rank along a periodic dimension a rank is its own neighbour, with two it has one
+// neighbour twice.
 TEST(Halo, AnyRankGridMayBeAsked) {
   const std::ptrdiff_t ranks = size();
   for (const Index<2> shape : {Index<2>{ranks, 1}, Index<2>{1, ranks}}) {
     const Grid<2> grid(MPI_COMM_WORLD, {13, 17}, {true, true}, shape);
     ASSERT_EQ(grid.ranks(), shape);
-    gather_and_scatter<2>(grid, {2, Pattern::node, Sends::standard}, all_of<2>(row_major_layout<3>()), 1);
+    gather_and_scatter<2>(grid, {2, Pattern::node, Sends::standard},
+                          all_of<2>(row_major_layout<3>()), 1);
   }
 }
 
@@ -158,13 +164,16 @@ TEST(Halo, AnyRankGridMayBeAsked) {
 TEST(Halo, BlocksMayBeAsNarrowAsTheHalo) {
   const std::ptrdiff_t ranks = size();
   const Grid<2> grid(MPI_COMM_WORLD, {2 * ranks, 3}, {true, true}, {ranks, 1});
-  gather_and_scatter<2>(grid, {2, Pattern::node, Sends::ready}, all_of<2>(row_major_layout<3>()), 1);
+  gather_and_scatter<2>(grid, {2, Pattern::node, Sends::ready}, all_of<2>(row_major_layout<3>()),
+                        1);
 }
 
 TEST(Halo, WhatIsEmptyIsExchangedToo) {
   const Grid<2> grid(MPI_COMM_WORLD, {8, 9}, {true, false});
-  gather_and_scatter<2>(grid, {0, Pattern::node, Sends::standard}, all_of<2>(row_major_layout<3>()), 1);
-  gather_and_scatter<2>(grid, {1, Pattern::node, Sends::ready}, all_of<2>(row_major_layout<3>()), 0);
+  gather_and_scatter<2>(grid, {0, Pattern::node, Sends::standard}, all_of<2>(row_major_layout<3>()),
+                        1);
+  gather_and_scatter<2>(grid, {1, Pattern::node, Sends::ready}, all_of<2>(row_major_layout<3>()),
+                        0);
   HaloLane lane;
   Halo<2> none(queue_type, lane.address(), grid, {1});
   none.enqueue_gather();
@@ -181,7 +190,8 @@ std::array<std::vector<std::ptrdiff_t>, N> random_cuts(std::mt19937_64& random, 
     while (d + 1 < N && (left % blocks != 0 || (blocks > 1 && random() % 2 == 0))) --blocks;
     left /= blocks;
     for (std::ptrdiff_t i = 0; i < blocks; ++i) {
-      cuts[d].push_back(std::max(width, 1) + static_cast<std::ptrdiff_t>(random() % (N == 2 ? 20 : 7)));
+      cuts[d].push_back(std::max(width, 1) +
+                        static_cast<std::ptrdiff_t>(random() % (N == 2 ? 20 : 7)));
     }
   }
   std::shuffle(cuts.begin(), cuts.end(), random);
@@ -224,7 +234,8 @@ TEST(Halo, DrivenByTheHost) {
   for (const halo::Waits waits : {halo::Waits::all, halo::Waits::any}) {
     Fields<3> fields(grid, options, all_of<3>(row_major_layout<4>()), 2);
     fields.with_all([&](auto... views) {
-      MpiHalo<3> halo(queue_type, on_gpu ? lane.address() : nullptr, grid, options, waits, views...);
+      MpiHalo<3> halo(queue_type, on_gpu ? lane.address() : nullptr, grid, options, waits,
+                      views...);
       EXPECT_EQ(halo.memory(), on_gpu ? "pinned memory" : "host memory");
       for (int round = 0; round < 3; ++round) {
         fields.fill();
@@ -279,8 +290,8 @@ TEST(Halo, AnotherDeviceMayBeCurrent) {
   for (const Sends sends : {Sends::standard, Sends::ready}) {
     EXPECT_CUDA(cudaSetDevice(other));
     Halo<2> halo(queue_type, lane.address(), grid, {1, Pattern::node, sends}, cells.view());
-    MpiHalo<2> by_mpi(queue_type, lane.address(), grid, {1, Pattern::node, Sends::standard, true}, halo::Waits::any,
-                      cells.view());
+    MpiHalo<2> by_mpi(queue_type, lane.address(), grid, {1, Pattern::node, Sends::standard, true},
+                      halo::Waits::any, cells.view());
     const auto check = [&](auto&& gather) {
       EXPECT_CUDA(cudaSetDevice(own));
       cells.fill([&](const auto& index) { return expected.before(index); });

@@ -82,8 +82,10 @@ class Expected {
   }
 
   bool takes_part(const Index<N>& offset) const {
-    const auto steps = std::count_if(offset.begin(), offset.end(), [](std::ptrdiff_t step) { return step != 0; });
-    return steps > 0 && (pattern_ == Pattern::node || steps == 1) && grid_.neighbour(offset) != MPI_PROC_NULL;
+    const auto steps =
+        std::count_if(offset.begin(), offset.end(), [](std::ptrdiff_t step) { return step != 0; });
+    return steps > 0 && (pattern_ == Pattern::node || steps == 1) &&
+           grid_.neighbour(offset) != MPI_PROC_NULL;
   }
 
   // Whether this rank's cell is a ghost of the neighbour at `offset`, and where it has it.

@@ -33,7 +33,8 @@ class StepProgram {
                grid_.cells()[0],
                grid_.cells()[1],
                make_counts()},
-        halo_(queue_type, lane_.address(), grid_, {width, Pattern::node, sends}, cells_.one_component()) {
+        halo_(queue_type, lane_.address(), grid_, {width, Pattern::node, sends},
+              cells_.one_component()) {
     enqueue_write(lane_.stream(), steps_);
   }
   ~StepProgram() {
@@ -51,7 +52,9 @@ class StepProgram {
     EXPECT_EQ(steps_.counts->step, steps);
     EXPECT_EQ(steps_.counts->wrong, 0U);
   }
-  void expect_no_gather_in_capture() { EXPECT_THROW(halo_.enqueue_gather(cells_.one_component()), Error); }
+  void expect_no_gather_in_capture() {
+    EXPECT_THROW(halo_.enqueue_gather(cells_.one_component()), Error);
+  }
 
  private:
   HaloLane lane_;
@@ -71,14 +74,18 @@ TEST_P(ManySteps, OfWhichOneRankIsSlow) {
   for (int step = 0; step < steps; ++step) {
     if (rank() == size() - 1 && random() % 8 == 0) enqueue_delay(program.stream(), random() % 200);
     program.enqueue_one();
-    // The driver holds up a caller who is about a thousand launches ahead: so the host follows at some distance.
-    if (queue_type != PST_QUEUE_HOST && step % 50 == 49) program.expect_good(static_cast<std::uint64_t>(step) + 1);
+    // The driver holds up a caller who is about a thousand launches ahead: so the host follows at
+    // some distance.
+    if (queue_type != PST_QUEUE_HOST && step % 50 == 49)
+      program.expect_good(static_cast<std::uint64_t>(step) + 1);
   }
   program.expect_good(steps);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sends, ManySteps, ::testing::Values(Sends::standard, Sends::ready),
-                         [](const auto& sends) { return sends.param == Sends::ready ? "Ready" : "Standard"; });
+                         [](const auto& sends) {
+                           return sends.param == Sends::ready ? "Ready" : "Standard";
+                         });
 
 #if PENSTOCK_TEST_CUDA
 // A graph of several exchanges, launched many times, between exchanges that are enqueued directly.

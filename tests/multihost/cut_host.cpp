@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G9: the host of rank 1 is cut off from the network, and may come back. What waits for it is reported within
-// PENSTOCK_TIMEOUT, all else goes on. run_cut.py cuts, and tells rank 0.
+// G9: the host of rank 1 is cut off from the network, and may come back. What waits for it is
+// reported within PENSTOCK_TIMEOUT, all else goes on. run_cut.py cuts, and tells rank 0.
 #include <signal.h>
 
 #include <chrono>
@@ -44,8 +44,8 @@ Job pair_of(int own, int other) {
   return pair;
 }
 
-// Messages both ways between ranks 0 and 1, in small and in large, each size on a queue of its own. The sends are
-// synchronous: they cannot end while the network is cut.
+// Messages both ways between ranks 0 and 1, in small and in large, each size on a queue of its own.
+// The sends are synchronous: they cannot end while the network is cut.
 struct Traffic {
   Duplex messages[2];
   Lane lanes[2];
@@ -55,25 +55,31 @@ struct Traffic {
       messages[i].run_epochs(lanes[i], 3);
     }
   }
-  MPI_Request& request(int i) { return messages[i].job.rank == 0 ? messages[i].send : messages[i].receive; }
+  MPI_Request& request(int i) {
+    return messages[i].job.rank == 0 ? messages[i].send : messages[i].receive;
+  }
 
-  // Enqueues enough for the network to be cut in the middle; if it is not, then what enqueue_last adds is.
+  // Enqueues enough for the network to be cut in the middle; if it is not, then what enqueue_last
+  // adds is.
   void enqueue_many() {
     for (int i = 0; i < 2; ++i)
       for (int epoch = 0; epoch < 500; ++epoch)
         for (const auto verb : {&Lane::start, &Lane::wait})
-          for (MPI_Request* const end : {&messages[i].send, &messages[i].receive}) (lanes[i].*verb)(*end);
+          for (MPI_Request* const end : {&messages[i].send, &messages[i].receive})
+            (lanes[i].*verb)(*end);
   }
   // From rank 0 to rank 1. Rank 0 calls it after the cut.
   void enqueue_last() {
     for (int i = 0; i < 2; ++i) {
-      if (PST_Enqueue_start(lanes[i].queue, &request(i)) == MPI_SUCCESS) PST_Enqueue_wait(lanes[i].queue, &request(i));
+      if (PST_Enqueue_start(lanes[i].queue, &request(i)) == MPI_SUCCESS)
+        PST_Enqueue_wait(lanes[i].queue, &request(i));
     }
   }
   void expect_time_outs() {
     for (int i = 0; i < 2; ++i) {
       require_kind(PST_Queue_wait(lanes[i].queue), PST_ERROR_TIMEOUT, "PST_Queue_wait");
-      require_kind(PST_Enqueue_start(lanes[i].queue, &request(i)), PST_ERROR_TIMEOUT, "a later start");
+      require_kind(PST_Enqueue_start(lanes[i].queue, &request(i)), PST_ERROR_TIMEOUT,
+                   "a later start");
     }
   }
   void expect_success() {
@@ -92,11 +98,13 @@ struct Traffic {
   }
 };
 
-// Rank 0 with a rank that stays in reach. Rank 0 comes when it is through with rank 1, so it says when.
+// Rank 0 with a rank that stays in reach. Rank 0 comes when it is through with rank 1, so it says
+// when.
 struct Neighbour {
   Duplex messages[2];
   Lane lane;
-  Neighbour(int own, int other) : messages{{pair_of(own, other), small}, {pair_of(own, other), large}} {
+  Neighbour(int own, int other)
+      : messages{{pair_of(own, other), small}, {pair_of(own, other), large}} {
     if (own == 0)
       give_word(other);
     else
@@ -159,7 +167,8 @@ void cut(const Job& job) {
 
 void cut_before_match(const Job& job) {
   if (job.rank > 1) serve(job, 1);
-  // MPICH's launcher tells of ranks that have ended by SIGUSR1, which ends a process that has no queue yet.
+  // MPICH's launcher tells of ranks that have ended by SIGUSR1, which ends a process that has no
+  // queue yet.
   signal(SIGUSR1, SIG_IGN);
   Duplex messages(job, small);
   // Rank 1 is through with what all ranks do together before it is cut off.
@@ -197,8 +206,8 @@ void await_change_after_match(const Job& job) {
   }
 }
 
-// The messages' network is lost when the pairs are matched and nothing has been sent: MPI has another one here. `kind`:
-// what rank 0 may be told instead of a time-out. Rank 1 learns nothing.
+// The messages' network is lost when the pairs are matched and nothing has been sent: MPI has
+// another one here. `kind`: what rank 0 may be told instead of a time-out. Rank 1 learns nothing.
 void lose_peer_before_message(const Job& job, PST_Error kind) {
   if (job.rank > 1) serve(job, 2);
   Duplex messages[2] = {{job, small, true}, {job, large, true}};
@@ -235,7 +244,8 @@ void cut_before_message(const Job& job) {
   lose_peer_before_message(job, PST_ERROR_TIMEOUT);
 }
 
-// The network is away for the first messages and comes back before anybody has lost patience: nothing has been lost.
+// The network is away for the first messages and comes back before anybody has lost patience:
+// nothing has been lost.
 void cut_for_first_message(const Job& job) {
   Duplex messages[2] = {{job, small, true}, {job, large, true}};
   Lane lanes[2];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that share memory take `peer`, all others what PENSTOCK_TEST_ACROSS names: found out by the library, whatever
-// the hosts are called and however they count their processes. Which ranks share memory tells PENSTOCK_TEST_MEMORY.
+// Ranks that share memory take `peer`, all others what PENSTOCK_TEST_ACROSS names: found out by the
+// library, whatever the hosts are called and however they count their processes. Which ranks share
+// memory tells PENSTOCK_TEST_MEMORY.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,8 +30,8 @@ std::vector<std::string> memories() {
   Name own{};
   std::snprintf(own.data(), own.size(), "%s", variable("PENSTOCK_TEST_MEMORY").c_str());
   std::vector<Name> all(static_cast<std::size_t>(size()));
-  MPI_Allgather(own.data(), static_cast<int>(own.size()), MPI_CHAR, all.data(), static_cast<int>(own.size()), MPI_CHAR,
-                MPI_COMM_WORLD);
+  MPI_Allgather(own.data(), static_cast<int>(own.size()), MPI_CHAR, all.data(),
+                static_cast<int>(own.size()), MPI_CHAR, MPI_COMM_WORLD);
   std::vector<std::string> names;
   for (const Name& name : all) names.emplace_back(name.data());
   return names;
@@ -66,16 +67,21 @@ TEST_P(Reach, EveryPairTakesTheBestTransportItHas) {
     std::vector<std::unique_ptr<Exchange>> exchanges;
     std::vector<MPI_Request*> requests;
     for (int other = 0; other < size(); ++other) {
-      auto& exchange = *exchanges.emplace_back(std::make_unique<Exchange>(other, bytes, GetParam(), 7));
+      auto& exchange =
+          *exchanges.emplace_back(std::make_unique<Exchange>(other, bytes, GetParam(), 7));
       requests.insert(requests.end(), {&exchange.sender.request(), &exchange.receiver.request()});
     }
     match_all(requests);
     for (std::size_t other = 0; other < exchanges.size(); ++other) {
-      const std::string expected = memory[other] == mine ? "peer" : variable("PENSTOCK_TEST_ACROSS");
-      EXPECT_EQ(transport_of(exchanges[other]->sender.request()), expected) << bytes << " bytes to rank " << other;
-      EXPECT_EQ(transport_of(exchanges[other]->receiver.request()), expected) << bytes << " bytes from rank " << other;
+      const std::string expected =
+          memory[other] == mine ? "peer" : variable("PENSTOCK_TEST_ACROSS");
+      EXPECT_EQ(transport_of(exchanges[other]->sender.request()), expected)
+          << bytes << " bytes to rank " << other;
+      EXPECT_EQ(transport_of(exchanges[other]->receiver.request()), expected)
+          << bytes << " bytes from rank " << other;
       if (rank() == 0 && bytes == 8)
-        std::printf("rank 0 on %s, rank %zu on %s: %s\n", mine.c_str(), other, memory[other].c_str(), expected.c_str());
+        std::printf("rank 0 on %s, rank %zu on %s: %s\n", mine.c_str(), other,
+                    memory[other].c_str(), expected.c_str());
     }
     Lane lane;
     for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PST_Describe counts for `ofi`: entries of the provider in use, starts that had to wait for them or were carried
-// out without, pairs that took another transport and why. Runs with four entries.
+// What PST_Describe counts for `ofi`: entries of the provider in use, starts that had to wait for
+// them or were carried out without, pairs that took another transport and why. Runs with four
+// entries.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -75,7 +76,9 @@ TEST(Counts, OfPairsThatTookAnotherTransport) {
   ASSERT_EQ(ofi["passed_over"].size(), 1u) << ofi.dump();
   EXPECT_EQ(ofi["passed_over"][0].value("pairs", 0), 1);
   const std::string why = ofi["passed_over"][0].value("why", "");
-  EXPECT_NE(why.find(rank() == 1 ? "here: ofi: fi_cntr_open" : "peer: ofi: fi_cntr_open"), std::string::npos) << why;
+  EXPECT_NE(why.find(rank() == 1 ? "here: ofi: fi_cntr_open" : "peer: ofi: fi_cntr_open"),
+            std::string::npos)
+      << why;
 }
 
 }  // namespace

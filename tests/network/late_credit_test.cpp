@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A credit that meets a full queue while its half is freed comes late. It must not count in a pair that was matched
-// since: the sender would run ahead by one message more than there are slots, over one that has not been received.
+// A credit that meets a full queue while its half is freed comes late. It must not count in a pair
+// that was matched since: the sender would run ahead by one message more than there are slots, over
+// one that has not been received.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Most of libfabric's calls are made through tables of functions that its objects point to. This program's fi_fabric
-// stands in front of the library's, and gives each object that is opened a table of our own.
+// Most of libfabric's calls are made through tables of functions that its objects point to. This
+// program's fi_fabric stands in front of the library's, and gives each object that is opened a
+// table of our own.
 #include "network/layer.hpp"
 
 #include <dlfcn.h>
@@ -36,7 +37,8 @@ bool take_one(Supply& supply) {
 
 constexpr std::uint64_t no_such_key = 0x7ffffff0;
 
-// A table of ours, and the one that it stands before. Objects of one kind share a table, so ours are as few.
+// A table of ours, and the one that it stands before. Objects of one kind share a table, so ours
+// are as few.
 template <class Table>
 struct Layered : Table {
   explicit Layered(Table* original) : Table{}, below(original) {
@@ -51,7 +53,8 @@ void put_before(Table*& table, Change change) {
   static std::map<Table*, Layered<Table>*> known;
   static std::deque<Layered<Table>> tables;
   const std::lock_guard lock(mutex);
-  const bool ours = std::any_of(tables.begin(), tables.end(), [&](const auto& one) { return &one == table; });
+  const bool ours =
+      std::any_of(tables.begin(), tables.end(), [&](const auto& one) { return &one == table; });
   if (ours) return;
   Layered<Table>*& layered = known[table];
   if (layered == nullptr) {
@@ -126,8 +129,9 @@ int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* co
   return 0;
 }
 
-int register_region(fid* object, const void* memory, std::size_t bytes, std::uint64_t access, std::uint64_t offset,
-                    std::uint64_t key, std::uint64_t flags, fid_mr** region, void* context) {
+int register_region(fid* object, const void* memory, std::size_t bytes, std::uint64_t access,
+                    std::uint64_t offset, std::uint64_t key, std::uint64_t flags, fid_mr** region,
+                    void* context) {
   if (!take_one(faults().regions)) return -FI_ENOSPC;
   auto* const domain = reinterpret_cast<fid_domain*>(object);
   return below(domain->mr).reg(object, memory, bytes, access, offset, key, flags, region, context);
@@ -180,6 +184,7 @@ extern "C" int fi_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* 
   static void* const libfabric = dlopen("libfabric.so.1", RTLD_NOW);
   static const auto next = reinterpret_cast<decltype(&fi_fabric)>(dlsym(libfabric, "fi_fabric"));
   const int code = next(attributes, fabric, context);
-  if (code == 0) put_before((*fabric)->ops, [](fi_ops_fabric& table) { table.domain = open_domain; });
+  if (code == 0)
+    put_before((*fabric)->ops, [](fi_ops_fabric& table) { table.domain = open_domain; });
   return code;
 }

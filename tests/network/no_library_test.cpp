@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libfabric is loaded when it is wanted, and not before. Where it cannot be loaded pairs take `proxy`, or the match
-// fails with the cause where only `ofi` is allowed, and the program goes on.
+// libfabric is loaded when it is wanted, and not before. Where it cannot be loaded pairs take
+// `proxy`, or the match fails with the cause where only `ofi` is allowed, and the program goes on.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,8 @@ void exchange(OneWay& pair) {
 
 void expect_good_message(const std::string& transport) {
   OneWay pair({.bytes = 1000, .tag = 3});
-  EXPECT_EQ(transport_of(pair.sends() ? pair.sender().request() : pair.receiver().request()), transport);
+  EXPECT_EQ(transport_of(pair.sends() ? pair.sender().request() : pair.receiver().request()),
+            transport);
   exchange(pair);
 }
 
@@ -50,13 +51,15 @@ std::string describe_library() {
 }
 
 TEST(Libfabric, IsNotLoadedWhereSharedMemoryReachesEverybody) {
-  if (std::getenv("PENSTOCK_TRANSPORT") != nullptr && !transport_allowed("peer")) GTEST_SKIP() << "it is asked for";
+  if (std::getenv("PENSTOCK_TRANSPORT") != nullptr && !transport_allowed("peer"))
+    GTEST_SKIP() << "it is asked for";
   expect_good_message("peer");
   EXPECT_EQ(asked_for, 0);
 }
 
 TEST(Libfabric, IsLoadedWhereTheSettingsNameIt) {
-  if (transport_allowed("peer") || is_missing()) GTEST_SKIP() << "it is not asked for, or not there";
+  if (transport_allowed("peer") || is_missing())
+    GTEST_SKIP() << "it is not asked for, or not there";
   expect_good_message("ofi");
   EXPECT_GT(asked_for, 0);
 }
@@ -78,14 +81,16 @@ TEST(Libfabric, IsTheCauseOfAFailedMatchWhereItIsMissing) {
     receiver.init(0, 7);
   MPI_Request& request = rank() == 0 ? sender.request() : receiver.request();
   EXPECT_PST_KIND(PST_Match(&request, MPI_STATUS_IGNORE), PST_ERROR_TRANSPORT);
-  for (const char* const part : {"tag 7", "libfabric cannot be loaded", "there is no such file", "LD_LIBRARY_PATH"})
+  for (const char* const part :
+       {"tag 7", "libfabric cannot be loaded", "there is no such file", "LD_LIBRARY_PATH"})
     EXPECT_NE(last_error().find(part), std::string::npos) << last_error();
 }
 
 // Last: describing the providers loads it.
 TEST(LibfabricLast, IsSaidToBeMissingByPstDescribe) {
   const std::string description = describe_library();
-  EXPECT_EQ(description.find("libfabric cannot be loaded") != std::string::npos, is_missing()) << description;
+  EXPECT_EQ(description.find("libfabric cannot be loaded") != std::string::npos, is_missing())
+      << description;
 }
 
 }  // namespace

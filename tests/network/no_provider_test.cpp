@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// No provider of libfabric can defer work, on all ranks or on one of them (FI_PROVIDER hides the others): pairs take
-// `proxy` and both ends say why, or the match fails with the cause where only `ofi` is allowed.
+// No provider of libfabric can defer work, on all ranks or on one of them (FI_PROVIDER hides the
+// others): pairs take `proxy` and both ends say why, or the match fails with the cause where only
+// `ofi` is allowed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,11 +15,13 @@
 namespace penstock::test {
 namespace {
 
-// PENSTOCK_TEST_WITHOUT_PROVIDER=RANK: on that rank alone. Before MPI_Init, so that only launchers can tell the rank.
+// PENSTOCK_TEST_WITHOUT_PROVIDER=RANK: on that rank alone. Before MPI_Init, so that only launchers
+// can tell the rank.
 const bool without_provider = [] {
   const char* const wanted = std::getenv("PENSTOCK_TEST_WITHOUT_PROVIDER");
   for (const char* const name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK"})
-    if (const char* const rank = std::getenv(name); wanted != nullptr && rank != nullptr && std::string(rank) == wanted)
+    if (const char* const rank = std::getenv(name);
+        wanted != nullptr && rank != nullptr && std::string(rank) == wanted)
       return setenv("FI_PROVIDER", "tcp", 1) == 0;
   return false;
 }();
@@ -45,7 +48,8 @@ std::string line_of(const std::string& tag) {
 TEST(NoProvider, PairsTakeProxyAndBothEndsSayWhy) {
   if (!transport_allowed("proxy")) GTEST_SKIP() << "without proxy there is nothing to fall back to";
   OneWay pair({.bytes = 1000, .tag = 81});
-  EXPECT_EQ(transport_of(pair.sends() ? pair.sender().request() : pair.receiver().request()), "proxy");
+  EXPECT_EQ(transport_of(pair.sends() ? pair.sender().request() : pair.receiver().request()),
+            "proxy");
   const std::string line = line_of("81");
   EXPECT_NE(line.find("not ofi (here: "), std::string::npos) << line;
   EXPECT_NE(line.find(cause()), std::string::npos) << line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write that the target refuses, since it names a region that is not there: both queues of the pair report it, with
-// the peer and the tag, and are released; other pairs go on.
+// A write that the target refuses, since it names a region that is not there: both queues of the
+// pair report it, with the peer and the tag, and are released; other pairs go on.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,8 @@ void expect_failure(Lane& lane, MPI_Request& request, PST_Error kind, const std:
   lane.launch(Counter::raise, &passed);
   EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), kind);
   EXPECT_EQ(passed.count, 1);
-  for (const std::string& expected : {part, "rank " + std::to_string(partner()), "tag " + std::to_string(tag)})
+  for (const std::string& expected :
+       {part, "rank " + std::to_string(partner()), "tag " + std::to_string(tag)})
     EXPECT_NE(last_error().find(expected), std::string::npos) << last_error();
   EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &request), kind);
 }

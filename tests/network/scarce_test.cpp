@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider that runs out: of regions or counters while pairs are matched, of deferred operations while they run.
-// Pairs that cannot be matched on `ofi` take `proxy`, or fail with the cause where only `ofi` is allowed; what is
-// matched goes on.
+// A provider that runs out: of regions or counters while pairs are matched, of deferred operations
+// while they run. Pairs that cannot be matched on `ofi` take `proxy`, or fail with the cause where
+// only `ofi` is allowed; what is matched goes on.
 #include <gtest/gtest.h>
 
 #include <string>

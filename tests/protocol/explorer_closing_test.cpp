@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a pair that the other side did not agree on: a side is released from its wait (L21), or frees its half.
-// Its user takes the buffers back at once, also while the other side is inside its copy.
+// The end of a pair that the other side did not agree on: a side is released from its wait (L21),
+// or frees its half. Its user takes the buffers back at once, also while the other side is inside
+// its copy.
 #include "protocol/explorer/kinds.hpp"
 #include "protocol/explorer/report.hpp"
 
@@ -9,8 +10,8 @@ namespace {
 
 const auto* const print_totals = ::testing::AddGlobalTestEnvironment(new PrintTotals);
 
-void expect_truth(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<std::string>& programs,
-                  unsigned releases) {
+void expect_truth(const std::string& name, const std::vector<PairSpec>& pairs,
+                  const std::vector<std::string>& programs, unsigned releases) {
   Scenario scenario{name, pairs, {}};
   for (const std::string& program : programs) scenario.threads.push_back({program});
   scenario.releases = releases;
@@ -37,14 +38,18 @@ class Closing : public ::testing::TestWithParam<PairSpec> {
   void in_two_pairs(const std::string& name, const std::string& a, const std::string& b) const {
     expect_truth(name, {kind, kind}, {a, b}, 2);
     for (const PairSpec& second : seconds())
-      if (second.claim == ClaimBy::exchange) expect_truth(name, {kind, second}, {twice(a), twice(b)}, 1);
+      if (second.claim == ClaimBy::exchange)
+        expect_truth(name, {kind, second}, {twice(a), twice(b)}, 1);
   }
   // Two pairs that claim by flags, which have as many states as all the others together.
   void by_flags(const std::string& name, const std::string& a, const std::string& b) const {
     for (const PairSpec& second : seconds())
-      if (second.claim == ClaimBy::flags) expect_truth(name, {kind, second}, {twice(a), twice(b)}, 1);
+      if (second.claim == ClaimBy::flags)
+        expect_truth(name, {kind, second}, {twice(a), twice(b)}, 1);
   }
-  std::vector<PairSpec> seconds() const { return {kind, closing(kind.path == Path::ring ? rendezvous() : ring())}; }
+  std::vector<PairSpec> seconds() const {
+    return {kind, closing(kind.path == Path::ring ? rendezvous() : ring())};
+  }
   static std::string twice(const std::string& calls) { return "(" + calls + ")2"; }
 };
 
@@ -52,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(, Closing, ::testing::ValuesIn(closing_kinds()),
                          [](const auto& kind) { return test_name(kind.param); });
 
 TEST_P(Closing, L21_OnePair) {
-  for (unsigned releases : {1u, 2u}) expect_truth("L21", {kind}, {"(s1 w1)4", "(r1 w1)4"}, releases);
+  for (unsigned releases : {1u, 2u})
+    expect_truth("L21", {kind}, {"(s1 w1)4", "(r1 w1)4"}, releases);
 }
 
 TEST_P(Closing, L21_OfL1) {
@@ -77,26 +83,29 @@ TEST_P(Closing, L21_ByFlags) {
 TEST_P(Closing, PeerFreedItsHalf) {
   for (unsigned releases : {0u, 1u}) {
     expect_truth("receiver frees", {kind}, {"(s1 w1)3", "(r1 w1)2 c1"}, releases);
-    expect_truth("receiver frees, and tells", {kind}, {"(s1 w1)2 a1 s1 w1", "(r1 w1)2 c1 e1"}, releases);
+    expect_truth("receiver frees, and tells", {kind}, {"(s1 w1)2 a1 s1 w1", "(r1 w1)2 c1 e1"},
+                 releases);
     expect_truth("sender frees", {kind}, {"(s1 w1)2 c1", "(r1 w1)3"}, releases);
     expect_truth("both free", {kind}, {"(s1 w1)2 c1", "(r1 w1)2 c1"}, releases);
   }
 }
 
-// A deferred start does not look whether its receiver has gone. It is held up once the slots are full.
+// A deferred start does not look whether its receiver has gone. It is held up once the slots are
+// full.
 TEST(ClosingDeferred, ASenderIsHeldUpForEver) {
   for (unsigned slots : {3u, 4u}) {
     const PairSpec kind = closing(deferred_ring(Mode::standard, slots));
     const std::string calls = "(s1 w1)" + std::to_string(slots + 3);
     for (unsigned releases : {0u, 1u, 2u}) {
       expect_truth("receiver frees", {kind}, {calls, "(r1 w1)2 c1"}, releases);
-      expect_truth("receiver frees, and tells", {kind}, {"(s1 w1)2 a1 " + calls, "(r1 w1)2 c1 e1"}, releases);
+      expect_truth("receiver frees, and tells", {kind}, {"(s1 w1)2 a1 " + calls, "(r1 w1)2 c1 e1"},
+                   releases);
     }
   }
 }
 
-// Every order in which each side may start and wait for two requests, also those that can never end by themselves: one
-// release ends them all.
+// Every order in which each side may start and wait for two requests, also those that can never end
+// by themselves: one release ends them all.
 TEST_P(Closing, L21_OfAllOrders) {
   if (kind.slots * kind.lines > 2 && !long_run()) GTEST_SKIP() << in_the_whole_form;
   for (bool both_ways : {false, true})
@@ -107,14 +116,16 @@ TEST_P(Closing, L21_OfAllOrders) {
 
 // Whatever failed before: a block serves a new pair once both sides have closed.
 TEST_P(Closing, L18_BlockIsReusedWhenBothHaveClosed) {
-  const std::string first = kind.claim == ClaimBy::flags ? "1" : "2";  // more would outgrow the model's list of PULL
+  const std::string first =
+      kind.claim == ClaimBy::flags ? "1" : "2";  // more would outgrow the model's list of PULL
   const auto calls = [&](const std::string& epoch, const std::string& reuse) {
     return "(" + epoch + ")" + first + " c1 " + reuse + "(" + epoch + ")2";
   };
   const std::string zeroes = "z1 e1 a2", told = "a1 n1 e2";
   for (unsigned releases : {0u, 1u, 2u}) {
     expect_truth("L18", {kind}, {calls("s1 w1", zeroes), calls("r1 w1", told)}, releases);
-    expect_truth("L18, by the receiver", {kind}, {calls("s1 w1", told), calls("r1 w1", zeroes)}, releases);
+    expect_truth("L18, by the receiver", {kind}, {calls("s1 w1", told), calls("r1 w1", zeroes)},
+                 releases);
   }
 }
 
@@ -130,7 +141,8 @@ TEST(ClosingReady, L21) {
 TEST(ClosingShared, L21) {
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
     const PairSpec kind = closing(shared_rendezvous(claim));
-    for (unsigned releases : {1u, 2u}) expect_truth("L21, shared", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
+    for (unsigned releases : {1u, 2u})
+      expect_truth("L21, shared", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
   }
 }
 
@@ -138,7 +150,8 @@ TEST(ClosingFailedCopy, EndsBothWaits) {
   for (bool shares : {false, true}) {
     PairSpec kind = closing(shares ? shared_rendezvous() : rendezvous());
     kind.copy_may_fail = true;
-    for (unsigned releases : {0u, 1u}) expect_truth("a copy fails", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
+    for (unsigned releases : {0u, 1u})
+      expect_truth("a copy fails", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
   }
 }
 

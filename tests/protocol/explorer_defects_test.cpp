@@ -28,14 +28,16 @@ Result try_with(Scenario scenario) {
   return explore(scenario, Liveness::programs, &make_port<Defect>);
 }
 
-// The defect is found, in a way that one of the words in `signs` tells; without it the same scenario is in order.
+// The defect is found, in a way that one of the words in `signs` tells; without it the same
+// scenario is in order.
 template <class Defect>
 void expect_found(const Scenario& scenario, const std::vector<std::string>& signs) {
   const Result plain = try_plain(scenario);
   EXPECT_TRUE(plain.ok()) << plain.failure;
   const Result result = try_with<Defect>(scenario);
   const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
-  std::cout << "  " << describe(scenario.pairs[0]) << ": " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
+  std::cout << "  " << describe(scenario.pairs[0]) << ": "
+            << (result.ok() ? "NOT FOUND" : first_line) << '\n';
   bool told = false;
   for (const std::string& sign : signs) told = told || first_line.find(sign) != std::string::npos;
   EXPECT_TRUE(told) << (result.ok() ? "not found" : result.failure);
@@ -44,18 +46,19 @@ void expect_found(const Scenario& scenario, const std::vector<std::string>& sign
 template <class Defect>
 void expect_harmless(const Scenario& scenario) {
   const Result result = try_with<Defect>(scenario);
-  std::cout << "  " << describe(scenario.pairs[0]) << ": " << (result.ok() ? "nothing to find" : "found") << '\n';
+  std::cout << "  " << describe(scenario.pairs[0]) << ": "
+            << (result.ok() ? "nothing to find" : "found") << '\n';
   EXPECT_TRUE(result.ok()) << result.failure;
 }
 
-const std::string race = "data race", twice = "exactly once", stuck = "does not end", other = "another message",
-                  slot = "no slot";
+const std::string race = "data race", twice = "exactly once", stuck = "does not end",
+                  other = "another message", slot = "no slot";
 
 TEST(PlantedDefect, WeakenedHandshake) {
   expect_found<Handshake<false, false>>(one_pair(rendezvous(ClaimBy::flags)), {race, twice, stuck});
 }
-// Fences alone suffice, and so do sequentially consistent accesses alone: the code has both, for links and for
-// detectors.
+// Fences alone suffice, and so do sequentially consistent accesses alone: the code has both, for
+// links and for detectors.
 TEST(PlantedDefect, HalfOfTheHandshakeIsEnough) {
   expect_harmless<Handshake<true, false>>(one_pair(rendezvous(ClaimBy::flags)));
   expect_harmless<Handshake<false, true>>(one_pair(rendezvous(ClaimBy::flags)));
@@ -63,7 +66,8 @@ TEST(PlantedDefect, HalfOfTheHandshakeIsEnough) {
 
 TEST(PlantedDefect, FlagBeforeData) {
   for (Mode mode : {Mode::standard, Mode::synchronous})
-    for (unsigned lines : {1u, 2u}) expect_found<FlagBeforeData>(one_pair(ring(mode, 2, lines)), {race, other});
+    for (unsigned lines : {1u, 2u})
+      expect_found<FlagBeforeData>(one_pair(ring(mode, 2, lines)), {race, other});
   expect_found<FlagBeforeData>(one_pair(rendezvous()), {race, other, twice});
 }
 
@@ -155,8 +159,8 @@ Scenario released(const PairSpec& kind, unsigned epochs = 3) {
   return scenario;
 }
 
-const std::string new_use = "new use", whole = "sent whole", knows = "its thread knows", cannot_end = "cannot end",
-                  zeroed = "zeroed";
+const std::string new_use = "new use", whole = "sent whole", knows = "its thread knows",
+                  cannot_end = "cannot end", zeroed = "zeroed";
 
 TEST(PlantedDefect, NoLookAtClosedAfterACopy) {
   expect_found<NoLookAfterCopy>(released(rendezvous()), {new_use, other});
@@ -170,7 +174,8 @@ TEST(PlantedDefect, NoFenceBetweenCopyAndLook) {
   expect_found<Unfenced<FenceOf::puller>>(released(shared_rendezvous(), 2), {other});
 }
 
-// Acquire is enough for the side that only loads from the other's buffer, and not for the one that stores.
+// Acquire is enough for the side that only loads from the other's buffer, and not for the one that
+// stores.
 TEST(PlantedDefect, AnAcquireFenceDoesNotKeepAPushBeforeTheLook) {
   expect_found<Unfenced<FenceOf::pusher, true>>(released(rendezvous()), {new_use});
 }
@@ -195,7 +200,8 @@ TEST(PlantedDefect, AnEndThatDoesNotSayThatItCloses) {
 
 // The starts of a pair without CLOSED words.
 TEST(PlantedDefect, NoLookAtClosedInAStart) {
-  for (const PairSpec& kind : {ring(), ring(Mode::synchronous), rendezvous(), rendezvous(ClaimBy::flags)}) {
+  for (const PairSpec& kind :
+       {ring(), ring(Mode::synchronous), rendezvous(), rendezvous(ClaimBy::flags)}) {
     Scenario scenario{"freed", {closing(kind)}, {{"s1 w1 a1 s1"}, {"r1 w1 c1 e1"}}};
     EXPECT_TRUE(try_plain(scenario).ok());
     Machine machine = machine_for(scenario.pairs[0]);
@@ -211,7 +217,8 @@ TEST(PlantedDefect, FailedCopyForgotten) {
   expect_found<FailureForgotten>(released(kind, 2), {other, race});
 }
 
-// What a give-up does to the claim spares the user's memory a copy that begins late. Truth does not rest on it.
+// What a give-up does to the claim spares the user's memory a copy that begins late. Truth does not
+// rest on it.
 TEST(PlantedDefect, ClosingWithoutForbiddingTheClaimIsHarmless) {
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
     const Scenario scenario = released(rendezvous(claim));
@@ -252,24 +259,27 @@ TEST(WeakenedOrder, Closed) {
   expect_found<RelaxedStore<Word::sender_closed>>(released(ring()), {whole});
   expect_found<RelaxedLoad<Word::sender_closed>>(released(ring()), {whole});
 }
-// The sender that sees the receiver's CLOSED must know all that the receiver has stored into its block, which may serve
-// another pair then. A sender asks CLOSED about nothing that came before it.
+// The sender that sees the receiver's CLOSED must know all that the receiver has stored into its
+// block, which may serve another pair then. A sender asks CLOSED about nothing that came before it.
 TEST(WeakenedOrder, ClosedByTheReceiver) {
   for (const PairSpec& kind : {ring(), rendezvous(), rendezvous(ClaimBy::flags)}) {
-    Scenario reused{"L18", {closing(kind)}, {{"s1 w1 c1 z1 e1 a2 s1 w1"}, {"r1 w1 c1 a1 n1 e2 r1 w1"}}};
+    Scenario reused{
+        "L18", {closing(kind)}, {{"s1 w1 c1 z1 e1 a2 s1 w1"}, {"r1 w1 c1 a1 n1 e2 r1 w1"}}};
     reused.releases = 1;
     expect_found<RelaxedStore<Word::receiver_closed>>(reused, {zeroed});
     expect_harmless<RelaxedLoad<Word::receiver_closed>>(released(kind));
   }
 }
-// The parts that are left. The helper's side of the order stands twice: it loads the word, and takes a part by it.
+// The parts that are left. The helper's side of the order stands twice: it loads the word, and
+// takes a part by it.
 TEST(WeakenedOrder, Parts) {
   expect_found<RelaxedOffer>(one_pair(shared_rendezvous(), 2), {race});
   expect_found<RelaxedParts<true, true>>(one_pair(shared_rendezvous(), 2), {race});
   expect_harmless<RelaxedParts<true, false>>(one_pair(shared_rendezvous(), 2));
   expect_harmless<RelaxedParts<false, true>>(one_pair(shared_rendezvous(), 2));
 }
-// Orders that the protocol could do without: what they would order, CTS and RTS have ordered before.
+// Orders that the protocol could do without: what they would order, CTS and RTS have ordered
+// before.
 TEST(WeakenedOrder, NotNeeded) {
   expect_harmless<RelaxedClaim>(one_pair(rendezvous()));
   expect_harmless<RelaxedClaim>(l1(rendezvous()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every legal order of calls. In the first form both sides choose their next call freely (any start or wait that is
-// legal, waits for one or for several), so that one search holds all programs; every wait must then end as soon as the
-// peer has started its epoch. In the second form each pair of programs is a search of its own, and every one that MPI's
-// rule lets end must end.
+// Every legal order of calls. In the first form both sides choose their next call freely (any start
+// or wait that is legal, waits for one or for several), so that one search holds all programs;
+// every wait must then end as soon as the peer has started its epoch. In the second form each pair
+// of programs is a search of its own, and every one that MPI's rule lets end must end.
 #include "protocol/explorer/kinds.hpp"
 #include "protocol/explorer/report.hpp"
 #include "protocol/ring.hpp"
@@ -14,15 +14,16 @@ const auto* const print_totals = ::testing::AddGlobalTestEnvironment(new PrintTo
 
 constexpr unsigned send1 = 0, receive1 = 1, send2 = 2, receive2 = 3, send3 = 4, receive3 = 5;
 
-Scenario in_any_order(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<unsigned>& a,
-                      const std::vector<unsigned>& b, const std::vector<unsigned>& epochs) {
+Scenario in_any_order(const std::string& name, const std::vector<PairSpec>& pairs,
+                      const std::vector<unsigned>& a, const std::vector<unsigned>& b,
+                      const std::vector<unsigned>& epochs) {
   Scenario scenario{name, pairs, {{"", a}, {"", b}}, epochs};
   scenario.buffer_may_fill = pairs[0].mode == Mode::buffered;
   return scenario;
 }
 
-void any_order(const std::string& name, const std::vector<PairSpec>& pairs, const std::vector<unsigned>& a,
-               const std::vector<unsigned>& b, unsigned epochs) {
+void any_order(const std::string& name, const std::vector<PairSpec>& pairs,
+               const std::vector<unsigned>& a, const std::vector<unsigned>& b, unsigned epochs) {
   expect_holds(in_any_order(name, pairs, a, b, std::vector(pairs.size(), epochs)), Liveness::lemma);
 }
 
@@ -66,7 +67,8 @@ TEST_P(AnyOrder, SmallBesideLarge) {
   const bool told_apart = kind.lines == 1 && (kind.slots == 2 || kind.mode == Mode::standard);
   if (!told_apart && !long_run()) GTEST_SKIP() << in_the_whole_form;
   any_order("small beside large, one way", {kind, other}, {send1, send2}, {receive1, receive2}, 2);
-  any_order("small beside large, both ways", {kind, other}, {send1, receive2}, {receive1, send2}, 2);
+  any_order("small beside large, both ways", {kind, other}, {send1, receive2}, {receive1, send2},
+            2);
 }
 
 TEST_P(AnyOrder, TwoPairsThreeEpochs) {
@@ -79,7 +81,8 @@ TEST_P(AnyOrder, TwoPairsThreeEpochs) {
 TEST_P(AnyOrder, ThreePairsOneEpoch) {
   if (kind.slots * kind.lines > 4) GTEST_SKIP() << "three such pairs outgrow the model's memory";
   if ((!small || kind.lines > 1) && !long_run()) GTEST_SKIP() << in_the_whole_form;
-  any_order("three pairs", {kind, kind, kind}, {send1, send2, receive3}, {receive1, receive2, send3}, 1);
+  any_order("three pairs", {kind, kind, kind}, {send1, send2, receive3},
+            {receive1, receive2, send3}, 1);
 }
 
 void shared_two_pairs(const PairSpec& kind) {
@@ -99,8 +102,8 @@ TEST(AnyOrderShared, ByFlags) {
   shared_two_pairs(shared_rendezvous(ClaimBy::flags));
 }
 
-// A sender is held up by a ring of n slots at its epoch n + 1 at the earliest. With one slot less than the least there
-// is an order of calls in which it is held up too long.
+// A sender is held up by a ring of n slots at its epoch n + 1 at the earliest. With one slot less
+// than the least there is an order of calls in which it is held up too long.
 class LeastSlots : public ::testing::TestWithParam<bool> {
  protected:
   const bool deferred = GetParam();
@@ -114,8 +117,9 @@ class LeastSlots : public ::testing::TestWithParam<bool> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, LeastSlots, ::testing::Bool(),
-                         [](const auto& deferred) { return deferred.param ? "Deferred" : "Prompt"; });
+INSTANTIATE_TEST_SUITE_P(, LeastSlots, ::testing::Bool(), [](const auto& deferred) {
+  return deferred.param ? "Deferred" : "Prompt";
+});
 
 TEST_P(LeastSlots, Suffice) {
   for (bool both_ways : {false, true}) expect_holds(with(least, both_ways), Liveness::lemma);
@@ -142,10 +146,12 @@ TEST(AnyOrderDeferred, BesideAnother) {
   for (unsigned slots : {3u, 4u}) {
     for (const PairSpec& other : {rendezvous(), deferred_ring(Mode::synchronous, 3)}) {
       const std::vector<PairSpec> pairs{deferred_ring(Mode::standard, slots), other};
-      expect_holds(in_any_order("one way", pairs, {send1, send2}, {receive1, receive2}, {slots + 2, 1}),
-                   Liveness::lemma);
-      expect_holds(in_any_order("both ways", pairs, {send1, receive2}, {receive1, send2}, {slots + 2, 1}),
-                   Liveness::lemma);
+      expect_holds(
+          in_any_order("one way", pairs, {send1, send2}, {receive1, receive2}, {slots + 2, 1}),
+          Liveness::lemma);
+      expect_holds(
+          in_any_order("both ways", pairs, {send1, receive2}, {receive1, send2}, {slots + 2, 1}),
+          Liveness::lemma);
     }
   }
 }
@@ -157,8 +163,10 @@ TEST_P(LeastSlots, OneLessDoesNot) {
   }
 }
 
-// All pairs of programs in which each side starts and waits for two requests, each `epochs` times, one wait at a time.
-void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways, std::array<unsigned, 2> epochs) {
+// All pairs of programs in which each side starts and waits for two requests, each `epochs` times,
+// one wait at a time.
+void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways,
+                  std::array<unsigned, 2> epochs) {
   const auto a_side = all_orders('s', both_ways ? 'r' : 's', epochs);
   const auto b_side = all_orders('r', both_ways ? 's' : 'r', epochs);
   std::size_t explored = 0;
@@ -170,7 +178,8 @@ void fixed_orders(const PairSpec& first, const PairSpec& second, bool both_ways,
       if (::testing::Test::HasFailure()) return;
     }
   }
-  std::cout << explored << " of " << a_side.size() * b_side.size() << " pairs of programs end by MPI's rule\n";
+  std::cout << explored << " of " << a_side.size() * b_side.size()
+            << " pairs of programs end by MPI's rule\n";
 }
 
 TEST(FixedOrders, SmallOneWay) {

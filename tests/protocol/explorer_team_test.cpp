@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several blocks of one end, in every interleaving: what the shipped code of a team does is in order, and each planted
-// defect is found.
+// Several blocks of one end, in every interleaving: what the shipped code of a team does is in
+// order, and each planted defect is found.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -17,8 +17,9 @@ const char* name(Task task) {
 
 void expect_holds(const Scenario& scenario) {
   const Result result = explore(scenario);
-  std::cout << "  " << name(scenario.task) << ", " << scenario.blocks << " blocks, " << scenario.parts << " parts, "
-            << scenario.epochs << " epochs: " << result.states << " states\n";
+  std::cout << "  " << name(scenario.task) << ", " << scenario.blocks << " blocks, "
+            << scenario.parts << " parts, " << scenario.epochs << " epochs: " << result.states
+            << " states\n";
   EXPECT_TRUE(result.ok()) << result.failure;
 }
 
@@ -26,7 +27,8 @@ void expect_holds(const Scenario& scenario) {
 void expect_failure(const Result& result, const std::string& word) {
   const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
   std::cout << "  " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
-  EXPECT_NE(first_line.find(word), std::string::npos) << (result.ok() ? "not found" : result.failure);
+  EXPECT_NE(first_line.find(word), std::string::npos)
+      << (result.ok() ? "not found" : result.failure);
 }
 
 void expect_found(Defect defect, const std::string& by_push, const std::string& by_pull) {
@@ -41,7 +43,8 @@ void expect_harmless(Defect defect) {
   }
 }
 
-const std::string race = "data race", other = "another message", unordered = "unordered stores", late = "came after";
+const std::string race = "data race", other = "another message", unordered = "unordered stores",
+                  late = "came after";
 
 TEST(Team, L21_TwoBlocksPush) {
   expect_holds({Task::push, 2, 2, 2});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate before a kernel that waits, in every interleaving and with every value that a load may read. The waiter runs
-// on at any time here, as it may if the gate is open too early; so each of its closings meets each of the posts.
+// The gate before a kernel that waits, in every interleaving and with every value that a load may
+// read. The waiter runs on at any time here, as it may if the gate is open too early; so each of
+// its closings meets each of the posts.
 #include <gtest/gtest.h>
 
 #include "protocol/gate.hpp"
@@ -19,19 +20,24 @@ enum class Defect : std::uint8_t {
   looked_first    // POSTED read before OPEN = 0
 };
 
-// The words of the shipped code in the model. OPEN has two writers, neither of which reads it. The poster's store of
-// both at once is here two with a fence between, which allow all that it does, and more.
+// The words of the shipped code in the model. OPEN has two writers, neither of which reads it. The
+// poster's store of both at once is here two with a fence between, which allow all that it does,
+// and more.
 struct Gate {
   LitmusThread& thread;
   Defect defect = Defect::none;
   Value looked = 0;
 
-  std::uint32_t load_posted() { return defect == Defect::looked_first ? looked : thread.load(posted, Order::relaxed); }
+  std::uint32_t load_posted() {
+    return defect == Defect::looked_first ? looked : thread.load(posted, Order::relaxed);
+  }
   void store_both(protocol::gate::Words words) {
-    if (defect == Defect::opened_first) thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
+    if (defect == Defect::opened_first)
+      thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
     thread.store(posted, Order::relaxed, static_cast<Value>(words.posted));
     fence();
-    if (defect != Defect::opened_first) thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
+    if (defect != Defect::opened_first)
+      thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
   }
   void store_open(std::uint32_t value) {
     if (defect == Defect::looked_first && value == 0) looked = thread.load(posted, Order::relaxed);
@@ -45,14 +51,17 @@ struct Gate {
 
 constexpr int unknown = 2;
 
-// What the gate is at last: told by the end that is through last, which has seen all that the other did.
+// What the gate is at last: told by the end that is through last, which has seen all that the other
+// did.
 int last_value(LitmusThread& thread) {
   if (thread.exchange(finished, Order::acq_rel, 1) == 0) return unknown;
   return thread.load(open, Order::relaxed);
 }
 
-// `posts` starts at one end, and `waits` at the other, the last of which stands at the gate for epoch waits + 1.
-std::set<int> last_values(int posts, int waits, Defect posters = Defect::none, Defect waiters = Defect::none) {
+// `posts` starts at one end, and `waits` at the other, the last of which stands at the gate for
+// epoch waits + 1.
+std::set<int> last_values(int posts, int waits, Defect posters = Defect::none,
+                          Defect waiters = Defect::none) {
   Shape shape;
   shape.locations = 3;
   shape.threads = 2;
@@ -61,12 +70,14 @@ std::set<int> last_values(int posts, int waits, Defect posters = Defect::none, D
   shape.readers.fill(3);
   const auto poster = [=](LitmusThread& thread, std::vector<int>& registers) {
     Gate gate{thread, posters};
-    for (int epoch = 1; epoch <= posts; ++epoch) protocol::gate::post(gate, static_cast<protocol::Epoch>(epoch));
+    for (int epoch = 1; epoch <= posts; ++epoch)
+      protocol::gate::post(gate, static_cast<protocol::Epoch>(epoch));
     registers[0] = last_value(thread);
   };
   const auto waiter = [=](LitmusThread& thread, std::vector<int>& registers) {
     Gate gate{thread, waiters};
-    for (int epoch = 1; epoch <= waits; ++epoch) protocol::gate::close(gate, static_cast<protocol::Epoch>(epoch) + 1);
+    for (int epoch = 1; epoch <= waits; ++epoch)
+      protocol::gate::close(gate, static_cast<protocol::Epoch>(epoch) + 1);
     registers[1] = last_value(thread);
   };
   std::set<int> values;
@@ -82,7 +93,8 @@ std::set<int> last_values(int posts, int waits, Defect posters = Defect::none, D
 TEST(Gate, IsOpenForWhatHasBeenPosted) {
   for (int waits = 0; waits <= 2; ++waits) {
     for (int posts = waits + 1; posts <= 3; ++posts)
-      EXPECT_EQ(last_values(posts, waits), std::set<int>{1}) << posts << " posts, " << waits << " waits";
+      EXPECT_EQ(last_values(posts, waits), std::set<int>{1})
+          << posts << " posts, " << waits << " waits";
   }
 }
 

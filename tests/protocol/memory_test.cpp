@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory model against the litmus tests whose outcomes the C++ standard settles: what must be possible is possible
-// (otherwise the explorer would overlook defects), what must not happen does not (otherwise it would report ghosts).
+// The memory model against the litmus tests whose outcomes the C++ standard settles: what must be
+// possible is possible (otherwise the explorer would overlook defects), what must not happen does
+// not (otherwise it would report ghosts).
 #include <gtest/gtest.h>
 
 #include "protocol/model/litmus.hpp"
@@ -36,13 +37,16 @@ Outcomes store_buffering(Order store, Order load, bool fences) {
 }
 
 TEST(MemoryModel, StoreBufferingIsVisibleWithReleaseAndAcquire) {
-  EXPECT_EQ(store_buffering(Order::release, Order::acquire, false), (Outcomes{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(store_buffering(Order::release, Order::acquire, false),
+            (Outcomes{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 TEST(MemoryModel, StoreBufferingIsForbiddenByFences) {
-  EXPECT_EQ(store_buffering(Order::relaxed, Order::relaxed, true), (Outcomes{{0, 1}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(store_buffering(Order::relaxed, Order::relaxed, true),
+            (Outcomes{{0, 1}, {1, 0}, {1, 1}}));
 }
 TEST(MemoryModel, StoreBufferingIsForbiddenBySequentialConsistency) {
-  EXPECT_EQ(store_buffering(Order::seq_cst, Order::seq_cst, false), (Outcomes{{0, 1}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(store_buffering(Order::seq_cst, Order::seq_cst, false),
+            (Outcomes{{0, 1}, {1, 0}, {1, 1}}));
 }
 TEST(MemoryModel, StoreBufferingNeedsBothSides) {
   EXPECT_TRUE(store_buffering(Order::seq_cst, Order::acquire, false).contains({0, 0}));
@@ -135,8 +139,8 @@ TEST(MemoryModel, SequentiallyConsistentFencesAloneDoNotPassData) {
   EXPECT_TRUE(outcomes.contains({-1}));
 }
 
-// A seqlock's reader: what relaxed loads saw is joined by an acquire fence, and what came before the writer's fence is
-// known with it.
+// A seqlock's reader: what relaxed loads saw is joined by an acquire fence, and what came before
+// the writer's fence is known with it.
 TEST(MemoryModel, AcquireFenceCompletesRelaxedLoads) {
   const Shape shape = shape_of(2);
   const auto run = [&](bool writer_fences, bool reader_fences) {
@@ -177,7 +181,8 @@ TEST(MemoryModel, LoadBufferingIsExcluded) {
       t.store(to, Order::relaxed, 1);
     };
   };
-  EXPECT_EQ(run_litmus(shape, 2, {side(x, y, 0), side(y, x, 1)}), (Outcomes{{0, 0}, {0, 1}, {1, 0}}));
+  EXPECT_EQ(run_litmus(shape, 2, {side(x, y, 0), side(y, x, 1)}),
+            (Outcomes{{0, 0}, {0, 1}, {1, 0}}));
 }
 
 TEST(MemoryModel, CoherenceOfOneLocation) {
@@ -197,7 +202,9 @@ TEST(MemoryModel, CoherenceOfOneLocation) {
 // Two writers, two readers that may disagree on which write came first.
 Outcomes independent_reads(Order store, Order load, bool fences) {
   const Shape shape = shape_of(4);
-  auto writer = [=](unsigned location) { return [=](LitmusThread& t, Registers&) { t.store(location, store, 1); }; };
+  auto writer = [=](unsigned location) {
+    return [=](LitmusThread& t, Registers&) { t.store(location, store, 1); };
+  };
   auto reader = [=](unsigned first, unsigned second, unsigned result) {
     return [=](LitmusThread& t, Registers& r) {
       r[result] = t.load(first, load);
@@ -218,16 +225,17 @@ TEST(MemoryModel, IndependentReadsAgreeWithSequentialConsistency) {
 
 TEST(MemoryModel, WriteToReadCausality) {
   const Shape shape = shape_of(3);
-  const Outcomes outcomes = run_litmus(shape, 3,
-                                       {[](LitmusThread& t, Registers&) { t.store(x, Order::relaxed, 1); },
-                                        [](LitmusThread& t, Registers& r) {
-                                          r[0] = t.load(x, Order::relaxed);
-                                          t.store(y, Order::release, 1);
-                                        },
-                                        [](LitmusThread& t, Registers& r) {
-                                          r[1] = t.load(y, Order::acquire);
-                                          r[2] = t.load(x, Order::relaxed);
-                                        }});
+  const Outcomes outcomes =
+      run_litmus(shape, 3,
+                 {[](LitmusThread& t, Registers&) { t.store(x, Order::relaxed, 1); },
+                  [](LitmusThread& t, Registers& r) {
+                    r[0] = t.load(x, Order::relaxed);
+                    t.store(y, Order::release, 1);
+                  },
+                  [](LitmusThread& t, Registers& r) {
+                    r[1] = t.load(y, Order::acquire);
+                    r[2] = t.load(x, Order::relaxed);
+                  }});
   EXPECT_FALSE(outcomes.contains({1, 1, 0}));
   EXPECT_TRUE(outcomes.contains({0, 1, 0}));
 }
@@ -248,7 +256,8 @@ TEST(MemoryModel, ExchangeContinuesAReleaseSequence) {
                                           t.store(x, Order::release, 1);
                                         },
                                         [](LitmusThread& t, Registers&) {
-                                          if (t.load(x, Order::relaxed) == 1) t.exchange(x, Order::relaxed, 2);
+                                          if (t.load(x, Order::relaxed) == 1)
+                                            t.exchange(x, Order::relaxed, 2);
                                         },
                                         [](LitmusThread& t, Registers& r) {
                                           if (t.load(x, Order::acquire) == 2) r[0] = t.read(0);
@@ -258,7 +267,9 @@ TEST(MemoryModel, ExchangeContinuesAReleaseSequence) {
 
 TEST(MemoryModel, UnorderedStoresToOneLocationAreReported) {
   const Shape shape = shape_of(2);
-  auto side = [](Value own) { return [=](LitmusThread& t, Registers&) { t.store(x, Order::release, own); }; };
+  auto side = [](Value own) {
+    return [=](LitmusThread& t, Registers&) { t.store(x, Order::release, own); };
+  };
   EXPECT_TRUE(run_litmus(shape, 1, {side(1), side(2)}).contains({-1}));
 }
 

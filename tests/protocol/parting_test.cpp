@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a half serve another pair only when nothing can reach them any more: the decisions of
-// protocol/parting.hpp in every order in which a network may deliver, and a provider may take, what two halves say to
-// each other. An operation that finds no room is one that is issued later, so that every delay is among the orders.
+// The words of a half serve another pair only when nothing can reach them any more: the decisions
+// of protocol/parting.hpp in every order in which a network may deliver, and a provider may take,
+// what two halves say to each other. An operation that finds no room is one that is issued later,
+// so that every delay is among the orders.
 //
-// Two pairs use the same words, one after the other: both processes have room for one half. The sender sends up to
-// `slots` + 1 messages, each half is freed after any number of waits, and the receiver's wait may be released.
+// Two pairs use the same words, one after the other: both processes have room for one half. The
+// sender sends up to `slots` + 1 messages, each half is freed after any number of waits, and the
+// receiver's wait may be released.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +35,8 @@ struct Rules {
   bool (*may_part)(const Credits&, Epoch, bool) = protocol::may_part;
   bool (*words_are_free)(std::uint64_t, std::uint64_t, Epoch) = protocol::words_are_free;
   bool credits_after_failure = true;
-  bool credits_after_notice = true;  // nothing forbids them: may_part() sees to it that none is left
+  bool credits_after_notice =
+      true;  // nothing forbids them: may_part() sees to it that none is left
   bool reports_are_awaited = true;
 };
 
@@ -82,7 +85,8 @@ static_assert(std::has_unique_object_representations_v<State>);
 
 class Model {
  public:
-  Model(const Rules& rules, Small slots) : rules_(rules), slots_(slots), messages_(static_cast<Small>(slots + 1)) {}
+  Model(const Rules& rules, Small slots)
+      : rules_(rules), slots_(slots), messages_(static_cast<Small>(slots + 1)) {}
 
   // The first fault, in the order of the search; empty: there is none.
   std::string search() {
@@ -121,7 +125,9 @@ class Model {
   // ---- What happens
 
   void match() {
-    if (now_.matched == pairs || now_.words[sender].owner != none || now_.words[receiver].owner != none) return;
+    if (now_.matched == pairs || now_.words[sender].owner != none ||
+        now_.words[receiver].owner != none)
+      return;
     State next = now_;
     for (const Side side : {sender, receiver}) {
       next.words[side] = {};
@@ -147,7 +153,9 @@ class Model {
     const Words& words = now_.words[sender];
     return std::max(words.consumed, words.seen) + slots_ >= epoch;
   }
-  bool closed_here(Side side, Epoch epoch) const { return closed_before(now_.words[side].closed, epoch); }
+  bool closed_here(Side side, Epoch epoch) const {
+    return closed_before(now_.words[side].closed, epoch);
+  }
 
   void run_sender() {
     const Half& half = now_.halves[sender];
@@ -167,7 +175,8 @@ class Model {
     if (closed_here(sender, epoch)) fail(sender);
     if (half.questions == 0 && !room(epoch + 1u)) ask();
     // Delivered, and room for the next one.
-    if (!room(epoch + 1u) || is_on_its_way({Kind::data, receiver, now_.words[sender].owner, epoch})) return;
+    if (!room(epoch + 1u) || is_on_its_way({Kind::data, receiver, now_.words[sender].owner, epoch}))
+      return;
     State next = now_;
     ++next.halves[sender].waited;
     go(next);
@@ -226,7 +235,8 @@ class Model {
     const Credits credits{half.given, half.failed != 0 && !rules_.credits_after_failure};
     const Side there = side == sender ? receiver : sender;
     const Small pair = now_.words[side].owner;
-    if (side == receiver && credits.owed(taken) && (half.told == 0 || rules_.credits_after_notice)) {
+    if (side == receiver && credits.owed(taken) &&
+        (half.told == 0 || rules_.credits_after_notice)) {
       State next = now_;
       ++next.halves[side].given;
       ++next.halves[side].reports;
@@ -263,7 +273,8 @@ class Model {
     Words& words = next.words[item.side];
     Half& half = next.halves[item.side];
     const bool here = words.owner == item.pair;
-    if (!here && item.kind == Kind::data) return go(next);  // its region is closed, so that it finds no place
+    // Its region is closed, so that it finds no place.
+    if (!here && item.kind == Kind::data) return go(next);
     if (!here) return fault(name(item.kind) + " comes to words that serve another pair, or none");
     switch (item.kind) {
       case Kind::data:
@@ -350,8 +361,9 @@ TEST(Parting, WordsServeAnotherPairWhenNothingCanReachThemAnyMore) {
   for (const Small slots : {1, 2}) {
     Model model({}, slots);
     EXPECT_EQ(model.search(), "");
-    EXPECT_EQ(model.happened(), (std::set<std::string>{"a credit comes after the notice", "a receive fails",
-                                                       "a send fails", "words serve a second pair"}));
+    EXPECT_EQ(model.happened(),
+              (std::set<std::string>{"a credit comes after the notice", "a receive fails",
+                                     "a send fails", "words serve a second pair"}));
     std::printf("%d slots: %zu states\n", slots, model.states());
   }
 }
@@ -370,7 +382,8 @@ const Defect defects[] = {
      {.may_part = [](const Credits&, Epoch, bool asking) { return !asking; }}},
     {"NoticeInsteadOfCreditsThatMetAFullQueue",
      "stuck",
-     {.may_part = [](const Credits&, Epoch, bool asking) { return !asking; }, .credits_after_notice = false}},
+     {.may_part = [](const Credits&, Epoch, bool asking) { return !asking; },
+      .credits_after_notice = false}},
     {"NoticeWhileAQuestionIsOpen",
      "a question comes to words that serve another pair, or none",
      {.may_part = [](const Credits& credits, Epoch taken, bool) { return !credits.owed(taken); }}},

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of one kernel that leave while they wait, in every interleaving of the shipped code's accesses, and with what
-// they wait for coming in any order: each part is done exactly once, one block stays until all have been done, the word
-// is zero at the end, and at any time all blocks but one make room as long as nothing more comes. The word is one, and
-// changed by compare-and-exchange alone, so it has one order of values, and an interleaving of them is all there is.
+// Blocks of one kernel that leave while they wait, in every interleaving of the shipped code's
+// accesses, and with what they wait for coming in any order: each part is done exactly once, one
+// block stays until all have been done, the word is zero at the end, and at any time all blocks but
+// one make room as long as nothing more comes. The word is one, and changed by compare-and-exchange
+// alone, so it has one order of values, and an interleaving of them is all there is.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,8 +20,8 @@ namespace {
 constexpr unsigned most_blocks = 4;
 constexpr unsigned most_parts = 5;
 
-// Of a ring each block waits for its own parts, one after the other. Of a rendezvous the first one leads: it waits for
-// all parts, and once one has come it cannot begin anew.
+// Of a ring each block waits for its own parts, one after the other. Of a rendezvous the first one
+// leads: it waits for all parts, and once one has come it cannot begin anew.
 enum class Kind : std::uint8_t { ring, rendezvous };
 
 enum class Defect : std::uint8_t {
@@ -34,8 +35,8 @@ enum class Defect : std::uint8_t {
   leader_does_not_stay                 // once it cannot begin anew
 };
 
-// A call of the shipped code ends at its first exchange that fails, and is begun anew: so a call that succeeds is one
-// step, at the moment of its exchange.
+// A call of the shipped code ends at its first exchange that fails, and is begun anew: so a call
+// that succeeds is one step, at the moment of its exchange.
 struct OneWord {
   std::uint64_t& value;
   std::uint64_t load() const { return value; }
@@ -89,9 +90,10 @@ class Search {
 
   void begin(State& state, unsigned block, unsigned duty) {
     state.duty[block] = static_cast<std::uint8_t>(duty);
-    const unsigned part = defect_ == Defect::begins_with_its_first_part
-                              ? duty
-                              : first_part(duty, blocks_, parts_, [&](unsigned i) { return state.done[i]; });
+    const unsigned part =
+        defect_ == Defect::begins_with_its_first_part
+            ? duty
+            : first_part(duty, blocks_, parts_, [&](unsigned i) { return state.done[i]; });
     state.part[block] = static_cast<std::uint8_t>(part);
   }
 
@@ -131,7 +133,8 @@ class Search {
       if (stays_now) state.at[block] = At::stays;
       return stays_now;
     }
-    if (defect_ == Defect::leaves_before_its_first_part_alone && state.part[block] != block) return false;
+    if (defect_ == Defect::leaves_before_its_first_part_alone && state.part[block] != block)
+      return false;
     Answer answer = leave(word, block, may_stay(block));
     if (defect_ == Defect::leaves_without_a_stayer && answer == Answer::wait) {
       state.word |= std::uint64_t{2} << block;
@@ -145,7 +148,8 @@ class Search {
     return answer != Answer::wait;
   }
 
-  // Does the part at hand, and ends the duty behind its last one. False: what the part waits for has not come.
+  // Does the part at hand, and ends the duty behind its last one. False: what the part waits for
+  // has not come.
   bool act(State& state, unsigned block) {
     std::uint8_t& part = state.part[block];
     if (!has_come(state, part)) return false;
@@ -212,13 +216,16 @@ TEST(Relief, EachPartIsDoneOnceAndAllButOneMakeRoom) {
     EXPECT_GT(search.states(), parts);
   };
   for (unsigned blocks = 1; blocks <= most_blocks; ++blocks) {
-    for (unsigned parts = blocks; parts <= most_parts; ++parts) expect_right(blocks, parts, Kind::ring);
+    for (unsigned parts = blocks; parts <= most_parts; ++parts)
+      expect_right(blocks, parts, Kind::ring);
     expect_right(blocks, blocks, Kind::rendezvous);
   }
 }
 
 TEST(Relief, PlantedDefectsAreFound) {
-  const auto found = [](unsigned parts, Kind kind, Defect defect) { return Search(3, parts, kind, defect).run(); };
+  const auto found = [](unsigned parts, Kind kind, Defect defect) {
+    return Search(3, parts, kind, defect).run();
+  };
   for (const Kind kind : {Kind::ring, Kind::rendezvous}) {
     EXPECT_NE(found(3, kind, Defect::stayer_ends_without_a_look), "");
     EXPECT_NE(found(3, kind, Defect::takes_without_clearing), "");
@@ -226,8 +233,10 @@ TEST(Relief, PlantedDefectsAreFound) {
   EXPECT_NE(found(3, Kind::rendezvous, Defect::leaves_without_a_stayer), "");
   EXPECT_EQ(found(5, Kind::ring, Defect::begins_with_its_first_part), "a part is done twice");
   EXPECT_EQ(found(3, Kind::ring, Defect::only_the_first_stays), "blocks that wait make no room");
-  EXPECT_EQ(found(5, Kind::ring, Defect::leaves_before_its_first_part_alone), "blocks that wait make no room");
-  EXPECT_EQ(found(3, Kind::rendezvous, Defect::leader_does_not_stay), "blocks that wait make no room");
+  EXPECT_EQ(found(5, Kind::ring, Defect::leaves_before_its_first_part_alone),
+            "blocks that wait make no room");
+  EXPECT_EQ(found(3, Kind::rendezvous, Defect::leader_does_not_stay),
+            "blocks that wait make no room");
 }
 
 TEST(Relief, DutiesBeyondTheWordStay) {

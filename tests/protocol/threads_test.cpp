@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of the shipped host form as threads of one process, compiled with ThreadSanitizer: the litmus programs with
-// random delays, wrap-around with 3-bit flags, and many epochs. PENSTOCK_TEST_SEED repeats a run, PENSTOCK_TEST_LONG=1
-// lengthens it.
+// Both ends of the shipped host form as threads of one process, compiled with ThreadSanitizer: the
+// litmus programs with random delays, wrap-around with 3-bit flags, and many epochs.
+// PENSTOCK_TEST_SEED repeats a run, PENSTOCK_TEST_LONG=1 lengthens it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -45,8 +45,10 @@ class Threads : public ::testing::TestWithParam<PairSpec> {
                    unsigned repeats = 20) {
     for (std::size_t bytes : {0, 56, 200}) {
       for (std::uint32_t line_bytes : {64, 256}) {
-        Setting setting{bytes, line_bytes, long_run() ? 20 * repeats : repeats, base_seed() + bytes};
-        EXPECT_EQ(run_threads(pairs, programs, setting), "") << "PENSTOCK_TEST_SEED=" << base_seed();
+        Setting setting{bytes, line_bytes, long_run() ? 20 * repeats : repeats,
+                        base_seed() + bytes};
+        EXPECT_EQ(run_threads(pairs, programs, setting), "")
+            << "PENSTOCK_TEST_SEED=" << base_seed();
       }
     }
   }
@@ -101,8 +103,10 @@ TEST_P(Threads, L12_RunAhead) {
   expect_ends({kind}, {"(s1 w1)10", "(r1 w1)10"});
 }
 TEST_P(Threads, L12_RunAheadOfTheReceive) {
-  if (kind.path == Path::rendezvous || kind.mode != Mode::standard) GTEST_SKIP() << "such sends wait for the receive";
-  expect_ends({kind}, {repeat("s1 w1", kind.slots - 1) + "e1 s1 w1 a2", "a1 " + repeat("r1 w1", kind.slots) + "e2"});
+  if (kind.path == Path::rendezvous || kind.mode != Mode::standard)
+    GTEST_SKIP() << "such sends wait for the receive";
+  expect_ends({kind}, {repeat("s1 w1", kind.slots - 1) + "e1 s1 w1 a2",
+                       "a1 " + repeat("r1 w1", kind.slots) + "e2"});
 }
 TEST_P(Threads, L13_EpochsOnTwoQueues) {
   expect_ends({kind}, {"s1 w1 e1 a2", "a1 s1 w1 e2", "r1 w1 e3 a4", "a3 r1 w1 e4"});
@@ -111,7 +115,8 @@ TEST_P(Threads, L14_WrapAround) {
   expect_ends({kind}, {"(s1 w1)32", "(r1 w1)32"}, 10);
 }
 TEST_P(Threads, L18_BlockIsReusedWhenBothHaveSaidSo) {
-  expect_ends({kind}, {"(s1 w1)3 e1 a2 z1 e3 (s1 w1)2 a2 z1 e1", "(r1 w1)3 e2 a3 n1 (r1 w1)2 e2 a1 a1 n1"});
+  expect_ends({kind},
+              {"(s1 w1)3 e1 a2 z1 e3 (s1 w1)2 a2 z1 e1", "(r1 w1)3 e2 a3 n1 (r1 w1)2 e2 a1 a1 n1"});
 }
 TEST_P(Threads, L19_ToItself) {
   expect_ends({kind}, {"s1 r1 ws1 wr1"});
@@ -133,12 +138,15 @@ TEST_P(Threads, L9_TokenProvesTheReceive) {
 TEST_P(Threads, ManyEpochs) {
   const unsigned epochs = long_run() ? 1'000'000 : 100'000;
   for (bool delays : {false, true})
-    EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"}, {56, 64, delays ? epochs / 10 : epochs, base_seed(), delays}), "")
+    EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"},
+                          {56, 64, delays ? epochs / 10 : epochs, base_seed(), delays}),
+              "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
-// Nobody uses a buffer anew here, which is what a release is about: against a copy that cannot be called back that is a
-// race by its nature, and the fences that make it harmless are not seen (docs/protocol.md, Limits).
+// Nobody uses a buffer anew here, which is what a release is about: against a copy that cannot be
+// called back that is a race by its nature, and the fences that make it harmless are not seen
+// (docs/protocol.md, Limits).
 TEST_P(Threads, L21_ReleasedWaits) {
   for (std::size_t bytes : {56, 200})
     EXPECT_EQ(run_released(kind, {bytes, 64, long_run() ? 5000u : 300u, base_seed()}), "")
@@ -147,7 +155,8 @@ TEST_P(Threads, L21_ReleasedWaits) {
 
 TEST(ThreadsShared, L21_ReleasedWaits) {
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags})
-    EXPECT_EQ(run_released(rendezvous(claim), {200 * 1024, 64, long_run() ? 500u : 10u, base_seed()}), "")
+    EXPECT_EQ(
+        run_released(rendezvous(claim), {200 * 1024, 64, long_run() ? 500u : 10u, base_seed()}), "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
@@ -157,7 +166,8 @@ TEST(ThreadsShared, BothMoveOneMessage) {
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
     const PairSpec kind = rendezvous(claim);
     const Setting setting{200 * 1024, 64, long_run() ? 500u : 20u, base_seed()};
-    EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"}, setting), "") << "PENSTOCK_TEST_SEED=" << base_seed();
+    EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"}, setting), "")
+        << "PENSTOCK_TEST_SEED=" << base_seed();
     EXPECT_EQ(run_threads({kind, kind}, {"s1 r2 w12", "s2 r1 w12"}, setting), "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
   }
@@ -165,22 +175,28 @@ TEST(ThreadsShared, BothMoveOneMessage) {
 
 TEST(ThreadsBuffered, CompletesLocally) {
   const PairSpec kind = ring(Mode::buffered, 3);
-  EXPECT_EQ(run_threads({kind}, {"(s1 w1)3 e1 a2", "a1 (r1 w1)3 e2"}, {200, 64, 200, base_seed()}), "");
+  EXPECT_EQ(run_threads({kind}, {"(s1 w1)3 e1 a2", "a1 (r1 w1)3 e2"}, {200, 64, 200, base_seed()}),
+            "");
 }
 
 TEST(ThreadsBuffered, OneTooManyIsRefused) {
   const PairSpec kind = ring(Mode::buffered, 3);
-  EXPECT_NE(run_threads({kind}, {"(s1 w1)4"}, {200, 64, 1, base_seed()}).find("a start was refused"),
-            std::string::npos);
+  EXPECT_NE(
+      run_threads({kind}, {"(s1 w1)4"}, {200, 64, 1, base_seed()}).find("a start was refused"),
+      std::string::npos);
 }
 
-// A sender that pushes two large ready messages before the first receive overwrites one of them: the receiver tells.
+// A sender that pushes two large ready messages before the first receive overwrites one of them:
+// the receiver tells.
 TEST(ThreadsReady, ABrokenPromiseIsSeenByTheReceiver) {
   peer::SenderBlock sender{};
   peer::ReceiverBlock receiver{};
   std::vector<std::byte> outgoing(64), incoming(64);
-  const auto address = [](std::vector<std::byte>& of) { return reinterpret_cast<std::uint64_t>(of.data()); };
-  peer::HostPort<64> from({&sender, &receiver, nullptr, outgoing.data(), {64}, {address(incoming)}});
+  const auto address = [](std::vector<std::byte>& of) {
+    return reinterpret_cast<std::uint64_t>(of.data());
+  };
+  peer::HostPort<64> from(
+      {&sender, &receiver, nullptr, outgoing.data(), {64}, {address(incoming)}});
   peer::HostPort<64> to({&sender, &receiver, nullptr, incoming.data(), {64}, {address(outgoing)}});
   protocol::SendState send;
   protocol::ReceiveState receive;
@@ -189,7 +205,8 @@ TEST(ThreadsReady, ABrokenPromiseIsSeenByTheReceiver) {
       protocol::rendezvous::start_send<Mode::ready>(from, send);
       protocol::rendezvous::wait_send<Mode::ready>(from, send);
     }
-    return protocol::rendezvous::wait_receive<Mode::ready>(to, receive) == protocol::Progress::ended;
+    return protocol::rendezvous::wait_receive<Mode::ready>(to, receive) ==
+           protocol::Progress::ended;
   };
   EXPECT_TRUE(pass(1));
   EXPECT_FALSE(receive.promise_broken);
@@ -197,7 +214,8 @@ TEST(ThreadsReady, ABrokenPromiseIsSeenByTheReceiver) {
   EXPECT_TRUE(receive.promise_broken);
 }
 
-// The detector must be awake: with the receiver's loads relaxed nothing orders the payload before its use.
+// The detector must be awake: with the receiver's loads relaxed nothing orders the payload before
+// its use.
 struct RelaxedPort : peer::HostPort<64> {
   using peer::HostPort<64>::HostPort;
   template <protocol::Order>
@@ -220,7 +238,8 @@ void pass_one_message_without_acquire() {
   });
   std::thread to([port = RelaxedPort(setup(incoming, outgoing)), &incoming]() mutable {
     protocol::ReceiveState state;
-    while (protocol::rendezvous::wait_receive<Mode::ready>(port, state) == protocol::Progress::pending)
+    while (protocol::rendezvous::wait_receive<Mode::ready>(port, state) ==
+           protocol::Progress::pending)
       std::this_thread::yield();
     incoming[0] = std::byte{1};
   });

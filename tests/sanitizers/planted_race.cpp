@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suppressions must not hide: a stream that uses a buffer which the thread of the library, of libfabric or of
-// MPI still writes. ThreadSanitizer must report seen_early, which finds the message without a wait. The messages are
-// small, so that they are copied by the process's own memcpy (large ones may be copied by the kernel, which no
-// sanitizer sees).
+// What the suppressions must not hide: a stream that uses a buffer which the thread of the library,
+// of libfabric or of MPI still writes. ThreadSanitizer must report seen_early, which finds the
+// message without a wait. The messages are small, so that they are copied by the process's own
+// memcpy (large ones may be copied by the kernel, which no sanitizer sees).
 #include <algorithm>
 #include <thread>
 
@@ -22,12 +22,14 @@ void clear(void* buffer) {
 }
 
 void seen_early(void* buffer) {
-  const volatile std::byte& last = static_cast<Buffer*>(buffer)->data()[static_cast<Buffer*>(buffer)->bytes() - 1];
+  const volatile std::byte& last =
+      static_cast<Buffer*>(buffer)->data()[static_cast<Buffer*>(buffer)->bytes() - 1];
   for (int looks = 0; looks < 1000000 && last == std::byte{0}; ++looks) std::this_thread::yield();
 }
 
 TEST(PlantedRace, AMessageIsUsedBeforeTheWait) {
-  OneWay pair({.bytes = 4000, .kind = Kind::synchronous});  // over ofi a standard one goes through slots
+  // Over ofi a standard one goes through slots.
+  OneWay pair({.bytes = 4000, .kind = Kind::synchronous});
   if (pair.receives()) {
     Buffer& buffer = pair.receiver().buffer();
     pair.receive_lane().launch(clear, &buffer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What support/endpoint.hpp needs of a device, in two forms: streams, memory, and what the ends of a sequence do to
-// their buffers in the order of a stream.
+// What support/endpoint.hpp needs of a device, in two forms: streams, memory, and what the ends of
+// a sequence do to their buffers in the order of a stream.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ void synchronize(Stream stream);
 // A function for the stream that takes a while: up to 2 * microseconds, 0 for a few instructions.
 void enqueue_delay(Stream stream, std::uintptr_t microseconds);
 
-// Kinds of memory that transports serve differently; only with a GPU is there more than one of the host's.
+// Kinds of memory that transports serve differently; only with a GPU is there more than one of the
+// host's.
 enum class Memory { ordinary, allocated, pinned };
 const char* name(Memory memory);
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);

@@ -52,7 +52,8 @@ Buffer::~Buffer() {
 }
 
 void Buffer::check_guards(Tally& tally) const {
-  tally.check_value("before the buffer", base_, static_cast<std::size_t>(data_ - base_), guard_value);
+  tally.check_value("before the buffer", base_, static_cast<std::size_t>(data_ - base_),
+                    guard_value);
   tally.check_value("behind the buffer", data_ + bytes_, behind_, guard_value);
 }
 
@@ -82,7 +83,8 @@ void Sender::init(Kind kind, int destination, int tag, MPI_Comm comm) {
                     : kind == Kind::synchronous ? MPI_Ssend_init
                     : kind == Kind::ready       ? MPI_Rsend_init
                                                 : MPI_Bsend_init;
-  EXPECT_PST(make(buffer_.data(), static_cast<int>(buffer_.bytes()), MPI_BYTE, destination, tag, comm, &request_));
+  EXPECT_PST(make(buffer_.data(), static_cast<int>(buffer_.bytes()), MPI_BYTE, destination, tag,
+                  comm, &request_));
 }
 
 void Sender::free() {
@@ -120,7 +122,8 @@ void Sender::expect_good(std::uint64_t epochs) const {
   EXPECT_EQ(tally_.complaint(), "");
 }
 
-Receiver::Receiver(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift, std::size_t extra)
+Receiver::Receiver(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift,
+                   std::size_t extra)
     : bytes_(bytes), buffer_(bytes + extra, memory, shift), key_(key) {}
 
 Receiver::~Receiver() {
@@ -128,7 +131,8 @@ Receiver::~Receiver() {
 }
 
 void Receiver::init(int source, int tag, MPI_Comm comm) {
-  EXPECT_PST(MPI_Recv_init(buffer_.data(), static_cast<int>(buffer_.bytes()), MPI_BYTE, source, tag, comm, &request_));
+  EXPECT_PST(MPI_Recv_init(buffer_.data(), static_cast<int>(buffer_.bytes()), MPI_BYTE, source, tag,
+                           comm, &request_));
 }
 
 void Receiver::free() {
@@ -142,15 +146,15 @@ void Receiver::clear(void* receiver) {
 
 void Receiver::check_clear(void* receiver) {
   auto& self = *static_cast<Receiver*>(receiver);
-  self.tally_.check_value("delivered before the receive was started", self.buffer_.data(), self.buffer_.bytes(),
-                          clear_value);
+  self.tally_.check_value("delivered before the receive was started", self.buffer_.data(),
+                          self.buffer_.bytes(), clear_value);
 }
 
 void Receiver::check(void* receiver) {
   auto& self = *static_cast<Receiver*>(receiver);
   self.tally_.check(self.buffer_.data(), self.bytes_, self.key_);
-  self.tally_.check_value("beyond the message", self.buffer_.data() + self.bytes_, self.buffer_.bytes() - self.bytes_,
-                          clear_value);
+  self.tally_.check_value("beyond the message", self.buffer_.data() + self.bytes_,
+                          self.buffer_.bytes() - self.bytes_, clear_value);
   self.buffer_.check_guards(self.tally_);
   self.tally_.count();
 }

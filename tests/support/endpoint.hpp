@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, buffers and the two ends of a message sequence, as the tests use them on every device: what an end writes
-// and checks is done in the order of the stream.
+// Streams, buffers and the two ends of a message sequence, as the tests use them on every device:
+// what an end writes and checks is done in the order of the stream.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +26,9 @@ class Lane {
 
   PST_Queue queue() const { return queue_; }
   Stream stream() const { return stream_; }
-  void launch(void (*function)(void*), void* argument) { test::launch(stream_, function, argument); }
+  void launch(void (*function)(void*), void* argument) {
+    test::launch(stream_, function, argument);
+  }
   void start(MPI_Request& request);
   void wait(MPI_Request& request);
   void finish();                                      // PST_Queue_wait, expected to succeed
@@ -71,8 +73,8 @@ class Buffer {
 
 const char* name(Kind kind);
 
-// The sending end. fill writes the next epoch's message; scribble overwrites it, as a program may once the send is
-// complete. Both, and the functions of Receiver, go to a stream by launch().
+// The sending end. fill writes the next epoch's message; scribble overwrites it, as a program may
+// once the send is complete. Both, and the functions of Receiver, go to a stream by launch().
 class Sender {
  public:
   Sender(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift = 0);
@@ -97,11 +99,12 @@ class Sender {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-// The receiving end; the buffer is `extra` bytes longer than the message, and these must stay untouched. check compares
-// the next epoch's message; the first difference is kept for expect_good.
+// The receiving end; the buffer is `extra` bytes longer than the message, and these must stay
+// untouched. check compares the next epoch's message; the first difference is kept for expect_good.
 class Receiver {
  public:
-  Receiver(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift = 0, std::size_t extra = 0);
+  Receiver(std::size_t bytes, Memory memory, std::uint64_t key, std::size_t shift = 0,
+           std::size_t extra = 0);
   ~Receiver();
 
   void init(int source, int tag, MPI_Comm comm = MPI_COMM_WORLD);

@@ -89,7 +89,8 @@ std::string only_transport() {
 
 std::vector<std::size_t> protocol_sizes() {
   const std::size_t limit = eager_max();
-  std::vector<std::size_t> sizes{0, 1, 8, 55, 56, 57, limit, limit + 1, 16384, 65536, (1u << 20) + 3};
+  std::vector<std::size_t> sizes{
+      0, 1, 8, 55, 56, 57, limit, limit + 1, 16384, 65536, (1u << 20) + 3};
 #if PENSTOCK_TEST_CUDA
   // Around one cell, one block and several blocks of a ring.
   sizes.insert(sizes.end(), {7, 9, 4096, 4097, 8192, 8200, 16385});

@@ -23,19 +23,22 @@ std::mt19937_64 generator(std::uint64_t salt = 0);
 
 bool long_run();  // PENSTOCK_TEST_LONG=1
 
-// Settings of the library under test, as the environment gives them; the second number where it is unset.
-// PENSTOCK_EAGER_MAX, 8192; on ofi alone PENSTOCK_OFI_EAGER_MAX, 16384; with CUDA PENSTOCK_CUDA_EAGER_MAX, 1048576
+// Settings of the library under test, as the environment gives them; the second number where it is
+// unset. PENSTOCK_EAGER_MAX, 8192; on ofi alone PENSTOCK_OFI_EAGER_MAX, 16384; with CUDA
+// PENSTOCK_CUDA_EAGER_MAX, 1048576
 std::size_t eager_max();
 unsigned slots();  // PENSTOCK_SLOTS, 2
 bool transport_allowed(const std::string& name);
-bool serves_every_layout();    // whether derived datatypes find a transport: proxy, at MPI_THREAD_MULTIPLE
+// Whether derived datatypes find a transport: proxy, at MPI_THREAD_MULTIPLE.
+bool serves_every_layout();
 std::string only_transport();  // the single name in PENSTOCK_TRANSPORT, else ""
 
-// Sizes around each switch of the protocol, ascending: 0, 1, 8, 55, 56, 57, the eager limit and its neighbours, 64 KiB,
-// 1 MiB + 3.
+// Sizes around each switch of the protocol, ascending: 0, 1, 8, 55, 56, 57, the eager limit and its
+// neighbours, 64 KiB, 1 MiB + 3.
 std::vector<std::size_t> protocol_sizes();
 
-// The rank that this one forms a pair with: neighbours 2k and 2k+1; a last odd one pairs with itself.
+// The rank that this one forms a pair with: neighbours 2k and 2k+1; a last odd one pairs with
+// itself.
 int partner();
 
 std::string last_error();        // PST_Last_error
@@ -60,8 +63,9 @@ void meet(MPI_Comm comm = MPI_COMM_WORLD);
     ASSERT_EQ(pst_code_, MPI_SUCCESS) << #call << ": " << ::penstock::test::describe(pst_code_); \
   } while (false)
 
-#define EXPECT_PST_KIND(call, kind)                                                                                  \
-  do {                                                                                                               \
-    const int pst_code_ = (call);                                                                                    \
-    EXPECT_EQ(::penstock::test::kind_of(pst_code_), kind) << #call << ": " << ::penstock::test::describe(pst_code_); \
+#define EXPECT_PST_KIND(call, kind)                                \
+  do {                                                             \
+    const int pst_code_ = (call);                                  \
+    EXPECT_EQ(::penstock::test::kind_of(pst_code_), kind)          \
+        << #call << ": " << ::penstock::test::describe(pst_code_); \
   } while (false)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main function of every conformance test. A failure on any rank fails the job, and is printed with its rank.
+// The main function of every conformance test. A failure on any rank fails the job, and is printed
+// with its rank.
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -14,19 +15,20 @@
 namespace penstock::test {
 namespace {
 
-// Prints failures with their rank; the ranks that may be waiting for the one that failed cannot end by themselves, so
-// it ends the job.
+// Prints failures with their rank; the ranks that may be waiting for the one that failed cannot end
+// by themselves, so it ends the job.
 class RankListener : public ::testing::EmptyTestEventListener {
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
     const std::string file = result.file_name() == nullptr ? "?" : result.file_name();
-    std::fprintf(stderr, "[rank %d] %s:%d: %s\n", rank(), file.c_str(), result.line_number(), result.message());
+    std::fprintf(stderr, "[rank %d] %s:%d: %s\n", rank(), file.c_str(), result.line_number(),
+                 result.message());
   }
 
   void OnTestEnd(const ::testing::TestInfo& info) override {
     if (info.result()->Failed()) {
-      std::fprintf(stderr, "[rank %d] FAILED %s.%s, seed %llu\n", rank(), info.test_suite_name(), info.name(),
-                   static_cast<unsigned long long>(seed()));
+      std::fprintf(stderr, "[rank %d] FAILED %s.%s, seed %llu\n", rank(), info.test_suite_name(),
+                   info.name(), static_cast<unsigned long long>(seed()));
       std::fflush(nullptr);
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -34,7 +36,8 @@ class RankListener : public ::testing::EmptyTestEventListener {
   }
 };
 
-// PENSTOCK_TEST_THREAD_LEVEL=single, funneled, serialized or multiple, or what the transports that may be used need.
+// PENSTOCK_TEST_THREAD_LEVEL=single, funneled, serialized or multiple, or what the transports that
+// may be used need.
 int thread_level() {
   const auto contains = [](const char* variable, const char* text) {
     const char* value = std::getenv(variable);
@@ -78,7 +81,8 @@ int main(int argc, char** argv) {
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
   penstock::test::initialize(&argc, &argv);
   if (PST_Init() != MPI_SUCCESS) {
-    std::fprintf(stderr, "[rank %d] PST_Init: %s\n", penstock::test::rank(), penstock::test::last_error().c_str());
+    std::fprintf(stderr, "[rank %d] PST_Init: %s\n", penstock::test::rank(),
+                 penstock::test::last_error().c_str());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
 #if PENSTOCK_TEST_CUDA

@@ -26,15 +26,19 @@ void each_block(std::size_t bytes, std::uint64_t key, std::uint64_t epoch, Visit
   std::uint64_t words[block_words];
   for (std::size_t offset = 0; offset < bytes; offset += sizeof words) {
     for (std::size_t i = 0; i < block_words; ++i) words[i] = word(first, offset / 8 + i);
-    if (!visit(offset, reinterpret_cast<const std::byte*>(words), std::min(sizeof words, bytes - offset))) return;
+    if (!visit(offset, reinterpret_cast<const std::byte*>(words),
+               std::min(sizeof words, bytes - offset)))
+      return;
   }
 }
 
-std::string guess(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint64_t epoch) {
+std::string guess(const std::byte* data, std::size_t bytes, std::uint64_t key,
+                  std::uint64_t epoch) {
   const std::size_t some = std::min<std::size_t>(bytes, 8);
   for (std::uint64_t other = epoch > 4 ? epoch - 4 : 0; other <= epoch + 4; ++other) {
     const std::uint64_t expected = word(base(key, other), 0);
-    if (std::memcmp(data, &expected, some) == 0) return "; begins like epoch " + std::to_string(other);
+    if (std::memcmp(data, &expected, some) == 0)
+      return "; begins like epoch " + std::to_string(other);
   }
   return "";
 }
@@ -42,25 +46,29 @@ std::string guess(const std::byte* data, std::size_t bytes, std::uint64_t key, s
 }  // namespace
 
 void fill_pattern(std::byte* data, std::size_t bytes, std::uint64_t key, std::uint64_t epoch) {
-  each_block(bytes, key, epoch, [&](std::size_t offset, const std::byte* words, std::size_t length) {
-    std::memcpy(data + offset, words, length);
-    return true;
-  });
+  each_block(bytes, key, epoch,
+             [&](std::size_t offset, const std::byte* words, std::size_t length) {
+               std::memcpy(data + offset, words, length);
+               return true;
+             });
 }
 
-std::string check_pattern(const std::byte* data, std::size_t bytes, std::uint64_t key, std::uint64_t epoch) {
+std::string check_pattern(const std::byte* data, std::size_t bytes, std::uint64_t key,
+                          std::uint64_t epoch) {
   std::string complaint;
-  each_block(bytes, key, epoch, [&](std::size_t offset, const std::byte* words, std::size_t length) {
-    if (std::memcmp(data + offset, words, length) == 0) return true;
-    std::size_t i = 0;
-    while (data[offset + i] == words[i]) ++i;
-    std::ostringstream text;
-    text << "byte " << offset + i << " of " << bytes << " is " << std::to_integer<int>(data[offset + i])
-         << ", expected " << std::to_integer<int>(words[i]) << " (epoch " << epoch << ")"
-         << guess(data, bytes, key, epoch);
-    complaint = text.str();
-    return false;
-  });
+  each_block(bytes, key, epoch,
+             [&](std::size_t offset, const std::byte* words, std::size_t length) {
+               if (std::memcmp(data + offset, words, length) == 0) return true;
+               std::size_t i = 0;
+               while (data[offset + i] == words[i]) ++i;
+               std::ostringstream text;
+               text << "byte " << offset + i << " of " << bytes << " is "
+                    << std::to_integer<int>(data[offset + i]) << ", expected "
+                    << std::to_integer<int>(words[i]) << " (epoch " << epoch << ")"
+                    << guess(data, bytes, key, epoch);
+               complaint = text.str();
+               return false;
+             });
   return complaint;
 }
 

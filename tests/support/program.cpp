@@ -27,9 +27,10 @@ std::string times(const std::string& steps, unsigned count) {
 
 std::string text(const Program& program, const Shape& shape) {
   std::ostringstream out;
-  out << program.name << " " << name(program.kind) << ", " << shape.bytes << " B, memory " << name(shape.memory_a)
-      << "/" << name(shape.memory_b) << ", shift " << shape.shift << ", extra " << shape.extra << ", lanes "
-      << shape.lanes << ", slow " << shape.slow << ", repeats " << shape.repeats;
+  out << program.name << " " << name(program.kind) << ", " << shape.bytes << " B, memory "
+      << name(shape.memory_a) << "/" << name(shape.memory_b) << ", shift " << shape.shift
+      << ", extra " << shape.extra << ", lanes " << shape.lanes << ", slow " << shape.slow
+      << ", repeats " << shape.repeats;
   return out.str();
 }
 
@@ -53,12 +54,14 @@ Side::Side(const Program& program, const Shape& shape, bool is_a, int self, int 
   for (int i = 0; i < shape.lanes; ++i) lanes_.push_back(std::make_unique<Lane>());
   for (const std::vector<Step>* steps : {&first_, &steps_, &last_}) {
     for (const Step& step : *steps) {
-      if (step.verb == 's' || step.verb == 'r') add_channel(program, step, is_a, self, peer, tag_base + step.channel);
+      if (step.verb == 's' || step.verb == 'r')
+        add_channel(program, step, is_a, self, peer, tag_base + step.channel);
     }
   }
 }
 
-void Side::add_channel(const Program& program, const Step& step, bool is_a, int self, int peer, int tag) {
+void Side::add_channel(const Program& program, const Step& step, bool is_a, int self, int peer,
+                       int tag) {
   const auto number = static_cast<std::size_t>(step.channel);
   if (number > channels_.size()) channels_.resize(number);
   auto& channel = channels_[number - 1];
@@ -67,14 +70,16 @@ void Side::add_channel(const Program& program, const Step& step, bool is_a, int 
   channel->number = step.channel;
   const Memory memory = is_a ? shape_.memory_a : shape_.memory_b;
   const auto& plain_channels = program.plain_channels;
-  const bool plain = std::find(plain_channels.begin(), plain_channels.end(), step.channel) != plain_channels.end();
+  const bool plain =
+      std::find(plain_channels.begin(), plain_channels.end(), step.channel) != plain_channels.end();
   const std::size_t bytes = plain ? shape_.plain_bytes : shape_.bytes;
   if (step.verb == 's') {
-    channel->sender = std::make_unique<Sender>(bytes, memory, sequence_key(self, peer, tag), shape_.shift);
+    channel->sender =
+        std::make_unique<Sender>(bytes, memory, sequence_key(self, peer, tag), shape_.shift);
     channel->sender->init(plain ? Kind::standard : program.kind, peer, tag);
   } else {
-    channel->receiver =
-        std::make_unique<Receiver>(bytes, memory, sequence_key(peer, self, tag), shape_.shift, shape_.extra);
+    channel->receiver = std::make_unique<Receiver>(bytes, memory, sequence_key(peer, self, tag),
+                                                   shape_.shift, shape_.extra);
     channel->receiver->init(peer, tag);
   }
 }
@@ -121,7 +126,8 @@ void Side::wait_all(bool reversed) {
     }
     if (reversed) std::reverse(waiting.begin(), waiting.end());
     for (Channel* channel : waiting) requests.push_back(channel->request());
-    EXPECT_PST(PST_Enqueue_waitall(lane->queue(), static_cast<int>(requests.size()), requests.data()));
+    EXPECT_PST(
+        PST_Enqueue_waitall(lane->queue(), static_cast<int>(requests.size()), requests.data()));
     for (Channel* channel : waiting) {
       if (channel->sender) {
         lane->launch(Sender::scribble, channel->sender.get());
@@ -153,7 +159,8 @@ void Side::run(const Step& step) {
 
 void Side::run(const std::vector<Step>& steps, std::mt19937_64& random) {
   for (const Step& step : steps) {
-    if (shape_.slow == '*' && random() % 3 == 0) enqueue_delay(*lanes_[random() % lanes_.size()], random() % 120);
+    if (shape_.slow == '*' && random() % 3 == 0)
+      enqueue_delay(*lanes_[random() % lanes_.size()], random() % 120);
     run(step);
   }
 }
@@ -170,7 +177,8 @@ void Side::finish(std::uint64_t runs) {
   for (auto& lane : lanes_) lane->finish();
   for (auto& channel : channels_) {
     if (channel->receiver)
-      channel->receiver->expect_good(runs == 0 ? channel->epochs : channel->epochs / enqueued_ * runs);
+      channel->receiver->expect_good(runs == 0 ? channel->epochs
+                                               : channel->epochs / enqueued_ * runs);
   }
 }
 

@@ -21,7 +21,9 @@ class Random {
   explicit Random(std::uint64_t seed) : engine_(seed * 0x9E3779B97F4A7C15u) {}
   std::size_t below(std::size_t count) { return static_cast<std::size_t>(engine_() % count); }
   bool one_in(std::size_t count) { return below(count) == 0; }
-  std::size_t between(std::size_t first, std::size_t last) { return first + below(last - first + 1); }
+  std::size_t between(std::size_t first, std::size_t last) {
+    return first + below(last - first + 1);
+  }
   template <class List>
   const auto& pick(const List& list) {
     return list[below(list.size())];
@@ -36,12 +38,13 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// ---- Edges ----------------------------------------------------------------------------------------------------------
+// ---- Edges -------------------------------------------------------------------------------------
 
 std::size_t random_size(Random& random) {
   static const std::vector<std::size_t> limits = [] {
     std::vector<std::size_t> sizes = protocol_sizes();
-    sizes.insert(sizes.end(), {(256u << 10) - 1, 256u << 10, (256u << 10) + 1});  // PENSTOCK_CUDA_WIDE_LINES
+    // PENSTOCK_CUDA_WIDE_LINES.
+    sizes.insert(sizes.end(), {(256u << 10) - 1, 256u << 10, (256u << 10) + 1});
     return sizes;
   }();
   switch (random.below(8)) {
@@ -61,7 +64,8 @@ std::size_t random_size(Random& random) {
 
 RandomEdge random_edge(Random& random, std::size_t ranks) {
   const auto memory = [&] {
-    return random.pick(std::vector<Memory>{Memory::ordinary, Memory::ordinary, Memory::allocated, Memory::pinned});
+    return random.pick(
+        std::vector<Memory>{Memory::ordinary, Memory::ordinary, Memory::allocated, Memory::pinned});
   };
   RandomEdge edge;
   edge.source = static_cast<int>(random.below(ranks));
@@ -89,7 +93,7 @@ std::vector<RandomEdge> random_edges(Random& random, std::size_t ranks) {
   return edges;
 }
 
-// ---- One round ------------------------------------------------------------------------------------------------------
+// ---- One round ---------------------------------------------------------------------------------
 
 // One half starts, or waits, in a block of its rank. `begins`: it is the first of that block.
 struct Move {
@@ -109,12 +113,14 @@ bool may_wait(const List& halves, std::size_t half) {
   return halves[half].started() && halves[half ^ 1].starts >= halves[half].starts;
 }
 
-// A run of some edges, of some epochs each, whose calls each rank makes in blocks. Nothing is started before it or left
-// started behind it, so rounds may follow each other in any order, and each any number of times. Where each rank has
-// one lane alone, all blocks are closed: on several, ranks may have to leave a block for what another's waits for.
+// A run of some edges, of some epochs each, whose calls each rank makes in blocks. Nothing is
+// started before it or left started behind it, so rounds may follow each other in any order, and
+// each any number of times. Where each rank has one lane alone, all blocks are closed: on several,
+// ranks may have to leave a block for what another's waits for.
 class Round {
  public:
-  Round(Random& random, RandomProgram& program, const std::vector<std::size_t>& edges, bool one_lane)
+  Round(Random& random, RandomProgram& program, const std::vector<std::size_t>& edges,
+        bool one_lane)
       : random_(random),
         program_(program),
         one_lane_(one_lane),
@@ -181,7 +187,8 @@ class Round {
       if (rank.block != none && block(number).lane != each.lane) continue;
       if (may_wait(halves_, half))
         found.insert(found.end(), rank.wait_weight, half);
-      else if (!each.started() && each.left > 0 && (rank.block == none || rank.length < longest_ || stretches_))
+      else if (!each.started() && each.left > 0 &&
+               (rank.block == none || rank.length < longest_ || stretches_))
         found.insert(found.end(), receives(half) ? rank.receive_weight : rank.send_weight, half);
     }
     return found;
@@ -198,8 +205,8 @@ class Round {
         if (can_move(rank)) return rank;
       // Each waits in its block for what another's has not come to: they may grow, or one is left.
       if (!std::exchange(stretches_, true)) continue;
-      const auto inside =
-          std::find_if(order.begin(), order.end(), [&](int rank) { return ranks_[at(rank)].block != none; });
+      const auto inside = std::find_if(order.begin(), order.end(),
+                                       [&](int rank) { return ranks_[at(rank)].block != none; });
       if (inside == order.end()) return -1;
       leave(*inside);
     }
@@ -266,10 +273,10 @@ class Round {
   std::size_t longest_;
 };
 
-// ---- The program ----------------------------------------------------------------------------------------------------
+// ---- The program -------------------------------------------------------------------------------
 
-// Rounds in random order, their blocks enqueued or launched, each end by itself. Between blocks a rank starts and
-// awaits the rest of the edges, the roaming ones: on any lane, across rounds.
+// Rounds in random order, their blocks enqueued or launched, each end by itself. Between blocks a
+// rank starts and awaits the rest of the edges, the roaming ones: on any lane, across rounds.
 class Maker {
  public:
   Maker(std::uint64_t seed, int ranks) : random_(seed) {
@@ -282,7 +289,8 @@ class Maker {
     halves_.resize(2 * program_.edges.size());
     for (std::size_t half = 0; half < halves_.size(); ++half) {
       const RandomEdge& edge = program_.edges[edge_of(half)];
-      halves_[half].rank = static_cast<std::size_t>(receives(half) ? edge.destination : edge.source);
+      halves_[half].rank =
+          static_cast<std::size_t>(receives(half) ? edge.destination : edge.source);
     }
   }
 
@@ -318,7 +326,8 @@ class Maker {
     random_.shuffle(edges);
     while (!edges.empty()) {
       const std::size_t taken = random_.between(1, edges.size());
-      const std::vector<std::size_t> some(edges.end() - static_cast<std::ptrdiff_t>(taken), edges.end());
+      const std::vector<std::size_t> some(edges.end() - static_cast<std::ptrdiff_t>(taken),
+                                          edges.end());
       edges.resize(edges.size() - taken);
       const std::vector<Move> moves = Round(random_, program_, some, true).make();
       round.insert(round.end(), moves.begin(), moves.end());
@@ -352,7 +361,8 @@ class Maker {
   void rest(std::size_t rank) {
     if (random_.one_in(2)) roam(rank);
     const std::size_t lane = random_.below(program_.ranks[rank].lanes);
-    if (random_.one_in(12)) add(rank, {is_open(rank, lane) ? Verb::synchronize : Verb::finish, 0, lane});
+    if (random_.one_in(12))
+      add(rank, {is_open(rank, lane) ? Verb::synchronize : Verb::finish, 0, lane});
     if (random_.one_in(8)) add(rank, {Verb::delay, 0, lane, micro(200)});
     if (crowded_ && random_.one_in(4)) {
       const bool crowds = random_.one_in(2);
@@ -362,8 +372,9 @@ class Maker {
   }
   unsigned micro(std::size_t most) { return static_cast<unsigned>(random_.between(1, most)); }
   bool is_open(std::size_t rank, std::size_t lane) const {
-    return std::any_of(halves_.begin(), halves_.end(),
-                       [&](const Half& half) { return half.rank == rank && half.lane == lane && half.started(); });
+    return std::any_of(halves_.begin(), halves_.end(), [&](const Half& half) {
+      return half.rank == rank && half.lane == lane && half.started();
+    });
   }
 
   void roam(std::size_t rank) {
@@ -402,8 +413,9 @@ class Maker {
 };
 
 std::size_t count(const RandomRank& rank, RandomStep::Verb verb) {
-  return static_cast<std::size_t>(std::count_if(rank.steps.begin(), rank.steps.end(),
-                                                [verb](const RandomStep& step) { return step.verb == verb; }));
+  return static_cast<std::size_t>(
+      std::count_if(rank.steps.begin(), rank.steps.end(),
+                    [verb](const RandomStep& step) { return step.verb == verb; }));
 }
 
 }  // namespace
@@ -417,13 +429,13 @@ std::string text(const RandomProgram& program) {
   std::uint64_t messages = 0;
   for (const RandomEdge& edge : program.edges) messages += edge.epochs;
   std::ostringstream out;
-  out << "seed " << program.seed << ", " << program.ranks.size() << " ranks: " << program.edges.size() << " edges, "
-      << messages << " messages;";
+  out << "seed " << program.seed << ", " << program.ranks.size()
+      << " ranks: " << program.edges.size() << " edges, " << messages << " messages;";
   for (std::size_t i = 0; i < program.ranks.size(); ++i) {
     const RandomRank& rank = program.ranks[i];
-    out << " rank " << i << ": " << rank.lanes << " lanes, " << count(rank, Verb::enqueue) << " blocks enqueued, "
-        << count(rank, Verb::launch) << " launched, " << count(rank, Verb::crowd) + count(rank, Verb::occupy)
-        << " of other work;";
+    out << " rank " << i << ": " << rank.lanes << " lanes, " << count(rank, Verb::enqueue)
+        << " blocks enqueued, " << count(rank, Verb::launch) << " launched, "
+        << count(rank, Verb::crowd) + count(rank, Verb::occupy) << " of other work;";
   }
   out << (program.parts_early ? " parts early" : " parts together");
   return out.str();
@@ -432,8 +444,9 @@ std::string text(const RandomProgram& program) {
 std::string text(const RandomEdge& edge) {
   std::ostringstream out;
   out << "from rank " << edge.source << " to rank " << edge.destination << ", tag " << edge.tag
-      << (edge.backwards ? " backwards, " : ", ") << name(edge.kind) << ", " << edge.bytes << " B, " << name(edge.from)
-      << " + " << edge.from_shift << " to " << name(edge.to) << " + " << edge.to_shift;
+      << (edge.backwards ? " backwards, " : ", ") << name(edge.kind) << ", " << edge.bytes << " B, "
+      << name(edge.from) << " + " << edge.from_shift << " to " << name(edge.to) << " + "
+      << edge.to_shift;
   return out.str();
 }
 

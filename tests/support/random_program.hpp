@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random program for all ranks, from one seed: messages between random ranks, and what each rank enqueues on which of
-// its lanes, in the order of its calls. With each enqueue replaced by MPI_Start or MPI_Wait it ends, also where MPI
-// buffers nothing: it is made as such a program runs, one call of one rank at a time, and waits only for what the peer
-// has started by then.
+// A random program for all ranks, from one seed: messages between random ranks, and what each rank
+// enqueues on which of its lanes, in the order of its calls. With each enqueue replaced by
+// MPI_Start or MPI_Wait it ends, also where MPI buffers nothing: it is made as such a program runs,
+// one call of one rank at a time, and waits only for what the peer has started by then.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ struct RandomCall {
   std::vector<std::size_t> halves;
 };
 
-// Calls that a rank makes one behind the other, on one lane. A closed one waits for what it starts and for nothing
-// else: so it may be a graph.
+// Calls that a rank makes one behind the other, on one lane. A closed one waits for what it starts
+// and for nothing else: so it may be a graph.
 struct RandomBlock {
   std::size_t lane = 0;
   bool closed = false;
@@ -75,7 +75,8 @@ struct RandomProgram {
   std::uint64_t seed = 0;
   std::vector<RandomEdge> edges;
   std::vector<RandomRank> ranks;
-  bool parts_early = false;  // each rank frees its requests as soon as it is through, and before its queues
+  bool parts_early =
+      false;  // each rank frees its requests as soon as it is through, and before its queues
 };
 
 // The same on every rank.

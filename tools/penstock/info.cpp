@@ -42,17 +42,20 @@ void print_choices(const std::string& title, const json& choices) {
 void print_gpu(const json& gpu) {
   constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   print_row("  " + to_text(gpu["device"]),
-            fmt::format("{}, {}, PCI {}, {} processors, {:.1f} GiB", to_text(gpu["name"]), to_text(gpu["architecture"]),
-                        to_text(gpu["pci"]), gpu.value("processors", 0), gpu.value("bytes", 0.0) / gib));
+            fmt::format("{}, {}, PCI {}, {} processors, {:.1f} GiB", to_text(gpu["name"]),
+                        to_text(gpu["architecture"]), to_text(gpu["pci"]),
+                        gpu.value("processors", 0), gpu.value("bytes", 0.0) / gib));
   for (const json& link : gpu["links"])
     print_row("    to " + to_text(link["device"]),
-              link.value("p2p", false) ? fmt::format("P2P, {} native atomics, performance rank {}",
-                                                     link.value("native_atomics", false) ? "with" : "without",
-                                                     link.value("performance_rank", 0))
-                                       : std::string("no P2P"));
+              link.value("p2p", false)
+                  ? fmt::format("P2P, {} native atomics, performance rank {}",
+                                link.value("native_atomics", false) ? "with" : "without",
+                                link.value("performance_rank", 0))
+                  : std::string("no P2P"));
   for (const auto& [kind, by] : gpu["exports"].items())
-    print_row("    " + kind, by.get<std::string>().empty() ? "not exported to other processes"
-                                                           : "exported by " + by.get<std::string>());
+    print_row("    " + kind, by.get<std::string>().empty()
+                                 ? "not exported to other processes"
+                                 : "exported by " + by.get<std::string>());
 }
 
 // Where an interface is found, for people.
@@ -92,14 +95,16 @@ void print_settings(const json& settings) {
 
 void print_table(const json& description) {
   const auto is_section = [](const std::string& name) {
-    return name == "devices" || name == "gpus" || name == "transports" || name == "providers" || name == "settings";
+    return name == "devices" || name == "gpus" || name == "transports" || name == "providers" ||
+           name == "settings";
   };
   for (const auto& [name, value] : description.items()) {
     if (!is_section(name)) print_row(name, to_text(value));
   }
   if (description.contains("devices")) print_choices("devices", description["devices"]);
   if (description.contains("gpus")) print_gpus(description["gpus"]);
-  if (description.contains("transports")) print_choices("transports, best first", description["transports"]);
+  if (description.contains("transports"))
+    print_choices("transports, best first", description["transports"]);
   if (description.contains("providers")) print_providers(description["providers"]);
   if (description.contains("settings")) print_settings(description["settings"]);
 }
@@ -118,12 +123,14 @@ int run_info(const Session& session, bool as_json) {
 }  // namespace
 
 void add_info(CLI::App& parent, Command& command) {
-  CLI::App* app = parent.add_subcommand("info", "Show versions, devices, transports and why each is usable or not");
+  CLI::App* app = parent.add_subcommand(
+      "info", "Show versions, devices, transports and why each is usable or not");
   auto as_json = std::make_shared<bool>(false);
   app->add_flag("--json", *as_json, "Print JSON");
   add_run_options(*app, command);
-  app->callback(
-      [as_json, &command] { command.run = [as_json](const Session& session) { return run_info(session, *as_json); }; });
+  app->callback([as_json, &command] {
+    command.run = [as_json](const Session& session) { return run_info(session, *as_json); };
+  });
 }
 
 }  // namespace penstock::tool

@@ -27,11 +27,14 @@ std::string version() {
   int minor = 0;
   int patch = 0;
   PST_Get_version(&major, &minor, &patch);
-  return "penstock " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+  return "penstock " + std::to_string(major) + "." + std::to_string(minor) + "." +
+         std::to_string(patch);
 }
 
 void describe_command_line(CLI::App& app, Command& command) {
-  app.description("Stream-triggered message passing: what is here, how fast it is, and what it does in a real program");
+  app.description(
+      "Stream-triggered message passing: what is here, how fast it is, and what it does in a real "
+      "program");
   app.set_version_flag("--version", version());
   app.require_subcommand(1);
   penstock::tool::add_info(app, command);
@@ -48,22 +51,24 @@ std::string unknown_words(const CLI::App& app, int argc, char** argv) {
   const std::vector<std::string> unknown = app.remaining(true);
   std::string text;
   for (int i = 1; i < argc; ++i) {
-    if (std::find(unknown.begin(), unknown.end(), argv[i]) != unknown.end()) text += std::string(" ") + argv[i];
+    if (std::find(unknown.begin(), unknown.end(), argv[i]) != unknown.end())
+      text += std::string(" ") + argv[i];
   }
   return text;
 }
 
 // What can stand where the words end that were understood: empty where a subcommand is complete.
 std::string known_words(const CLI::App& app) {
-  if (const auto chosen = app.get_subcommands(); !chosen.empty()) return known_words(*chosen.front());
+  if (const auto chosen = app.get_subcommands(); !chosen.empty())
+    return known_words(*chosen.front());
   std::string text;
   for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; }))
     text += " " + known->get_name();
   return text;
 }
 
-// Help, or a wrong command line: said once, by rank 0, with the status that every rank ends with. A misspelt word is
-// named, also where what it was meant to be is missing now.
+// Help, or a wrong command line: said once, by rank 0, with the status that every rank ends with. A
+// misspelt word is named, also where what it was meant to be is missing now.
 int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const Session session(MPI_THREAD_SINGLE);
   const int status = error.get_exit_code();
@@ -122,7 +127,8 @@ int run_words(int argc, char** argv) {
 bool output_is_whole() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::cout.good() && std::ferror(stdout) == 0) return true;
-  std::fprintf(stderr, "penstock: standard output has not taken all that was printed: is its disk full?\n");
+  std::fprintf(stderr,
+               "penstock: standard output has not taken all that was printed: is its disk full?\n");
   return false;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// penstock plot: hands its words to the Python package, which is found beside the command or in the sources.
+// penstock plot: hands its words to the Python package, which is found beside the command or in the
+// sources.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,13 +22,15 @@ fs::path package_folder() {
   std::error_code failure;
   const fs::path command = fs::read_symlink("/proc/self/exe", failure);
   const fs::path installed = command.parent_path().parent_path() / "share/penstock/plot";
-  return fs::exists(installed / "pyproject.toml", failure) ? installed : fs::path(PENSTOCK_PLOT_FOLDER);
+  return fs::exists(installed / "pyproject.toml", failure) ? installed
+                                                           : fs::path(PENSTOCK_PLOT_FOLDER);
 }
 
 // The package's own folder need not be installed: what it depends on must be.
 void let_python_find(const fs::path& folder) {
   const char* const before = std::getenv("PYTHONPATH");
-  setenv("PYTHONPATH", (folder.string() + (before != nullptr ? std::string(":") + before : "")).c_str(), 1);
+  setenv("PYTHONPATH",
+         (folder.string() + (before != nullptr ? std::string(":") + before : "")).c_str(), 1);
 }
 
 [[noreturn]] void become(const std::string& python, const std::vector<std::string>& words) {
@@ -64,7 +67,8 @@ int run_plot(const std::vector<std::string>& words) {
   const std::string python = find_python();
   if (python.empty())
     throw UserError(
-        "plot is the Python package penstock-plot, which is not installed, or lacks matplotlib. This installs "
+        "plot is the Python package penstock-plot, which is not installed, or lacks matplotlib. "
+        "This installs "
         "both:\n  python3 -m pip install " +
         folder.string());
   std::vector<std::string> all{"-m", "penstock_plot"};
@@ -75,10 +79,13 @@ int run_plot(const std::vector<std::string>& words) {
 }  // namespace
 
 void add_plot(CLI::App& parent, Command& command) {
-  CLI::App* app = parent.add_subcommand("plot", "Draw what `bench`, `life` and PENSTOCK_TRACE have written (Python)");
+  CLI::App* app = parent.add_subcommand(
+      "plot", "Draw what `bench`, `life` and PENSTOCK_TRACE have written (Python)");
   app->set_help_flag();  // the package has its own
   app->prefix_command();
-  app->callback([app, &command] { command.run_alone = [words = app->remaining()] { return run_plot(words); }; });
+  app->callback([app, &command] {
+    command.run_alone = [words = app->remaining()] { return run_plot(words); };
+  });
 }
 
 }  // namespace penstock::tool

@@ -17,13 +17,16 @@ const std::map<std::string, int>& thread_levels() {
 
 bool asks_for_proxy(const std::string& transport) {
   const char* environment = std::getenv("PENSTOCK_TRANSPORT");
-  const std::string chosen = !transport.empty() ? transport : environment != nullptr ? environment : "";
+  const std::string chosen = !transport.empty()       ? transport
+                             : environment != nullptr ? environment
+                                                      : "";
   return chosen.find("proxy") != std::string::npos;
 }
 
 }  // namespace
 
-// The proxy's progress thread calls MPI beside the program; everything else runs, and is measured, without MPI's locks.
+// The proxy's progress thread calls MPI beside the program; everything else runs, and is measured,
+// without MPI's locks.
 int Command::thread_level() const {
   if (!thread.empty()) return thread_levels().at(thread);
   return asks_for_proxy(transport) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
@@ -38,7 +41,8 @@ void add_run_options(CLI::App& app, Command& command) {
                  "Transports that may be taken, as in PENSTOCK_TRANSPORT: peer, ofi, proxy")
       ->type_name("NAME");
   app.add_option("--thread", command.thread,
-                 "MPI thread level: single, funneled, serialized or multiple (default: single; multiple for proxy)")
+                 "MPI thread level: single, funneled, serialized or multiple (default: single; "
+                 "multiple for proxy)")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"single", "funneled", "serialized", "multiple"}));
 }

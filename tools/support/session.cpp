@@ -20,7 +20,8 @@ cpu_set_t allowed_cores() {
   return cores;
 }
 
-// Launchers that bind give each rank cores of its own: what counts is the union over the ranks of the host.
+// Launchers that bind give each rank cores of its own: what counts is the union over the ranks of
+// the host.
 int cores_of(MPI_Comm host) {
   const cpu_set_t mine = allowed_cores();
   cpu_set_t all;
@@ -28,19 +29,20 @@ int cores_of(MPI_Comm host) {
   return CPU_COUNT(&all);
 }
 
-// Ranks that the launcher of another MPI has started are alone, each for itself: how many they are says its
-// environment.
+// Ranks that the launcher of another MPI has started are alone, each for itself: how many they are
+// says its environment.
 void warn_of_foreign_launcher(const std::string& mpi) {
   for (const auto& [size_name, rank_name] :
-       {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, std::pair{"PMI_SIZE", "PMI_RANK"}}) {
+       {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+        std::pair{"PMI_SIZE", "PMI_RANK"}}) {
     const char* size = std::getenv(size_name);
     const char* rank = std::getenv(rank_name);
     if (size == nullptr || rank == nullptr || std::atoi(size) < 2 || std::atoi(rank) != 0) continue;
-    std::fprintf(
-        stderr,
-        "penstock: warning: %s processes were started, and each is alone: this command is built for %s, and the "
-        "launcher is of another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
-        size, mpi.c_str());
+    std::fprintf(stderr,
+                 "penstock: warning: %s processes were started, and each is alone: this command is "
+                 "built for %s, and the "
+                 "launcher is of another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
+                 size, mpi.c_str());
   }
 }
 

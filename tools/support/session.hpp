@@ -30,8 +30,8 @@ class Session {
   // First line of the MPI library's version, without what was configured into it.
   std::string mpi_name() const;
 
-  // True when some host has fewer cores, as allowed to the job's ranks there, than ranks: waiting in MPI is then
-  // mostly waiting for the core that the other rank spins on.
+  // True when some host has fewer cores, as allowed to the job's ranks there, than ranks: waiting
+  // in MPI is then mostly waiting for the core that the other rank spins on.
   bool oversubscribed() const;
 
  private:

@@ -14,7 +14,8 @@ struct Summary {
   std::vector<double> samples{};  // what they are of
 };
 
-// The value at `part` (0 to 1) of the sorted samples, between two of them by their distance. Not for empty samples.
+// The value at `part` (0 to 1) of the sorted samples, between two of them by their distance. Not
+// for empty samples.
 double quantile(std::vector<double> samples, double part);
 
 Summary summarize(const std::vector<double>& samples);

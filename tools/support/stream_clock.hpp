@@ -8,14 +8,16 @@
 
 namespace penstock::tool {
 
-// Holds a stream back until the host opens it, so that a whole program can be enqueued before any of it runs. The
-// stream's worker sleeps at the gate. It waits for its own host thread only, never for a message, and so keeps the rule
-// for launched functions.
+// Holds a stream back until the host opens it, so that a whole program can be enqueued before any
+// of it runs. The stream's worker sleeps at the gate. It waits for its own host thread only, never
+// for a message, and so keeps the rule for launched functions.
 class Gate {
  public:
   void enqueue(StreamView stream) {
     open_.store(false, std::memory_order_relaxed);
-    stream.launch([](void* gate) { static_cast<Gate*>(gate)->open_.wait(false, std::memory_order_acquire); }, this);
+    stream.launch(
+        [](void* gate) { static_cast<Gate*>(gate)->open_.wait(false, std::memory_order_acquire); },
+        this);
   }
 
   void open() {
@@ -27,7 +29,8 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// The time at which the stream reaches this point of its program. Read it after the stream was synchronised.
+// The time at which the stream reaches this point of its program. Read it after the stream was
+// synchronised.
 class Stamp {
  public:
   void enqueue(StreamView stream) {

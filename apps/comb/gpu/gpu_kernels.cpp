@@ -14,14 +14,16 @@ class GpuKernels final : public Kernels {
  public:
   explicit GpuKernels(const Mesh& mesh)
       : mesh_(mesh),
-        memory_(apps::allocate(apps::DeviceKind::gpu, apps::Use::data,
-                               mesh.volume() * static_cast<std::size_t>(mesh.variables) * sizeof(double))),
+        memory_(apps::allocate(
+            apps::DeviceKind::gpu, apps::Use::data,
+            mesh.volume() * static_cast<std::size_t>(mesh.variables) * sizeof(double))),
         tally_(apps::allocate(apps::DeviceKind::gpu, apps::Use::data, sizeof(Tally))),
         values_(memory_.as<double>().data()),
         wrong_(tally_.as<unsigned long long>().data()) {
     for (int direction = 0; direction < directions; ++direction)
       if (has_neighbour(mesh, direction))
-        sizes_[direction] = sent_box(mesh, direction).size() * static_cast<std::size_t>(mesh.variables);
+        sizes_[direction] =
+            sent_box(mesh, direction).size() * static_cast<std::size_t>(mesh.variables);
     gpu::load_kernels();
     reset();
   }
@@ -52,7 +54,8 @@ class GpuKernels final : public Kernels {
   apps::gpu::Tasks tasks_of(Group group) const {
     apps::gpu::Tasks tasks{};
     for (int direction = 0; direction < directions; ++direction)
-      if (sizes_[direction] > 0 && (group & group_of(direction)) != 0) tasks.add(direction, sizes_[direction]);
+      if (sizes_[direction] > 0 && (group & group_of(direction)) != 0)
+        tasks.add(direction, sizes_[direction]);
     return tasks;
   }
 

@@ -22,7 +22,8 @@ __global__ void fill(const Mesh mesh, double* values, int cycle) {
   values[number] = value_before(mesh, at, variable, cycle);
 }
 
-__global__ void check(const Mesh mesh, const double* values, int cycle, bool with_messages, unsigned long long* wrong) {
+__global__ void check(const Mesh mesh, const double* values, int cycle, bool with_messages,
+                      unsigned long long* wrong) {
   const unsigned number = blockIdx.x * threads + threadIdx.x;
   if (number >= mesh.volume() * mesh.variables) return;
   int at[3];
@@ -51,16 +52,19 @@ __global__ void unpack(const __grid_constant__ Work argument) {
 }
 
 unsigned blocks_for_all(const Mesh& mesh) {
-  return static_cast<unsigned>((mesh.volume() * static_cast<std::size_t>(mesh.variables) + threads - 1) / threads);
+  return static_cast<unsigned>(
+      (mesh.volume() * static_cast<std::size_t>(mesh.variables) + threads - 1) / threads);
 }
 
 }  // namespace
 
-// A kernel that is loaded at its first launch may need an idle device, and there may be a wait on it by then.
+// A kernel that is loaded at its first launch may need an idle device, and there may be a wait on
+// it by then.
 void load_kernels() {
   cudaFuncAttributes attributes{};
-  for (const void* kernel : {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
-                             reinterpret_cast<const void*>(&pack), reinterpret_cast<const void*>(&unpack)})
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
+        reinterpret_cast<const void*>(&pack), reinterpret_cast<const void*>(&unpack)})
     (void)cudaFuncGetAttributes(&attributes, kernel);
 }
 
@@ -81,8 +85,8 @@ cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work) {
   return cudaGetLastError();
 }
 
-cudaError_t enqueue_check(cudaStream_t stream, const Mesh& mesh, const double* values, int cycle, bool with_messages,
-                          unsigned long long* wrong) {
+cudaError_t enqueue_check(cudaStream_t stream, const Mesh& mesh, const double* values, int cycle,
+                          bool with_messages, unsigned long long* wrong) {
   check<<<blocks_for_all(mesh), threads, 0, stream>>>(mesh, values, cycle, with_messages, wrong);
   return cudaGetLastError();
 }

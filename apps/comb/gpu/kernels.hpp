@@ -20,7 +20,7 @@ cudaError_t enqueue_fill(cudaStream_t stream, const Mesh& mesh, double* values, 
 cudaError_t enqueue_pack(cudaStream_t stream, const Work& work);
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work);
 // wrong[0] counts, wrong[1] is the least offset.
-cudaError_t enqueue_check(cudaStream_t stream, const Mesh& mesh, const double* values, int cycle, bool with_messages,
-                          unsigned long long* wrong);
+cudaError_t enqueue_check(cudaStream_t stream, const Mesh& mesh, const double* values, int cycle,
+                          bool with_messages, unsigned long long* wrong);
 
 }  // namespace penstock::comb::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comb without messages: the ghosts of every rank are filled from their neighbours' zones by hand. Values are numbered
-// here as kernels number them.
+// Comb without messages: the ghosts of every rank are filled from their neighbours' zones by hand.
+// Values are numbered here as kernels number them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,8 +40,9 @@ struct Rank {
 };
 
 void fill(Rank& rank, int cycle) {
-  rank.for_each_value(
-      [&](double& value, const int(&at)[3], int variable) { value = value_before(rank.mesh, at, variable, cycle); });
+  rank.for_each_value([&](double& value, const int(&at)[3], int variable) {
+    value = value_before(rank.mesh, at, variable, cycle);
+  });
 }
 
 int count_wrong(Rank& rank, int cycle, bool with_messages) {
@@ -164,11 +165,14 @@ std::vector<std::string> names_of(const std::vector<Case>& cases) {
 TEST(Cases, StandOnceForWhatMakesADifference) {
   using apps::Comm;
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names_of(cases_of({Comm::mpi, Comm::graph}, false, {})), (Names{"mock", "mpi", "graph"}));
+  EXPECT_EQ(names_of(cases_of({Comm::mpi, Comm::graph}, false, {})),
+            (Names{"mock", "mpi", "graph"}));
   EXPECT_EQ(names_of(cases_of({Comm::mpi_waitany, Comm::mpi_datatype, Comm::stream}, true, {})),
-            (Names{"mock", "mock-pinned", "mpi-waitany", "mpi-waitany-pinned", "mpi-datatype", "stream"}));
-  EXPECT_EQ(names_of(cases_of({Comm::mpi_waitany, Comm::mpi_persistent}, false, {3, 9, 3})),
-            (Names{"mock", "mock/3", "mock/9", "mpi-waitany", "mpi-persistent/3", "mpi-persistent/9"}));
+            (Names{"mock", "mock-pinned", "mpi-waitany", "mpi-waitany-pinned", "mpi-datatype",
+                   "stream"}));
+  EXPECT_EQ(
+      names_of(cases_of({Comm::mpi_waitany, Comm::mpi_persistent}, false, {3, 9, 3})),
+      (Names{"mock", "mock/3", "mock/9", "mpi-waitany", "mpi-persistent/3", "mpi-persistent/9"}));
   const auto both = cases_of({Comm::mpi}, true, {3});
   EXPECT_EQ(names_of(both), (Names{"mock/3", "mock-pinned/3", "mpi/3", "mpi-pinned/3"}));
   EXPECT_EQ(both[3].floor(), both[1]);

@@ -8,7 +8,8 @@
 namespace penstock::apps::gpu {
 
 inline void check(cudaError_t code, const char* call) {
-  if (code != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(code));
+  if (code != cudaSuccess)
+    throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(code));
 }
 
 }  // namespace penstock::apps::gpu

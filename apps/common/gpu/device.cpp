@@ -15,15 +15,17 @@ void choose_device() {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const cudaError_t code = cudaGetDeviceCount(&devices);
   if (code != cudaSuccess || devices == 0)
-    throw std::runtime_error(std::string("--device ") + name_of(DeviceKind::gpu) +
-                             " needs a GPU: " + (code != cudaSuccess ? cudaGetErrorString(code) : "there is none"));
+    throw std::runtime_error(
+        std::string("--device ") + name_of(DeviceKind::gpu) +
+        " needs a GPU: " + (code != cudaSuccess ? cudaGetErrorString(code) : "there is none"));
   CHECK_GPU(cudaSetDevice(rank % devices));
 }
 
 Memory allocate(std::size_t bytes) {
   void* memory = nullptr;
   CHECK_GPU(cudaMalloc(&memory, bytes > 0 ? bytes : 1));
-  Memory owner(static_cast<std::byte*>(memory), bytes, [](std::byte* data) { (void)cudaFree(data); });
+  Memory owner(static_cast<std::byte*>(memory), bytes,
+               [](std::byte* data) { (void)cudaFree(data); });
   CHECK_GPU(cudaMemset(memory, 0, bytes));
   CHECK_GPU(cudaDeviceSynchronize());
   return owner;
@@ -33,7 +35,8 @@ Memory allocate_pinned(std::size_t bytes) {
   void* memory = nullptr;
   CHECK_GPU(cudaHostAlloc(&memory, bytes > 0 ? bytes : 1, cudaHostAllocDefault));
   std::memset(memory, 0, bytes);
-  return {static_cast<std::byte*>(memory), bytes, [](std::byte* data) { (void)cudaFreeHost(data); }};
+  return {static_cast<std::byte*>(memory), bytes,
+          [](std::byte* data) { (void)cudaFreeHost(data); }};
 }
 
 void fetch(void* to, const void* from, std::size_t bytes) {

@@ -64,8 +64,9 @@ class GraphReplay final : public Replay {
     CHECK_GPU(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     program();
     CHECK_GPU(cudaStreamEndCapture(stream, &graph_));
-    // With the priorities of the streams that the work was captured from. Otherwise all of it has that of the stream
-    // which the graph is launched on, and what runs beside the messages holds them up.
+    // With the priorities of the streams that the work was captured from. Otherwise all of it has
+    // that of the stream which the graph is launched on, and what runs beside the messages holds
+    // them up.
     CHECK_GPU(cudaGraphInstantiate(&executable_, graph_, cudaGraphInstantiateFlagUseNodePriority));
     CHECK_GPU(cudaGraphUpload(executable_, stream));
     CHECK_GPU(cudaStreamSynchronize(stream));
@@ -90,7 +91,8 @@ struct Priorities {
   Priorities() { CHECK_GPU(cudaDeviceGetStreamPriorityRange(&least, &greatest)); }
 };
 
-// Messages go by a stream of the highest priority, so that what runs beside them does not hold them up.
+// Messages go by a stream of the highest priority, so that what runs beside them does not hold them
+// up.
 class GpuLane final : public Lane {
  public:
   explicit GpuLane(bool with_queue) : main_(Priorities().greatest), side_(Priorities().least) {

@@ -29,13 +29,17 @@ class GpuKernels final : public Kernels {
         memory_(apps::allocate(apps::DeviceKind::gpu, apps::Use::data, size_ * sizeof(double))),
         u_(memory_.as<double>().data()) {
     for (int only = 0; only < directions; ++only) {
-      packing_[only] = make_tasks(block, only, [&](int direction) { return layout_of(block, direction).size(); });
-      unpacking_[only] = make_tasks(block, only, [&](int direction) { return region_of(block, direction).size(); });
+      packing_[only] = make_tasks(
+          block, only, [&](int direction) { return layout_of(block, direction).size(); });
+      unpacking_[only] = make_tasks(
+          block, only, [&](int direction) { return region_of(block, direction).size(); });
     }
     gpu::load_kernels(block);
   }
 
-  void initialise(apps::Lane& lane) override { CHECK_GPU(gpu::enqueue_initialise(stream_of(lane), block_, u_)); }
+  void initialise(apps::Lane& lane) override {
+    CHECK_GPU(gpu::enqueue_initialise(stream_of(lane), block_, u_));
+  }
   void pack(apps::Lane& lane, const Sides& to, int direction) override {
     CHECK_GPU(gpu::enqueue_pack(stream_of(lane), {block_, u_, to, {}, packing_[direction]}));
   }
@@ -44,12 +48,14 @@ class GpuKernels final : public Kernels {
     is_downward_ = !is_downward_;
   }
   void unpack(apps::Lane& lane, const Sides& from, const Sides& next, int direction) override {
-    CHECK_GPU(gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, next, unpacking_[direction]}));
+    CHECK_GPU(
+        gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, next, unpacking_[direction]}));
   }
 
   void fetch_layer(int z, double* to) const override {
     const std::size_t values = size_ / static_cast<std::size_t>(block_.elements[2]);
-    apps::fetch(apps::DeviceKind::gpu, to, u_ + static_cast<std::size_t>(z) * values, values * sizeof(double));
+    apps::fetch(apps::DeviceKind::gpu, to, u_ + static_cast<std::size_t>(z) * values,
+                values * sizeof(double));
   }
 
  private:

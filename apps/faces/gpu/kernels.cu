@@ -41,10 +41,13 @@ __global__ void unpack(const __grid_constant__ Work argument) {
 
 // A block of threads for each element.
 __global__ void initialise(const Block block, double* u) {
-  Place place{{static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)}, {0, 0, 0}};
+  Place place{
+      {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)},
+      {0, 0, 0}};
   const int n = block.points;
   double* const values = u + layout_of(block, nowhere).offset(place);
-  for (int number = static_cast<int>(threadIdx.x); number < n * n * n; number += static_cast<int>(blockDim.x)) {
+  for (int number = static_cast<int>(threadIdx.x); number < n * n * n;
+       number += static_cast<int>(blockDim.x)) {
     place.point[0] = number % n;
     place.point[1] = number / n % n;
     place.point[2] = number / n / n;
@@ -57,15 +60,17 @@ dim3 elements_of(const Block& block) {
               static_cast<unsigned>(block.elements[2]));
 }
 
-// With dependent launch, if the code has it, the kernel may begin before its predecessor has ended, and waits for it.
+// With dependent launch, if the code has it, the kernel may begin before its predecessor has ended,
+// and waits for it.
 template <class... Arguments>
-cudaError_t launch_dependent(void (*kernel)(Arguments...), unsigned blocks, unsigned width, cudaStream_t stream,
-                             const Arguments&... arguments) {
+cudaError_t launch_dependent(void (*kernel)(Arguments...), unsigned blocks, unsigned width,
+                             cudaStream_t stream, const Arguments&... arguments) {
 #if PENSTOCK_HIP
   kernel<<<blocks, width, 0, stream>>>(arguments...);
   return cudaGetLastError();
 #else
-  static const bool is_dependent = penstock::vendor::awaits_predecessor(reinterpret_cast<const void*>(kernel));
+  static const bool is_dependent =
+      penstock::vendor::awaits_predecessor(reinterpret_cast<const void*>(kernel));
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -92,12 +97,14 @@ auto sum_inside_for(const Block& block) {
 
 }  // namespace
 
-// A kernel that is loaded at its first launch may need an idle device, and there may be a wait on it by then.
+// A kernel that is loaded at its first launch may need an idle device, and there may be a wait on
+// it by then.
 void load_kernels(const Block& block) {
   cudaFuncAttributes attributes{};
   for (const void* kernel :
        {reinterpret_cast<const void*>(&pack), reinterpret_cast<const void*>(&unpack),
-        reinterpret_cast<const void*>(sum_inside_for(block)), reinterpret_cast<const void*>(&initialise)})
+        reinterpret_cast<const void*>(sum_inside_for(block)),
+        reinterpret_cast<const void*>(&initialise)})
     (void)cudaFuncGetAttributes(&attributes, kernel);
 }
 
@@ -114,7 +121,8 @@ cudaError_t enqueue_pack(cudaStream_t stream, const Work& work) {
 
 cudaError_t enqueue_sum_inside(cudaStream_t stream, const Block& block, double* u, bool downward) {
   const Inside inside(block);
-  return launch_dependent(sum_inside_for(block), inside.blocks(), Inside::threads, stream, block, u, inside, downward);
+  return launch_dependent(sum_inside_for(block), inside.blocks(), Inside::threads, stream, block, u,
+                          inside, downward);
 }
 
 cudaError_t enqueue_unpack(cudaStream_t stream, const Work& work) {

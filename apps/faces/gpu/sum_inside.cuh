@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums inside a rank's block. What bounds them is how the values come through the L2 cache, which the array of the
-// papers' small problem nearly fills: hence the order in which they are taken (docs/results/applications.md).
+// The sums inside a rank's block. What bounds them is how the values come through the L2 cache,
+// which the array of the papers' small problem nearly fills: hence the order in which they are
+// taken (docs/results/applications.md).
 #pragma once
 
 #include <gpu_runtime.hpp>
@@ -24,7 +25,8 @@ struct Inside {
   unsigned blocks() const { return blocks_along_x() + lines * groups; }
   PENSTOCK_ANYWHERE unsigned blocks_along_x() const { return lines * points * pieces; }
   PENSTOCK_ANYWHERE unsigned side() const { return points * points; }
-  // Elements that a thread block takes for the sums along x, two threads a row; points are at most 64.
+  // Elements that a thread block takes for the sums along x, two threads a row; points are at
+  // most 64.
   PENSTOCK_ANYWHERE unsigned across() const { return threads / (2 * points); }
   // Elements that it takes for the others.
   PENSTOCK_ANYWHERE unsigned together() const { return threads > side() ? threads / side() : 1; }
@@ -35,10 +37,12 @@ struct Inside {
   unsigned groups;  // of a line: thread blocks for the others
 };
 
-// One plane of the points of some elements of a line. A thread has one copy, the first or the last point of a row, and
-// threads follow each other as the copies do in memory: those that lie in one line of the cache are loaded and stored
-// together. Pieces overlap by an element: the one has the last points of its rows and the other the first.
-__device__ inline void sum_piece_along_x(const Block& block, double* u, const Inside& inside, unsigned number) {
+// One plane of the points of some elements of a line. A thread has one copy, the first or the last
+// point of a row, and threads follow each other as the copies do in memory: those that lie in one
+// line of the cache are loaded and stored together. Pieces overlap by an element: the one has the
+// last points of its rows and the other the first.
+__device__ inline void sum_piece_along_x(const Block& block, double* u, const Inside& inside,
+                                         unsigned number) {
   __shared__ double copies[Inside::threads];
   const int line = static_cast<int>(number / inside.pieces / inside.points);
   const int z = static_cast<int>(number / inside.pieces % inside.points);
@@ -47,9 +51,11 @@ __device__ inline void sum_piece_along_x(const Block& block, double* u, const In
   const int pair = static_cast<int>(threadIdx.x / (2 * inside.points)) - (is_lower ? 0 : 1);
   const int pairs = static_cast<int>(inside.across()) - 1;
   const int x = static_cast<int>(number % inside.pieces) * pairs + pair;
-  const Place lower{{x, line % block.elements[1], line / block.elements[1]}, {block.points - 1, y, z}};
+  const Place lower{{x, line % block.elements[1], line / block.elements[1]},
+                    {block.points - 1, y, z}};
   const UpperSides sides = upper_sides_of(block, lower.element);
-  const bool exists = 0 <= pair && pair < pairs && x + 1 < block.elements[0] && sides.has_on_x(y, z);
+  const bool exists =
+      0 <= pair && pair < pairs && x + 1 < block.elements[0] && sides.has_on_x(y, z);
   double* const copy = u + layout_of(block, nowhere).offset(lower) + (is_lower ? 0 : sides.next[0]);
   double value = 0;
   if (exists) copies[threadIdx.x] = value = *copy;
@@ -59,22 +65,26 @@ __device__ inline void sum_piece_along_x(const Block& block, double* u, const In
 }
 
 // The upper sides along y and z of some elements of a line.
-__device__ inline void sum_group_along_y_and_z(const Block& block, double* u, const Inside& inside, unsigned number) {
+__device__ inline void sum_group_along_y_and_z(const Block& block, double* u, const Inside& inside,
+                                               unsigned number) {
   const int line = static_cast<int>(number / inside.groups);
   const int first = static_cast<int>(number % inside.groups * inside.together());
   for (unsigned i = threadIdx.x; i < inside.together() * inside.side(); i += Inside::threads) {
     const int element[3] = {first + static_cast<int>(i / inside.side()), line % block.elements[1],
                             line / block.elements[1]};
     if (element[0] >= block.elements[0]) return;
-    sum_along_y_and_z(block, upper_sides_of(block, element), u, element, static_cast<int>(i % inside.points),
+    sum_along_y_and_z(block, upper_sides_of(block, element), u, element,
+                      static_cast<int>(i % inside.points),
                       static_cast<int>(i / inside.points % inside.points));
   }
 }
 
-// `known_points` are the block's, which the compiler makes good use of, or 0. Two that follow each other go through the
-// array in opposite directions: what the one has touched last is still in the cache.
+// `known_points` are the block's, which the compiler makes good use of, or 0. Two that follow each
+// other go through the array in opposite directions: what the one has touched last is still in the
+// cache.
 template <int known_points>
-__global__ void __launch_bounds__(Inside::threads) sum_inside(Block block, double* u, Inside inside, bool downward) {
+__global__ void __launch_bounds__(Inside::threads)
+    sum_inside(Block block, double* u, Inside inside, bool downward) {
   penstock::vendor::let_successor_in();
   if (known_points != 0) {
     block.points = known_points;

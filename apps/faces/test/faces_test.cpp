@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faces without messages: the reference against sums over all copies, and blocks whose sides are copied by hand against
-// the reference. Points are numbered here as kernels number them.
+// Faces without messages: the reference against sums over all copies, and blocks whose sides are
+// copied by hand against the reference. Points are numbered here as kernels number them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace penstock::faces {
 namespace {
 
 struct Rank {
-  Rank(const Problem& problem, int rank) : grid(problem, rank), u(layout_of(grid.block(), nowhere).size()) {
+  Rank(const Problem& problem, int rank)
+      : grid(problem, rank), u(layout_of(grid.block(), nowhere).size()) {
     for (const int direction : grid.neighbours()) {
       const auto index = static_cast<std::size_t>(direction);
       out[index].resize(layout_of(grid.block(), direction).size());
@@ -36,7 +37,8 @@ struct Rank {
       std::vector<double>& message = out[static_cast<std::size_t>(direction)];
       const Layout layout = layout_of(block, direction);
       for (unsigned i = 0; i < message.size(); ++i)
-        message[i] = u[layout_of(block, nowhere).offset(on_side(block, direction, layout.place(i)))];
+        message[i] =
+            u[layout_of(block, nowhere).offset(on_side(block, direction, layout.place(i)))];
     }
   }
 
@@ -78,7 +80,8 @@ struct Rank {
 std::size_t differences(const std::vector<double>& some, const std::vector<double>& others) {
   EXPECT_EQ(some.size(), others.size());
   std::size_t count = 0;
-  for (std::size_t i = 0; i < std::min(some.size(), others.size()); ++i) count += some[i] == others[i] ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(some.size(), others.size()); ++i)
+    count += some[i] == others[i] ? 0 : 1;
   return count;
 }
 
@@ -124,20 +127,24 @@ void expect_reference(const Problem& problem, int shares, bool with_compute, Pac
   for (const Rank& rank : ranks) {
     const Block& block = rank.grid.block();
     const Comparison found =
-        compare(reference, rank.u, {block.first[0], block.first[1], block.first[2]}, problem.elements, problem.points);
+        compare(reference, rank.u, {block.first[0], block.first[1], block.first[2]},
+                problem.elements, problem.points);
     EXPECT_EQ(found.compared, rank.u.size());
-    EXPECT_EQ(found.failed, 0u) << "ranks " << problem.ranks[0] << problem.ranks[1] << problem.ranks[2] << ", elements "
-                                << problem.elements[0] << problem.elements[1] << problem.elements[2] << ", points "
-                                << problem.points << (with_compute ? "" : ", communication only") << ": point "
-                                << found.point[0] << found.point[1] << found.point[2] << " of element "
-                                << found.element[0] << found.element[1] << found.element[2] << " is " << found.value
-                                << " and not " << found.expected;
+    EXPECT_EQ(found.failed, 0u) << "ranks " << problem.ranks[0] << problem.ranks[1]
+                                << problem.ranks[2] << ", elements " << problem.elements[0]
+                                << problem.elements[1] << problem.elements[2] << ", points "
+                                << problem.points << (with_compute ? "" : ", communication only")
+                                << ": point " << found.point[0] << found.point[1] << found.point[2]
+                                << " of element " << found.element[0] << found.element[1]
+                                << found.element[2] << " is " << found.value << " and not "
+                                << found.expected;
   }
 }
 
 template <class Use>
 void for_each_problem(Use&& use) {
-  for (const Triple& ranks : {Triple{1, 1, 1}, {2, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 2, 2}, {3, 2, 1}, {3, 3, 3}})
+  for (const Triple& ranks :
+       {Triple{1, 1, 1}, {2, 1, 1}, {1, 3, 1}, {1, 2, 2}, {2, 2, 2}, {3, 2, 1}, {3, 3, 3}})
     for (const Triple& elements : {Triple{1, 1, 1}, {2, 3, 1}, {3, 2, 4}})
       for (const int points : {3, 4, 5}) use(Problem{ranks, elements, points});
 }
@@ -163,8 +170,9 @@ TEST(Blocks, WhatIsPackedOnTheWayIsWhatPackingWouldRead) {
       rank.forget_packed();
       rank.pack();
       for (int direction = 0; direction < directions; ++direction)
-        EXPECT_EQ(
-            differences(ahead[static_cast<std::size_t>(direction)], rank.out[static_cast<std::size_t>(direction)]), 0u);
+        EXPECT_EQ(differences(ahead[static_cast<std::size_t>(direction)],
+                              rank.out[static_cast<std::size_t>(direction)]),
+                  0u);
     }
   });
 }
@@ -190,7 +198,8 @@ TEST(Blocks, SumsInsideTouchNothingThatIsPacked) {
       const auto before = rank.out;
       rank.sum_inside();
       rank.pack();
-      for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(differences(before[i], rank.out[i]), 0u);
+      for (std::size_t i = 0; i < before.size(); ++i)
+        EXPECT_EQ(differences(before[i], rank.out[i]), 0u);
     }
   });
 }
@@ -267,8 +276,9 @@ TEST(Comparison, FindsEveryWrongValueAndTheFirst) {
   constexpr int points = 3;
   const Reference reference({1, 1, 1}, elements, points, 2, true);
   std::vector<double> values;
-  for_each_copy(elements, points,
-                [&](const Triple& element, const Triple& point) { values.push_back(reference.value(element, point)); });
+  for_each_copy(elements, points, [&](const Triple& element, const Triple& point) {
+    values.push_back(reference.value(element, point));
+  });
   EXPECT_EQ(compare(reference, values, {0, 0, 0}, elements, points).failed, 0u);
   values[30] *= 1 + 1e-14;
   values[40] = std::numeric_limits<double>::quiet_NaN();

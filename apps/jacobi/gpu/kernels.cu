@@ -22,13 +22,15 @@ __device__ void report(State* state, double change) {
 }
 
 template <bool checked>
-__global__ void __launch_bounds__(block_x* block_y) sweep_kernel(Block from, double* to, State* state) {
+__global__ void __launch_bounds__(block_x* block_y)
+    sweep_kernel(Block from, double* to, State* state) {
   if (state->converged != 0) return;
   const int k = static_cast<int>(blockIdx.x * block_x + threadIdx.x);
   const int j = static_cast<int>(blockIdx.y * block_y + threadIdx.y);
   double change = 0;
   if (j < from.extents[1] && k < from.extents[2]) {
-    for (int i = static_cast<int>(blockIdx.z); i < from.extents[0]; i += static_cast<int>(gridDim.z)) {
+    for (int i = static_cast<int>(blockIdx.z); i < from.extents[0];
+         i += static_cast<int>(gridDim.z)) {
       const std::ptrdiff_t at = i * from.plane + j * from.row + k;
       const double after = average(from.first + at, from.plane, from.row);
       to[at] = after;
@@ -48,10 +50,13 @@ __global__ void decide_kernel(State* state, double tolerance, int iterations) {
 }
 
 dim3 blocks_for(const Block& block) {
-  const auto blocks = [](int extent, unsigned size) { return (static_cast<unsigned>(extent) + size - 1) / size; };
+  const auto blocks = [](int extent, unsigned size) {
+    return (static_cast<unsigned>(extent) + size - 1) / size;
+  };
   constexpr int most_planes = 1024;
   const int planes = block.extents[0] < most_planes ? block.extents[0] : most_planes;
-  return {blocks(block.extents[2], block_x), blocks(block.extents[1], block_y), static_cast<unsigned>(planes)};
+  return {blocks(block.extents[2], block_x), blocks(block.extents[1], block_y),
+          static_cast<unsigned>(planes)};
 }
 
 }  // namespace
@@ -80,9 +85,10 @@ void decide(void* stream, State* state, double tolerance, int iterations) {
 
 void load() {
   cudaFuncAttributes attributes;
-  for (const void* kernel :
-       {reinterpret_cast<const void*>(&sweep_kernel<false>), reinterpret_cast<const void*>(&sweep_kernel<true>),
-        reinterpret_cast<const void*>(&combine_kernel), reinterpret_cast<const void*>(&decide_kernel)})
+  for (const void* kernel : {reinterpret_cast<const void*>(&sweep_kernel<false>),
+                             reinterpret_cast<const void*>(&sweep_kernel<true>),
+                             reinterpret_cast<const void*>(&combine_kernel),
+                             reinterpret_cast<const void*>(&decide_kernel)})
     CHECK_GPU(cudaFuncGetAttributes(&attributes, kernel));
 }
 

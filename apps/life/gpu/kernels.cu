@@ -18,8 +18,10 @@ __global__ void __launch_bounds__(block_x* block_y) step_kernel(Cells from, std:
     const std::uint8_t* here = from.cells + y * from.stride + x;
     const std::uint8_t* above = here - from.stride;
     const std::uint8_t* below = here + from.stride;
-    const int neighbours = above[-1] + above[0] + above[1] + here[-1] + here[1] + below[-1] + below[0] + below[1];
-    // 3 neighbours, or 2 and alive, is exactly: neighbours with its lowest bit set by a live cell is 3.
+    const int neighbours =
+        above[-1] + above[0] + above[1] + here[-1] + here[1] + below[-1] + below[0] + below[1];
+    // 3 neighbours, or 2 and alive, is exactly: neighbours with its lowest bit set by a live cell
+    // is 3.
     to[y * from.stride + x] = (neighbours | here[0]) == 3 ? 1 : 0;
   }
 }
@@ -43,7 +45,9 @@ __global__ void next_kernel(std::uint64_t* census) {
 }
 
 dim3 blocks_for(const Cells& cells) {
-  const auto blocks = [](int extent, unsigned block) { return (static_cast<unsigned>(extent) + block - 1) / block; };
+  const auto blocks = [](int extent, unsigned block) {
+    return (static_cast<unsigned>(extent) + block - 1) / block;
+  };
   constexpr unsigned most = 65535;
   const unsigned rows = blocks(cells.height, block_y);
   return {blocks(cells.width, block_x), rows < most ? rows : most, 1};
@@ -52,7 +56,8 @@ dim3 blocks_for(const Cells& cells) {
 }  // namespace
 
 void step(void* stream, const Cells& from, std::uint8_t* to) {
-  step_kernel<<<blocks_for(from), dim3(block_x, block_y), 0, static_cast<cudaStream_t>(stream)>>>(from, to);
+  step_kernel<<<blocks_for(from), dim3(block_x, block_y), 0, static_cast<cudaStream_t>(stream)>>>(
+      from, to);
   CHECK_GPU(cudaGetLastError());
 }
 
@@ -65,8 +70,9 @@ void count(void* stream, const Cells& cells, int x, int y, int columns, std::uin
 
 void load() {
   cudaFuncAttributes attributes;
-  for (const void* kernel : {reinterpret_cast<const void*>(&step_kernel), reinterpret_cast<const void*>(&count_kernel),
-                             reinterpret_cast<const void*>(&next_kernel)})
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(&step_kernel), reinterpret_cast<const void*>(&count_kernel),
+        reinterpret_cast<const void*>(&next_kernel)})
     CHECK_GPU(cudaFuncGetAttributes(&attributes, kernel));
 }
 

@@ -16,8 +16,8 @@ struct Cells {
 
 // `stream` is a cudaStream_t or hipStream_t. Both throw where the launch fails.
 void step(void* stream, const Cells& from, std::uint8_t* to);
-// Adds to census[1 + census[0]], then counts census[0] up. The block begins at (x, y) of a grid with `columns` cells in
-// x.
+// Adds to census[1 + census[0]], then counts census[0] up. The block begins at (x, y) of a grid
+// with `columns` cells in x.
 void count(void* stream, const Cells& cells, int x, int y, int columns, std::uint64_t* census);
 
 // Before anything waits on the device, or is captured: a kernel's first launch may load it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing and reading the letters of the handshake. All processes of a job run the same library, so values travel as
-// they lie in memory.
+// Writing and reading the letters of the handshake. All processes of a job run the same library, so
+// values travel as they lie in memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,17 @@
 namespace penstock::core {
 
 // Each letter begins with its kind and the number that it is about.
-enum class LetterKind : std::uint8_t { offer, answer, confirm, withdraw, withdrawn, invite, accept, revoke, revoked };
+enum class LetterKind : std::uint8_t {
+  offer,
+  answer,
+  confirm,
+  withdraw,
+  withdrawn,
+  invite,
+  accept,
+  revoke,
+  revoked
+};
 
 class LetterWriter {
  public:
@@ -59,7 +69,8 @@ class LetterReader {
  private:
   std::span<const std::byte> cut(std::size_t size) {
     if (size > rest_.size())
-      throw base::Error(base::ErrorKind::internal, "a letter of the match handshake is shorter than it says");
+      throw base::Error(base::ErrorKind::internal,
+                        "a letter of the match handshake is shorter than it says");
     const auto head = rest_.first(size);
     rest_ = rest_.subspan(size);
     return head;

@@ -13,8 +13,9 @@
 
 namespace penstock::core {
 
-// One call of the match family: done when each of its operations is matched or has failed. Guarded by the matcher's
-// lock, except `finished`, which is set last. Operations with an outcome are the program's again, which may free them.
+// One call of the match family: done when each of its operations is matched or has failed. Guarded
+// by the matcher's lock, except `finished`, which is set last. Operations with an outcome are the
+// program's again, which may free them.
 struct MatchJob {
   std::vector<MatchedRequest*> to_post;      // until they are
   std::unordered_set<MatchedRequest*> open;  // operations without an outcome
@@ -24,7 +25,8 @@ struct MatchJob {
   std::optional<RequestError> error;  // the first one
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  std::function<void()> on_finished;  // called once, without the lock, from whichever thread drove the last step
+  // Called once, without the lock, from whichever thread drove the last step.
+  std::function<void()> on_finished;
   std::atomic<bool> finished{false};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI's order of matching: a message takes the earliest posted receive that fits it, a receive the earliest message.
-// Both with wildcards on the receive's side, and in constant time without them.
+// MPI's order of matching: a message takes the earliest posted receive that fits it, a receive the
+// earliest message. Both with wildcards on the receive's side, and in constant time without them.
 #pragma once
 
 #include <algorithm>
@@ -23,21 +23,23 @@ struct Envelope {
   int tag = any_tag;
   bool operator==(const Envelope&) const = default;
   bool accepts(const Envelope& message) const noexcept {
-    return communicator == message.communicator && (source == any_rank || source == message.source) &&
+    return communicator == message.communicator &&
+           (source == any_rank || source == message.source) &&
            (tag == any_tag || tag == message.tag);
   }
 };
 
 struct EnvelopeHash {
   std::size_t operator()(const Envelope& envelope) const noexcept {
-    const auto both = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(envelope.source)) << 32) |
-                      static_cast<std::uint32_t>(envelope.tag);
+    const auto both =
+        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(envelope.source)) << 32) |
+        static_cast<std::uint32_t>(envelope.tag);
     return envelope.communicator.low ^ (both * 0x9e3779b97f4a7c15u);
   }
 };
 
-// Puts something in the queue of `key`. Where that throws, a queue that was made for it is removed again: so no queue
-// in the map is ever empty.
+// Puts something in the queue of `key`. Where that throws, a queue that was made for it is removed
+// again: so no queue in the map is ever empty.
 template <class Queues, class Put>
 void put_in_queue(Queues& queues, const Envelope& key, Put put) {
   const auto place = queues.try_emplace(key).first;
@@ -60,22 +62,24 @@ class PostedReceives {
   // `number` says how early the receive is; a receive that is put back keeps its number.
   void post(Number number, const Envelope& key, Item item) {
     put_in_queue(queues_, key, [&](auto& queue) {
-      const auto place =
-          std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first > number; });
+      const auto place = std::find_if(queue.begin(), queue.end(),
+                                      [&](const auto& each) { return each.first > number; });
       queue.emplace(place, number, std::move(item));
     });
   }
 
   // Takes out the earliest receive that accepts the message.
   std::optional<std::pair<Number, Item>> take(const Envelope& message) {
-    const std::array<Envelope, 4> keys{message, Envelope{message.communicator, any_rank, message.tag},
+    const std::array<Envelope, 4> keys{message,
+                                       Envelope{message.communicator, any_rank, message.tag},
                                        Envelope{message.communicator, message.source, any_tag},
                                        Envelope{message.communicator, any_rank, any_tag}};
     auto earliest = queues_.end();
     for (const Envelope& key : keys) {
       const auto found = queues_.find(key);
       if (found == queues_.end()) continue;
-      if (earliest == queues_.end() || found->second.front().first < earliest->second.front().first) earliest = found;
+      if (earliest == queues_.end() || found->second.front().first < earliest->second.front().first)
+        earliest = found;
     }
     if (earliest == queues_.end()) return std::nullopt;
     auto entry = std::move(earliest->second.front());
@@ -84,20 +88,21 @@ class PostedReceives {
     return entry;
   }
 
-  // How many receives with this key wait before that number; nothing where one with a wildcard could take their
-  // message.
+  // How many receives with this key wait before that number; nothing where one with a wildcard
+  // could take their message.
   std::optional<std::size_t> waiting_before(Number number, const Envelope& key) const {
-    for (const Envelope& wider :
-         {Envelope{key.communicator, any_rank, key.tag}, Envelope{key.communicator, key.source, any_tag},
-          Envelope{key.communicator, any_rank, any_tag}})
-      if (const auto found = queues_.find(wider); found != queues_.end() && found->second.front().first < number)
+    for (const Envelope& wider : {Envelope{key.communicator, any_rank, key.tag},
+                                  Envelope{key.communicator, key.source, any_tag},
+                                  Envelope{key.communicator, any_rank, any_tag}})
+      if (const auto found = queues_.find(wider);
+          found != queues_.end() && found->second.front().first < number)
         return std::nullopt;
     const auto found = queues_.find(key);
     if (found == queues_.end()) return 0;
     const auto& queue = found->second;
     if (queue.back().first < number) return queue.size();
-    return static_cast<std::size_t>(
-        std::count_if(queue.begin(), queue.end(), [&](const auto& each) { return each.first < number; }));
+    return static_cast<std::size_t>(std::count_if(
+        queue.begin(), queue.end(), [&](const auto& each) { return each.first < number; }));
   }
 
   // Those with this key behind that number.
@@ -113,7 +118,8 @@ class PostedReceives {
     const auto found = queues_.find(key);
     if (found == queues_.end()) return std::nullopt;
     auto& queue = found->second;
-    const auto place = std::find_if(queue.begin(), queue.end(), [&](const auto& each) { return each.second == item; });
+    const auto place = std::find_if(queue.begin(), queue.end(),
+                                    [&](const auto& each) { return each.second == item; });
     if (place == queue.end()) return std::nullopt;
     Item taken = std::move(place->second);
     queue.erase(place);
@@ -122,7 +128,8 @@ class PostedReceives {
   }
 
  private:
-  std::unordered_map<Envelope, std::deque<std::pair<Number, Item>>, EnvelopeHash> queues_;  // none is empty
+  std::unordered_map<Envelope, std::deque<std::pair<Number, Item>>, EnvelopeHash>
+      queues_;  // none is empty
   Number last_ = 0;
 };
 
@@ -138,8 +145,9 @@ class UnexpectedMessages {
   void add(Number number, const Envelope& message, Item item) {
     const auto place = in_order_.emplace(number, std::make_pair(message, std::move(item))).first;
     try {
-      put_in_queue(by_envelope_, message,
-                   [&](auto& queue) { queue.insert(std::upper_bound(queue.begin(), queue.end(), number), number); });
+      put_in_queue(by_envelope_, message, [&](auto& queue) {
+        queue.insert(std::upper_bound(queue.begin(), queue.end(), number), number);
+      });
     } catch (...) {
       in_order_.erase(place);
       throw;
@@ -150,7 +158,8 @@ class UnexpectedMessages {
   std::optional<Item> take(const Envelope& key) {
     if (key.source != any_rank && key.tag != any_tag) {
       const auto found = by_envelope_.find(key);
-      return found == by_envelope_.end() ? std::nullopt : remove(in_order_.find(found->second.front()));
+      return found == by_envelope_.end() ? std::nullopt
+                                         : remove(in_order_.find(found->second.front()));
     }
     for (auto each = in_order_.begin(); each != in_order_.end(); ++each)
       if (key.accepts(each->second.first)) return remove(each);

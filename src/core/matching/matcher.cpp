@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handing requests to match, driving, outcomes. The letters are in matcher_handshake.cpp and those beside it.
+// Handing requests to match, driving, outcomes. The letters are in matcher_handshake.cpp and those
+// beside it.
 #include "core/matching/matcher.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ using base::ErrorKind;
 
 std::atomic<int> Matcher::jobs_under_way{0};
 
-Matcher::Matcher(const base::Settings& settings, group::World& world, group::Mailbox& mailbox, Transports& transports)
+Matcher::Matcher(const base::Settings& settings, group::World& world, group::Mailbox& mailbox,
+                 Transports& transports)
     : settings_(settings), world_(world), mailbox_(mailbox), transports_(transports) {}
 
 Matcher::~Matcher() {
@@ -32,31 +34,39 @@ Matcher::~Matcher() {
 
 void Matcher::check(const MatchedRequest& operation) const {
   const Recording& recording = operation.recording();
-  const auto refuse = [&](ErrorKind kind, const std::string& text) { throw RequestError(operation, kind, text); };
+  const auto refuse = [&](ErrorKind kind, const std::string& text) {
+    throw RequestError(operation, kind, text);
+  };
   if (recording.kind == RequestKind::collective)
     refuse(ErrorKind::unsupported,
-           fmt::format(" cannot be matched: persistent collectives ({}) are not supported yet; start it "
-                       "with MPI_Start",
-                       recording.call));
+           fmt::format(
+               " cannot be matched: persistent collectives ({}) are not supported yet; start it "
+               "with MPI_Start",
+               recording.call));
   if (recording.kind == RequestKind::partitioned)
-    refuse(
-        ErrorKind::unsupported,
-        fmt::format(" cannot be matched: {} makes a partitioned request, and only persistent sends and receives match",
-                    recording.call));
-  if (!recording.refusal.empty()) refuse(ErrorKind::argument, " cannot be matched: " + recording.refusal);
+    refuse(ErrorKind::unsupported,
+           fmt::format(" cannot be matched: {} makes a partitioned request, and only persistent "
+                       "sends and receives match",
+                       recording.call));
+  if (!recording.refusal.empty())
+    refuse(ErrorKind::argument, " cannot be matched: " + recording.refusal);
   if (operation.match_state() != MatchState::unmatched)
-    refuse(ErrorKind::already_matched, operation.matched()
-                                           ? " is matched already: match a request once, and start it again and again"
-                                           : " is being matched already: complete that match");
+    refuse(ErrorKind::already_matched,
+           operation.matched()
+               ? " is matched already: match a request once, and start it again and again"
+               : " is being matched already: complete that match");
   if (recording.peer == null_rank) return;
   if (!recording.communicator || !recording.communicator->known)
     refuse(ErrorKind::communicator,
-           fmt::format(": the communicator is not known to Penstock ({}): call PST_Comm_attach on all its members "
+           fmt::format(": the communicator is not known to Penstock ({}): call PST_Comm_attach on "
+                       "all its members "
                        "first",
-                       recording.communicator ? recording.communicator->why_unknown : "its creation was not seen"));
+                       recording.communicator ? recording.communicator->why_unknown
+                                              : "its creation was not seen"));
   if (recording.peer_world == outside_world)
     refuse(ErrorKind::communicator,
-           ": the peer is not in MPI_COMM_WORLD, and only its processes can match: use MPI alone with it");
+           ": the peer is not in MPI_COMM_WORLD, and only its processes can match: use MPI alone "
+           "with it");
 }
 
 std::shared_ptr<MatchJob> Matcher::prepare(std::vector<MatchedRequest*> operations) {
@@ -67,7 +77,8 @@ std::shared_ptr<MatchJob> Matcher::prepare(std::vector<MatchedRequest*> operatio
   try {
     for (; checked < operations.size(); ++checked) {
       check(*operations[checked]);
-      operations[checked]->match_begins();  // so that a request that occurs twice in the array is found
+      // So that a request that occurs twice in the array is found.
+      operations[checked]->match_begins();
     }
   } catch (...) {
     while (checked-- > 0) operations[checked]->match_failed();
@@ -81,7 +92,8 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
   {
     const std::lock_guard lock(mutex_);
     read_letters();  // who has an offer, or an invitation, need not write one
-    if (settings_.timeout.count() > 0) job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
+    if (settings_.timeout.count() > 0)
+      job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
     try {
       jobs_.push_back(job);
     } catch (...) {
@@ -100,7 +112,8 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     if (!job->leaves) return;
     const std::lock_guard lock(mutex_);
     mailbox_.hand_over();
-  } catch (const std::exception&) {  // the match is under way, and letters leave whenever it is driven
+    // The match is under way, and letters leave whenever it is driven.
+  } catch (const std::exception&) {
     base::log::warn("letters of a match have not all been handed to MPI yet");
   }
 }
@@ -125,7 +138,8 @@ Error Matcher::error_of(const std::exception& failure) noexcept {
   return base::error_by(ErrorKind::internal, [&] { return failure.what(); });
 }
 
-// Both say what has become of the operation as the last thing they do with it: it may be freed at once.
+// Both say what has become of the operation as the last thing they do with it: it may be freed at
+// once.
 void Matcher::succeed(MatchedRequest& operation, MatchJob& job) {
   job.open.erase(&operation);
   operation.publish_match();
@@ -139,14 +153,16 @@ void Matcher::fail(MatchedRequest& operation, MatchJob& job, const Error& error)
   settle(job);
 }
 
-// A half that has been connected is closed before the letter leaves: who reads that gives the memory to another pair.
+// A half that has been connected is closed before the letter leaves: who reads that gives the
+// memory to another pair.
 void Matcher::give_up(MatchedRequest& operation, MatchJob& job, const Error& error) {
   operation.give_up_plan();
   withdraw(operation, error);
   fail(operation, job, error);
 }
 
-// Those for which why(operation, job) has an error. Takes no memory, and giving up one gives no other an outcome.
+// Those for which why(operation, job) has an error. Takes no memory, and giving up one gives no
+// other an outcome.
 template <class Why>
 void Matcher::give_up_where(Why&& why) {
   for (auto next = jobs_.begin(); next != jobs_.end();) {
@@ -160,20 +176,23 @@ void Matcher::give_up_where(Why&& why) {
 
 void Matcher::settle(MatchJob& job) {
   if (!job.open.empty()) return;
-  const auto self = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& each) { return each.get() == &job; });
+  const auto self = std::find_if(jobs_.begin(), jobs_.end(),
+                                 [&](const auto& each) { return each.get() == &job; });
   settled_.splice(settled_.end(), jobs_, self);
 }
 
-// A call may return only when its last letters are MPI's, refusals too: its peers wait for them, and the program may
-// not call MPI again for long. Not for the letters of a job whose time is over: a peer that has stopped takes none. At
-// the end part() sees to them.
+// A call may return only when its last letters are MPI's, refusals too: its peers wait for them,
+// and the program may not call MPI again for long. Not for the letters of a job whose time is over:
+// a peer that has stopped takes none. At the end part() sees to them.
 void Matcher::end_settled_jobs() {
   for (auto next = settled_.begin(); next != settled_.end();) {
     const auto self = next++;
     MatchJob& job = **self;
     const auto rests = [&](int rank) { return gone(rank) || mailbox_.flushed(rank); };
-    const bool late = job.error && job.deadline && std::chrono::steady_clock::now() >= *job.deadline;
-    if (!late && !ending_ && !std::all_of(job.written_to.begin(), job.written_to.end(), rests)) continue;
+    const bool late =
+        job.error && job.deadline && std::chrono::steady_clock::now() >= *job.deadline;
+    if (!late && !ending_ && !std::all_of(job.written_to.begin(), job.written_to.end(), rests))
+      continue;
     if (job.on_finished) {
       --unattended_;
       finished_.splice(finished_.end(), settled_, self);
@@ -205,14 +224,16 @@ void Matcher::withdraw(MatchedRequest& operation, const Error& why) {
     return revoke_behind(key, posted->number);
   }
   // It keeps an offer, or there was no memory to post it.
-  const auto keeps = std::find_if(inviting_.begin(), inviting_.end(),
-                                  [&](const auto& each) { return each.second.receiving.operation == &operation; });
+  const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
+    return each.second.receiving.operation == &operation;
+  });
   if (keeps != inviting_.end()) {
     keeps->second.receiving.operation = nullptr;
     return revoke(keeps->first);
   }
-  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(),
-                                    [&](const auto& each) { return each.first.operation == &operation; });
+  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(), [&](const auto& each) {
+    return each.first.operation == &operation;
+  });
   if (waiting != to_answer_.end()) {
     refuse(waiting->second, *waiting->first.job, why);
     to_answer_.erase(waiting);
@@ -227,18 +248,22 @@ void Matcher::withdraw(MatchedRequest& operation, const Error& why) {
 
 // No letter goes to the process or comes from it any more.
 bool Matcher::gone(int rank) const {
-  return world_.dead(rank).load(std::memory_order_acquire) || mailbox_.lost(rank) || unreadable_.count(rank) != 0;
+  return world_.dead(rank).load(std::memory_order_acquire) || mailbox_.lost(rank) ||
+         unreadable_.count(rank) != 0;
 }
 
 // Jobs whose time is over, and requests whose peer has died.
 void Matcher::look_for_lost_causes() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
-  next_look_ = now + std::chrono::milliseconds(2);  // a look costs time in proportion to the requests under way
+  // A look costs time in proportion to the requests under way.
+  next_look_ = now + std::chrono::milliseconds(2);
   const auto is_late = [now](const MatchJob& job) { return job.deadline && now >= *job.deadline; };
-  if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return is_late(*job); })) report_matches();
-  give_up_where(
-      [&](const MatchedRequest& operation, const MatchJob& job) { return lost_cause(operation, is_late(job)); });
+  if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return is_late(*job); }))
+    report_matches();
+  give_up_where([&](const MatchedRequest& operation, const MatchJob& job) {
+    return lost_cause(operation, is_late(job));
+  });
   look_for_dead_senders();
 }
 
@@ -250,7 +275,8 @@ void Matcher::report_matches() const noexcept {
   }
 }
 
-// Receives whose sender will not confirm any more. Named ones have been given up by now; others take another offer.
+// Receives whose sender will not confirm any more. Named ones have been given up by now; others
+// take another offer.
 void Matcher::look_for_dead_senders() {
   std::vector<Receiving> freed;
   std::erase_if(answered_, [&](auto& entry) {
@@ -266,26 +292,31 @@ void Matcher::look_for_dead_senders() {
     const auto each = sending++;
     if (each->second.operation == nullptr && gone(each->second.lane.source)) forget(each);
   }
-  std::sort(freed.begin(), freed.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  std::sort(freed.begin(), freed.end(),
+            [](const auto& a, const auto& b) { return a.number < b.number; });
   for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving), true);
 }
 
 std::optional<Error> Matcher::lost_cause(const MatchedRequest& operation, bool late) const {
   const int peer = operation.recording().peer_world;
   const auto cannot = [&](ErrorKind kind, std::string_view why) {
-    return base::error_by(kind, [&] { return fmt::format("{} cannot be matched: {}", operation.label(), why); });
+    return base::error_by(
+        kind, [&] { return fmt::format("{} cannot be matched: {}", operation.label(), why); });
   };
   if (peer >= 0 && world_.dead(peer).load(std::memory_order_acquire))
     return cannot(ErrorKind::peer_dead, "the peer process has ended: see its output");
   if (peer >= 0 && mailbox_.lost(peer))
-    return cannot(ErrorKind::mpi, "MPI has failed to carry a letter to or from the peer; see the log");
+    return cannot(ErrorKind::mpi,
+                  "MPI has failed to carry a letter to or from the peer; see the log");
   if (const auto why = unreadable_.find(peer); why != unreadable_.end())
     return cannot(ErrorKind::internal, why->second);
   if (!late) return std::nullopt;
   return base::error_by(ErrorKind::timeout, [&] {
     return fmt::format(
-        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed to match, and that "
-        "neither rank waits for the other before that (one PST_Matchall takes all that they exchange); SIGUSR1 prints "
+        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed "
+        "to match, and that "
+        "neither rank waits for the other before that (one PST_Matchall takes all that they "
+        "exchange); SIGUSR1 prints "
         "what a rank waits for",
         operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
   });
@@ -319,7 +350,8 @@ std::string Matcher::describe_matches() const {
   unexpected_.for_each([&](const Envelope& envelope, const IncomingOffer& offer) {
     add([&] {
       return fmt::format(
-          "rank {} has handed a send of {} bytes (tag {}) to match, which waits here for a receive of its "
+          "rank {} has handed a send of {} bytes (tag {}) to match, which waits here for a receive "
+          "of its "
           "communicator, source "
           "and tag",
           envelope.source, offer.message.bytes, envelope.tag);
@@ -330,8 +362,8 @@ std::string Matcher::describe_matches() const {
 }
 
 // Which way the pair takes, and why not a better one.
-void Matcher::note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
-                        const Refusals& theirs) {
+void Matcher::note_pair(const transport::Plan& plan, const std::string& transport,
+                        const Refusals& mine, const Refusals& theirs) {
   std::vector<PairCounts::Reason> passed_over;
   const auto add = [&](const std::string& name, const Refusals& refusals, const char* side) {
     for (const auto& [refused, why] : refusals)
@@ -352,13 +384,14 @@ void Matcher::note_pair(const transport::Plan& plan, const std::string& transpor
 
 // ---- Driving
 
-// Reads all letters that have arrived before it answers offers that leave: a later letter may withdraw the offer, and
-// the answer would already have matched the receive.
+// Reads all letters that have arrived before it answers offers that leave: a later letter may
+// withdraw the offer, and the answer would already have matched the receive.
 void Matcher::read_letters() {
   constexpr int most_polls = 16;  // more may arrive all the time
   const auto handle = [this](int rank, std::span<const std::byte> letter) { read(rank, letter); };
   try {
-    for (int polls = 1; mailbox_.poll(handle) && polls < most_polls && !to_answer_.empty(); ++polls) continue;
+    for (int polls = 1; mailbox_.poll(handle) && polls < most_polls && !to_answer_.empty(); ++polls)
+      continue;
     answer_those_that_leave();
   } catch (const std::exception& failure) {
     const Error error = error_of(failure);
@@ -378,8 +411,9 @@ void Matcher::drive(std::unique_lock<std::mutex> lock) {
   end_settled_jobs();
   finished.swap(finished_);
   lock.unlock();
-  // A match is under way until MPI's request is complete: a call of MPI's that is given the request of a match that has
-  // ended must not find it incomplete (MPICH 4.0 ends the job where a null request stands beside such a one).
+  // A match is under way until MPI's request is complete: a call of MPI's that is given the request
+  // of a match that has ended must not find it incomplete (MPICH 4.0 ends the job where a null
+  // request stands beside such a one).
   for (const auto& job : finished) {
     job->on_finished();
     job->finished.store(true, std::memory_order_release);
@@ -403,8 +437,9 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
     std::unique_lock lock(mutex_);
     ending_ = true;
     give_up_where([&](const MatchedRequest& operation, const MatchJob&) {
-      const Error error =
-          base::error_by(ErrorKind::not_matched, [&] { return operation.label() + " is still unmatched at " + call; });
+      const Error error = base::error_by(ErrorKind::not_matched, [&] {
+        return operation.label() + " is still unmatched at " + call;
+      });
       base::log::error(error.text());
       return std::optional(error);
     });
@@ -419,7 +454,8 @@ void Matcher::report_leftovers() {
   const std::lock_guard lock(mutex_);
   unexpected_.for_each([](const Envelope& envelope, const IncomingOffer& offer) {
     base::log::error(
-        fmt::format("rank {} has handed a send of {} bytes with tag {} to match, and no receive for it was ever "
+        fmt::format("rank {} has handed a send of {} bytes with tag {} to match, and no receive "
+                    "for it was ever "
                     "handed to match here",
                     envelope.source, offer.message.bytes, envelope.tag));
   });
@@ -448,7 +484,9 @@ void Matcher::part() noexcept {
   try {
     world_.part([this] { return mailbox_.all_flushed(); }, go_on);
     const std::lock_guard lock(mutex_);  // what MPI would otherwise find unreceived
-    while (mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); })) continue;
+    while (
+        mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); }))
+      continue;
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }

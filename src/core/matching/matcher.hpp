@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching: the handshake that pairs a send with its receive, once.
 //
-// clang-format off
-//   sender    Offer      ->  receiver   what is sent, and what each transport that could carry it needs
-//   receiver  Answer     ->  sender     the transport it chose and that one's half; or a refusal (truncation, none fits)
-//   sender    Confirm    ->  receiver   connected; or why not, and the receiver tries the next transport
-//   sender    Withdraw   ->  receiver   the send has been given up: its offer must not be taken any more, and a receive
-//                                       that has taken it is posted again
-//   receiver  Withdrawn  ->  sender     nobody here knows the offer any more: what it held is free
-// clang-format on
+//   sender    Offer     -> receiver  what is sent, and what each transport needs for it
+//   receiver  Answer    -> sender    the transport that it chose and that one's half; or a refusal
+//   sender    Confirm   -> receiver  connected; or why not: the receiver tries the next transport
+//   sender    Withdraw  -> receiver  the send has been given up: its offer must not be taken, and a
+//                                    receive that has taken it is posted again
+//   receiver  Withdrawn -> sender    nobody here knows the offer any more: what it held is free
 //
-// Letters between two processes keep their order, so offers arrive as the sender handed its requests to match. The
-// receiver decides everything, as it alone can resolve wildcards. Nobody waits for a process that has ended: named
-// requests fail, a wildcard receive takes another offer.
+// Letters between two processes keep their order, so offers arrive as the sender handed its
+// requests to match. The receiver decides everything, as it alone can resolve wildcards. Nobody
+// waits for a process that has ended: named requests fail, a wildcard receive takes another offer.
 //
-// A process may return from PST_Imatch and then block inside MPI, in a barrier for instance. Below MPI_THREAD_MULTIPLE
-// it reads no letters meanwhile, and its peer must still be able to match. So such a half *leaves* with the peer all
-// that the peer needs to complete the match alone:
+// A process may return from PST_Imatch and then block inside MPI, in a barrier for instance. Below
+// MPI_THREAD_MULTIPLE it reads no letters meanwhile, and its peer must still be able to match. So
+// such a half *leaves* with the peer all that the peer needs to complete the match alone:
 //
-//   A send's offer says that it leaves. Where it or the receive does, a receive that names its sender counts as matched
-//   when its answer has left, without Confirm, if the transport cannot fail to connect
-//   (Acceptance::needs_confirmation). It cannot be posted again then, so that those behind it may be invited. The
-//   answers of one poll wait until all its letters have been read: a withdrawal may be among them. A sender that
-//   withdraws keeps what it has offered until Withdrawn comes: if an answer comes before, the receiver is matched, and
-//   the half is connected and closed at once, so that the receiver hears of it.
+//   A send's offer says that it leaves. Where it or the receive does, a receive that names its
+//   sender counts as matched when its answer has left, without Confirm, if the transport cannot
+//   fail to connect (Acceptance::needs_confirmation). It cannot be posted again then, so that those
+//   behind it may be invited. The answers of one poll wait until all its letters have been read: a
+//   withdrawal may be among them. A sender that withdraws keeps what it has offered until Withdrawn
+//   comes: if an answer comes before, the receiver is matched, and the half is connected and closed
+//   at once, so that the receiver hears of it.
 //
 //   A receive without wildcards leaves an invitation (matcher_invitations.cpp):
-//   receiver  Invite     ->  sender     what each transport needs to complete both halves, and the receive's place: how
-//                                       many receives wait before it for sends of the same envelope
-//   sender    Accept     ->  receiver   its half is complete, and what the receiver's needs; or a truncation
-//   receiver  Revoke     ->  sender     the receive, or one before it, has been given up
-//   sender    Revoked    ->  receiver   the invitation will not be accepted
-//   Each invitation ends by one Accept or one Revoked, and only the sender decides. It finds the send that the
-//   invitation is for by counting. The invitation says how many receives wait before its own. The sends that the
-//   receiver did not know of when it wrote are those that have been accepted since, and then those that are offered and
-//   not answered: the receives before take the first of these, and the next one is the invited one, though it has been
-//   offered; the receiver has kept that offer for the receive, or will, and does not answer it. If there is no such
-//   send yet, the invitation waits for it. Where no transport has left enough, the invitation is declined, and the send
-//   offered. No receive is invited behind one with a wildcard that could take
-//   its message. Where a receive is given up, or posted again, all behind it are revoked, as their places change, and
-//   where a send is withdrawn its sender declines by itself. Until an invitation that is revoked has ended, only its
-//   sender knows which send it counts for: no further receive of the envelope is invited, and answers wait for Confirm.
-//   An accepted send is taken from whoever has its offer here, and an offer that was kept for nothing goes to the next
+//   receiver  Invite    -> sender    what each transport needs to complete both halves, and how
+//                                    many receives wait before this one for sends of its envelope
+//   sender    Accept    -> receiver  its half is complete, and what the receiver's needs
+//   receiver  Revoke    -> sender    the receive, or one before it, has been given up
+//   sender    Revoked   -> receiver  the invitation will not be accepted
+//   Each invitation ends by one Accept or one Revoked, and only the sender decides. It finds the
+//   send that the invitation is for by counting. The invitation says how many receives wait before
+//   its own. The sends that the receiver did not know of when it wrote are those that have been
+//   accepted since, and then those that are offered and not answered: the receives before take the
+//   first of these, and the next one is the invited one, though it has been offered; the receiver
+//   has kept that offer for the receive, or will, and does not answer it. If there is no such send
+//   yet, the invitation waits for it. Where no transport has left enough, the invitation is
+//   declined, and the send offered. No receive is invited behind one with a wildcard that could
+//   take its message. Where a receive is given up, or posted again, all behind it are revoked, as
+//   their places change, and where a send is withdrawn its sender declines by itself. Until an
+//   invitation that is revoked has ended, only its sender knows which send it counts for: no
+//   further receive of the envelope is invited, and answers wait for Confirm. An accepted send is
+//   taken from whoever has its offer here, and an offer that was kept for nothing goes to the next
 //   receive. What has been accepted for a receive that is gone is connected and closed.
 #pragma once
 
@@ -76,34 +77,39 @@ enum class LetterKind : std::uint8_t;
 
 class Matcher {
  public:
-  Matcher(const base::Settings& settings, group::World& world, group::Mailbox& mailbox, Transports& transports);
+  Matcher(const base::Settings& settings, group::World& world, group::Mailbox& mailbox,
+          Transports& transports);
   ~Matcher();
 
-  // Checks all operations and sets them aside. Throws base::Error when one cannot be matched: then nothing has changed.
+  // Checks all operations and sets them aside. Throws base::Error when one cannot be matched: then
+  // nothing has changed.
   std::shared_ptr<MatchJob> prepare(std::vector<MatchedRequest*> operations);
   // Hands them to match. `job->on_finished` is set by now, if at all.
   void begin(const std::shared_ptr<MatchJob>& job);
   // Drives until the job is finished. Blocks. Throws the job's error.
   void finish(MatchJob& job);
-  // One round: reads letters, looks for dead peers and passed deadlines. Never blocks. What goes wrong fails the
-  // operations that it concerns: all under way where MPI brings no letters any more.
+  // One round: reads letters, looks for dead peers and passed deadlines. Never blocks. What goes
+  // wrong fails the operations that it concerns: all under way where MPI brings no letters any
+  // more.
   void drive();
-  // At the end of the library, which `call` (a name of an MPI or PST function) has begun: fails and logs all that is
-  // under way, so that whoever waits for it hears of it. Blocks for nobody.
+  // At the end of the library, which `call` (a name of an MPI or PST function) has begun: fails and
+  // logs all that is under way, so that whoever waits for it hears of it. Blocks for nobody.
   void give_up_matches(const std::string& call) noexcept;
   // Logs the sends of others that nobody here has received. At the end of the library.
   void report_leftovers();
-  // The end, collective and after give_up_matches(): returns when every process has brought all its letters to where
-  // they go, as nobody reads letters inside MPI_Finalize, and an MPI whose queues are full of them would not leave it.
-  // Ends early for PENSTOCK_TIMEOUT, and soon when a process has died or MPI carries no letters to one.
+  // The end, collective and after give_up_matches(): returns when every process has brought all its
+  // letters to where they go, as nobody reads letters inside MPI_Finalize, and an MPI whose queues
+  // are full of them would not leave it. Ends early for PENSTOCK_TIMEOUT, and soon when a process
+  // has died or MPI carries no letters to one.
   void part() noexcept;
   const PairCounts& pairs() const noexcept { return pairs_; }
-  // A line for each match under way and each send of a peer that no receive takes, as long as they are few; "" without
-  // any. From any thread, which does not wait for one that is held up inside a match.
+  // A line for each match under way and each send of a peer that no receive takes, as long as they
+  // are few; "" without any. From any thread, which does not wait for one that is held up inside a
+  // match.
   std::string describe();
 
-  // From now on a thread of ours drives the jobs that have `on_finished` (at MPI_THREAD_MULTIPLE), whatever the program
-  // does. It sleeps while there are none. Throws base::Error(resources).
+  // From now on a thread of ours drives the jobs that have `on_finished` (at MPI_THREAD_MULTIPLE),
+  // whatever the program does. It sleeps while there are none. Throws base::Error(resources).
   void drive_from_own_thread();
   // Ends that thread: from now on operations may be deleted whose match has no outcome.
   void stop_driving() noexcept;
@@ -113,7 +119,8 @@ class Matcher {
  private:
   using Id = std::uint64_t;
 
-  using Refusals = std::vector<std::pair<std::string, std::string>>;  // transport, and why it does not serve
+  using Refusals =
+      std::vector<std::pair<std::string, std::string>>;  // transport, and why it does not serve
 
   using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
   using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
@@ -150,8 +157,9 @@ class Matcher {
     std::string transport;
     std::unique_ptr<transport::Acceptance> acceptance;
     std::vector<std::string> tried;
-    Refusals refusals;                     // the receiver's
-    std::optional<base::Error> abandoned;  // why the receive has been given up; `receiving` has no operation then
+    Refusals refusals;  // the receiver's
+    std::optional<base::Error>
+        abandoned;  // why the receive has been given up; `receiving` has no operation then
   };
   struct Inviting {       // a receive that has left an invitation
     Receiving receiving;  // without operation: it has been given up, or has taken an offer
@@ -224,12 +232,14 @@ class Matcher {
   void revoke_behind(const Envelope& key, std::uint64_t number) noexcept;
   std::optional<Invitation> take_invitation(const Envelope& lane);
   void decline_from(const Envelope& lane, std::size_t place);
-  bool accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, const Invitation& invitation,
-                         Id offered);
+  bool accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+                         const Invitation& invitation, Id offered);
   void decline(int rank, Id invitation);
   Inviting end_invitation(std::unordered_map<Id, Inviting>::iterator inviting);
-  std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send, const Invitation& invitation,
-                                                           std::string& transport, Refusals& refusals);
+  std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send,
+                                                           const Invitation& invitation,
+                                                           std::string& transport,
+                                                           Refusals& refusals);
   void accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
                       std::span<const std::byte> record);
 
@@ -261,10 +271,11 @@ class Matcher {
   }
   using Counts = std::unordered_map<Envelope, std::size_t, EnvelopeHash>;  // none is 0
   static void uncount(Counts& counts, const Envelope& key) noexcept {
-    if (const auto found = counts.find(key); found != counts.end() && --found->second == 0) counts.erase(found);
+    if (const auto found = counts.find(key); found != counts.end() && --found->second == 0)
+      counts.erase(found);
   }
-  // Whether the receive counts as matched as soon as its answer has been sent: one of the two processes may not act
-  // again, so no Confirm can be expected.
+  // Whether the receive counts as matched as soon as its answer has been sent: one of the two
+  // processes may not act again, so no Confirm can be expected.
   static bool one_leaves(const Receiving& receiving, const IncomingOffer& offer);
   static std::string text_of(const Refusals& refusals);
   static void write_refusals(LetterWriter& letter, const Refusals& refusals);
@@ -284,7 +295,8 @@ class Matcher {
   Id last_id_ = 0;
   // A job goes from list to list, which needs no memory: what has begun comes to its end.
   std::list<std::shared_ptr<MatchJob>> jobs_;
-  std::list<std::shared_ptr<MatchJob>> settled_;   // every operation has its outcome, letters may be unsent
+  std::list<std::shared_ptr<MatchJob>>
+      settled_;  // every operation has its outcome, letters may be unsent
   std::list<std::shared_ptr<MatchJob>> finished_;  // on_finished is to be called, without the lock
   bool silent_ = false;                            // what is to be said has been said
   bool ending_ = false;                            // nobody waits for letters to leave
@@ -294,12 +306,14 @@ class Matcher {
   PostedReceives<Receiving> posted_;
   UnexpectedMessages<IncomingOffer> unexpected_;
   std::deque<std::pair<Receiving, IncomingOffer>> to_answer_;  // by offers that leave
-  std::map<int, std::string> unreadable_;                      // ranks whose letters mean nothing any more, and why
+  std::map<int, std::string> unreadable_;  // ranks whose letters mean nothing any more, and why
 
   // Receives and sends that leave
   std::unordered_map<Id, Inviting> inviting_;
-  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash> invitations_;  // by lane; none is empty
-  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash> unanswered_;           // offers by lane; none is empty
+  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash>
+      invitations_;  // by lane; none is empty
+  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash>
+      unanswered_;    // offers by lane; none is empty
   Counts kept_;       // invitations that keep an offer, by key
   Counts revoking_;   // invitations that are being revoked, by key
   Counts withdrawn_;  // offers that have been withdrawn and that the receiver may know of, by lane
@@ -314,7 +328,8 @@ class Matcher {
 
 // Runs a step of the operation's match. What it throws fails the operation and nothing else.
 template <class Step>
-void Matcher::attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, Step&& step) {
+void Matcher::attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+                      Step&& step) {
   try {
     step();
   } catch (const std::exception& failure) {

@@ -26,7 +26,8 @@ void Matcher::take_offer_or_wait(Receiving receiving, bool again) {
     if (again) {
       revoke_behind(key, receiving.number);
     } else {
-      if (receiving.job->leaves) answer_those_that_leave();  // or their sender alone would count them
+      // Or their sender alone would count them.
+      if (receiving.job->leaves) answer_those_that_leave();
       if (may_invite(receiving, key)) invite(receiving, key);
     }
     posted_.post(receiving.number, key, receiving);
@@ -66,7 +67,8 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
 }
 
 bool Matcher::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {
-  return (offer.leaves || receiving.job->leaves) && receiving.operation->recording().peer != any_rank;
+  return (offer.leaves || receiving.job->leaves) &&
+         receiving.operation->recording().peer != any_rank;
 }
 
 void Matcher::pair(Receiving receiving, IncomingOffer offer) {
@@ -113,19 +115,24 @@ void Matcher::send_answer(Answered& answered) {
   const MatchedRequest& operation = *answered.receiving.operation;
   const IncomingOffer& offer = answered.offer;
   if (offer.message.bytes > operation.recording().bytes)
-    throw Error(ErrorKind::truncate,
-                fmt::format("{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-                            operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
-                            operation.recording().bytes));
+    throw Error(
+        ErrorKind::truncate,
+        fmt::format(
+            "{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
+            operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
+            operation.recording().bytes));
   if (!accept_next(answered))
-    throw Error(transports_.refusal(message_of(operation, offer.sender)),
-                fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
-                            operation.label(), text_of(offer.refusals), text_of(answered.refusals)));
+    throw Error(
+        transports_.refusal(message_of(operation, offer.sender)),
+        fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
+                    operation.label(), text_of(offer.refusals), text_of(answered.refusals)));
   const Id id = ++last_id_;
   LetterWriter letter;
   letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
-  // An invitation that is being revoked may be accepted for this send all the same: then the receive is posted again.
-  const bool counts_at_once = one_leaves(answered.receiving, offer) && !answered.acceptance->needs_confirmation() &&
+  // An invitation that is being revoked may be accepted for this send all the same: then the
+  // receive is posted again.
+  const bool counts_at_once = one_leaves(answered.receiving, offer) &&
+                              !answered.acceptance->needs_confirmation() &&
                               revoking_.count(offer.envelope) == 0;
   letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->record());
   write_refusals(letter, answered.refusals);
@@ -133,7 +140,8 @@ void Matcher::send_answer(Answered& answered) {
     write(offer.sender, *answered.receiving.job, letter);
     return complete(answered);
   }
-  const auto place = answered_.try_emplace(id).first;  // what may throw comes before the letter is sent
+  // What may throw comes before the letter is sent.
+  const auto place = answered_.try_emplace(id).first;
   try {
     write(offer.sender, *answered.receiving.job, letter);
   } catch (...) {
@@ -149,7 +157,8 @@ bool Matcher::accept_next(Answered& answered) {
   receive.mode = answered.offer.message.mode;
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
-    if (std::find(answered.tried.begin(), answered.tried.end(), name) != answered.tried.end()) continue;
+    if (std::find(answered.tried.begin(), answered.tried.end(), name) != answered.tried.end())
+      continue;
     answered.tried.push_back(name);
     try {
       const Verdict verdict = Transports::judge(entry, receive);
@@ -159,7 +168,8 @@ bool Matcher::accept_next(Answered& answered) {
       }
       const auto offered = answered.offer.records.find(name);
       if (offered == answered.offer.records.end()) continue;  // the sender has said why
-      answered.acceptance = entry.transport->accept(receive, answered.offer.message, offered->second);
+      answered.acceptance =
+          entry.transport->accept(receive, answered.offer.message, offered->second);
       answered.transport = name;
       return true;
     } catch (const std::exception& failure) {
@@ -172,7 +182,11 @@ bool Matcher::accept_next(Answered& answered) {
 void Matcher::refuse(const IncomingOffer& offer, MatchJob& job, const Error& error) noexcept {
   try {
     LetterWriter letter;
-    letter.value(LetterKind::answer).value(offer.id).value(Id{0}).value(error.kind()).text(error.text());
+    letter.value(LetterKind::answer)
+        .value(offer.id)
+        .value(Id{0})
+        .value(error.kind())
+        .text(error.text());
     write(offer.sender, job, letter);
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
@@ -203,8 +217,9 @@ void Matcher::complete(Answered& answered) {
   attempt(operation, job, [&] {
     auto plan = answered.acceptance->confirm();
     const transport::Plan& path = *plan;
-    operation.take_match({answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
-                         std::move(plan), answered.transport);
+    operation.take_match(
+        {answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
+        std::move(plan), answered.transport);
     note_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
     succeed(operation, *job);
   });

@@ -19,13 +19,14 @@ using transport::Message;
 using transport::Verdict;
 
 Envelope Matcher::envelope_of(const Recording& recording) {
-  return {recording.communicator->id, recording.is_send() ? recording.communicator->rank : recording.peer,
-          recording.tag};
+  return {recording.communicator->id,
+          recording.is_send() ? recording.communicator->rank : recording.peer, recording.tag};
 }
 
 std::string Matcher::text_of(const Refusals& refusals) {
   std::string text;
-  for (const auto& [transport, why] : refusals) text += (text.empty() ? "" : "; ") + transport + ": " + why;
+  for (const auto& [transport, why] : refusals)
+    text += (text.empty() ? "" : "; ") + transport + ": " + why;
   return text.empty() ? "no objection" : text;
 }
 
@@ -43,8 +44,9 @@ Matcher::Refusals Matcher::read_refusals(LetterReader& letter) {
   return refusals;
 }
 
-// What goes wrong with a letter fails the operation that it names, and nothing else. Where a letter is too short to
-// name one, its sender's letters mean nothing any more, and that rank is lost to matching.
+// What goes wrong with a letter fails the operation that it names, and nothing else. Where a letter
+// is too short to name one, its sender's letters mean nothing any more, and that rank is lost to
+// matching.
 void Matcher::read(int rank, std::span<const std::byte> bytes) {
   auto kind = LetterKind::offer;
   std::optional<Id> id;
@@ -75,8 +77,8 @@ void Matcher::read(int rank, std::span<const std::byte> bytes) {
         return read_revoked(whole);
     }
   } catch (const std::exception& failure) {
-    const Error error(error_of(failure).kind(),
-                      fmt::format("a letter from rank {} is lost: {}", rank, error_of(failure).text()));
+    const Error error(error_of(failure).kind(), fmt::format("a letter from rank {} is lost: {}",
+                                                            rank, error_of(failure).text()));
     base::log::error(error.text());
     if (id)
       cannot_read(rank, kind, *id, error);
@@ -94,14 +96,21 @@ void Matcher::cannot_read(int rank, LetterKind kind, Id id, const Error& error) 
     };
     if (kind == LetterKind::offer) {
       LetterWriter letter;
-      letter.value(LetterKind::answer).value(id).value(Id{0}).value(error.kind()).text(error.text());
+      letter.value(LetterKind::answer)
+          .value(id)
+          .value(Id{0})
+          .value(error.kind())
+          .text(error.text());
       send(rank, letter.take());
-    } else if (const auto sending = sending_.find(id); kind == LetterKind::answer && sending != sending_.end()) {
+    } else if (const auto sending = sending_.find(id);
+               kind == LetterKind::answer && sending != sending_.end()) {
       const auto job = sending->second.job;
       if (sending->second.operation) give_up(*sending->second.operation, *job, error);
-    } else if (const auto answered = answered_.find(id); kind == LetterKind::confirm && answered != answered_.end()) {
+    } else if (const auto answered = answered_.find(id);
+               kind == LetterKind::confirm && answered != answered_.end()) {
       give_up_receive(answered->second.receiving);
-    } else if (const auto inviting = inviting_.find(id); kind == LetterKind::accept && inviting != inviting_.end()) {
+    } else if (const auto inviting = inviting_.find(id);
+               kind == LetterKind::accept && inviting != inviting_.end()) {
       give_up_receive(inviting->second.receiving);
     }
   } catch (const std::exception& failure) {
@@ -138,7 +147,10 @@ void Matcher::post_send(MatchedRequest& operation, const std::shared_ptr<MatchJo
   // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
   const Id id = ++last_id_;
   LetterWriter letter;
-  letter.value(LetterKind::offer).value(id).value(recording.communicator->id).value(recording.communicator->rank);
+  letter.value(LetterKind::offer)
+      .value(id)
+      .value(recording.communicator->id)
+      .value(recording.communicator->rank);
   letter.value(recording.tag).value(message.mode).value(message.bytes).value(message.memory);
   write_refusals(letter, sending.refusals);
   letter.value(static_cast<std::uint32_t>(sending.offers.size()));
@@ -206,7 +218,8 @@ void Matcher::read_answer(LetterReader& letter) {
   });
 }
 
-// False when that could not be done: the receiver answers once more, by another transport or with a refusal.
+// False when that could not be done: the receiver answers once more, by another transport or with a
+// refusal.
 bool Matcher::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
   const auto confirmed = answer.value<bool>();
   const std::string transport = answer.text();

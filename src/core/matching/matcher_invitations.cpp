@@ -27,7 +27,8 @@ bool Matcher::may_invite(const Receiving& receiving, const Envelope& key) const 
   if (revoking_.count(key) != 0) return false;  // what its sender makes of those, only it knows
   // One that may be posted again would stand before this one.
   const auto in_the_way = [&](const auto& entry) {
-    return entry.second.receiving.operation != nullptr && entry.second.receiving.number < receiving.number &&
+    return entry.second.receiving.operation != nullptr &&
+           entry.second.receiving.number < receiving.number &&
            envelope_of(entry.second.receiving.operation->recording()).accepts(key);
   };
   return std::none_of(answered_.begin(), answered_.end(), in_the_way);
@@ -97,7 +98,10 @@ void Matcher::revoke(Id id) noexcept {
     ++revoking_[found->second.key];
     found->second.revoking = true;
     LetterWriter letter;
-    letter.value(LetterKind::revoke).value(id).value(found->second.key.communicator).value(found->second.key.tag);
+    letter.value(LetterKind::revoke)
+        .value(id)
+        .value(found->second.key.communicator)
+        .value(found->second.key.tag);
     if (!gone(found->second.sender)) send(found->second.sender, letter.take());
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
@@ -105,7 +109,8 @@ void Matcher::revoke(Id id) noexcept {
 }
 
 void Matcher::revoke_behind(const Envelope& key, std::uint64_t number) noexcept {
-  posted_.for_each_behind(number, key, [&](const Receiving& receiving) { revoke(receiving.invitation); });
+  posted_.for_each_behind(number, key,
+                          [&](const Receiving& receiving) { revoke(receiving.invitation); });
 }
 
 // The receive is an ordinary one from now on, and answers the offer that it has kept.
@@ -134,7 +139,8 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
   const std::string text = letter.text();  // the transport, or what has gone wrong
   const auto record = letter.bytes();
   sent.refusals = read_refusals(letter);
-  if (found == inviting_.end()) throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
+  if (found == inviting_.end())
+    throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
   Inviting inviting = end_invitation(found);
   const bool kept = inviting.offer && inviting.offer->id == sent.id;
   if (sent.id != 0) {  // it had been offered
@@ -156,15 +162,16 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
     accept_invited(inviting, sent, text, record);
 }
 
-void Matcher::accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
-                             std::span<const std::byte> record) {
+void Matcher::accept_invited(Inviting& inviting, const IncomingOffer& sent,
+                             const std::string& transport, std::span<const std::byte> record) {
   MatchedRequest& operation = *inviting.receiving.operation;
   const auto job = inviting.receiving.job;
   posted_.withdraw(envelope_of(operation.recording()), inviting.receiving);
   attempt(operation, job, [&] {
     auto plan = inviting.offers.at(transport)->connect(record);
     const transport::Plan& path = *plan;
-    operation.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes}, std::move(plan), transport);
+    operation.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes},
+                         std::move(plan), transport);
     note_pair(path, transport, inviting.refusals, sent.refusals);
     succeed(operation, *job);
   });
@@ -188,15 +195,20 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
   for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
     std::string name = letter.text();
     const auto record = letter.bytes();
-    invitation.records.emplace(std::move(name), transport::WireRecord(record.begin(), record.end()));
+    invitation.records.emplace(std::move(name),
+                               transport::WireRecord(record.begin(), record.end()));
   }
   Accepted& accepted = accepted_[rank];
-  for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known) accepted.lanes.pop_front();
-  const auto accepted_ahead = static_cast<std::size_t>(std::count(accepted.lanes.begin(), accepted.lanes.end(), lane));
+  for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known)
+    accepted.lanes.pop_front();
+  const auto accepted_ahead =
+      static_cast<std::size_t>(std::count(accepted.lanes.begin(), accepted.lanes.end(), lane));
   const auto unanswered = unanswered_.find(lane);
   const std::size_t offered = unanswered == unanswered_.end() ? 0 : unanswered->second.size();
-  const std::size_t place = before - std::min<std::size_t>(before, accepted_ahead);  // among the offers, or beyond
-  if (withdrawn_.count(lane) != 0) return decline(rank, invitation.id);              // see count_withdrawn()
+  // Among the offers, or beyond.
+  const std::size_t place = before - std::min<std::size_t>(before, accepted_ahead);
+  // See count_withdrawn().
+  if (withdrawn_.count(lane) != 0) return decline(rank, invitation.id);
   if (place >= offered) {
     invitation.due = place - offered;
     invitations_[lane].push_back(std::move(invitation));
@@ -218,19 +230,22 @@ void Matcher::decline(int rank, Id invitation) {
   send(rank, letter.take());
 }
 
-// An invitation that is not known here has been accepted or declined already, and that letter is the receiver's answer.
+// An invitation that is not known here has been accepted or declined already, and that letter is
+// the receiver's answer.
 void Matcher::read_revoke(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
   const auto communicator = letter.value<group::CommunicatorId>();
   const Envelope lane = lane_of(communicator, rank, letter.value<int>());
   const auto found = invitations_.find(lane);
   if (found == invitations_.end()) return;
-  const auto revoked =
-      std::find_if(found->second.begin(), found->second.end(), [&](const Invitation& each) { return each.id == id; });
-  if (revoked != found->second.end()) decline_from(lane, static_cast<std::size_t>(revoked - found->second.begin()));
+  const auto revoked = std::find_if(found->second.begin(), found->second.end(),
+                                    [&](const Invitation& each) { return each.id == id; });
+  if (revoked != found->second.end())
+    decline_from(lane, static_cast<std::size_t>(revoked - found->second.begin()));
 }
 
-// Declines those behind it, too: each of them counts the receives before it, and one of these is gone.
+// Declines those behind it, too: each of them counts the receives before it, and one of these is
+// gone.
 void Matcher::decline_from(const Envelope& lane, std::size_t place) {
   const auto found = invitations_.find(lane);
   if (found == invitations_.end()) return;
@@ -259,10 +274,12 @@ std::optional<Matcher::Invitation> Matcher::take_invitation(const Envelope& lane
   return taken;
 }
 
-// By the transport that the handshake would choose: the first that both sides accept. Null where that one has left
-// nothing.
-std::unique_ptr<transport::Acceptance> Matcher::accept_as_invited(const Message& send, const Invitation& invitation,
-                                                                  std::string& transport, Refusals& refusals) {
+// By the transport that the handshake would choose: the first that both sides accept. Null where
+// that one has left nothing.
+std::unique_ptr<transport::Acceptance> Matcher::accept_as_invited(const Message& send,
+                                                                  const Invitation& invitation,
+                                                                  std::string& transport,
+                                                                  Refusals& refusals) {
   for (const Transports::Entry& entry : transports_.entries()) {
     transport = entry.transport->name();
     const Verdict verdict = Transports::judge(entry, send);
@@ -273,13 +290,14 @@ std::unique_ptr<transport::Acceptance> Matcher::accept_as_invited(const Message&
     if (const auto record = invitation.records.find(transport); record != invitation.records.end())
       return entry.transport->accept_invitation(send, invitation.message, record->second);
     const auto refused = [&](const auto& refusal) { return refusal.first == transport; };
-    if (std::none_of(invitation.refusals.begin(), invitation.refusals.end(), refused)) return nullptr;
+    if (std::none_of(invitation.refusals.begin(), invitation.refusals.end(), refused))
+      return nullptr;
   }
   return nullptr;
 }
 
-// `offered`: the number of its offer, if it has made one. False: the invitation is to be declined, and the send
-// offered.
+// `offered`: the number of its offer, if it has made one. False: the invitation is to be declined,
+// and the send offered.
 bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
                                 const Invitation& invitation, Id offered) {
   const Recording& recording = operation.recording();
@@ -291,12 +309,14 @@ bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr
   try {
     if (fits) acceptance = accept_as_invited(send, invitation, text, refusals);
   } catch (const std::exception& failure) {
-    base::log::info(operation.label() + ": the invitation of its receive cannot be accepted: " + failure.what());
+    base::log::info(operation.label() +
+                    ": the invitation of its receive cannot be accepted: " + failure.what());
   }
   if (fits && !acceptance) return false;
   if (!fits)
-    text = fmt::format("rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-                       recording.communicator->rank, send.bytes, recording.tag, invitation.message.bytes);
+    text = fmt::format(
+        "rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
+        recording.communicator->rank, send.bytes, recording.tag, invitation.message.bytes);
   LetterWriter letter;
   letter.value(LetterKind::accept).value(invitation.id).value(offered);
   letter.value(recording.communicator->rank).value(recording.tag);
@@ -319,7 +339,8 @@ bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr
     sending.operation = nullptr;
   }
   if (!fits) {
-    fail(operation, *job, Error(ErrorKind::truncate, operation.label() + ", refused by the receiver: " + text));
+    fail(operation, *job,
+         Error(ErrorKind::truncate, operation.label() + ", refused by the receiver: " + text));
     return true;
   }
   auto plan = acceptance->confirm();

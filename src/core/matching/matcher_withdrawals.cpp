@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends that are given up, and what becomes of their offers and of the receives that have taken them: see matcher.hpp.
+// Sends that are given up, and what becomes of their offers and of the receives that have taken
+// them: see matcher.hpp.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +24,8 @@ void Matcher::send_withdrawal(const Sending& sending, Id id) noexcept {
   }
 }
 
-// Its receive will be posted again, and those behind move down: what they have been invited to is not theirs any more.
+// Its receive will be posted again, and those behind move down: what they have been invited to is
+// not theirs any more.
 void Matcher::count_withdrawn(Sending& sending) noexcept {
   try {
     ++withdrawn_[sending.lane];
@@ -62,10 +64,12 @@ void Matcher::read_withdrawal(int rank, LetterReader& letter) {
 
 // A receive that has taken it is posted again.
 void Matcher::drop_offer(int rank, Id id) {
-  const auto withdrawn = [&](const IncomingOffer& offer) { return offer.sender == rank && offer.id == id; };
+  const auto withdrawn = [&](const IncomingOffer& offer) {
+    return offer.sender == rank && offer.id == id;
+  };
   if (unexpected_.take_if(withdrawn)) return;
-  const auto waiting =
-      std::find_if(to_answer_.begin(), to_answer_.end(), [&](const auto& each) { return withdrawn(each.second); });
+  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(),
+                                    [&](const auto& each) { return withdrawn(each.second); });
   if (waiting != to_answer_.end()) {
     Receiving receiving = std::move(waiting->first);
     to_answer_.erase(waiting);
@@ -83,8 +87,8 @@ void Matcher::drop_offer(int rank, Id id) {
       return take_offer_or_wait(keeps->second.receiving, true);
     }
   }
-  const auto found =
-      std::find_if(answered_.begin(), answered_.end(), [&](const auto& each) { return withdrawn(each.second.offer); });
+  const auto found = std::find_if(answered_.begin(), answered_.end(),
+                                  [&](const auto& each) { return withdrawn(each.second.offer); });
   if (found == answered_.end()) return;
   Receiving receiving = std::move(found->second.receiving);
   answered_.erase(found);
@@ -93,7 +97,8 @@ void Matcher::drop_offer(int rank, Id id) {
 
 // An offer whose receive has been matched with another send.
 void Matcher::put_back(IncomingOffer offer) {
-  if (auto posted = posted_.take(offer.envelope)) return pair(std::move(posted->second), std::move(offer));
+  if (auto posted = posted_.take(offer.envelope))
+    return pair(std::move(posted->second), std::move(offer));
   unexpected_.add(offer.number, offer.envelope, std::move(offer));
 }
 

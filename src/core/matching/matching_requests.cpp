@@ -4,7 +4,8 @@
 namespace penstock::core {
 
 MatchingRequests& MatchingRequests::get() {
-  static auto* const requests = new MatchingRequests;  // never destroyed: exit handlers may still ask
+  static auto* const requests =
+      new MatchingRequests;  // never destroyed: exit handlers may still ask
   return *requests;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests that PST_Imatch and PST_Imatchall have returned and that are not complete. MPI takes them for its own
-// generalized requests; here they are told from others, since they cannot be cancelled. Any thread.
+// The requests that PST_Imatch and PST_Imatchall have returned and that are not complete. MPI takes
+// them for its own generalized requests; here they are told from others, since they cannot be
+// cancelled. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace penstock::core {
 
 class MatchingRequests {
  public:
-  static MatchingRequests& get();  // exists from its first use on: MPI may complete one after MPI_Finalize has begun
+  // Exists from its first use on: MPI may complete one after MPI_Finalize has begun.
+  static MatchingRequests& get();
 
   void add(std::uintptr_t handle);
   void remove(std::uintptr_t handle) noexcept;

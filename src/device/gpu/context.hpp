@@ -7,8 +7,8 @@
 
 namespace penstock::device::gpu {
 
-// Makes a call of the driver's, which needs a context. A thread that has not used CUDA has none yet; the runtime gives
-// it that of its current device.
+// Makes a call of the driver's, which needs a context. A thread that has not used CUDA has none
+// yet; the runtime gives it that of its current device.
 template <class Call>
 cudaError_t in_context(Call call) noexcept {
   const cudaError_t code = call();

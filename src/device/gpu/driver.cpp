@@ -16,15 +16,18 @@ bool driver_is_loaded() noexcept {
 }
 
 void* driver_function(const char* name, unsigned) noexcept {
-  if (name == std::string_view("cuPointerGetAttributes")) return reinterpret_cast<void*>(&vendor::pointer_attributes);
-  if (name == std::string_view("cuStreamIsCapturing")) return reinterpret_cast<void*>(&hipStreamIsCapturing);
+  if (name == std::string_view("cuPointerGetAttributes"))
+    return reinterpret_cast<void*>(&vendor::pointer_attributes);
+  if (name == std::string_view("cuStreamIsCapturing"))
+    return reinterpret_cast<void*>(&hipStreamIsCapturing);
   return nullptr;
 }
 
 // The device stands for its context.
 void* current_context() noexcept {
   int device = 0;
-  return hipGetDevice(&device) == hipSuccess ? reinterpret_cast<void*>(std::uintptr_t{1} + device) : nullptr;
+  return hipGetDevice(&device) == hipSuccess ? reinterpret_cast<void*>(std::uintptr_t{1} + device)
+                                             : nullptr;
 }
 
 #else
@@ -38,7 +41,8 @@ bool driver_is_loaded() noexcept {
 void* driver_function(const char* name, unsigned version) noexcept {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  if (cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found) == cudaSuccess &&
+  if (cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found) ==
+          cudaSuccess &&
       found == cudaDriverEntryPointSuccess)
     return function;
   (void)cudaGetLastError();
@@ -46,7 +50,8 @@ void* driver_function(const char* name, unsigned version) noexcept {
 }
 
 void* current_context() noexcept {
-  static const auto get_current = reinterpret_cast<CUresult (*)(CUcontext*)>(driver_function("cuCtxGetCurrent", 4000));
+  static const auto get_current =
+      reinterpret_cast<CUresult (*)(CUcontext*)>(driver_function("cuCtxGetCurrent", 4000));
   CUcontext context = nullptr;
   if (get_current != nullptr) get_current(&context);
   return context;

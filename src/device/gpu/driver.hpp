@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver. It is never linked: its functions are asked for, and only where it is there. In a HIP build what
-// stands for those functions.
+// The CUDA driver. It is never linked: its functions are asked for, and only where it is there. In
+// a HIP build what stands for those functions.
 #pragma once
 
 namespace penstock::device::gpu {
@@ -9,7 +9,8 @@ namespace penstock::device::gpu {
 bool driver_is_loaded() noexcept;
 // As the CUDA version of that number (12080 for 12.8) declares it; null: the driver has none.
 void* driver_function(const char* name, unsigned version) noexcept;
-// The calling thread's context, null if it has none: what every enqueue call asks, so without the runtime's overhead.
+// The calling thread's context, null if it has none: what every enqueue call asks, so without the
+// runtime's overhead.
 void* current_context() noexcept;
 
 }  // namespace penstock::device::gpu

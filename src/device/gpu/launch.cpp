@@ -8,11 +8,13 @@ namespace penstock::device::gpu {
 
 #if PENSTOCK_HIP
 
-Kernel::Kernel(const void* symbol) noexcept : handle_(const_cast<void*>(symbol)), found_(cudaSuccess) {}
+Kernel::Kernel(const void* symbol) noexcept
+    : handle_(const_cast<void*>(symbol)), found_(cudaSuccess) {}
 
 cudaError_t Kernel::launch(const LaunchShape& shape, void* argument) const noexcept {
   void* arguments[] = {argument};
-  return hipLaunchKernel(handle_, dim3(shape.blocks), dim3(shape.threads), arguments, 0, shape.stream);
+  return hipLaunchKernel(handle_, dim3(shape.blocks), dim3(shape.threads), arguments, 0,
+                         shape.stream);
 }
 
 #else
@@ -22,7 +24,8 @@ namespace {
 using LaunchKernelEx = CUresult (*)(const CUlaunchConfig*, CUfunction, void**, void**);
 
 LaunchKernelEx launch_function() noexcept {
-  static const auto function = reinterpret_cast<LaunchKernelEx>(driver_function("cuLaunchKernelEx", 11080));
+  static const auto function =
+      reinterpret_cast<LaunchKernelEx>(driver_function("cuLaunchKernelEx", 11080));
   return function;
 }
 
@@ -50,7 +53,8 @@ cudaError_t Kernel::launch(const LaunchShape& shape, void* argument) const noexc
   config.numAttrs = shape.dependent && waits_ ? 1 : 0;
   void* arguments[] = {argument};
   return in_context([&] {
-    return static_cast<cudaError_t>(launch_function()(&config, static_cast<CUfunction>(handle_), arguments, nullptr));
+    return static_cast<cudaError_t>(
+        launch_function()(&config, static_cast<CUfunction>(handle_), arguments, nullptr));
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching by the driver's own call: half of a small message's way goes into launches, and the runtime's call looks up
-// more than a launch needs.
+// Launching by the driver's own call: half of a small message's way goes into launches, and the
+// runtime's call looks up more than a launch needs.
 #pragma once
 
 #include <gpu_runtime.hpp>

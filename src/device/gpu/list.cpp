@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By attributes alone: nothing is allocated and no context is made, so that a process with work in flight may ask.
+// By attributes alone: nothing is allocated and no context is made, so that a process with work in
+// flight may ask.
 #include <gpu_runtime.hpp>
 
 #include "device/gpu/driver.hpp"
@@ -22,7 +23,8 @@ std::vector<GpuLink> links_of(int device, int count) {
     if (other == device) continue;
     int access = 0;
     if (cudaDeviceCanAccessPeer(&access, device, other) != cudaSuccess) (void)cudaGetLastError();
-    links.push_back({other, access != 0, peer_attribute(cudaDevP2PAttrNativeAtomicSupported, device, other) != 0,
+    links.push_back({other, access != 0,
+                     peer_attribute(cudaDevP2PAttrNativeAtomicSupported, device, other) != 0,
                      peer_attribute(cudaDevP2PAttrPerformanceRank, device, other)});
   }
   return links;
@@ -60,8 +62,8 @@ int attribute(cudaDeviceAttr name, int device) {
 }
 
 bool maps_file_descriptors(int device) {
-  const auto get =
-      reinterpret_cast<CUresult (*)(int*, CUdevice_attribute, CUdevice)>(driver_function("cuDeviceGetAttribute", 2000));
+  const auto get = reinterpret_cast<CUresult (*)(int*, CUdevice_attribute, CUdevice)>(
+      driver_function("cuDeviceGetAttribute", 2000));
   const auto ask = [&](CUdevice_attribute name) {
     int value = 0;
     return get != nullptr && get(&value, name, device) == CUDA_SUCCESS && value != 0;
@@ -73,8 +75,8 @@ bool maps_file_descriptors(int device) {
 // CUDA exports neither managed nor pinned memory on any device.
 std::vector<GpuMemory> memory_of(int device) {
   const bool ipc = attribute(cudaDevAttrIpcEventSupport, device) != 0;
-  const bool pools =
-      (attribute(cudaDevAttrMemoryPoolSupportedHandleTypes, device) & cudaMemHandleTypePosixFileDescriptor) != 0;
+  const bool pools = (attribute(cudaDevAttrMemoryPoolSupportedHandleTypes, device) &
+                      cudaMemHandleTypePosixFileDescriptor) != 0;
   return {{"cudaMalloc", ipc ? "IPC handle" : ""},
           {"stream-ordered", pools ? "file descriptor, of pools made for it" : ""},
           {"VMM", maps_file_descriptors(device) ? "file descriptor, where made for it" : ""},
@@ -94,15 +96,16 @@ std::vector<Gpu> list_gpus() {
     cudaDeviceProp properties{};
     if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) (void)cudaGetLastError();
     gpus.push_back({device, properties.name, architecture_of(properties), bus_of(device),
-                    properties.multiProcessorCount, properties.totalGlobalMem, links_of(device, count),
-                    memory_of(device)});
+                    properties.multiProcessorCount, properties.totalGlobalMem,
+                    links_of(device, count), memory_of(device)});
   }
   return gpus;
 }
 
 #if PENSTOCK_HIP
 
-// In HIP every thread has a current device, asked for or not: it does not tell where this process computes.
+// In HIP every thread has a current device, asked for or not: it does not tell where this process
+// computes.
 std::string current_gpu() {
   return {};
 }
@@ -111,7 +114,8 @@ std::string current_gpu() {
 
 std::string current_gpu() {
   int device = 0;
-  if (!driver_is_loaded() || current_context() == nullptr || cudaGetDevice(&device) != cudaSuccess) return {};
+  if (!driver_is_loaded() || current_context() == nullptr || cudaGetDevice(&device) != cudaSuccess)
+    return {};
   return bus_of(device);
 }
 

@@ -41,7 +41,8 @@ Region look_at(const void* address) noexcept {
   region.exportable = region.on_device && managed == 0 && exportable != 0;
   region.device = device;
   // Managed memory may belong to no device, and any device reaches it.
-  if (managed != 0 && device < 0 && cudaGetDevice(&region.device) != cudaSuccess) region.device = -1;
+  if (managed != 0 && device < 0 && cudaGetDevice(&region.device) != cudaSuccess)
+    region.device = -1;
   region.base = base;
   region.bytes = bytes;
   region.allocation = number;

@@ -8,13 +8,15 @@
 namespace penstock::device::gpu {
 
 struct Region {
-  bool on_device = false;   // memory of a device, managed memory too
-  bool exportable = false;  // other processes can map it: cudaMalloc's, not stream-ordered, VMM or managed memory
+  bool on_device = false;  // memory of a device, managed memory too
+  bool exportable =
+      false;  // other processes can map it: cudaMalloc's, not stream-ordered, VMM or managed memory
   bool managed = false;
   int device = -1;
   std::uint64_t base = 0;  // of the allocation
   std::uint64_t bytes = 0;
-  std::uint64_t allocation = 0;  // a number that no other allocation of the process has or will have
+  std::uint64_t allocation =
+      0;  // a number that no other allocation of the process has or will have
 };
 
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.

@@ -21,11 +21,12 @@ namespace {
 
 bool cards_reach(const void* address) noexcept {
   using PointerGetAttribute = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
-  static const auto get = reinterpret_cast<PointerGetAttribute>(driver_function("cuPointerGetAttribute", 4000));
+  static const auto get =
+      reinterpret_cast<PointerGetAttribute>(driver_function("cuPointerGetAttribute", 4000));
   unsigned capable = 0;
   return get != nullptr &&
-         get(&capable, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, reinterpret_cast<CUdeviceptr>(address)) ==
-             CUDA_SUCCESS &&
+         get(&capable, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
+             reinterpret_cast<CUdeviceptr>(address)) == CUDA_SUCCESS &&
          capable != 0;
 }
 
@@ -42,7 +43,8 @@ bool sees_writes_in_order(int device) noexcept {
 std::string against_network_access(const void* address, bool written) {
   const Region region = look_at(address);
   if (!region.on_device) return "";
-  if (!cards_reach(address)) return "network cards do not reach this kind of memory (GPUDirect RDMA)";
+  if (!cards_reach(address))
+    return "network cards do not reach this kind of memory (GPUDirect RDMA)";
   // Nobody could flush them: the stream goes on without the host.
   if (written && !sees_writes_in_order(region.device))
     return "the device sees what a network card has written only after a flush by the host";

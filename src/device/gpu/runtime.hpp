@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small helpers over the CUDA runtime, which is linked statically: a process without a GPU starts and runs all the
-// same.
+// Small helpers over the CUDA runtime, which is linked statically: a process without a GPU starts
+// and runs all the same.
 #pragma once
 
 #include <gpu_runtime.hpp>
@@ -43,8 +43,8 @@ inline void check(cudaError_t code, const char* call) {
   throw base::Error(kind, std::string(call) + ": " + cudaGetErrorString(code));
 }
 
-// Lets this thread allocate, register and map memory while a program captures a graph, which breaks captures otherwise:
-// what is made here is in no stream.
+// Lets this thread allocate, register and map memory while a program captures a graph, which breaks
+// captures otherwise: what is made here is in no stream.
 class RelaxedCaptures {
  public:
   RelaxedCaptures() noexcept { cudaThreadExchangeStreamCaptureMode(&mode_); }

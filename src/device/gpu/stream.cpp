@@ -27,11 +27,13 @@ bool is_default(cudaStream_t handle) noexcept {
 // The default streams are those of the caller's current device.
 int device_of(cudaStream_t handle) {
   int device = 0;
-  const cudaError_t code = is_default(handle) ? cudaGetDevice(&device) : cudaStreamGetDevice(handle, &device);
+  const cudaError_t code =
+      is_default(handle) ? cudaGetDevice(&device) : cudaStreamGetDevice(handle, &device);
   if (code == cudaSuccess) return device;
   (void)cudaGetLastError();
   throw Error(ErrorKind::stream,
-              std::string("the " PENSTOCK_GPU " stream of a new queue is not valid: ") + cudaGetErrorString(code));
+              std::string("the " PENSTOCK_GPU " stream of a new queue is not valid: ") +
+                  cudaGetErrorString(code));
 }
 
 }  // namespace
@@ -61,14 +63,16 @@ std::string describe_devices() {
 }
 
 void enter(int device) noexcept {
-  if (current_context() == nullptr && cudaSetDevice(device) != cudaSuccess) (void)cudaGetLastError();
+  if (current_context() == nullptr && cudaSetDevice(device) != cudaSuccess)
+    (void)cudaGetLastError();
 }
 
 std::shared_ptr<device::Stream> open_stream(const void* handle) {
   return std::make_shared<Stream>(*static_cast<const cudaStream_t*>(handle));
 }
 
-Stream::Stream(cudaStream_t handle) : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
+Stream::Stream(cudaStream_t handle)
+    : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
   const DeviceGuard guard(device_);
   check(cudaFree(nullptr), "making the device's context");
   context_ = current_context();
@@ -76,7 +80,8 @@ Stream::Stream(cudaStream_t handle) : device::Stream(StreamKind::cuda), handle_(
 
 bool Stream::waits_for_legacy_stream() const noexcept {
   unsigned flags = 0;
-  if (cudaStreamGetFlags(handle_, &flags) == cudaSuccess) return (flags & cudaStreamNonBlocking) == 0;
+  if (cudaStreamGetFlags(handle_, &flags) == cudaSuccess)
+    return (flags & cudaStreamNonBlocking) == 0;
   (void)cudaGetLastError();
   return true;
 }
@@ -90,11 +95,11 @@ std::uint64_t Stream::capture() const {
 }
 
 std::uint64_t Stream::current_capture() const noexcept {
-  static const auto is_capturing =
-      reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(driver_function("cuStreamIsCapturing", 10000));
+  static const auto is_capturing = reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(
+      driver_function("cuStreamIsCapturing", 10000));
   CUstreamCaptureStatus quick{};
-  if (is_capturing != nullptr && current_context() == context_ && is_capturing(handle_, &quick) == CUDA_SUCCESS &&
-      quick == CU_STREAM_CAPTURE_STATUS_NONE)
+  if (is_capturing != nullptr && current_context() == context_ &&
+      is_capturing(handle_, &quick) == CUDA_SUCCESS && quick == CU_STREAM_CAPTURE_STATUS_NONE)
     return 0;
   cudaStreamCaptureStatus status{};
   unsigned long long id = 0;
@@ -148,11 +153,13 @@ bool Stream::keep_with_graph(std::shared_ptr<void> kept) const noexcept {
   if (owner == nullptr) return false;
   const auto destroy = [](void* object) { delete static_cast<std::shared_ptr<void>*>(object); };
   cudaUserObject_t object = nullptr;
-  if (cudaUserObjectCreate(&object, owner, destroy, 1, cudaUserObjectNoDestructorSync) != cudaSuccess) {
+  if (cudaUserObjectCreate(&object, owner, destroy, 1, cudaUserObjectNoDestructorSync) !=
+      cudaSuccess) {
     destroy(owner);
     return false;
   }
-  if (cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove) == cudaSuccess) return true;
+  if (cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove) == cudaSuccess)
+    return true;
   cudaUserObjectRelease(object);
   return false;
 }

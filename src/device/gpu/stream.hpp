@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA stream of the program's: legacy default, per-thread default, blocking or not, captured or not.
+// A CUDA stream of the program's: legacy default, per-thread default, blocking or not, captured or
+// not.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,8 @@ class Attachment {
  public:
   virtual ~Attachment() = default;
   virtual void flush() noexcept = 0;  // launches what has been gathered since the last flush
-  // The stream has just run dry, or has failed: what its kernels have reported is to be told, and what they never will.
+  // The stream has just run dry, or has failed: what its kernels have reported is to be told, and
+  // what they never will.
   virtual void synchronized(cudaError_t code) noexcept = 0;
 };
 
@@ -26,9 +28,11 @@ class Stream final : public device::Stream {
   cudaStream_t handle() const noexcept { return handle_; }
   int device() const noexcept { return device_; }
   void* context() const noexcept { return context_; }  // of the device
-  // How often it has been synchronised through its queue, which is never enqueued on meanwhile: what was enqueued
-  // before the number rose has ended.
-  std::uint64_t synchronizations() const noexcept { return synchronizations_.load(std::memory_order_acquire); }
+  // How often it has been synchronised through its queue, which is never enqueued on meanwhile:
+  // what was enqueued before the number rose has ended.
+  std::uint64_t synchronizations() const noexcept {
+    return synchronizations_.load(std::memory_order_acquire);
+  }
   bool waits_for_legacy_stream() const noexcept;  // and it for this one
   void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
   Attachment* attachment() const noexcept { return attachment_.get(); }
@@ -37,16 +41,16 @@ class Stream final : public device::Stream {
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
   bool is_captured() const noexcept override { return current_capture() != 0; }
-  // As capture(), for any thread. One that can only be ended counts, too: what is enqueued then fails, and what was
-  // enqueued before it may still run.
+  // As capture(), for any thread. One that can only be ended counts, too: what is enqueued then
+  // fails, and what was enqueued before it may still run.
   std::uint64_t current_capture() const noexcept;
   static constexpr std::uint64_t broken_capture = ~std::uint64_t{0};
   // For ends that nothing can be enqueued for. Errors are left to the call that finds them next.
   void wait_until_dry() const noexcept;
   void come_behind(const device::Stream& other) noexcept override;
   std::uint64_t last_capture() const noexcept { return last_capture_; }  // what capture() last said
-  // What is kept until the graph that is being captured is destroyed. False, and nothing is kept: none is captured, or
-  // there is nothing to keep.
+  // What is kept until the graph that is being captured is destroyed. False, and nothing is kept:
+  // none is captured, or there is nothing to keep.
   bool keep_with_graph(std::shared_ptr<void> kept) const noexcept;
   void synchronize(const std::function<void()>& meanwhile) override;
   bool idle() const override;

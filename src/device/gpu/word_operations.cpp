@@ -8,8 +8,8 @@ namespace penstock::device::gpu {
 
 #if PENSTOCK_HIP
 
-// HIP's wait only for memory that has been allocated for it (hipMallocSignalMemory), eight bytes at a time and not
-// shared between processes, and graphs cannot hold them.
+// HIP's wait only for memory that has been allocated for it (hipMallocSignalMemory), eight bytes at
+// a time and not shared between processes, and graphs cannot hold them.
 bool has_word_operations() noexcept {
   return false;
 }
@@ -26,7 +26,8 @@ using StreamBatchMemOp = CUresult (*)(CUstream, unsigned, CUstreamBatchMemOpPara
 
 // In the form of CUDA 11.7, which needs no option of the driver's and can be captured.
 StreamBatchMemOp batch_function() noexcept {
-  static const auto function = reinterpret_cast<StreamBatchMemOp>(driver_function("cuStreamBatchMemOp", 12000));
+  static const auto function =
+      reinterpret_cast<StreamBatchMemOp>(driver_function("cuStreamBatchMemOp", 12000));
   return function;
 }
 
@@ -56,7 +57,8 @@ cudaError_t WordOperations::enqueue(cudaStream_t stream) const noexcept {
     }
   }
   return in_context([&] {
-    return static_cast<cudaError_t>(batch_function()(stream, static_cast<unsigned>(count_), parameters.data(), 0));
+    return static_cast<cudaError_t>(
+        batch_function()(stream, static_cast<unsigned>(count_), parameters.data(), 0));
   });
 }
 

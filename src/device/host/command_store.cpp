@@ -35,7 +35,8 @@ CommandStore::Chunk* CommandStore::new_chunk() {
   try {
     return new Chunk;
   } catch (const std::bad_alloc&) {
-    throw base::Error(base::ErrorKind::resources, "no memory for the commands of a stream; enqueue less ahead");
+    throw base::Error(base::ErrorKind::resources,
+                      "no memory for the commands of a stream; enqueue less ahead");
   }
 }
 
@@ -47,8 +48,10 @@ CommandStore::Chunk* CommandStore::unused_chunk() {
 
 void CommandStore::make_room_slowly(std::size_t commands) {
   const std::lock_guard lock(mutex_);
-  std::size_t room = slots - std::min<std::uint64_t>(
-                                 tail_.load(std::memory_order_relaxed)->count.load(std::memory_order_relaxed), slots);
+  std::size_t room =
+      slots -
+      std::min<std::uint64_t>(
+          tail_.load(std::memory_order_relaxed)->count.load(std::memory_order_relaxed), slots);
   for (const Chunk* chunk = spare_; chunk != nullptr; chunk = chunk->spare) room += slots;
   for (; room < commands; room += slots) {
     Chunk* const chunk = new_chunk();

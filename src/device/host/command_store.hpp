@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of one host stream: first in, first out, many producers, one consumer (the worker). A list of chunks
-// that grows while the worker lags and whose chunks are used again once it has caught up.
+// The commands of one host stream: first in, first out, many producers, one consumer (the worker).
+// A list of chunks that grows while the worker lags and whose chunks are used again once it has
+// caught up.
 #pragma once
 
 #include <array>
@@ -13,22 +14,25 @@
 
 namespace penstock::device::host {
 
-// A producer reserves a slot by raising the tail chunk's count; a count of `slots` or more says that the chunk is
-// closed, and the producer appends the next one under a lock. Memory orders and their reasons:
+// A producer reserves a slot by raising the tail chunk's count; a count of `slots` or more says
+// that the chunk is closed, and the producer appends the next one under a lock. Memory orders and
+// their reasons:
 //
-//   Slot::word: release/acquire orders the operands before the worker's use of them. Its top bit is the chunk's lap:
-//   each slot is written once a lap, so a stale word always shows the other lap.
+//   Slot::word: release/acquire orders the operands before the worker's use of them. Its top bit is
+//   the chunk's lap: each slot is written once a lap, so a stale word always shows the other lap.
 //
-//   Chunk::count: who reserves a slot of a lap has acquired the store that opened it, and sees its `lap`. A slow
-//   producer may raise the count of a chunk that has been used up: it finds it closed, or opened anew, and then its
-//   slot is as good as any. Therefore a chunk is linked behind its predecessor before it is opened.
+//   Chunk::count: who reserves a slot of a lap has acquired the store that opened it, and sees its
+//   `lap`. A slow producer may raise the count of a chunk that has been used up: it finds it
+//   closed, or opened anew, and then its slot is as good as any. Therefore a chunk is linked behind
+//   its predecessor before it is opened.
 //
-//   Chunk::next, tail_: release/acquire orders the chunk's construction, and for the worker its `lap`.
+//   Chunk::next, tail_: release/acquire orders the chunk's construction, and for the worker its
+//   `lap`.
 //
-// A chunk becomes spare only when the worker has taken all its commands, under the lock that the next user takes: so
-// nobody reads `lap` while it is changed, and chunks are not freed before the store is.
-// Order of one producer: it sees, with the opening of the chunk that it used last, the closing of all earlier ones; so
-// its next slot lies behind.
+// A chunk becomes spare only when the worker has taken all its commands, under the lock that the
+// next user takes: so nobody reads `lap` while it is changed, and chunks are not freed before the
+// store is. Order of one producer: it sees, with the opening of the chunk that it used last, the
+// closing of all earlier ones; so its next slot lies behind.
 class CommandStore {
  public:
   CommandStore();
@@ -52,8 +56,8 @@ class CommandStore {
     to.word.store(pack(command.step, chunk->lap), std::memory_order_release);
   }
 
-  // Throws Error(resources) unless that many commands can be pushed without asking for memory. That holds until another
-  // thread pushes.
+  // Throws Error(resources) unless that many commands can be pushed without asking for memory. That
+  // holds until another thread pushes.
   void make_room(std::size_t commands) {
     const Chunk* const tail = tail_.load(std::memory_order_acquire);
     if (tail->count.load(std::memory_order_relaxed) + commands > slots) [[unlikely]]
@@ -106,7 +110,8 @@ class CommandStore {
     return reinterpret_cast<std::uintptr_t>(step) | lap << lap_bit;
   }
   static Step unpack(std::uint64_t word) noexcept {
-    return reinterpret_cast<Step>(static_cast<std::uintptr_t>(word & ~(std::uint64_t{1} << lap_bit)));
+    return reinterpret_cast<Step>(
+        static_cast<std::uintptr_t>(word & ~(std::uint64_t{1} << lap_bit)));
   }
   Position reserve_slowly();
   void make_room_slowly(std::size_t commands);

@@ -17,7 +17,11 @@ bool trace_function(Command& command) noexcept {
   const auto begin = Clock::now();
   run_function(command);
   reinterpret_cast<base::trace::Track*>(command.value)
-      ->record({base::trace::Kind::function, {}, reinterpret_cast<std::uint64_t>(command.object), begin, Clock::now()});
+      ->record({base::trace::Kind::function,
+                {},
+                reinterpret_cast<std::uint64_t>(command.object),
+                begin,
+                Clock::now()});
   return true;
 }
 
@@ -30,7 +34,9 @@ bool has_reached(Command& command) noexcept {
 }  // namespace
 
 Stream::Stream(std::chrono::microseconds spin, int most, base::trace::Track* functions)
-    : device::Stream(StreamKind::host), functions_(functions), worker_(std::make_unique<Worker>(spin, most)) {}
+    : device::Stream(StreamKind::host),
+      functions_(functions),
+      worker_(std::make_unique<Worker>(spin, most)) {}
 
 Stream::~Stream() = default;
 

@@ -25,7 +25,8 @@ struct Stream::Worker::Arrival {
   std::atomic<bool> set{false};
 };
 
-Stream::Worker::Worker(std::chrono::microseconds spin, int most_spinning) : spin_(spin), most_spinning_(most_spinning) {
+Stream::Worker::Worker(std::chrono::microseconds spin, int most_spinning)
+    : spin_(spin), most_spinning_(most_spinning) {
   thread_ = base::start_thread("penstock-stream", [this] { run(); });
 }
 
@@ -59,7 +60,8 @@ void Stream::Worker::run() noexcept {
 }
 
 std::chrono::microseconds Stream::Worker::spin_now() const noexcept {
-  return awake.load(std::memory_order_relaxed) <= most_spinning_ ? spin_ : std::chrono::microseconds{0};
+  return awake.load(std::memory_order_relaxed) <= most_spinning_ ? spin_
+                                                                 : std::chrono::microseconds{0};
 }
 
 void Stream::Worker::await_end(Command& command) noexcept {
@@ -86,7 +88,8 @@ void Stream::Worker::await_command() noexcept {
 bool Stream::Worker::arrive(Command& command) noexcept {
   auto& arrival = *static_cast<Arrival*>(command.object);
   auto& worker = *arrival.worker;
-  // Counted before anybody is told, so that who has synchronised finds the stream idle; run() stores the same number.
+  // Counted before anybody is told, so that who has synchronised finds the stream idle; run()
+  // stores the same number.
   worker.ended_.store(worker.ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   const std::lock_guard lock(worker.mutex_);
   arrival.set.store(true, std::memory_order_release);
@@ -99,7 +102,8 @@ void Stream::Worker::synchronize(const std::function<void()>& meanwhile) {
   push({&arrive, &arrival, nullptr, 0});
   const auto set = [&] { return arrival.set.load(std::memory_order_acquire); };
   const auto spin = spin_now();
-  for (base::Backoff backoff(meanwhile ? std::min(spin, meanwhile_interval) : spin); backoff.spinning();) {
+  for (base::Backoff backoff(meanwhile ? std::min(spin, meanwhile_interval) : spin);
+       backoff.spinning();) {
     if (set()) return;
     backoff.pause();
   }

@@ -44,8 +44,8 @@ class Stream::Worker {
   alignas(64) base::Sleeper sleeper_;
   const std::chrono::microseconds spin_;
   const int most_spinning_;
-  // Of those who synchronise. The worker touches an Arrival under the mutex only, so its owner may leave as soon as it
-  // has been set.
+  // Of those who synchronise. The worker touches an Arrival under the mutex only, so its owner may
+  // leave as soon as it has been set.
   alignas(64) std::mutex mutex_;
   std::condition_variable arrived_;
   // The worker's own line; others read it only to ask whether the stream is idle.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Halves over host memory. Only their first start shows whether a CUDA stream uses them, and for that they need
-// page-locked words. Those cannot be made in an enqueue call: page-locking may wait for the device, perhaps for what
-// this very start would let go on, and it invalidates captures. So the match makes them where there is a CUDA queue,
-// and otherwise PST_Queue_init of the first one does.
+// Halves over host memory. Only their first start shows whether a CUDA stream uses them, and for
+// that they need page-locked words. Those cannot be made in an enqueue call: page-locking may wait
+// for the device, perhaps for what this very start would let go on, and it invalidates captures. So
+// the match makes them where there is a CUDA queue, and otherwise PST_Queue_init of the first one
+// does.
 #pragma once
 
 #include <mutex>

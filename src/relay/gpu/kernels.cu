@@ -34,8 +34,8 @@ __device__ void fail(const Reports& reports, const Post& post, Failure why) {
 }
 
 __device__ void copy_share(const Post& post, const BlockIndex& place) {
-  const std::uint64_t share =
-      ((post.bytes + place.blocks - 1) / place.blocks + device_line - 1) / device_line * device_line;
+  const std::uint64_t share = ((post.bytes + place.blocks - 1) / place.blocks + device_line - 1) /
+                              device_line * device_line;
   const std::uint64_t begin = place.index * share;
   if (begin >= post.bytes) return;
   std::byte* const to = (post.sends ? post.staging : post.buffer) + begin;
@@ -43,8 +43,9 @@ __device__ void copy_share(const Post& post, const BlockIndex& place) {
   copy_bytes(to, from, min(share, post.bytes - begin));
 }
 
-// How a thread finds its block when all of it is there. `last` in one thread: thread 0 of the block that gets here
-// last, when all that the blocks did before has been done, as the host sees it too. It knows whether any has failed.
+// How a thread finds its block when all of it is there. `last` in one thread: thread 0 of the block
+// that gets here last, when all that the blocks did before has been done, as the host sees it too.
+// It knows whether any has failed.
 struct Arrival {
   bool last = false;
   bool failed = false;
@@ -77,7 +78,8 @@ __device__ void start(const Reports& reports, const Post& post, const BlockIndex
   bool twice = false;
   if (threadIdx.x == 0) {
     epoch = next_epoch(post);
-    // By a graph without the wait. After a failure the wait has ended without its epoch, and the next one says why.
+    // By a graph without the wait. After a failure the wait has ended without its epoch, and the
+    // next one says why.
     twice = started.load(::cuda::memory_order_relaxed) >= epoch &&
             SystemWord(post.words->completed).load(::cuda::memory_order_relaxed) != given_up;
   }
@@ -107,17 +109,19 @@ __device__ Failure await(const Reports& reports, const Post& post, Word64 epoch)
 }
 
 // `is_last`: this block waits for nothing more.
-__device__ void wait(const Reports& reports, const Post& post, const BlockIndex& place, bool is_last) {
+__device__ void wait(const Reports& reports, const Post& post, const BlockIndex& place,
+                     bool is_last) {
   const Word64 epoch = threadIdx.x == 0 ? next_epoch(post) : 0;
-  const auto failure =
-      static_cast<Failure>(agree(threadIdx.x == 0 ? static_cast<Word64>(await(reports, post, epoch)) : 0));
+  const auto failure = static_cast<Failure>(
+      agree(threadIdx.x == 0 ? static_cast<Word64>(await(reports, post, epoch)) : 0));
   const bool failed = failure != Failure::none;
   if (is_last) let_successor_in();
   if (!failed && post.staging != nullptr && !post.sends) copy_share(post, place);
   const Arrival arrival = arrive(post, place, failed);
   if (failed && threadIdx.x == 0) fail(reports, post, failure);
   // A message of which a block has copied nothing is not there.
-  if (arrival.last && !arrival.failed) SystemWord(post.words->done).store(epoch, ::cuda::memory_order_relaxed);
+  if (arrival.last && !arrival.failed)
+    SystemWord(post.words->done).store(epoch, ::cuda::memory_order_relaxed);
 }
 
 template <int capacity>
@@ -130,7 +134,8 @@ __device__ const Post& find(const Batch<capacity>& batch, BlockIndex& place) {
 }
 
 template <bool starts, int capacity>
-__global__ void __launch_bounds__(most_threads) run(const __grid_constant__ Batch<capacity> argument) {
+__global__ void __launch_bounds__(most_threads)
+    run(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0 || batch.queue_failure->failed != 0) return;
@@ -143,18 +148,21 @@ __global__ void __launch_bounds__(most_threads) run(const __grid_constant__ Batc
     wait(reports, post, place, true);
 }
 
-// On a crowded device: one block waits for one post after the other, and copies alone. The relay completes each of them
-// without the others.
+// On a crowded device: one block waits for one post after the other, and copies alone. The relay
+// completes each of them without the others.
 template <int capacity>
-__global__ void __launch_bounds__(most_threads) wait_in_turn(const __grid_constant__ Batch<capacity> argument) {
+__global__ void __launch_bounds__(most_threads)
+    wait_in_turn(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
   const Batch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0 || batch.queue_failure->failed != 0) return;
   for (int i = 0; i < batch.count; ++i)
-    wait({*batch.report, *batch.queue_failure}, batch.post[i], BlockIndex{0, 1}, i + 1 == batch.count);
+    wait({*batch.report, *batch.queue_failure}, batch.post[i], BlockIndex{0, 1},
+         i + 1 == batch.count);
 }
 
-// Before the stream stands at the gates of waits. After a failure they stay open: what follows ends at once.
+// Before the stream stands at the gates of waits. After a failure they stay open: what follows ends
+// at once.
 template <int capacity>
 __global__ void close_gates(const __grid_constant__ Batch<capacity> argument) {
   await_predecessor();
@@ -166,7 +174,8 @@ __global__ void close_gates(const __grid_constant__ Batch<capacity> argument) {
   if (batch.queue_failure->failed != 0) return gate.store_open(1);
   protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
   // Behind the fence of the closing, as given_up is stored before the gate is opened for it.
-  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == given_up) gate.store_open(1);
+  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == given_up)
+    gate.store_open(1);
 }
 
 template <int capacity>
@@ -189,12 +198,14 @@ cudaError_t launch_as(const Launch& launch, std::span<const Post> posts) {
   }
   static const device::gpu::Kernel kernel(reinterpret_cast<const void*>(&run<starts, capacity>));
   static const device::gpu::Kernel in_turn(reinterpret_cast<const void*>(&wait_in_turn<capacity>));
-  if (!starts && launch.crowded) return in_turn.launch({1, threads, launch.stream, launch.dependent}, &batch);
+  if (!starts && launch.crowded)
+    return in_turn.launch({1, threads, launch.stream, launch.dependent}, &batch);
   return kernel.launch({std::max(blocks, 1u), threads, launch.stream, launch.dependent}, &batch);
 }
 
 cudaError_t launch_closing(const Launch& launch, std::span<const Post> posts) {
-  static const device::gpu::Kernel kernel(reinterpret_cast<const void*>(&close_gates<largest_batch>));
+  static const device::gpu::Kernel kernel(
+      reinterpret_cast<const void*>(&close_gates<largest_batch>));
   auto batch = batch_of<largest_batch>(launch, posts);
   return kernel.launch({1, 32, launch.stream, launch.dependent}, &batch);
 }
@@ -240,8 +251,8 @@ cudaError_t load_kernels(const Launch& launch) {
   Launch crowded = launch;
   crowded.crowded = true;
   for (const Launch& form : {launch, crowded})
-    for (const auto call :
-         {&launch_as<true, 1>, &launch_as<true, largest_batch>, &launch_as<false, 1>, &launch_as<false, largest_batch>})
+    for (const auto call : {&launch_as<true, 1>, &launch_as<true, largest_batch>,
+                            &launch_as<false, 1>, &launch_as<false, largest_batch>})
       if (const cudaError_t code = call(form, {}); code != cudaSuccess) return code;
   if (const cudaError_t code = launch_closing(launch, {}); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the relay's kernels work on: one half of a pair, fixed at match, carried by value in every launch.
+// What the relay's kernels work on: one half of a pair, fixed at match, carried by value in every
+// launch.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ using gpu::Word64;
 
 struct Post {
   Words* words = nullptr;
-  // Where the message lies in memory of a device that the host's thread does not read: its copy in pinned memory, and
-  // a count that its blocks share, on the device. Null: nothing is copied.
+  // Where the message lies in memory of a device that the host's thread does not read: its copy in
+  // pinned memory, and a count that its blocks share, on the device. Null: nothing is copied.
   std::byte* staging = nullptr;
   Word64* arrivals = nullptr;
   std::byte* buffer = nullptr;

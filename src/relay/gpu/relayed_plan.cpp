@@ -37,15 +37,16 @@ PostBatch& posts_on(const KernelQueue& queue) noexcept {
 
 }  // namespace
 
-RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& message, std::size_t bytes,
-                         Approach approach)
+RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& message,
+                         std::size_t bytes, Approach approach)
     : equipment_(equipment), approach_(std::move(approach)), access_(approach_.access) {
   post_.sends = message.direction == transport::Direction::send;
   post_.buffer = static_cast<std::byte*>(message.buffer);
   post_.bytes = bytes;
   if (access_ == Access::host) return;
   device_ = device::gpu::look_at(message.buffer).device;
-  if (device_ < 0) throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
+  if (device_ < 0)
+    throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
   if (access_ == Access::staged) {
     staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
     arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
@@ -103,23 +104,27 @@ void RelayedPlan::set_traced(const base::trace::Message& message) {
 
 void RelayedPlan::check_stream(const device::Stream& stream) const {
   if (access_ != Access::host && stream.kind() != StreamKind::cuda)
-    throw Error(ErrorKind::unsupported, label() + ": the buffer is in " PENSTOCK_GPU
-                                                  " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
-  if (used_on_ && *used_on_ != stream.kind())
     throw Error(ErrorKind::unsupported,
-                label() + ": the request has been started on a queue of another type, and stays with that type");
+                label() + ": the buffer is in " PENSTOCK_GPU
+                          " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
+  if (used_on_ && *used_on_ != stream.kind())
+    throw Error(
+        ErrorKind::unsupported,
+        label() +
+            ": the request has been started on a queue of another type, and stays with that type");
   if (stream.kind() == StreamKind::cuda) check_cuda_stream(stream);
 }
 
 void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
   const auto& on_device = static_cast<const device::gpu::Stream&>(stream);
   if (device_ >= 0 && on_device.device() != device_)
-    throw Error(ErrorKind::unsupported, fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
-                                                    label(), device_, on_device.device()));
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                            label(), device_, on_device.device()));
   if (!approach_.against_blocking_streams.empty() && on_device.waits_for_legacy_stream())
     throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
-  // Host memory shows only now on which kind of stream it is used. Asked for once, before anything is enqueued; the
-  // driver is not.
+  // Host memory shows only now on which kind of stream it is used. Asked for once, before anything
+  // is enqueued; the driver is not.
   if (!lane_) const_cast<RelayedPlan*>(this)->prepare_lane();
 }
 
@@ -187,7 +192,8 @@ void RelayedPlan::release(const Error& error) noexcept {
 
 std::string RelayedPlan::path() const {
   std::string how;
-  if (access_ == Access::staged) how = ", from and to " PENSTOCK_GPU " memory by way of pinned memory";
+  if (access_ == Access::staged)
+    how = ", from and to " PENSTOCK_GPU " memory by way of pinned memory";
   if (access_ == Access::direct) how = ", in " PENSTOCK_GPU " memory";
   if (!approach_.why_staged.empty()) how += " (" + approach_.why_staged + ")";
   return host_->path() + how;
@@ -195,8 +201,10 @@ std::string RelayedPlan::path() const {
 
 Error RelayedPlan::error_of(Failure failure) const {
   if (failure == Failure::started_twice)
-    return Error(ErrorKind::already_started,
-                 label() + ": started by a graph again before a wait: have the wait of each start in its capture");
+    return Error(
+        ErrorKind::already_started,
+        label() +
+            ": started by a graph again before a wait: have the wait of each start in its capture");
   return lane_->error();
 }
 

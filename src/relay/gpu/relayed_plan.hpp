@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One half of a pair of a host transport, for streams of both kinds: on a host stream the host plan does it all; on a
-// CUDA stream kernels ring and wait, and the relay runs the host plan.
+// One half of a pair of a host transport, for streams of both kinds: on a host stream the host plan
+// does it all; on a CUDA stream kernels ring and wait, and the relay runs the host plan.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,8 @@ struct Equipment {
 class RelayedPlan final : public gpu::KernelPlan {
  public:
   // `message` with the program's buffer, `bytes`: what the pair moves. Throws Error.
-  RelayedPlan(const Equipment& equipment, const transport::Message& message, std::size_t bytes, Approach approach);
+  RelayedPlan(const Equipment& equipment, const transport::Message& message, std::size_t bytes,
+              Approach approach);
   ~RelayedPlan() override;
 
   std::byte* staging() const noexcept { return staging_.get(); }
@@ -50,7 +51,9 @@ class RelayedPlan final : public gpu::KernelPlan {
   void wait_flushed(device::Stream& stream) noexcept override;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
   void close() override;
-  bool peer_closed(protocol::Epoch epoch) const noexcept override { return host_->peer_closed(epoch); }
+  bool peer_closed(protocol::Epoch epoch) const noexcept override {
+    return host_->peer_closed(epoch);
+  }
   void release(const base::Error& error) noexcept override;
   std::string describe() const override { return host_->describe(); }
   std::string path() const override;

@@ -55,7 +55,8 @@ class Relayed final : public transport::Transport {
  public:
   Relayed(std::unique_ptr<transport::Transport> host, Equipment equipment)
       : host_(std::move(host)), equipment_(std::move(equipment)) {}
-  // Halves that were given up in the order of a stream are closed by the relay, while the host transport is there.
+  // Halves that were given up in the order of a stream are closed by the relay, while the host
+  // transport is there.
   ~Relayed() override {
     equipment_.gpus->finish();
     equipment_.relay->stop();
@@ -63,7 +64,9 @@ class Relayed final : public transport::Transport {
 
   std::string name() const override { return host_->name(); }
   transport::WireRecord address() override { return host_->address(); }
-  void add_peers(std::span<const transport::WireRecord> addresses) override { host_->add_peers(addresses); }
+  void add_peers(std::span<const transport::WireRecord> addresses) override {
+    host_->add_peers(addresses);
+  }
   void peers_added() override { host_->peers_added(); }
   void prepare(device::Stream& stream) override;
 
@@ -73,22 +76,25 @@ class Relayed final : public transport::Transport {
   transport::Counts counts() const override { return host_->counts(); }
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
-  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive, const transport::Message& send,
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
                                                 std::span<const std::byte> offer) override;
   std::unique_ptr<transport::Offer> invite(const transport::Message& receive) override {
     return concerns_us(receive) ? nullptr : host_->invite(receive);
   }
-  std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message& send,
-                                                           const transport::Message& receive,
-                                                           std::span<const std::byte> invitation) override {
-    if (concerns_us(send)) throw base::Error(base::ErrorKind::transport, "a stream of a " PENSTOCK_GPU " may be used");
+  std::unique_ptr<transport::Acceptance> accept_invitation(
+      const transport::Message& send, const transport::Message& receive,
+      std::span<const std::byte> invitation) override {
+    if (concerns_us(send))
+      throw base::Error(base::ErrorKind::transport, "a stream of a " PENSTOCK_GPU " may be used");
     return host_->accept_invitation(send, receive, invitation);
   }
 
  private:
-  std::unique_ptr<RelayedPlan> make_plan(const transport::Message& message, std::size_t bytes, Access access,
-                                         std::string why) const;
-  // A process that has not loaded the driver has no stream of a GPU: then the host plan does it alone.
+  std::unique_ptr<RelayedPlan> make_plan(const transport::Message& message, std::size_t bytes,
+                                         Access access, std::string why) const;
+  // A process that has not loaded the driver has no stream of a GPU: then the host plan does it
+  // alone.
   static bool concerns_us(const transport::Message& message) noexcept {
     return message.memory == device::MemoryKind::cuda || device::gpu::driver_is_loaded();
   }
@@ -110,21 +116,26 @@ void Relayed::prepare(device::Stream& stream) {
   const device::gpu::DeviceGuard guard(cuda_stream.device());
   {
     const std::lock_guard lock(mutex_);
-    const Launch launch = queue.launch_on(equipment_.gpus->devices().arena(cuda_stream.device())->stream());
-    if (loaded_.insert(cuda_stream.device()).second) device::gpu::check(load_kernels(launch), "loading the kernels");
+    const Launch launch =
+        queue.launch_on(equipment_.gpus->devices().arena(cuda_stream.device())->stream());
+    if (loaded_.insert(cuda_stream.device()).second)
+      device::gpu::check(load_kernels(launch), "loading the kernels");
   }
   queue.add(Form::relay, std::make_unique<PostBatch>(queue));
 }
 
 transport::Verdict Relayed::can_serve(const transport::Message& message) const {
   if (best_access(*host_, message) != Access::staged) return host_->can_serve(message);
-  if (!can_be_staged(message)) return {false, "derived datatype in " PENSTOCK_GPU " memory is not contiguous"};
+  if (!can_be_staged(message))
+    return {false, "derived datatype in " PENSTOCK_GPU " memory is not contiguous"};
   return host_->can_serve(on_host(message, nullptr, message.bytes));
 }
 
-std::unique_ptr<RelayedPlan> Relayed::make_plan(const transport::Message& message, std::size_t bytes, Access access,
+std::unique_ptr<RelayedPlan> Relayed::make_plan(const transport::Message& message,
+                                                std::size_t bytes, Access access,
                                                 std::string why) const {
-  Approach approach{access, std::move(why), access == Access::direct ? host_->against_blocking_streams() : ""};
+  Approach approach{access, std::move(why),
+                    access == Access::direct ? host_->against_blocking_streams() : ""};
   return std::make_unique<RelayedPlan>(equipment_, message, bytes, std::move(approach));
 }
 
@@ -132,7 +143,8 @@ std::unique_ptr<transport::Offer> Relayed::offer(const transport::Message& send)
   if (!concerns_us(send)) return host_->offer(send);
   return try_access(*host_, send, [&](Access access, std::string why) {
     auto plan = make_plan(send, send.bytes, access, std::move(why));
-    auto offer = host_->offer(access == Access::staged ? on_host(send, plan->staging(), send.bytes) : send);
+    auto offer =
+        host_->offer(access == Access::staged ? on_host(send, plan->staging(), send.bytes) : send);
     return std::make_unique<RelayedOffer>(std::move(plan), std::move(offer));
   });
 }
@@ -143,16 +155,18 @@ std::unique_ptr<transport::Acceptance> Relayed::accept(const transport::Message&
   if (!concerns_us(receive)) return host_->accept(receive, send, offer);
   return try_access(*host_, receive, [&](Access access, std::string why) {
     auto plan = make_plan(receive, send.bytes, access, std::move(why));
-    const transport::Message ours = access == Access::staged ? on_host(receive, plan->staging(), send.bytes) : receive;
+    const transport::Message ours =
+        access == Access::staged ? on_host(receive, plan->staging(), send.bytes) : receive;
     auto acceptance = host_->accept(ours, send, offer);
     return std::make_unique<RelayedAcceptance>(std::move(plan), std::move(acceptance));
   });
 }
 
-std::unique_ptr<transport::Transport> relayed(std::unique_ptr<transport::Transport> host, std::shared_ptr<Gpus> gpus,
+std::unique_ptr<transport::Transport> relayed(std::unique_ptr<transport::Transport> host,
+                                              std::shared_ptr<Gpus> gpus,
                                               std::shared_ptr<Relay> relay) {
-  return std::make_unique<Relayed>(std::move(host),
-                                   Equipment{std::move(gpus), std::move(relay), std::make_shared<HostHalves>()});
+  return std::make_unique<Relayed>(std::move(host), Equipment{std::move(gpus), std::move(relay),
+                                                              std::make_shared<HostHalves>()});
 }
 
 }  // namespace penstock::relay

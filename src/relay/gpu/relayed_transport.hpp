@@ -16,8 +16,10 @@ namespace penstock::relay {
 
 class Relay;
 
-// `gpus` and `relay` are shared by all. The name and the choice among transports are the host transport's own.
+// `gpus` and `relay` are shared by all. The name and the choice among transports are the host
+// transport's own.
 std::unique_ptr<transport::Transport> relayed(std::unique_ptr<transport::Transport> host,
-                                              std::shared_ptr<gpu::Gpus> gpus, std::shared_ptr<Relay> relay);
+                                              std::shared_ptr<gpu::Gpus> gpus,
+                                              std::shared_ptr<Relay> relay);
 
 }  // namespace penstock::relay

@@ -7,8 +7,8 @@
 
 namespace penstock::test {
 
-// Nothing is under way on the cells then: the tests have synchronised. The copy may return before its bytes have
-// arrived.
+// Nothing is under way on the cells then: the tests have synchronised. The copy may return before
+// its bytes have arrived.
 void upload(std::byte* device, const void* host, std::size_t bytes) {
   EXPECT_CUDA(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
   EXPECT_CUDA(cudaDeviceSynchronize());

@@ -10,7 +10,8 @@ template <class Visit>
 __device__ void for_each_cell(const Steps& steps, Visit visit) {
   const std::ptrdiff_t cells = steps.rows * steps.columns;
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(gridDim.x) * blockDim.x;
-  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < cells; i += stride)
+  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < cells; i += stride)
     visit(i / steps.columns, i % steps.columns, steps.cells[i]);
 }
 
@@ -27,7 +28,8 @@ __global__ void check(Steps steps) {
   for_each_cell(steps, [&](std::ptrdiff_t row, std::ptrdiff_t column, const std::uint64_t& cell) {
     if (cell != value_at(steps, step, row, column)) ++wrong;
   });
-  if (wrong != 0) atomicAdd_system(reinterpret_cast<unsigned long long*>(&steps.counts->wrong), wrong);
+  if (wrong != 0)
+    atomicAdd_system(reinterpret_cast<unsigned long long*>(&steps.counts->wrong), wrong);
 }
 
 __global__ void count(StepCounts* counts) {
@@ -36,7 +38,8 @@ __global__ void count(StepCounts* counts) {
 }
 
 unsigned blocks_for(const Steps& steps) {
-  const auto blocks = (static_cast<std::uint64_t>(steps.rows * steps.columns) + threads - 1) / threads;
+  const auto blocks =
+      (static_cast<std::uint64_t>(steps.rows * steps.columns) + threads - 1) / threads;
   return static_cast<unsigned>(blocks < 64 ? blocks : 64);
 }
 
@@ -56,8 +59,9 @@ void launch_count(cudaStream_t stream, StepCounts* counts) {
 
 void load_step_kernels() {
   cudaFuncAttributes attributes;
-  for (const void* kernel : {reinterpret_cast<const void*>(&write), reinterpret_cast<const void*>(&check),
-                             reinterpret_cast<const void*>(&count)})
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(&write), reinterpret_cast<const void*>(&check),
+        reinterpret_cast<const void*>(&count)})
     cudaFuncGetAttributes(&attributes, kernel);
 }
 

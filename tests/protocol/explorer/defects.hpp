@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defects, planted by ports that do something else than the protocol asks for. The protocol's code itself is untouched.
-// A port lives for one run of a call.
+// Defects, planted by ports that do something else than the protocol asks for. The protocol's code
+// itself is untouched. A port lives for one run of a call.
 #pragma once
 
 #include "protocol/explorer/port.hpp"
@@ -79,7 +79,9 @@ struct ShiftedFin : ModelPort {
   using ModelPort::ModelPort;
   void store(Word word, Order order, std::uint64_t value) override {
     const auto shifted = static_cast<std::int64_t>(value) + later;
-    ModelPort::store(word, order, word != Word::fin ? value : static_cast<std::uint64_t>(shifted < 0 ? 0 : shifted));
+    ModelPort::store(
+        word, order,
+        word != Word::fin ? value : static_cast<std::uint64_t>(shifted < 0 ? 0 : shifted));
   }
 };
 
@@ -121,7 +123,8 @@ struct RelaxedLoad : ModelPort {
   }
 };
 
-// Only the answer of the receiver that gave way, which is stored with release, and its look-up by the waiting sender.
+// Only the answer of the receiver that gave way, which is stored with release, and its look-up by
+// the waiting sender.
 struct RelaxedAnswer : ModelPort {
   using ModelPort::ModelPort;
   void store(Word word, Order order, std::uint64_t value) override {
@@ -138,7 +141,9 @@ struct RelaxedAnswer : ModelPort {
 
 struct RelaxedClaim : ModelPort {
   using ModelPort::ModelPort;
-  std::uint64_t exchange(Word word, std::uint64_t value) override { return exchange_with(Order::relaxed, word, value); }
+  std::uint64_t exchange(Word word, std::uint64_t value) override {
+    return exchange_with(Order::relaxed, word, value);
+  }
 };
 
 struct RelaxedFlagStore : ModelPort {
@@ -160,7 +165,8 @@ constexpr bool is_closed(Word word) {
   return word == Word::sender_closed || word == Word::receiver_closed;
 }
 
-// Who has copied does not look whether the other side is still there. The look is the one after a fence.
+// Who has copied does not look whether the other side is still there. The look is the one after a
+// fence.
 struct NoLookAfterCopy : ModelPort {
   using ModelPort::ModelPort;
   void fence(Order order) override {
@@ -186,7 +192,9 @@ struct Unfenced : ModelPort {
     closes_ = closes_ || is_closed(word);
   }
   void fence(Order order) override {
-    const FenceOf of = closes_ ? FenceOf::closer : order == Order::acquire ? FenceOf::puller : FenceOf::pusher;
+    const FenceOf of = closes_                   ? FenceOf::closer
+                       : order == Order::acquire ? FenceOf::puller
+                                                 : FenceOf::pusher;
     if (of != left_out)
       ModelPort::fence(order);
     else if (weaker)
@@ -201,12 +209,14 @@ struct Unfenced : ModelPort {
 struct ToldBeforeClosed : ModelPort {
   using ModelPort::ModelPort;
   void store(Word word, Order order, std::uint64_t value) override {
-    if (is_closed(word)) take_buffer_back(word == Word::sender_closed ? Side::sender : Side::receiver);
+    if (is_closed(word))
+      take_buffer_back(word == Word::sender_closed ? Side::sender : Side::receiver);
     ModelPort::store(word, order, value);
   }
 };
 
-// A claim is won unless the word holds this very epoch: that of a later one, given up, is not understood.
+// A claim is won unless the word holds this very epoch: that of a later one, given up, is not
+// understood.
 struct OnlyThisEpochClaimed : ModelPort {
   using ModelPort::ModelPort;
   std::uint64_t exchange(Word word, std::uint64_t value) override {
@@ -251,7 +261,8 @@ struct SilentHelper : ModelPort {
   }
 };
 
-// The word that says which parts are left, stored relaxed by who offers them; or loaded, or swapped, relaxed.
+// The word that says which parts are left, stored relaxed by who offers them; or loaded, or
+// swapped, relaxed.
 struct RelaxedOffer : ModelPort {
   using ModelPort::ModelPort;
   void store_parts(unsigned word, Order, std::uint64_t value) override {

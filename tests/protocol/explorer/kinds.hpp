@@ -11,10 +11,12 @@
 namespace penstock::explorer {
 
 inline PairSpec ring(Mode mode = Mode::standard, unsigned slots = 2, unsigned lines = 1) {
-  return {Path::ring, mode, ClaimBy::exchange, slots, lines, 2};  // 2-bit flags: they wrap after four epochs
+  return {Path::ring, mode,  ClaimBy::exchange,
+          slots,      lines, 2};  // 2-bit flags: they wrap after four epochs
 }
 
-// As kernels run it. 3-bit flags, since 2 bits cannot tell four slots apart: they wrap after eight epochs.
+// As kernels run it. 3-bit flags, since 2 bits cannot tell four slots apart: they wrap after eight
+// epochs.
 inline PairSpec deferred_ring(Mode mode = Mode::standard, unsigned slots = 4, unsigned lines = 1) {
   PairSpec kind{Path::ring, mode, ClaimBy::exchange, slots, lines, slots < 4 ? 2u : 3u};
   kind.deferred = true;
@@ -47,7 +49,8 @@ inline std::vector<PairSpec> all_kinds() {
   }
   kinds.push_back(deferred_ring(Mode::standard, 3, 2));
   kinds.push_back(deferred_ring(Mode::standard, 4));
-  // A synchronous rendezvous runs the same code as a standard one: it is explored with one form of the claim.
+  // A synchronous rendezvous runs the same code as a standard one: it is explored with one form of
+  // the claim.
   kinds.push_back(rendezvous(ClaimBy::flags));
   return kinds;
 }

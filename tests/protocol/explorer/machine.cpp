@@ -39,7 +39,9 @@ class PortOf {
   void fill(unsigned slot, std::uint32_t line) { port_.fill(slot, line); }
   void drain(unsigned slot, std::uint32_t line) { port_.drain(slot, line); }
   std::uint64_t load_flag(unsigned slot, std::uint32_t line) { return port_.load_flag(slot, line); }
-  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) { port_.store_flag(slot, line, flag); }
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) {
+    port_.store_flag(slot, line, flag);
+  }
   void push() { port_.push(); }
   void pull() { port_.pull(); }
   bool copy_failed() const { return port_.copy_failed(); }
@@ -52,7 +54,8 @@ class PortOf {
   ModelPort& port_;
 };
 
-// A ring's kernels do not look at CLOSED: whoever watches over them does, through a port of its own.
+// A ring's kernels do not look at CLOSED: whoever watches over them does, through a port of its
+// own.
 class DeferredPortOf : public PortOf<true, false> {
  public:
   static constexpr bool deferred = true;
@@ -129,24 +132,25 @@ Machine ring_machine() {
 template <Mode mode, class P>
 Machine rendezvous_machine() {
   static_assert(Port<P>);
-  return {[](ModelPort&, SendState&) { return Progress::ended; },
-          [](ModelPort& model, SendState& state) {
-            P port(model);
-            return rendezvous::start_send<mode>(port, state);
-          },
-          [](ModelPort& model, SendState& state) {
-            P port(model);
-            return rendezvous::wait_send<mode>(port, state);
-          },
-          [](ModelPort& model, ReceiveState& state) {
-            P port(model);
-            rendezvous::start_receive<mode>(port, state);
-          },
-          [](ModelPort& model, ReceiveState& state) {
-            P port(model);
-            return rendezvous::wait_receive<mode>(port, state);
-          },
-          {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
+  return {
+      [](ModelPort&, SendState&) { return Progress::ended; },
+      [](ModelPort& model, SendState& state) {
+        P port(model);
+        return rendezvous::start_send<mode>(port, state);
+      },
+      [](ModelPort& model, SendState& state) {
+        P port(model);
+        return rendezvous::wait_send<mode>(port, state);
+      },
+      [](ModelPort& model, ReceiveState& state) {
+        P port(model);
+        rendezvous::start_receive<mode>(port, state);
+      },
+      [](ModelPort& model, ReceiveState& state) {
+        P port(model);
+        return rendezvous::wait_receive<mode>(port, state);
+      },
+      {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
 }
 
 template <class P>

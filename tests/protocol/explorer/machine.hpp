@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step functions of src/protocol for one kind of pair, over whatever port a run of a call is given.
+// The step functions of src/protocol for one kind of pair, over whatever port a run of a call is
+// given.
 #pragma once
 
 #include "protocol/explorer/port.hpp"
@@ -15,7 +16,8 @@ struct Closing {
 };
 
 struct Machine {
-  protocol::Progress (*settle_send)(ModelPort&, protocol::SendState&) = nullptr;  // before a start; pending: held up
+  // Before a start; pending: held up.
+  protocol::Progress (*settle_send)(ModelPort&, protocol::SendState&) = nullptr;
   protocol::StartOutcome (*start_send)(ModelPort&, protocol::SendState&) = nullptr;
   protocol::Progress (*wait_send)(ModelPort&, protocol::SendState&) = nullptr;
   void (*start_receive)(ModelPort&, protocol::ReceiveState&) = nullptr;

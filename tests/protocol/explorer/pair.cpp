@@ -8,20 +8,23 @@ namespace penstock::explorer {
 namespace {
 
 std::uint8_t add_location(Shape& shape, std::uint8_t readers, bool exchange_only = false) {
-  if (shape.locations == max_locations) throw std::logic_error("the model has too few locations for this set of pairs");
+  if (shape.locations == max_locations)
+    throw std::logic_error("the model has too few locations for this set of pairs");
   shape.readers[shape.locations] = readers;
   shape.exchange_only[shape.locations] = exchange_only;
   return static_cast<std::uint8_t>(shape.locations++);
 }
 
 std::uint8_t add_cell(Shape& shape) {
-  if (shape.cells == max_cells) throw std::logic_error("the model has too few cells for this set of pairs");
+  if (shape.cells == max_cells)
+    throw std::logic_error("the model has too few cells for this set of pairs");
   return static_cast<std::uint8_t>(shape.cells++);
 }
 
 }  // namespace
 
-PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_threads, std::uint8_t receiver_threads) {
+PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_threads,
+                      std::uint8_t receiver_threads) {
   PairPlaces places;
   places.words.fill(no_place);
   auto word = [&](Word which, std::uint8_t readers, bool exchange_only = false) {
@@ -38,7 +41,8 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
   }
   // A word that the pair does not need has no place, and an access to it is a fault.
   const bool checked = spec.mode == Mode::ready && spec.checks_ready;
-  if (spec.mode == Mode::synchronous || checked || (spec.path == Path::rendezvous && spec.mode != Mode::ready))
+  if (spec.mode == Mode::synchronous || checked ||
+      (spec.path == Path::rendezvous && spec.mode != Mode::ready))
     word(Word::cts, sender_threads);
   if (spec.path == Path::ring || spec.mode != Mode::ready || spec.shares || spec.may_close)
     word(Word::fin, sender_threads);
@@ -81,8 +85,9 @@ std::string describe(const PairSpec& spec) {
   std::string text = spec.path == Path::ring ? "ring" : "rendezvous";
   text += std::string(" ") + modes[static_cast<unsigned>(spec.mode)];
   if (spec.path == Path::ring) {
-    text += ", " + std::to_string(spec.slots) + " slots of " + std::to_string(spec.lines) + " lines, " +
-            std::to_string(spec.flag_bits) + "-bit flags" + (spec.deferred ? ", deferred" : "");
+    text += ", " + std::to_string(spec.slots) + " slots of " + std::to_string(spec.lines) +
+            " lines, " + std::to_string(spec.flag_bits) + "-bit flags" +
+            (spec.deferred ? ", deferred" : "");
   } else {
     text += spec.claim == ClaimBy::exchange ? ", claim by exchange" : ", claim by flags";
     if (spec.shares) text += ", shared copies of " + std::to_string(spec.lines) + " parts";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matched pair as the explorer sees it: how it was matched, and where its words and buffers lie in the model's
-// memory.
+// A matched pair as the explorer sees it: how it was matched, and where its words and buffers lie
+// in the model's memory.
 #pragma once
 
 #include <array>
@@ -30,30 +30,35 @@ struct PairSpec {
   unsigned lines = 1;
   unsigned flag_bits = 2;
   bool checks_ready = false;
-  bool deferred = false;       // ring: as kernels run it (protocol::Deferred)
-  bool shares = false;         // rendezvous: the side that waits helps to copy; each line is a part
-  bool may_close = false;      // a side may be released or freed early: the pair has CLOSED words
-  bool copy_may_fail = false;  // rendezvous that may close: any copy of a message or a part may be refused
+  bool deferred = false;   // ring: as kernels run it (protocol::Deferred)
+  bool shares = false;     // rendezvous: the side that waits helps to copy; each line is a part
+  bool may_close = false;  // a side may be released or freed early: the pair has CLOSED words
+  bool copy_may_fail =
+      false;  // rendezvous that may close: any copy of a message or a part may be refused
 };
 
 struct PairPlaces {
   std::array<std::uint8_t, 9> words{};   // by Word
   std::uint8_t pushed_parts = no_place;  // which parts are left, where copies are shared
   std::uint8_t pulled_parts = no_place;
-  std::array<std::uint8_t, 2> reused{no_place, no_place};  // by Side: 1 once its user has taken the buffer back
-  std::array<std::uint8_t, 8> flags{};                     // slot * lines + line
-  std::array<std::uint8_t, 8> slots{};                     // cells
-  std::array<std::uint8_t, 2> outgoing{};                  // the send buffer, a cell a line
-  std::array<std::uint8_t, 2> incoming{};                  // the receive buffer
+  std::array<std::uint8_t, 2> reused{
+      no_place, no_place};                 // by Side: 1 once its user has taken the buffer back
+  std::array<std::uint8_t, 8> flags{};     // slot * lines + line
+  std::array<std::uint8_t, 8> slots{};     // cells
+  std::array<std::uint8_t, 2> outgoing{};  // the send buffer, a cell a line
+  std::array<std::uint8_t, 2> incoming{};  // the receive buffer
 };
 
 // What user data may be found in a cell.
-constexpr Value untouched = 0xdd;    // what a receiver put into its buffer before starting the receive
-constexpr Value garbage = 0xcc;      // what is copied from a buffer in new use
-constexpr Value overwritten = 0xee;  // what a sender puts into its buffer as soon as its wait has ended
+constexpr Value untouched =
+    0xdd;                        // what a receiver put into its buffer before starting the receive
+constexpr Value garbage = 0xcc;  // what is copied from a buffer in new use
+constexpr Value overwritten =
+    0xee;  // what a sender puts into its buffer as soon as its wait has ended
 
 // Adds the pair's places to the memory's shape. Each word is read by one side only.
-PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_threads, std::uint8_t receiver_threads);
+PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_threads,
+                      std::uint8_t receiver_threads);
 
 std::string describe(const PairSpec& spec);
 const char* name_of(Word word);

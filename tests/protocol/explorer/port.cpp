@@ -20,9 +20,14 @@ struct PartsAtomic {
   ModelPort& port;
   unsigned word;
 
-  std::uint64_t load(std::memory_order order) const { return port.load_parts(word, order_of(order)); }
-  void store(std::uint64_t value, std::memory_order order) const { port.store_parts(word, order_of(order), value); }
-  bool compare_exchange_weak(std::uint64_t& seen, std::uint64_t value, std::memory_order order) const {
+  std::uint64_t load(std::memory_order order) const {
+    return port.load_parts(word, order_of(order));
+  }
+  void store(std::uint64_t value, std::memory_order order) const {
+    port.store_parts(word, order_of(order), value);
+  }
+  bool compare_exchange_weak(std::uint64_t& seen, std::uint64_t value,
+                             std::memory_order order) const {
     return port.swap_parts(word, order_of(order), &seen, value);
   }
 };
@@ -66,12 +71,14 @@ Value Step::access_load(unsigned location, Order order, const char* name) {
   choices = memory.choices(thread, location, order);
   value = memory.load(thread, location, order, choice);
   if (text != nullptr)
-    note(std::string("reads ") + name + " = " + std::to_string(value) + (choice > 0 ? " (stale)" : ""));
+    note(std::string("reads ") + name + " = " + std::to_string(value) +
+         (choice > 0 ? " (stale)" : ""));
   record(value);
   return value;
 }
 
-void Step::access_store(unsigned location, Order order, std::uint64_t value, bool grows, const char* name) {
+void Step::access_store(unsigned location, Order order, std::uint64_t value, bool grows,
+                        const char* name) {
   Value ignored;
   if (replay(&ignored)) return;
   if (!has_place(location)) return;
@@ -79,7 +86,8 @@ void Step::access_store(unsigned location, Order order, std::uint64_t value, boo
   if (value >= untouched) fail("a word outgrew the model");
   // Nothing yet may be said: the first wait of a deferred ring stores FIN of epoch 0.
   if (grows && value <= memory.newest(location) && value != 0) fail("a word did not grow");
-  if (!memory.store(thread, location, order, static_cast<Value>(value))) fail("two unordered stores to one word");
+  if (!memory.store(thread, location, order, static_cast<Value>(value)))
+    fail("two unordered stores to one word");
   record(0);
 }
 
@@ -91,7 +99,8 @@ Value Step::access_exchange(unsigned location, Order order, std::uint64_t value,
   if (value < memory.newest(location) && !spec.may_close) fail("a word did not grow");
   previous = memory.exchange(thread, location, order, static_cast<Value>(value));
   if (text != nullptr)
-    note(std::string("exchanges ") + name + " " + std::to_string(previous) + " for " + std::to_string(value));
+    note(std::string("exchanges ") + name + " " + std::to_string(previous) + " for " +
+         std::to_string(value));
   record(previous);
   return previous;
 }
@@ -104,8 +113,9 @@ void Step::access_fence(Order order) {
   record(0);
 }
 
-// A compare-and-swap by who has read `seen` from the word. It succeeds if there is nothing newer; else it may read each
-// newer value. One that fails for nothing, or reads `seen` again, changes nothing and is left out.
+// A compare-and-swap by who has read `seen` from the word. It succeeds if there is nothing newer;
+// else it may read each newer value. One that fails for nothing, or reads `seen` again, changes
+// nothing and is left out.
 bool Step::access_swap(unsigned location, Order order, std::uint64_t* seen, std::uint64_t value) {
   constexpr Value swapped = 0xff;
   Value found;
@@ -118,7 +128,8 @@ bool Step::access_swap(unsigned location, Order order, std::uint64_t* seen, std:
       found = swapped;
     } else {
       choices = readable - 1;
-      found = memory.load(thread, location, order == Order::acq_rel ? Order::acquire : order, choice);
+      found =
+          memory.load(thread, location, order == Order::acq_rel ? Order::acquire : order, choice);
       note("finds parts = " + std::to_string(found) + ", swaps nothing");
     }
     record(found);
@@ -134,10 +145,11 @@ constexpr Value well = 0, refused = 1, torn = 2, misplaced = 3, from_new_use = 4
 
 }  // namespace
 
-// Where a side may close, a copy is a step of its own, so that the other side can be released right before it. A copy
-// of which only a part comes before the new use of the buffer reads and does nothing that one wholly after it does not.
-// The new use is a relaxed store, and the receiver's loads from it are relaxed: what a seqlock asks of its data.
-// A copy that fails has moved nothing, or some of the data. (From or into a buffer in new use: nothing.)
+// Where a side may close, a copy is a step of its own, so that the other side can be released right
+// before it. A copy of which only a part comes before the new use of the buffer reads and does
+// nothing that one wholly after it does not. The new use is a relaxed store, and the receiver's
+// loads from it are relaxed: what a seqlock asks of its data. A copy that fails has moved nothing,
+// or some of the data. (From or into a buffer in new use: nothing.)
 Value Step::access_copy(Side by) {
   Value how = well;
   if (!spec.may_close || replay(&how)) return how;
@@ -152,7 +164,8 @@ Value Step::access_copy(Side by) {
     if (by == Side::receiver) memory.load(thread, reused, Order::relaxed, 0);
   }
   constexpr const char* words[] = {"copies now", "fails to copy", "fails in its copy",
-                                   "copies into a buffer in new use", "copies from a buffer in new use"};
+                                   "copies into a buffer in new use",
+                                   "copies from a buffer in new use"};
   note(words[how]);
   record(how);
   return how;
@@ -179,12 +192,14 @@ void Step::copy_all(Side by) {
 
 Value Step::read(unsigned cell) {
   Value value = 0;
-  if (live() && !memory.read_cell(thread, cell, &value)) fail("data race: a read is not ordered after a write");
+  if (live() && !memory.read_cell(thread, cell, &value))
+    fail("data race: a read is not ordered after a write");
   return value;
 }
 
 void Step::write(unsigned cell, Value value) {
-  if (live() && !memory.write_cell(thread, cell, value)) fail("data race: a write is not ordered after another access");
+  if (live() && !memory.write_cell(thread, cell, value))
+    fail("data race: a write is not ordered after another access");
 }
 
 void Step::count_copy() {

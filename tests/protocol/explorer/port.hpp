@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port through which the explorer executes src/protocol. A call of a step function is cut at its accesses to shared
-// memory: the call is run again from its start for each further access, the values read before are replayed, one
-// new access is performed on the model, and whatever the function does after it up to the next access belongs to the
-// same step (plain data needs no cut: two unordered accesses are a race in whichever order they run).
+// The port through which the explorer executes src/protocol. A call of a step function is cut at
+// its accesses to shared memory: the call is run again from its start for each further access, the
+// values read before are replayed, one new access is performed on the model, and whatever the
+// function does after it up to the next access belongs to the same step (plain data needs no cut:
+// two unordered accesses are a race in whichever order they run).
 #pragma once
 
 #include <array>
@@ -23,8 +24,9 @@ struct CallLog {
 
 // What has become of an end's copies.
 struct CopyFate {
-  bool failed = false;     // one was refused
-  bool misplaced = false;  // one of the present epoch went into a buffer that its owner had taken back
+  bool failed = false;  // one was refused
+  bool misplaced =
+      false;  // one of the present epoch went into a buffer that its owner had taken back
 };
 
 // One run of a call: where it stands, and what became of it.
@@ -49,7 +51,8 @@ struct Step {
   bool live() const { return !stopped && (performed || log.size == 0); }
 
   Value access_load(unsigned location, Order order, const char* name);
-  void access_store(unsigned location, Order order, std::uint64_t value, bool grows, const char* name);
+  void access_store(unsigned location, Order order, std::uint64_t value, bool grows,
+                    const char* name);
   Value access_exchange(unsigned location, Order order, std::uint64_t value, const char* name);
   void access_fence(Order order);
   void copy(Side by, unsigned line);
@@ -71,19 +74,24 @@ struct Step {
   bool has_place(unsigned location);
 };
 
-// What the model does for each operation of a port (protocol/port.hpp). Defects are planted by deriving from it
-// (defects.hpp): they are classes, not template arguments, so that the state machines are compiled once for all.
+// What the model does for each operation of a port (protocol/port.hpp). Defects are planted by
+// deriving from it (defects.hpp): they are classes, not template arguments, so that the state
+// machines are compiled once for all.
 class ModelPort {
  public:
   explicit ModelPort(Step& step) : step_(step) {}
   virtual ~ModelPort() = default;
   ModelPort(const ModelPort&) = delete;
 
-  virtual std::uint64_t load(Word word, Order order) { return step_.access_load(place(word), order, name_of(word)); }
+  virtual std::uint64_t load(Word word, Order order) {
+    return step_.access_load(place(word), order, name_of(word));
+  }
   virtual void store(Word word, Order order, std::uint64_t value) {
     step_.access_store(place(word), order, value, true, name_of(word));
   }
-  virtual std::uint64_t exchange(Word word, std::uint64_t value) { return exchange_with(Order::acq_rel, word, value); }
+  virtual std::uint64_t exchange(Word word, std::uint64_t value) {
+    return exchange_with(Order::acq_rel, word, value);
+  }
   virtual void fence(Order order) { step_.access_fence(order); }
 
   virtual void fill(unsigned slot, std::uint32_t line) {
@@ -104,11 +112,21 @@ class ModelPort {
   virtual bool copy_failed() const { return step_.fate.failed; }
 
   // The waiting side helps: peer/parts.hpp over the accesses below.
-  virtual bool push_with_help(Epoch epoch) { return offer(step_.places.pushed_parts, epoch, Side::sender); }
-  virtual bool pull_with_help(Epoch epoch) { return offer(step_.places.pulled_parts, epoch, Side::receiver); }
-  virtual bool help_push(Epoch epoch) { return help(step_.places.pushed_parts, epoch, Side::receiver); }
-  virtual bool help_pull(Epoch epoch) { return help(step_.places.pulled_parts, epoch, Side::sender); }
-  virtual std::uint64_t load_parts(unsigned word, Order order) { return step_.access_load(word, order, "parts"); }
+  virtual bool push_with_help(Epoch epoch) {
+    return offer(step_.places.pushed_parts, epoch, Side::sender);
+  }
+  virtual bool pull_with_help(Epoch epoch) {
+    return offer(step_.places.pulled_parts, epoch, Side::receiver);
+  }
+  virtual bool help_push(Epoch epoch) {
+    return help(step_.places.pushed_parts, epoch, Side::receiver);
+  }
+  virtual bool help_pull(Epoch epoch) {
+    return help(step_.places.pulled_parts, epoch, Side::sender);
+  }
+  virtual std::uint64_t load_parts(unsigned word, Order order) {
+    return step_.access_load(word, order, "parts");
+  }
   virtual void store_parts(unsigned word, Order order, std::uint64_t value) {
     step_.access_store(word, order, value, false, "parts");
   }
@@ -133,7 +151,8 @@ class ModelPort {
   }
   // By the user, at a moment of the test's choice.
   void take_buffer_back(Side side) {
-    step_.access_store(step_.places.reused[static_cast<unsigned>(side)], Order::relaxed, 1, false, "into the buffer");
+    step_.access_store(step_.places.reused[static_cast<unsigned>(side)], Order::relaxed, 1, false,
+                       "into the buffer");
   }
 
  private:

@@ -78,7 +78,9 @@ class Parser {
     for (; at_ < text_.size() && text_[at_] != ' ' && text_[at_] != ')';) {
       if (text_[at_] == 's' || text_[at_] == 'r') side = text_[at_++];
       const unsigned pair = digit() - 1u;
-      const Side of = side == 's' ? Side::sender : side == 'r' ? Side::receiver : last_side_.at(pair);
+      const Side of = side == 's'   ? Side::sender
+                      : side == 'r' ? Side::receiver
+                                    : last_side_.at(pair);
       call.endpoints |= static_cast<std::uint8_t>(1u << endpoint_of(pair, of));
     }
     add(call);
@@ -127,7 +129,8 @@ Program parse_program(const std::string& text) {
   return Parser(text).parse();
 }
 
-// Calls only ever enable calls of others, so running each thread as far as it gets, in turn, decides the question.
+// Calls only ever enable calls of others, so running each thread as far as it gets, in turn,
+// decides the question.
 bool completes_by_rule(const std::vector<Program>& programs) {
   std::vector<std::size_t> at(programs.size(), 0);
   std::array<unsigned, max_endpoints> started{}, ended{};
@@ -161,13 +164,15 @@ void extend(std::string text, const std::string (&calls)[2][2], unsigned first, 
   const unsigned firsts = 2 * epochs[0], seconds = 2 * epochs[1];
   if (first == firsts && second == seconds) orders.push_back(text);
   if (first < firsts) extend(text + calls[0][first % 2], calls, first + 1, second, epochs, orders);
-  if (second < seconds) extend(text + calls[1][second % 2], calls, first, second + 1, epochs, orders);
+  if (second < seconds)
+    extend(text + calls[1][second % 2], calls, first, second + 1, epochs, orders);
 }
 
 }  // namespace
 
 std::vector<std::string> all_orders(char first, char second, std::array<unsigned, 2> epochs) {
-  const std::string calls[2][2] = {{std::string(1, first) + "1 ", "w1 "}, {std::string(1, second) + "2 ", "w2 "}};
+  const std::string calls[2][2] = {{std::string(1, first) + "1 ", "w1 "},
+                                   {std::string(1, second) + "2 ", "w2 "}};
   std::vector<std::string> orders;
   extend("", calls, 0, 0, epochs, orders);
   return orders;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads (one a stream) of a scenario call, in order. Programs are written as in the litmus tables:
+// What the threads (one a stream) of a scenario call, in order. Programs are written as in the
+// litmus tables:
 //   s1 r2    start the send of pair 1, the receive of pair 2
-//   w1 w12   wait for pair 1; for both, in any order (waitall). ws1r1 names the sides where a thread has both
-//   e1 a1    record event 1; wait for its next record (a stream's event, a message from host to host)
+//   w1 w12   wait for pair 1; for both, in any order (waitall). ws1r1 names the sides where
+//            a thread has both
+//   e1 a1    record event 1; wait for its next record (a stream's event, a message between hosts)
 //   c1       free the half of pair 1
-//   z1 n1    zero pair 1's block and begin again at epoch 1; begin again without zeroing. Of a pair that may close, z1
-//            waits for the other side's CLOSED
+//   z1 n1    zero pair 1's block and begin again at epoch 1; begin again without zeroing. Of a pair
+//            that may close, z1 waits for the other side's CLOSED
 //   (...)3   three times
 #pragma once
 
@@ -27,8 +29,8 @@ struct Call {
 
 using Program = std::vector<Call>;
 
-// A thread runs its program, or, if `any_order` names endpoints, every order of calls that is legal for them: each a
-// number of epochs, starts and waits in any order and grouping.
+// A thread runs its program, or, if `any_order` names endpoints, every order of calls that is legal
+// for them: each a number of epochs, starts and waits in any order and grouping.
 struct ThreadSpec {
   std::string program;
   std::vector<unsigned> any_order = {};  // endpoints
@@ -39,21 +41,25 @@ struct Scenario {
   std::vector<PairSpec> pairs;
   std::vector<ThreadSpec> threads;
   std::vector<unsigned> epochs = {};  // by pair, for threads with any_order
-  bool relaxed_orders = false;        // a planted defect uses relaxed accesses: beside fences the model must keep more
-  // How often a thread inside a wait may be released from it, by whoever watches it. Its queue has failed then: later
-  // starts on it are suppressed, and waits look once.
+  bool relaxed_orders =
+      false;  // a planted defect uses relaxed accesses: beside fences the model must keep more
+  // How often a thread inside a wait may be released from it, by whoever watches it. Its queue has
+  // failed then: later starts on it are suppressed, and waits look once.
   unsigned releases = 0;
-  bool buffer_may_fill = false;  // a buffered send that finds no buffer ends its thread instead of being a fault
+  bool buffer_may_fill =
+      false;  // a buffered send that finds no buffer ends its thread instead of being a fault
 };
 
 constexpr unsigned max_events = 4;
 
 Program parse_program(const std::string& text);
 
-// True if the programs complete under MPI's rule: a wait ends as soon as the peer's start of that epoch has run.
+// True if the programs complete under MPI's rule: a wait ends as soon as the peer's start of that
+// epoch has run.
 bool completes_by_rule(const std::vector<Program>& programs);
 
-// Every order of starting and waiting for two pairs, each its number of times: the calls of a side that has both.
+// Every order of starting and waiting for two pairs, each its number of times: the calls of a side
+// that has both.
 std::vector<std::string> all_orders(char first, char second, std::array<unsigned, 2> epochs);
 
 }  // namespace penstock::explorer

@@ -38,14 +38,15 @@ inline bool long_run() {
 }
 
 // For the cases that only the longer set has.
-constexpr const char* in_the_whole_form = "in the whole form: PENSTOCK_TEST_LONG=1, as make test-long runs it";
+constexpr const char* in_the_whole_form =
+    "in the whole form: PENSTOCK_TEST_LONG=1, as make test-long runs it";
 
 // Prints the totals of the process when its tests have ended.
 class PrintTotals : public ::testing::Environment {
  public:
   void TearDown() override {
-    std::cout << "explored: " << totals().scenarios << " scenarios, " << totals().states << " states, "
-              << totals().steps << " steps\n";
+    std::cout << "explored: " << totals().scenarios << " scenarios, " << totals().states
+              << " states, " << totals().steps << " steps\n";
   }
 };
 

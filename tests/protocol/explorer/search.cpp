@@ -80,7 +80,8 @@ class Search {
           const Effect effect = world_.apply(next_, t, move, choice);
           choices = effect.choices;
           ++result_.steps;
-          const Origin origin{number, static_cast<std::uint8_t>(t), static_cast<std::uint8_t>(choice), move};
+          const Origin origin{number, static_cast<std::uint8_t>(t),
+                              static_cast<std::uint8_t>(choice), move};
           if (effect.fault != nullptr) return fail(effect.fault, number, &origin);
           const std::uint32_t to = add(next_, origin);
           if (liveness_ == Liveness::programs && to != number) edges_.emplace_back(to, number);
@@ -117,10 +118,13 @@ class Search {
     for (std::uint32_t at = number; at != 0; at = origins_[at].from) path.push_back(origins_[at]);
     std::reverse(path.begin(), path.end());
     result_.failure = scenario_.name + ": " + what + "\n";
-    for (const PairSpec& spec : scenario_.pairs) result_.failure += "  pair: " + describe(spec) + "\n";
+    for (const PairSpec& spec : scenario_.pairs)
+      result_.failure += "  pair: " + describe(spec) + "\n";
     for (std::size_t t = 0; t < scenario_.threads.size(); ++t)
-      result_.failure += "  thread " + std::to_string(t) + ": " +
-                         (scenario_.threads[t].any_order.empty() ? scenario_.threads[t].program : "any order") + "\n";
+      result_.failure +=
+          "  thread " + std::to_string(t) + ": " +
+          (scenario_.threads[t].any_order.empty() ? scenario_.threads[t].program : "any order") +
+          "\n";
     State state = world_.initial();
     for (const Origin& step : path) result_.failure += "  " + replay(state, step) + "\n";
   }
@@ -144,9 +148,10 @@ class Search {
         line += "begins a pair again";
         break;
       default:
-        line += std::string(name_of(resumes ? thread.activity : activity_of(step.move.kind))) + "(" +
-                (side_of(endpoint) == Side::sender ? "send " : "receive ") + std::to_string(pair_of(endpoint) + 1) +
-                ", epoch " + std::to_string(state.endpoints[endpoint].ended + 1) + "): ";
+        line += std::string(name_of(resumes ? thread.activity : activity_of(step.move.kind))) +
+                "(" + (side_of(endpoint) == Side::sender ? "send " : "receive ") +
+                std::to_string(pair_of(endpoint) + 1) + ", epoch " +
+                std::to_string(state.endpoints[endpoint].ended + 1) + "): ";
     }
     const Effect effect = world_.apply(state, step.thread, step.move, step.choice, &text);
     line += line.back() == ' ' && text.empty() ? "no access" : text;
@@ -175,7 +180,8 @@ Result explore(const Scenario& scenario, Liveness liveness, MakePort make_port) 
   return explore(scenario, liveness, machines, make_port);
 }
 
-Result explore(const Scenario& scenario, Liveness liveness, const std::vector<Machine>& machines, MakePort make_port) {
+Result explore(const Scenario& scenario, Liveness liveness, const std::vector<Machine>& machines,
+               MakePort make_port) {
   const World world(scenario, machines, make_port);
   return Search(scenario, world, liveness).run();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The set of visited states, by a 128-bit hash of their bytes: with 10^8 states the chance that two share one is below
-// 10^-22.
+// The set of visited states, by a 128-bit hash of their bytes: with 10^8 states the chance that two
+// share one is below 10^-22.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,8 @@ class Visited {
 
   Slot& find(const Fingerprint& print) {
     std::size_t at = print.low & (slots_.size() - 1);
-    while (slots_[at].number != empty && !(slots_[at].print == print)) at = (at + 1) & (slots_.size() - 1);
+    while (slots_[at].number != empty && !(slots_[at].print == print))
+      at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
   }
 

@@ -20,7 +20,8 @@ World::World(const Scenario& scenario, const std::vector<Machine>& machines, Mak
     for (unsigned e : scenario.threads[t].any_order) any_order_[t] |= bit(e);
     owns_[t] = any_order_[t];
     for (const Call& call : programs_[t]) {
-      if (call.kind == Call::Kind::start || call.kind == Call::Kind::close) owns_[t] |= bit(call.endpoint);
+      if (call.kind == Call::Kind::start || call.kind == Call::Kind::close)
+        owns_[t] |= bit(call.endpoint);
       if (call.kind == Call::Kind::wait) owns_[t] |= call.endpoints;
       if (call.kind == Call::Kind::record || call.kind == Call::Kind::await)
         events = std::max(events, call.number + 1u);
@@ -30,8 +31,8 @@ World::World(const Scenario& scenario, const std::vector<Machine>& machines, Mak
   }
   shape_.threads = static_cast<unsigned>(programs_.size());
   for (unsigned p = 0; p < specs_.size(); ++p)
-    places_.push_back(
-        place_pair(specs_[p], shape_, users[endpoint_of(p, Side::sender)], users[endpoint_of(p, Side::receiver)]));
+    places_.push_back(place_pair(specs_[p], shape_, users[endpoint_of(p, Side::sender)],
+                                 users[endpoint_of(p, Side::receiver)]));
   shape_.mixed_fences = shape_.mixed_fences || (shape_.fences && scenario.relaxed_orders);
   for (const PairSpec& spec : specs_) may_close_ = may_close_ || spec.may_close;
   private_.fill(no_place);
@@ -87,7 +88,8 @@ bool World::finished(const State& state) const {
   return true;
 }
 
-Effect World::apply(State& state, unsigned index, const Move& move, unsigned choice, std::string* text) const {
+Effect World::apply(State& state, unsigned index, const Move& move, unsigned choice,
+                    std::string* text) const {
   Thread& thread = state.threads[index];
   Effect effect;
   switch (move.kind) {
@@ -127,7 +129,8 @@ Effect World::apply(State& state, unsigned index, const Move& move, unsigned cho
       effect.fault = zero(state, index, move.endpoint);
       [[fallthrough]];
     case Move::Kind::renew:
-      if (!renew(state, index, move.endpoint)) effect.fault = "a buffer was taken back while the peer may still use it";
+      if (!renew(state, index, move.endpoint))
+        effect.fault = "a buffer was taken back while the peer may still use it";
       leave_call(state, index);
       break;
   }
@@ -151,7 +154,8 @@ const char* World::zero(State& state, unsigned index, unsigned p) const {
   // What peer/holding.cpp waits for.
   if (spec.may_close) state.memory.load(index, closed_by_peer(owned(index, p)), Order::acquire, 0);
   for (std::uint8_t location : places.words)
-    if (location != no_place) ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);
+    if (location != no_place)
+      ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);
   if (spec.path == Path::ring) {
     for (unsigned i = 0; i < spec.slots * spec.lines; ++i) {
       ordered = ordered && state.memory.store(index, places.flags[i], Order::relaxed, 0);
@@ -183,7 +187,8 @@ bool World::renew(State& state, unsigned index, unsigned p) const {
 }
 
 unsigned World::owned(unsigned index, unsigned p) const {
-  return endpoint_of(p, owns_[index] >> endpoint_of(p, Side::sender) & 1 ? Side::sender : Side::receiver);
+  return endpoint_of(
+      p, owns_[index] >> endpoint_of(p, Side::sender) & 1 ? Side::sender : Side::receiver);
 }
 
 }  // namespace penstock::explorer

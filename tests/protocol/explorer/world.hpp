@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All processes of a scenario as one value (State), and what they can do next (World). The state machines' code is run
-// as it is in src/protocol; around it stand the user's programs, which write, read and overwrite their buffers as early
-// as they may.
+// All processes of a scenario as one value (State), and what they can do next (World). The state
+// machines' code is run as it is in src/protocol; around it stand the user's programs, which write,
+// read and overwrite their buffers as early as they may.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,8 @@ struct Endpoint {
   CopyFate fate;
 };
 
-// The last three need CLOSED words: to ask whether the wait is hopeless, to be released from it, to free the half.
+// The last three need CLOSED words: to ask whether the wait is hopeless, to be released from it, to
+// free the half.
 enum class Activity : std::uint8_t { none, start, wait, ask, release, close };
 
 struct Thread {
@@ -48,7 +49,19 @@ struct State {
 };
 
 struct Move {
-  enum class Kind : std::uint8_t { resume, start, poll, wait, ask, release, close, record, await, zero, renew };
+  enum class Kind : std::uint8_t {
+    resume,
+    start,
+    poll,
+    wait,
+    ask,
+    release,
+    close,
+    record,
+    await,
+    zero,
+    renew
+  };
   Kind kind = Kind::resume;
   std::uint8_t endpoint = 0;  // number of the event or pair for the last four
   std::uint8_t mask = 0;      // wait: what for
@@ -67,12 +80,13 @@ class World {
   State initial() const;
   void moves(const State& state, unsigned thread, std::vector<Move>& moves) const;
   // Does one access to shared memory. `text` takes its description.
-  Effect apply(State& state, unsigned thread, const Move& move, unsigned choice, std::string* text = nullptr) const;
+  Effect apply(State& state, unsigned thread, const Move& move, unsigned choice,
+               std::string* text = nullptr) const;
   bool finished(const State& state, unsigned thread) const;
   bool finished(const State& state) const;
 
-  // The lemma behind G4: a wait whose epoch the peer has started ends by its own steps, once a call that the peer is in
-  // the middle of has run on. Null, or what is wrong.
+  // The lemma behind G4: a wait whose epoch the peer has started ends by its own steps, once a call
+  // that the peer is in the middle of has run on. Null, or what is wrong.
   const char* check_progress(const State& state) const;
 
   std::string save(const State& state) const;
@@ -91,7 +105,8 @@ class World {
     protocol::SendState send;
     protocol::ReceiveState receive;
     protocol::StartOutcome outcome = protocol::StartOutcome::started;
-    bool settles = false;  // what the look is for: the epoch before the next start, or the one that has been started
+    bool settles = false;  // what the look is for: the epoch before the next start, or the one that
+                           // has been started
     bool ended = false;
     bool gave_up = false;
 
@@ -106,10 +121,12 @@ class World {
 
   void any_order_moves(const State& state, unsigned thread, std::vector<Move>& moves) const;
   bool settles(const State& state, unsigned endpoint) const;
-  void start_moves(const State& state, const Thread& thread, std::uint8_t endpoint, std::vector<Move>& moves) const;
-  void waiting_moves(const State& state, const Thread& thread, std::uint8_t endpoint, std::vector<Move>& moves) const;
-  Effect begin_call(State& state, unsigned thread, Activity activity, std::uint8_t endpoint, unsigned choice,
-                    std::string* text) const;
+  void start_moves(const State& state, const Thread& thread, std::uint8_t endpoint,
+                   std::vector<Move>& moves) const;
+  void waiting_moves(const State& state, const Thread& thread, std::uint8_t endpoint,
+                     std::vector<Move>& moves) const;
+  Effect begin_call(State& state, unsigned thread, Activity activity, std::uint8_t endpoint,
+                    unsigned choice, std::string* text) const;
   Effect run_call(State& state, unsigned thread, unsigned choice, std::string* text) const;
   void before_start(State& state, Step& step, unsigned endpoint) const;
   void after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const;
@@ -135,8 +152,9 @@ class World {
   std::array<std::uint8_t, max_threads> any_order_{};  // endpoints
   std::array<std::uint8_t, max_threads> owns_{};       // endpoints
   std::array<std::uint8_t, max_events> events_{};      // locations
-  std::array<std::uint8_t, max_endpoints> private_{};  // cells: the private words, where several threads use them
-  std::vector<unsigned> epochs_;                       // by pair
+  std::array<std::uint8_t, max_endpoints>
+      private_{};                 // cells: the private words, where several threads use them
+  std::vector<unsigned> epochs_;  // by pair
   unsigned releases_;
   bool may_close_ = false;
   bool buffer_may_fill_;
@@ -150,14 +168,16 @@ inline bool World::finished(const State& state, unsigned index) const {
   if (thread.activity != Activity::none || thread.waiting != 0) return false;
   if (any_order_[index] == 0) return thread.at == programs_[index].size();
   for (unsigned e = 0; e < max_endpoints; ++e)
-    if ((any_order_[index] >> e & 1) && state.endpoints[e].ended < epochs_[pair_of(e)]) return false;
+    if ((any_order_[index] >> e & 1) && state.endpoints[e].ended < epochs_[pair_of(e)])
+      return false;
   return true;
 }
 
 // Whether what a thread waits for at this end is that its next start need wait no more.
 inline bool World::settles(const State& state, unsigned e) const {
   const Endpoint& endpoint = state.endpoints[e];
-  return !machines_[pair_of(e)].send_has_wait && endpoint.send.posted && endpoint.started == endpoint.ended;
+  return !machines_[pair_of(e)].send_has_wait && endpoint.send.posted &&
+         endpoint.started == endpoint.ended;
 }
 
 }  // namespace penstock::explorer

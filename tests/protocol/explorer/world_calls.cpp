@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the ends' code, and what the user's program does around them: it uses its buffers as early as it may, and
-// checks what the calls have promised.
+// Calls of the ends' code, and what the user's program does around them: it uses its buffers as
+// early as it may, and checks what the calls have promised.
 #include "protocol/explorer/world.hpp"
 #include "protocol/ring.hpp"
 
 namespace penstock::explorer {
 
-Effect World::begin_call(State& state, unsigned index, Activity activity, std::uint8_t endpoint, unsigned choice,
-                         std::string* text) const {
+Effect World::begin_call(State& state, unsigned index, Activity activity, std::uint8_t endpoint,
+                         unsigned choice, std::string* text) const {
   state.threads[index].activity = activity;
   state.threads[index].endpoint = endpoint;
   return run_call(state, index, choice, text);
@@ -18,13 +18,15 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
   const unsigned e = thread.endpoint;
   const unsigned p = pair_of(e);
   Endpoint& endpoint = state.endpoints[e];
-  Step step{state.memory,  specs_[p], places_[p], index, thread.log, choice, state.copied[p], endpoint.ended + Epoch{1},
+  Step step{state.memory,  specs_[p], places_[p],      index,
+            thread.log,    choice,    state.copied[p], endpoint.ended + Epoch{1},
             endpoint.fate, text};
   const std::unique_ptr<ModelPort> port = make_port_(step);
   Running run{machines_[p], step, *port, side_of(e), endpoint.send, endpoint.receive};
   run.settles = settles(state, e);
   if (private_[e] != no_place && thread.log.size == 0) step.write(private_[e], 0);
-  if (thread.activity == Activity::start && thread.log.size == 0 && !thread.failed) before_start(state, step, e);
+  if (thread.activity == Activity::start && thread.log.size == 0 && !thread.failed)
+    before_start(state, step, e);
   run.execute(thread.activity, thread.failed);
   if (!step.stopped) {  // the call has returned
     endpoint.send = run.send;
@@ -117,14 +119,16 @@ void World::before_start(State&, Step& step, unsigned e) const {
   }
 }
 
-void World::after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const {
+void World::after_start(State& state, Step& step, Thread& thread,
+                        protocol::StartOutcome outcome) const {
   const unsigned p = pair_of(thread.endpoint);
   if (!machines_[p].send_has_wait && side_of(thread.endpoint) == Side::sender &&
       step.epoch > state.copied[p] + step.spec.slots)
     step.fail("a message was sent although it had no slot");
   if (outcome == protocol::StartOutcome::receiver_not_started)
     step.fail("a kept promise of a ready send was called broken");
-  if (thread.knows) step.fail("a start succeeded although its thread knows that the peer has closed");
+  if (thread.knows)
+    step.fail("a start succeeded although its thread knows that the peer has closed");
   if (outcome != protocol::StartOutcome::no_buffer) {
     ++state.endpoints[thread.endpoint].started;
   } else if (buffer_may_fill_) {
@@ -142,22 +146,26 @@ void World::after_wait(State& state, Step& step, Thread& thread) const {
     if (side_of(e) == Side::sender) {
       step.write(step.places.outgoing[line], overwritten);
     } else {
-      if (step.read(step.places.incoming[line]) != step.epoch) step.fail("a receive ended with another message (G6)");
+      if (step.read(step.places.incoming[line]) != step.epoch)
+        step.fail("a receive ended with another message (G6)");
       step.write(step.places.incoming[line], untouched);
     }
   }
   if (side_of(e) == Side::receiver) {
-    if (state.copied[pair_of(e)] != step.epoch) step.fail("a receive ended without one copy of its message");
+    if (state.copied[pair_of(e)] != step.epoch)
+      step.fail("a receive ended without one copy of its message");
     return;
   }
-  if (state.endpoints[e].fate.misplaced) step.fail("a copy into a buffer in new use was reported as success (L21)");
+  if (state.endpoints[e].fate.misplaced)
+    step.fail("a copy into a buffer in new use was reported as success (L21)");
   if (spec.path == Path::rendezvous && state.copied[pair_of(e)] < step.epoch)
     step.fail("a large send ended before its message was copied");
   const unsigned receives = state.endpoints[e ^ 1u].started;
   const bool meets = spec.mode == Mode::synchronous || spec.path == Path::rendezvous;
   if (meets && receives < step.epoch) step.fail("a send ended before its receive was started (G5)");
   const bool sees_to_the_next = spec.path == Path::ring && machines_[pair_of(e)].send_has_wait;
-  if (sees_to_the_next && spec.mode != Mode::buffered && step.epoch + 1 > state.copied[pair_of(e)] + spec.slots)
+  if (sees_to_the_next && spec.mode != Mode::buffered &&
+      step.epoch + 1 > state.copied[pair_of(e)] + spec.slots)
     step.fail("a send ended although the next one has no slot");
 }
 

@@ -30,10 +30,12 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
       moves.push_back({Move::Kind::record, call.number});
       break;
     case Call::Kind::await:
-      if (state.memory.newest(events_[call.number]) >= call.count) moves.push_back({Move::Kind::await, call.number});
+      if (state.memory.newest(events_[call.number]) >= call.count)
+        moves.push_back({Move::Kind::await, call.number});
       break;
     case Call::Kind::zero:
-      // Where sides close, a block is reused once both have: that is all that is known of the other.
+      // Where sides close, a block is reused once both have: that is all that is known of the
+      // other.
       if (!specs_[call.number].may_close || peer_has_closed(state, owned(index, call.number)))
         moves.push_back({Move::Kind::zero, call.number});
       break;
@@ -45,17 +47,20 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
   }
 }
 
-void World::start_moves(const State& state, const Thread& thread, std::uint8_t e, std::vector<Move>& moves) const {
+void World::start_moves(const State& state, const Thread& thread, std::uint8_t e,
+                        std::vector<Move>& moves) const {
   if (settles(state, e) && !thread.failed)
     waiting_moves(state, thread, e, moves);
   else
     moves.push_back({Move::Kind::start, e});
 }
 
-void World::waiting_moves(const State& state, const Thread& thread, std::uint8_t e, std::vector<Move>& moves) const {
+void World::waiting_moves(const State& state, const Thread& thread, std::uint8_t e,
+                          std::vector<Move>& moves) const {
   moves.push_back({Move::Kind::poll, e});
   if (!specs_[pair_of(e)].may_close || thread.failed) return;
-  if (peer_has_closed(state, e) || state.endpoints[e].fate.failed) moves.push_back({Move::Kind::ask, e});
+  if (peer_has_closed(state, e) || state.endpoints[e].fate.failed)
+    moves.push_back({Move::Kind::ask, e});
   if (state.releases < releases_) moves.push_back({Move::Kind::release, e});
 }
 

@@ -12,7 +12,8 @@ const char* World::check_progress(const State& state) const {
       if (specs_[pair_of(e)].copy_may_fail) continue;  // whose copy has failed ends first
       // A start that is held up settles the epoch before.
       const unsigned awaited = state.endpoints[e].ended + (settles(state, e) ? 0u : 1u);
-      const bool may_rely = state.endpoints[e ^ 1u].started >= awaited || state.endpoints[e ^ 1u].closed;
+      const bool may_rely =
+          state.endpoints[e ^ 1u].started >= awaited || state.endpoints[e ^ 1u].closed;
       if (may_rely && !ends_alone(state, t, e))
         return "a wait does not end although the peer has started its epoch, or has closed (G4)";
     }
@@ -28,7 +29,8 @@ bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
   };
   const bool settling = settles(state, e);
   auto ended = [&] {
-    const bool over = settling ? !copy.endpoints[e].send.posted : copy.endpoints[e].ended > state.endpoints[e].ended;
+    const bool over = settling ? !copy.endpoints[e].send.posted
+                               : copy.endpoints[e].ended > state.endpoints[e].ended;
     return over || copy.endpoints[e].closed;
   };
   auto poll = [&](unsigned t, unsigned endpoint) {
@@ -38,8 +40,9 @@ bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
   };
   for (unsigned t = 0; t < threads(); ++t)
     if (pair_of(copy.threads[t].endpoint) == pair_of(e)) finish_call(t);
-  // A poll that loses a claim is followed by one that finds the answer. A sender in a contended claim is inside its
-  // wait and polls on as well, after what it may be doing for another pair of the same wait.
+  // A poll that loses a claim is followed by one that finds the answer. A sender in a contended
+  // claim is inside its wait and polls on as well, after what it may be doing for another pair of
+  // the same wait.
   for (unsigned polls = 0; polls < 3; ++polls) {
     poll(index, e);
     if (ended()) return true;

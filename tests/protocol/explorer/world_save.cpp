@@ -13,9 +13,11 @@ std::string World::save(const State& state) const {
   for (unsigned e = 0; e < 2 * specs_.size(); ++e) {
     const Endpoint& endpoint = state.endpoints[e];
     put(endpoint.send.done + endpoint.receive.done);
-    put(endpoint.send.posted | endpoint.send.copied << 1 | endpoint.receive.copied << 2 | endpoint.closed << 3 |
-        endpoint.fate.failed << 4 | endpoint.fate.misplaced << 5 | endpoint.receive.told << 6);
-    put(static_cast<unsigned>(endpoint.send.stage) << 4 | static_cast<unsigned>(endpoint.receive.stage));
+    put(endpoint.send.posted | endpoint.send.copied << 1 | endpoint.receive.copied << 2 |
+        endpoint.closed << 3 | endpoint.fate.failed << 4 | endpoint.fate.misplaced << 5 |
+        endpoint.receive.told << 6);
+    put(static_cast<unsigned>(endpoint.send.stage) << 4 |
+        static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
     put(endpoint.started);
     put(endpoint.ended);
@@ -25,7 +27,8 @@ std::string World::save(const State& state) const {
     const Thread& thread = state.threads[t];
     put(thread.at);
     put(thread.waiting);
-    put(static_cast<unsigned>(thread.activity) << 3 | thread.knows << 2 | thread.failed << 1 | thread.halted << 0);
+    put(static_cast<unsigned>(thread.activity) << 3 | thread.knows << 2 | thread.failed << 1 |
+        thread.halted << 0);
     put(thread.endpoint);
     put(thread.log.size);
     bytes.append(reinterpret_cast<const char*>(thread.log.values.data()), thread.log.size);

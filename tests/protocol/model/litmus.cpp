@@ -101,8 +101,10 @@ void explore(const std::vector<LitmusBody>& bodies, const LitmusState& state, Ou
 
 }  // namespace
 
-Outcomes run_litmus(const Shape& shape, unsigned registers, const std::vector<LitmusBody>& threads) {
-  LitmusState state{Memory(shape), std::vector<std::vector<Value>>(threads.size()), std::vector<int>(registers, 0),
+Outcomes run_litmus(const Shape& shape, unsigned registers,
+                    const std::vector<LitmusBody>& threads) {
+  LitmusState state{Memory(shape), std::vector<std::vector<Value>>(threads.size()),
+                    std::vector<int>(registers, 0),
                     static_cast<std::uint8_t>((1u << threads.size()) - 1)};
   Outcomes outcomes;
   explore(threads, state, outcomes);

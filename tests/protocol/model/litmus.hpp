@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs small multi-threaded programs over the memory model in every interleaving and with every value a load may read,
-// and collects the outcomes. Used to check the model itself against what C++ says about the well-known litmus tests.
+// Runs small multi-threaded programs over the memory model in every interleaving and with every
+// value a load may read, and collects the outcomes. Used to check the model itself against what C++
+// says about the well-known litmus tests.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 
 namespace penstock::explorer {
 
-// One thread's hands on the memory. Its body is executed again from the start for each access, with the values read so
-// far.
+// One thread's hands on the memory. Its body is executed again from the start for each access, with
+// the values read so far.
 class LitmusThread {
  public:
   LitmusThread(Memory& memory, unsigned thread, std::vector<Value>& log, unsigned choice)
@@ -20,7 +21,8 @@ class LitmusThread {
 
   Value load(unsigned location, Order order);
   void store(unsigned location, Order order, Value value);
-  void overwrite(unsigned location, Order order, Value value);  // unordered with the stores of others
+  // Unordered with the stores of others.
+  void overwrite(unsigned location, Order order, Value value);
   Value exchange(unsigned location, Order order, Value value);
   void fence(Order order = Order::seq_cst);
   Value read(unsigned cell);

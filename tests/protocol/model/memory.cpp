@@ -62,7 +62,8 @@ Value Memory::load(unsigned thread, unsigned location, Order order, unsigned cho
   const unsigned index = locations_[location].count - 1 - choice;
   const Message& message = locations_[location].messages[index];
   View& view = current_[thread];
-  view.time[location] = std::max<std::uint8_t>(view.time[location], static_cast<std::uint8_t>(index));
+  view.time[location] =
+      std::max<std::uint8_t>(view.time[location], static_cast<std::uint8_t>(index));
   if (acquires(order)) view.join(message.view);
   if (shape_->mixed_fences) {
     acquired_[thread].join(view);
@@ -167,13 +168,15 @@ void Memory::settle_location(unsigned location, std::uint8_t running) {
   unsigned base = newest;
   if (!shape_->exchange_only[location])
     for (unsigned t = 0; t < shape_->threads; ++t)
-      if (shape_->readers[location] & running & (1u << t)) base = std::min<unsigned>(base, current_[t].time[location]);
+      if (shape_->readers[location] & running & (1u << t))
+        base = std::min<unsigned>(base, current_[t].time[location]);
   if (base > 0) forget(location, base);
 }
 
 void Memory::forget(unsigned location, unsigned base) {
   Location& list = locations_[location];
-  std::move(list.messages.begin() + base, list.messages.begin() + list.count, list.messages.begin());
+  std::move(list.messages.begin() + base, list.messages.begin() + list.count,
+            list.messages.begin());
   list.count = static_cast<std::uint8_t>(list.count - base);
   auto rebase = [&](View& view) {
     std::uint8_t& time = view.time[location];
@@ -183,8 +186,8 @@ void Memory::forget(unsigned location, unsigned base) {
   rebase(fenced_);
 }
 
-// An entry of a message's view matters only if some thread can read the message and does not know as much already.
-// Threads that can read it now include all that can ever, since views only grow.
+// An entry of a message's view matters only if some thread can read the message and does not know
+// as much already. Threads that can read it now include all that can ever, since views only grow.
 void Memory::minimise(unsigned location, std::uint8_t running) {
   Location& list = locations_[location];
   for (unsigned index = 0; index < list.count; ++index) {
@@ -194,13 +197,15 @@ void Memory::minimise(unsigned location, std::uint8_t running) {
     for (unsigned t = 0; t < shape_->threads; ++t) {
       if (!(shape_->readers[location] & running & (1u << t))) continue;
       if (!shape_->exchange_only[location] && current_[t].time[location] > index) continue;
-      for (unsigned i = 0; i < max_locations; ++i) least.time[i] = std::min(least.time[i], current_[t].time[i]);
+      for (unsigned i = 0; i < max_locations; ++i)
+        least.time[i] = std::min(least.time[i], current_[t].time[i]);
       for (unsigned i = 0; i < max_cells; ++i) least.known[i] &= current_[t].known[i];
     }
     View& view = list.messages[index].view;
     for (unsigned i = 0; i < max_locations; ++i)
       view.time[i] = view.time[i] > least.time[i] ? view.time[i] : std::uint8_t{0};
-    for (unsigned i = 0; i < max_cells; ++i) view.known[i] &= static_cast<std::uint8_t>(~least.known[i]);
+    for (unsigned i = 0; i < max_cells; ++i)
+      view.known[i] &= static_cast<std::uint8_t>(~least.known[i]);
     view.time[location] = 0;  // a reader learns it by reading
   }
 }
@@ -212,7 +217,8 @@ void append_view(std::string& bytes, const View& view, const Shape& shape) {
   const auto* times = reinterpret_cast<const char*>(view.time.data());
   const auto* known = reinterpret_cast<const char*>(view.known.data());
   auto zero = [](char byte) { return byte == 0; };
-  const bool empty = std::all_of(times, times + shape.locations, zero) && std::all_of(known, known + shape.cells, zero);
+  const bool empty = std::all_of(times, times + shape.locations, zero) &&
+                     std::all_of(known, known + shape.cells, zero);
   bytes.push_back(empty ? 0 : 1);
   if (empty) return;
   bytes.append(times, shape.locations);

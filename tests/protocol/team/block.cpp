@@ -12,8 +12,8 @@ namespace team = protocol::team;
 using protocol::Side;
 using protocol::Word;
 
-// THROUGH as the model's words can hold it: the count modulo 8, which tells as much of up to three blocks, and the
-// marks.
+// THROUGH as the model's words can hold it: the count modulo 8, which tells as much of up to three
+// blocks, and the marks.
 struct Through {
   static Value pack(std::uint64_t word) {
     return static_cast<Value>((word & 7) | ((word & team::somebody_failed) != 0 ? 8 : 0) |
@@ -22,7 +22,8 @@ struct Through {
   static std::uint64_t unpack(Value value) {
     std::uint64_t word = value & 7;
     if (word > 3) word += team::everybody - 8;
-    return word | ((value & 8) != 0 ? team::somebody_failed : 0) | ((value & 16) != 0 ? team::queue_failed_first : 0);
+    return word | ((value & 8) != 0 ? team::somebody_failed : 0) |
+           ((value & 16) != 0 ? team::queue_failed_first : 0);
   }
 };
 
@@ -31,7 +32,9 @@ struct GivenUp {
   static Value pack(std::uint64_t word) {
     return static_cast<Value>(team::epoch_given_up(word) | (team::is_to_be_told(word) ? 64 : 0));
   }
-  static std::uint64_t unpack(Value value) { return (value & 63u) | ((value & 64) != 0 ? team::untold : 0); }
+  static std::uint64_t unpack(Value value) {
+    return (value & 63u) | ((value & 64) != 0 ? team::untold : 0);
+  }
 };
 
 // A block's hands, for protocol/team.hpp, and its port, for protocol/closing.hpp.
@@ -47,10 +50,13 @@ class Block {
   unsigned blocks() const { return scenario_.blocks; }
   unsigned parts() const { return scenario_.parts; }
   std::uint64_t load_command() {
-    return hands_.load(Places::command, is(Defect::relaxed_command_load) ? Order::relaxed : Order::acquire, "COMMAND");
+    return hands_.load(Places::command,
+                       is(Defect::relaxed_command_load) ? Order::relaxed : Order::acquire,
+                       "COMMAND");
   }
   void store_command(std::uint64_t command) {
-    hands_.store(Places::command, is(Defect::relaxed_command_store) ? Order::relaxed : Order::release,
+    hands_.store(Places::command,
+                 is(Defect::relaxed_command_store) ? Order::relaxed : Order::release,
                  static_cast<unsigned>(command), "COMMAND");
   }
   void copy(Task task, unsigned part) {
@@ -69,14 +75,15 @@ class Block {
   std::uint64_t add_through(std::uint64_t share) {
     if (is(Defect::not_counted) && index() != 0) return 1;
     const auto before = Through::unpack(hands_.modify(
-        Places::through, Order::relaxed, [&](Value value) { return Through::pack(Through::unpack(value) + share); },
-        "THROUGH"));
+        Places::through, Order::relaxed,
+        [&](Value value) { return Through::pack(Through::unpack(value) + share); }, "THROUGH"));
     return Through::unpack(Through::pack(before + share));
   }
   std::uint64_t mark_through(std::uint64_t bits) {
     return Through::unpack(hands_.modify(
         Places::through, is(Defect::relaxed_mark) ? Order::relaxed : Order::acq_rel,
-        [&](Value value) { return value | Through::pack(bits); }, "THROUGH (a copy does not hold)"));
+        [&](Value value) { return value | Through::pack(bits); },
+        "THROUGH (a copy does not hold)"));
   }
   void acquire_fence() {
     if (!is(Defect::no_fence_before_end)) hands_.fence(Order::acquire);
@@ -149,8 +156,10 @@ class Program {
       case BlockAt::release:
         team::command(block_, kernel(), Task::none);
         give_up();
-        // As the device's fail(): told at once, to the host by whoever is the queue's first failure.
-        actor_.tells_host = hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
+        // As the device's fail(): told at once, to the host by whoever is the queue's first
+        // failure.
+        actor_.tells_host =
+            hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
         return BlockAt::tell;
       case BlockAt::tell:
         return tell();
@@ -175,13 +184,15 @@ class Program {
     return ended == kernels * scenario_.blocks;
   }
 
-  // The kernel before has ended without a failure: the message is that of its epoch, and went where it should.
+  // The kernel before has ended without a failure: the message is that of its epoch, and went where
+  // it should.
   void check_message() {
     if (hands_.state.truth.told) return;
     if (hands_.state.truth.lost) hands_.fail("a part that a closed peer got is reported as sent");
     if (scenario_.task != Task::pull) return;
     for (unsigned part = 0; part < scenario_.parts; ++part)
-      if (hands_.read_own(part) != epoch() - 1) hands_.fail("another message is reported as received");
+      if (hands_.read_own(part) != epoch() - 1)
+        hands_.fail("another message is reported as received");
   }
 
   // The stream between two kernels: the user looks at the message, and makes the next one.
@@ -194,8 +205,9 @@ class Program {
     return BlockAt::look;
   }
   std::uint8_t begin() {
-    return hands_.load(Places::started, Order::acquire, "the launch of kernel") < epoch() ? BlockAt::begin
-                                                                                          : BlockAt::look;
+    return hands_.load(Places::started, Order::acquire, "the launch of kernel") < epoch()
+               ? BlockAt::begin
+               : BlockAt::look;
   }
 
   std::uint8_t look() {
@@ -204,7 +216,8 @@ class Program {
       actor_.late = closed;
       return BlockAt::poll;
     }
-    const std::uint64_t given_up = GivenUp::unpack(hands_.load(Places::given_up, Order::acquire, "GIVEN UP"));
+    const std::uint64_t given_up =
+        GivenUp::unpack(hands_.load(Places::given_up, Order::acquire, "GIVEN UP"));
     const Value by_peer = hands_.load(Places::closed_by_peer, Order::acquire, "CLOSED");
     actor_.given_up = given_up != 0;
     actor_.untold = team::is_to_be_told(given_up);
@@ -221,7 +234,8 @@ class Program {
     }
     if (hands_.load(Places::ready, Order::acquire, "READY") >= epoch()) return BlockAt::copy;
     if (!protocol::closing::peer_closed<Side::sender>(block_, epoch())) return BlockAt::poll;
-    return hands_.load(Places::ready, Order::acquire, "READY") >= epoch() ? BlockAt::copy : BlockAt::release;
+    return hands_.load(Places::ready, Order::acquire, "READY") >= epoch() ? BlockAt::copy
+                                                                          : BlockAt::release;
   }
 
   std::uint8_t follow() {
@@ -232,8 +246,9 @@ class Program {
   }
 
   bool holds() {
-    return scenario_.task == Task::push ? protocol::closing::copy_holds<Side::sender>(block_, epoch())
-                                        : protocol::closing::copy_holds<Side::receiver>(block_, epoch());
+    return scenario_.task == Task::push
+               ? protocol::closing::copy_holds<Side::sender>(block_, epoch())
+               : protocol::closing::copy_holds<Side::receiver>(block_, epoch());
   }
 
   std::uint8_t copy() {
@@ -246,7 +261,8 @@ class Program {
       telling = team::end_well(block_, through);
     } else {
       give_up();
-      const bool first = hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
+      const bool first =
+          hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
       telling = team::end_badly(block_, through, first);
       if (block_.is(Defect::first_failure_tells)) telling.peer = telling.host = true;
       if (block_.is(Defect::only_the_first_tells_the_host)) telling.host = telling.host && first;
@@ -254,7 +270,8 @@ class Program {
     // Where the first that failed had no leader, the host has not been told.
     actor_.tells_host = telling.host;
     if (telling.peer && !telling.host && scenario_.impatient)
-      actor_.tells_host = hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
+      actor_.tells_host =
+          hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0;
     return telling.peer ? BlockAt::tell : BlockAt::end;
   }
 
@@ -262,11 +279,13 @@ class Program {
   std::uint8_t end_alone() {
     hands_.modify(
         Places::given_up, Order::release,
-        [&](Value value) { return value != 0 ? value : GivenUp::pack(epoch() | team::untold); }, "GIVEN UP");
+        [&](Value value) { return value != 0 ? value : GivenUp::pack(epoch() | team::untold); },
+        "GIVEN UP");
     team::Telling telling = team::end_badly(block_, team::count_through(block_), false);
     if (block_.is(Defect::tells_without_leader)) telling.peer = true;
     actor_.tells_host =
-        telling.peer && (telling.host || hands_.exchange(Places::queue_failed, Order::relaxed, 1, "QUEUE FAILED") == 0);
+        telling.peer && (telling.host || hands_.exchange(Places::queue_failed, Order::relaxed, 1,
+                                                         "QUEUE FAILED") == 0);
     return telling.peer ? BlockAt::tell : BlockAt::end;
   }
 

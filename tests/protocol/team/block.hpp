@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a scenario do: each call is a stretch of a thread's program, run until its next access.
+// What the threads of a scenario do: each call is a stretch of a thread's program, run until its
+// next access.
 #pragma once
 
 #include "protocol/team/state.hpp"
@@ -8,8 +9,8 @@ namespace penstock::explorer::teams {
 
 // A value of `at` for each call of a program.
 struct BlockAt {
-  static constexpr std::uint8_t begin = 0, look = 1, poll = 2, copy = 3, release = 4, tell = 5, end = 6, leave = 7,
-                                alone = 8;
+  static constexpr std::uint8_t begin = 0, look = 1, poll = 2, copy = 3, release = 4, tell = 5,
+                                end = 6, leave = 7, alone = 8;
 };
 struct PeerAt {
   static constexpr std::uint8_t start = 0, wait = 1, close = 2, leave = 3;

@@ -22,7 +22,8 @@ std::uint8_t start(const Scenario& scenario, Hands& hands) {
 
 std::uint8_t wait(const Scenario& scenario, Hands& hands) {
   for (unsigned part = 0; part < scenario.parts; ++part)
-    if (hands.load(Places::said + part, Order::acquire, "DONE or FIN") < hands.actor.epoch) return PeerAt::wait;
+    if (hands.load(Places::said + part, Order::acquire, "DONE or FIN") < hands.actor.epoch)
+      return PeerAt::wait;
   if (scenario.task == Task::push)
     for (unsigned part = 0; part < scenario.parts; ++part)
       if (hands.load(Places::buffer + part, Order::relaxed, "its part") != hands.actor.epoch)
@@ -45,7 +46,8 @@ std::uint8_t leave(const Scenario& scenario, Hands& hands) {
     over = hands.load(Places::closed_by_us, Order::acquire, "CLOSED") != 0;
   if (!over) return PeerAt::leave;
   if (hands.live()) hands.state.truth.reused = true;
-  for (unsigned part = 0; part < scenario.parts; ++part) hands.store(Places::said + part, Order::relaxed, 0, "zero");
+  for (unsigned part = 0; part < scenario.parts; ++part)
+    hands.store(Places::said + part, Order::relaxed, 0, "zero");
   return finished;
 }
 

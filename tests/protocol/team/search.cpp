@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visits every state that a scenario can reach, breadth first, and asks of each that the end can be reached from it.
+// Visits every state that a scenario can reach, breadth first, and asks of each that the end can be
+// reached from it.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::size_t state_limit = 20'000'000;
 
-// A thread's next access, or that the peer or a block is released from its wait; and which value a load takes.
+// A thread's next access, or that the peer or a block is released from its wait; and which value a
+// load takes.
 struct Step {
   std::uint8_t thread = 0;
   std::uint8_t choice = 0;
@@ -30,12 +32,13 @@ class Search {
     shape_.cells = scenario.parts;
     shape_.fences = shape_.mixed_fences = true;
     shape_.readers.fill(static_cast<std::uint8_t>(blocks | peer));
-    for (const unsigned place :
-         {Places::ready, Places::command, Places::given_up, Places::closed_by_peer, Places::started})
+    for (const unsigned place : {Places::ready, Places::command, Places::given_up,
+                                 Places::closed_by_peer, Places::started})
       shape_.readers[place] = blocks;
     for (const unsigned place : {Places::closed_by_us, Places::gone}) shape_.readers[place] = peer;
     for (unsigned part = 0; part < most_parts; ++part) shape_.readers[Places::said + part] = peer;
-    for (const unsigned place : {Places::ended, Places::through, Places::told}) shape_.exchange_only[place] = true;
+    for (const unsigned place : {Places::ended, Places::through, Places::told})
+      shape_.exchange_only[place] = true;
   }
 
   Result run() {
@@ -53,7 +56,9 @@ class Search {
   }
 
  private:
-  bool running(const State& state, unsigned thread) const { return state.actors[thread].at != finished; }
+  bool running(const State& state, unsigned thread) const {
+    return state.actors[thread].at != finished;
+  }
   bool is_peer(unsigned thread) const { return thread == scenario_.blocks; }
 
   std::string save(const State& state) const {
@@ -61,10 +66,10 @@ class Search {
     state.memory.append(bytes);
     for (unsigned t = 0; t < threads_; ++t) {
       const Actor& actor = state.actors[t];
-      for (const unsigned byte :
-           {unsigned{actor.at}, unsigned{actor.epoch},
-            actor.willing | actor.given_up * 2u | actor.late * 4u | actor.tells_host * 8u | actor.untold * 16u,
-            unsigned{actor.size}})
+      for (const unsigned byte : {unsigned{actor.at}, unsigned{actor.epoch},
+                                  actor.willing | actor.given_up * 2u | actor.late * 4u |
+                                      actor.tells_host * 8u | actor.untold * 16u,
+                                  unsigned{actor.size}})
         bytes.push_back(static_cast<char>(byte));
       bytes.append(reinterpret_cast<const char*>(actor.log.data()), actor.size);
     }
@@ -86,7 +91,8 @@ class Search {
   }
 
   // Null, or what is wrong.
-  const char* apply(State& state, const Step& step, unsigned& choices, std::string* text = nullptr) const {
+  const char* apply(State& state, const Step& step, unsigned& choices,
+                    std::string* text = nullptr) const {
     Actor& actor = state.actors[step.thread];
     if (step.release) {
       actor.at = is_peer(step.thread) ? PeerAt::close : BlockAt::alone;
@@ -94,7 +100,8 @@ class Search {
     }
     const Actor before = actor;
     Hands hands(state, step.thread, step.choice, text);
-    const std::uint8_t next = is_peer(step.thread) ? call_peer(scenario_, hands) : call_block(scenario_, hands);
+    const std::uint8_t next =
+        is_peer(step.thread) ? call_peer(scenario_, hands) : call_block(scenario_, hands);
     choices = hands.choices;
     if (hands.stopped) {
       const auto size = actor.size;
@@ -112,7 +119,8 @@ class Search {
     state.memory.settle(left);
     if (hands.fault != nullptr) return hands.fault;
     if (state.memory.overflow()) return "the model holds too few values";
-    return actor.size == most_accesses ? "a call makes more accesses than can be recorded" : nullptr;
+    return actor.size == most_accesses ? "a call makes more accesses than can be recorded"
+                                       : nullptr;
   }
 
   void expand(const State& state, std::uint32_t number) {
@@ -121,10 +129,12 @@ class Search {
       if (!running(state, t)) continue;
       const Actor& actor = state.actors[t];
       const bool follows = scenario_.impatient && t != 0;
-      const bool waits = is_peer(t) ? actor.at == PeerAt::wait : follows && actor.at == BlockAt::poll;
+      const bool waits =
+          is_peer(t) ? actor.at == PeerAt::wait : follows && actor.at == BlockAt::poll;
       const bool may_be_released = waits && actor.size == 0;
       for (unsigned choice = 0, choices = 1; choice < choices; ++choice)
-        follow(state, number, {static_cast<std::uint8_t>(t), static_cast<std::uint8_t>(choice), false}, choices);
+        follow(state, number,
+               {static_cast<std::uint8_t>(t), static_cast<std::uint8_t>(choice), false}, choices);
       if (may_be_released) {
         unsigned one = 1;
         follow(state, number, {static_cast<std::uint8_t>(t), 0, true}, one);
@@ -155,20 +165,23 @@ class Search {
       }
     }
     const auto stuck = std::find(reached.begin(), reached.end(), false);
-    if (stuck != reached.end()) fail("cannot end from here", static_cast<std::uint32_t>(stuck - reached.begin()));
+    if (stuck != reached.end())
+      fail("cannot end from here", static_cast<std::uint32_t>(stuck - reached.begin()));
   }
 
   void fail(const char* what, std::uint32_t number, const Step* last = nullptr) {
     std::vector<Step> path;
     if (last != nullptr) path.push_back(*last);
-    for (std::uint32_t at = number; at != 0; at = origins_[at].first) path.push_back(origins_[at].second);
+    for (std::uint32_t at = number; at != 0; at = origins_[at].first)
+      path.push_back(origins_[at].second);
     std::reverse(path.begin(), path.end());
     result_.failure = std::string(what) + "\n";
     State state;
     state.memory = Memory(shape_);
     for (const Step& step : path) {
       const Actor& actor = state.actors[step.thread];
-      std::string line = (is_peer(step.thread) ? std::string("  peer") : "  block " + std::to_string(step.thread)) +
+      std::string line = (is_peer(step.thread) ? std::string("  peer")
+                                               : "  block " + std::to_string(step.thread)) +
                          ", epoch " + std::to_string(actor.epoch) + ": ";
       unsigned choices = 1;
       apply(state, step, choices, &line);

@@ -12,14 +12,16 @@ Value Hands::load(unsigned place, Order order, const char* name) {
 
 void Hands::store(unsigned place, Order order, unsigned value, const char* name) {
   step("stores ", name, [&] {
-    if (!state.memory.store(thread, place, order, static_cast<Value>(value))) fail("two unordered stores to one word");
+    if (!state.memory.store(thread, place, order, static_cast<Value>(value)))
+      fail("two unordered stores to one word");
     return static_cast<Value>(value);
   });
 }
 
 Value Hands::exchange(unsigned place, Order order, unsigned value, const char* name) {
-  return step("exchanges ", name,
-              [&] { return state.memory.exchange(thread, place, order, static_cast<Value>(value)); });
+  return step("exchanges ", name, [&] {
+    return state.memory.exchange(thread, place, order, static_cast<Value>(value));
+  });
 }
 
 void Hands::fence(Order order) {

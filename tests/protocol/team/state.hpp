@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All blocks, the peer and their memory as one value, and the hands with which a thread makes its next access.
+// All blocks, the peer and their memory as one value, and the hands with which a thread makes its
+// next access.
 #pragma once
 
 #include "protocol/port.hpp"
@@ -12,8 +13,8 @@ using protocol::Epoch;
 constexpr unsigned most_parts = 3;
 constexpr unsigned most_accesses = 32;  // of one call
 
-// A call of a thread is run again from its beginning for each access; what it has read is replayed. What it changes
-// here counts when it has run to its end.
+// A call of a thread is run again from its beginning for each access; what it has read is replayed.
+// What it changes here counts when it has run to its end.
 struct Actor {
   std::uint8_t at = 0;
   std::uint8_t epoch = 1;
@@ -42,20 +43,27 @@ struct State {
 
 // Where the words and buffers are in the model's memory.
 struct Places {
-  static constexpr unsigned ready = 0, command = 1, given_up = 2, closed_by_peer = 3, closed_by_us = 4, gone = 5;
-  static constexpr unsigned started = 6, ended = 7, through = 8, told = 9, queue_failed = 10, said = 11,
-                            buffer = said + most_parts;
+  static constexpr unsigned ready = 0, command = 1, given_up = 2, closed_by_peer = 3,
+                            closed_by_us = 4, gone = 5;
+  static constexpr unsigned started = 6, ended = 7, through = 8, told = 9, queue_failed = 10,
+                            said = 11, buffer = said + most_parts;
   static constexpr unsigned count = buffer + most_parts;  // the buffer is the peer's; ours is cells
 };
 
 class Hands {
  public:
   Hands(State& all, unsigned number, unsigned choice, std::string* text)
-      : state(all), thread(number), actor(all.actors[number]), choice_(choice), text_(text), fresh_(actor.size == 0) {}
+      : state(all),
+        thread(number),
+        actor(all.actors[number]),
+        choice_(choice),
+        text_(text),
+        fresh_(actor.size == 0) {}
 
   Value load(unsigned place, Order order, const char* name);
   void store(unsigned place, Order order, unsigned value, const char* name);
-  Value exchange(unsigned place, Order order, unsigned value, const char* name);  // for words of several writers
+  // For words of several writers.
+  Value exchange(unsigned place, Order order, unsigned value, const char* name);
   template <class Change>
   Value modify(unsigned place, Order order, Change change, const char* name) {  // the value before
     return step("changes ", name, [&] {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of a rendezvous as several blocks (protocol/team.hpp), and the other end as one thread, over the memory
-// model. Kernel after kernel, the leader waits until the peer is ready and has the message copied, by push or by pull;
-// the peer may be released from any of its waits and closes; and once this end is gone, the words that its blocks store
-// into serve another pair. Every block may come as late as it likes. What the team's code does is the shipped code; the
-// leader's decision, which the explorer has elsewhere, is cut down to a look at one word.
+// One end of a rendezvous as several blocks (protocol/team.hpp), and the other end as one thread,
+// over the memory model. Kernel after kernel, the leader waits until the peer is ready and has the
+// message copied, by push or by pull; the peer may be released from any of its waits and closes;
+// and once this end is gone, the words that its blocks store into serve another pair. Every block
+// may come as late as it likes. What the team's code does is the shipped code; the leader's
+// decision, which the explorer has elsewhere, is cut down to a look at one word.
 #pragma once
 
 #include <array>
@@ -42,7 +43,8 @@ struct Scenario {
   unsigned blocks = 2;
   unsigned parts = 2;
   unsigned epochs = 2;
-  bool impatient = false;  // a block's wait may be ended at any time, though its leader has not come
+  bool impatient =
+      false;  // a block's wait may be ended at any time, though its leader has not come
   Defect defect = Defect::none;
 };
 

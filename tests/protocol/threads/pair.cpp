@@ -15,10 +15,13 @@ template <class Port, Path path, Mode mode>
 class PairOver final : public Pair {
  public:
   PairOver(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
-      : Pair(spec, bytes, line_bytes), sender_(setup(Side::sender)), receiver_(setup(Side::receiver)) {}
+      : Pair(spec, bytes, line_bytes),
+        sender_(setup(Side::sender)),
+        receiver_(setup(Side::receiver)) {}
 
   bool settle_send() override {
-    if constexpr (path == Path::ring) return ended(protocol::ring::settle_send<mode>(sender_, send_));
+    if constexpr (path == Path::ring)
+      return ended(protocol::ring::settle_send<mode>(sender_, send_));
     return true;
   }
   protocol::StartOutcome start_send() override {
@@ -46,7 +49,8 @@ class PairOver final : public Pair {
       return ended(protocol::rendezvous::wait_receive<mode>(receiver_, receive_));
   }
   Epoch epoch(Side side) const override {
-    constexpr bool has_wait = path != Path::ring || protocol::ring::send_has_wait(mode, protocol::Deferred<Port>);
+    constexpr bool has_wait =
+        path != Path::ring || protocol::ring::send_has_wait(mode, protocol::Deferred<Port>);
     return side == Side::sender ? protocol::ring::next_epoch(send_, has_wait) : receive_.done + 1;
   }
   void renew(Side side) override {
@@ -57,7 +61,8 @@ class PairOver final : public Pair {
   }
 
   bool peer_closed(Side side) override {
-    if (side == Side::sender) return protocol::closing::peer_closed<Side::sender>(sender_, epoch(side));
+    if (side == Side::sender)
+      return protocol::closing::peer_closed<Side::sender>(sender_, epoch(side));
     return protocol::closing::peer_closed<Side::receiver>(receiver_, epoch(side));
   }
   void give_up(Side side) override {
@@ -83,7 +88,8 @@ class PairOver final : public Pair {
 };
 
 template <class Port, Path path>
-std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes) {
+std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes,
+                                    std::uint32_t line_bytes) {
   switch (spec.mode) {
     case Mode::standard:
       return std::make_unique<PairOver<Port, path, Mode::standard>>(spec, bytes, line_bytes);
@@ -141,7 +147,8 @@ void Pair::overwrite_send_buffer() {
 }
 
 bool Pair::receive_buffer_untouched() const {
-  return std::all_of(incoming_.begin(), incoming_.end(), [](std::byte byte) { return byte == untouched; });
+  return std::all_of(incoming_.begin(), incoming_.end(),
+                     [](std::byte byte) { return byte == untouched; });
 }
 
 bool Pair::holds(Epoch epoch) const {
@@ -161,14 +168,18 @@ void Pair::zero() {
 }
 
 std::unique_ptr<Pair> make_pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes) {
-  if (spec.deferred && line_bytes == 64) return make_for_mode<DeferredPort<64>, Path::ring>(spec, bytes, line_bytes);
+  if (spec.deferred && line_bytes == 64)
+    return make_for_mode<DeferredPort<64>, Path::ring>(spec, bytes, line_bytes);
   if (spec.deferred) return make_for_mode<DeferredPort<256>, Path::ring>(spec, bytes, line_bytes);
   if (spec.path == Path::ring) {
-    if (line_bytes == 64) return make_for_mode<peer::HostPort<64>, Path::ring>(spec, bytes, line_bytes);
-    if (line_bytes == 256) return make_for_mode<peer::HostPort<256>, Path::ring>(spec, bytes, line_bytes);
+    if (line_bytes == 64)
+      return make_for_mode<peer::HostPort<64>, Path::ring>(spec, bytes, line_bytes);
+    if (line_bytes == 256)
+      return make_for_mode<peer::HostPort<256>, Path::ring>(spec, bytes, line_bytes);
     throw std::logic_error("lines of 64 or 256 bytes");
   }
-  if (spec.claim == ClaimBy::flags) return make_for_mode<FlagClaimPort<64>, Path::rendezvous>(spec, bytes, 64);
+  if (spec.claim == ClaimBy::flags)
+    return make_for_mode<FlagClaimPort<64>, Path::rendezvous>(spec, bytes, 64);
   return make_for_mode<peer::HostPort<64>, Path::rendezvous>(spec, bytes, 64);
 }
 

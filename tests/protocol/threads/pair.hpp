@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matched pair whose two ends are threads of this process, over the host port that the peer transport ships. A race
-// detector sees one process only, so this is the form in which the protocol can be shown to it.
+// A matched pair whose two ends are threads of this process, over the host port that the peer
+// transport ships. A race detector sees one process only, so this is the form in which the protocol
+// can be shown to it.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,8 @@ struct FlagClaimPort : peer::HostPort<line_bytes> {
   using peer::HostPort<line_bytes>::HostPort;
 };
 
-// The shipped port's rings see to everything in the wait itself; this one makes them do as kernels do.
+// The shipped port's rings see to everything in the wait itself; this one makes them do as kernels
+// do.
 template <std::size_t line_bytes>
 struct DeferredPort : peer::HostPort<line_bytes> {
   static constexpr bool deferred = true;
@@ -57,8 +59,10 @@ class Pair {
   void fill_send_buffer();
   void overwrite_send_buffer();
   bool receive_buffer_untouched() const;
-  bool message_arrived() const { return holds(epoch(Side::receiver) - 1); }  // of the epoch that has just ended
-  bool holds(Epoch epoch) const;                                             // the receive buffer, its message
+  // Of the epoch that has just ended.
+  bool message_arrived() const { return holds(epoch(Side::receiver) - 1); }
+  // The receive buffer, its message.
+  bool holds(Epoch epoch) const;
   void clear_receive_buffer();
 
   void zero();  // all words and slots, when both sides have said that they are done

@@ -83,8 +83,10 @@ std::string run_released(const PairSpec& kind, const Setting& setting) {
     to.join();
     for (const End* end : {&sender, &receiver})
       if (!end->failure().empty()) return end->failure();
-    // A large send that succeeded has moved its message before the receiver closed, and nobody has touched it since.
-    if (kind.path == Path::rendezvous && sender.ended() > receiver.ended() && !pair->holds(sender.ended()))
+    // A large send that succeeded has moved its message before the receiver closed, and nobody has
+    // touched it since.
+    if (kind.path == Path::rendezvous && sender.ended() > receiver.ended() &&
+        !pair->holds(sender.ended()))
       return "a send succeeded without its message";
   }
   return "";

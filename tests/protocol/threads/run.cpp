@@ -16,7 +16,8 @@ using explorer::side_of;
 class Run {
  public:
   Run(const std::vector<PairSpec>& kinds, const Setting& setting) : setting_(setting) {
-    for (const PairSpec& kind : kinds) pairs_.push_back(make_pair(kind, setting.bytes, setting.line_bytes));
+    for (const PairSpec& kind : kinds)
+      pairs_.push_back(make_pair(kind, setting.bytes, setting.line_bytes));
   }
 
   void thread(const explorer::Program& program, unsigned number) {
@@ -52,7 +53,9 @@ class Run {
         break;
       case Call::Kind::await:
         ++awaits[call.number];
-        while (events_[call.number].load(std::memory_order_acquire) < awaits[call.number] && !failed_) yield();
+        while (events_[call.number].load(std::memory_order_acquire) < awaits[call.number] &&
+               !failed_)
+          yield();
         break;
       case Call::Kind::zero:
         pairs_[call.number]->zero();
@@ -69,11 +72,13 @@ class Run {
     if (side_of(endpoint) == Side::sender) {
       pair.fill_send_buffer();
       while (!pair.settle_send() && !failed_.load(std::memory_order_relaxed)) yield();
-      if (pair.start_send() != protocol::StartOutcome::started) fail("a start was refused", pair, Side::sender);
+      if (pair.start_send() != protocol::StartOutcome::started)
+        fail("a start was refused", pair, Side::sender);
       return;
     }
     if (!pair.receive_buffer_untouched())
-      fail("the receive buffer was written before its receive was started (G5)", pair, Side::receiver);
+      fail("the receive buffer was written before its receive was started (G5)", pair,
+           Side::receiver);
     pair.start_receive();
   }
 
@@ -99,7 +104,8 @@ class Run {
       return true;
     }
     if (!pair.wait_receive()) return false;
-    if (!pair.message_arrived()) fail("a receive ended with another message (G6)", pair, Side::receiver);
+    if (!pair.message_arrived())
+      fail("a receive ended with another message (G6)", pair, Side::receiver);
     pair.clear_receive_buffer();
     return true;
   }
@@ -120,8 +126,8 @@ class Run {
   void fail(const char* what, const Pair& pair, Side side) {
     const std::lock_guard lock(failure_mutex_);
     if (failure_.empty())
-      failure_ =
-          std::string(what) + ", " + explorer::describe(pair.spec()) + ", epoch " + std::to_string(pair.epoch(side));
+      failure_ = std::string(what) + ", " + explorer::describe(pair.spec()) + ", epoch " +
+                 std::to_string(pair.epoch(side));
     failed_ = true;
   }
 
@@ -135,12 +141,13 @@ class Run {
 
 }  // namespace
 
-std::string run_threads(const std::vector<PairSpec>& kinds, const std::vector<std::string>& programs,
-                        const Setting& setting) {
+std::string run_threads(const std::vector<PairSpec>& kinds,
+                        const std::vector<std::string>& programs, const Setting& setting) {
   Run run(kinds, setting);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < programs.size(); ++t)
-    threads.emplace_back([&run, &programs, t] { run.thread(explorer::parse_program(programs[t]), t); });
+    threads.emplace_back(
+        [&run, &programs, t] { run.thread(explorer::parse_program(programs[t]), t); });
   for (std::thread& thread : threads) thread.join();
   return run.failure();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the programs of a litmus test as threads, with random delays between calls and between the looks of a wait.
+// Runs the programs of a litmus test as threads, with random delays between calls and between the
+// looks of a wait.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ struct Setting {
 };
 
 // Empty, or what went wrong first.
-std::string run_threads(const std::vector<PairSpec>& kinds, const std::vector<std::string>& programs,
-                        const Setting& setting);
+std::string run_threads(const std::vector<PairSpec>& kinds,
+                        const std::vector<std::string>& programs, const Setting& setting);
 
 }  // namespace penstock::threads

@@ -15,8 +15,8 @@ namespace {
 thread_local cudaStream_t current_stream = nullptr;
 
 bool enqueues(void (*function)(void*)) {
-  for (const auto known : {&Sender::fill, &Sender::scribble, &Sender::check_guards, &Receiver::clear,
-                           &Receiver::check_clear, &Receiver::check})
+  for (const auto known : {&Sender::fill, &Sender::scribble, &Sender::check_guards,
+                           &Receiver::clear, &Receiver::check_clear, &Receiver::check})
     if (known == function) return true;
   return false;
 }
@@ -86,7 +86,8 @@ std::byte* allocate(Memory memory, std::size_t bytes, std::byte value) {
       EXPECT_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocMapped));
       break;
   }
-  enqueue_set(cudaStreamPerThread, static_cast<std::byte*>(address), bytes, std::to_integer<std::uint8_t>(value));
+  enqueue_set(cudaStreamPerThread, static_cast<std::byte*>(address), bytes,
+              std::to_integer<std::uint8_t>(value));
   EXPECT_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
   return static_cast<std::byte*>(address);
 }
@@ -126,8 +127,9 @@ std::uint64_t Tally::epochs() const {
 
 std::string Tally::complaint() const {
   if (std::atomic_ref(counts_->complaints).load(std::memory_order_acquire) == 0) return "";
-  return std::to_string(counts_->complaints) + " wrong bytes; the first: byte " + std::to_string(counts_->first_byte) +
-         " of " + std::to_string(counts_->first_bytes) + " after " + std::to_string(counts_->first_epoch) + " epochs";
+  return std::to_string(counts_->complaints) + " wrong bytes; the first: byte " +
+         std::to_string(counts_->first_byte) + " of " + std::to_string(counts_->first_bytes) +
+         " after " + std::to_string(counts_->first_epoch) + " epochs";
 }
 
 void Tally::set(std::byte* data, std::size_t bytes, std::byte value) {
@@ -139,7 +141,8 @@ void Tally::fill(std::byte* data, std::size_t bytes, std::uint64_t key) {
 }
 
 void Tally::check_value(const char*, const std::byte* data, std::size_t bytes, std::byte value) {
-  if (bytes > 0) enqueue_check_value(current_stream, data, bytes, std::to_integer<std::uint8_t>(value), counts_);
+  if (bytes > 0)
+    enqueue_check_value(current_stream, data, bytes, std::to_integer<std::uint8_t>(value), counts_);
 }
 
 void Tally::check(const std::byte* data, std::size_t bytes, std::uint64_t key) {

@@ -16,14 +16,15 @@ using Stream = cudaStream_t;
 inline constexpr PST_Queue_type queue_type = PENSTOCK_HIP ? PST_QUEUE_HIP : PST_QUEUE_CUDA;
 inline constexpr const char* gpu_transport = PENSTOCK_HIP ? "peer-hip" : "peer-cuda";
 
-// By how many waits of standard sends the stream may run ahead of what their messages' receiver has made room for: what
-// follows the wait of a small one may run, and the next start holds up the stream.
+// By how many waits of standard sends the stream may run ahead of what their messages' receiver has
+// made room for: what follows the wait of a small one may run, and the next start holds up the
+// stream.
 inline constexpr int most_early_waits = 1;
 
 struct Counts;
 
-// One end's epochs, and what it has found wrong: counted on the device. Its functions enqueue on the stream that
-// launch() was called with.
+// One end's epochs, and what it has found wrong: counted on the device. Its functions enqueue on
+// the stream that launch() was called with.
 class Tally {
  public:
   Tally();
@@ -37,14 +38,16 @@ class Tally {
   void set(std::byte* data, std::size_t bytes, std::byte value);
   void fill(std::byte* data, std::size_t bytes, std::uint64_t key);  // the next epoch's message
   void check_value(const char* where, const std::byte* data, std::size_t bytes, std::byte value);
-  void check(const std::byte* data, std::size_t bytes, std::uint64_t key);  // the next epoch's message
-  void count();                                                             // the epoch is over
+  // The next epoch's message.
+  void check(const std::byte* data, std::size_t bytes, std::uint64_t key);
+  void count();  // the epoch is over
 
  private:
   Counts* counts_ = nullptr;  // in pinned memory
 };
 
-// Makes this rank's device the current one: ranks share the devices in turn. False, with the reason, without one.
+// Makes this rank's device the current one: ranks share the devices in turn. False, with the
+// reason, without one.
 bool choose_device(const char*& why_not);
 
 }  // namespace penstock::test

@@ -17,7 +17,8 @@ __device__ std::uint8_t pattern_byte(std::uint64_t key, std::uint64_t epoch, std
 }
 
 __device__ void complain(Counts* counts, std::uint64_t byte, std::uint64_t bytes) {
-  if (atomicAdd_system(reinterpret_cast<unsigned long long*>(&counts->complaints), 1ull) != 0) return;
+  if (atomicAdd_system(reinterpret_cast<unsigned long long*>(&counts->complaints), 1ull) != 0)
+    return;
   counts->first_epoch = counts->epochs;
   counts->first_byte = byte;
   counts->first_bytes = bytes;
@@ -25,18 +26,23 @@ __device__ void complain(Counts* counts, std::uint64_t byte, std::uint64_t bytes
 
 __global__ void fill(std::byte* data, std::size_t bytes, std::uint64_t key, const Counts* counts) {
   const std::uint64_t epoch = counts->epochs + 1;
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes;
+       i += gridDim.x * blockDim.x)
     data[i] = static_cast<std::byte>(pattern_byte(key, epoch, i));
 }
 
 __global__ void check(const std::byte* data, std::size_t bytes, std::uint64_t key, Counts* counts) {
   const std::uint64_t epoch = counts->epochs + 1;
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
-    if (static_cast<std::uint8_t>(data[i]) != pattern_byte(key, epoch, i)) complain(counts, i, bytes);
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes;
+       i += gridDim.x * blockDim.x)
+    if (static_cast<std::uint8_t>(data[i]) != pattern_byte(key, epoch, i))
+      complain(counts, i, bytes);
 }
 
-__global__ void check_value(const std::byte* data, std::size_t bytes, std::uint8_t value, Counts* counts) {
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+__global__ void check_value(const std::byte* data, std::size_t bytes, std::uint8_t value,
+                            Counts* counts) {
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes;
+       i += gridDim.x * blockDim.x)
     if (static_cast<std::uint8_t>(data[i]) != value) complain(counts, i, bytes);
 }
 
@@ -46,7 +52,8 @@ __global__ void count(Counts* counts) {
 }
 
 __global__ void set(std::byte* data, std::size_t bytes, std::uint8_t value) {
-  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes;
+       i += gridDim.x * blockDim.x)
     data[i] = static_cast<std::byte>(value);
 }
 
@@ -74,16 +81,18 @@ unsigned blocks_for(std::size_t bytes) {
 
 }  // namespace
 
-void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key, const Counts* counts) {
+void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, std::uint64_t key,
+                  const Counts* counts) {
   fill<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, key, counts);
 }
 
-void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint64_t key, Counts* counts) {
+void enqueue_check(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint64_t key,
+                   Counts* counts) {
   check<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, key, counts);
 }
 
-void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t bytes, std::uint8_t value,
-                         Counts* counts) {
+void enqueue_check_value(cudaStream_t stream, const std::byte* data, std::size_t bytes,
+                         std::uint8_t value, Counts* counts) {
   check_value<<<blocks_for(bytes), threads, 0, stream>>>(data, bytes, value, counts);
 }
 
@@ -99,7 +108,8 @@ void enqueue_spin(cudaStream_t stream, std::uint64_t microseconds) {
   spin<<<1, 1, 0, stream>>>(microseconds * 1000);
 }
 
-void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_microseconds, std::uint64_t salt) {
+void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_microseconds,
+                   std::uint64_t salt) {
   crowd<<<blocks, 1024, 0, stream>>>(most_microseconds * 1000, salt);
 }
 
@@ -113,10 +123,11 @@ void enqueue_never_loaded(cudaStream_t stream) {
 
 void load_kernels() {
   cudaFuncAttributes attributes;
-  for (const void* kernel : {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
-                             reinterpret_cast<const void*>(&check_value), reinterpret_cast<const void*>(&count),
-                             reinterpret_cast<const void*>(&set), reinterpret_cast<const void*>(&spin),
-                             reinterpret_cast<const void*>(&crowd)})
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
+        reinterpret_cast<const void*>(&check_value), reinterpret_cast<const void*>(&count),
+        reinterpret_cast<const void*>(&set), reinterpret_cast<const void*>(&spin),
+        reinterpret_cast<const void*>(&crowd)})
     cudaFuncGetAttributes(&attributes, kernel);
   spin<<<1, 1>>>(0);
   cudaDeviceSynchronize();

@@ -35,7 +35,8 @@ void enqueue_delay(Stream stream, std::uintptr_t microseconds) {
   launch(
       stream,
       [](void* time) {
-        std::this_thread::sleep_for(std::chrono::microseconds(reinterpret_cast<std::uintptr_t>(time)));
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(reinterpret_cast<std::uintptr_t>(time)));
       },
       reinterpret_cast<void*>(microseconds));
 }
@@ -80,7 +81,8 @@ void Tally::fill(std::byte* data, std::size_t bytes, std::uint64_t key) {
   fill_pattern(data, bytes, key, epochs() + 1);
 }
 
-void Tally::check_value(const char* where, const std::byte* data, std::size_t bytes, std::byte value) {
+void Tally::check_value(const char* where, const std::byte* data, std::size_t bytes,
+                        std::byte value) {
   const std::string found = test::check_value(data, bytes, value);
   if (!found.empty()) note(std::string(where) + ": " + found);
 }

@@ -15,7 +15,8 @@ namespace penstock::test {
 using Stream = PST_Stream;
 inline constexpr PST_Queue_type queue_type = PST_QUEUE_HOST;
 
-// By how many waits of standard sends the stream may run ahead of what their messages' receiver has made room for.
+// By how many waits of standard sends the stream may run ahead of what their messages' receiver has
+// made room for.
 inline constexpr int most_early_waits = 0;
 
 // One end's epochs, and what it has found wrong.
@@ -28,8 +29,9 @@ class Tally {
   void fill(std::byte* data, std::size_t bytes, std::uint64_t key);  // the next epoch's message
   // `where` is for the complaint.
   void check_value(const char* where, const std::byte* data, std::size_t bytes, std::byte value);
-  void check(const std::byte* data, std::size_t bytes, std::uint64_t key);  // the next epoch's message
-  void count();                                                             // the epoch is over
+  // The next epoch's message.
+  void check(const std::byte* data, std::size_t bytes, std::uint64_t key);
+  void count();  // the epoch is over
 
  private:
   void note(const std::string& complaint);

@@ -71,7 +71,8 @@ TEST(Ranges, RandomUseNeverOverlaps) {
     ASSERT_EQ(*offset / 65536, (*offset + bytes - 1) / 65536) << "across two chunks";
     const auto after = taken.lower_bound(*offset);
     ASSERT_TRUE(after == taken.end() || *offset + bytes <= after->first);
-    ASSERT_TRUE(after == taken.begin() || std::prev(after)->first + std::prev(after)->second <= *offset);
+    ASSERT_TRUE(after == taken.begin() ||
+                std::prev(after)->first + std::prev(after)->second <= *offset);
     taken.emplace(*offset, bytes);
   }
   for (const auto& [offset, bytes] : taken) ranges.give(offset, bytes);
@@ -114,7 +115,8 @@ TEST(Ranges, ACallWithoutMemoryChangesNothingAndGivingNeedsNone) {
   EXPECT_GT(refusals, 100);
   for (const auto& [offset, bytes] : taken) ranges.give(offset, bytes);
   EXPECT_EQ(ranges.free_bytes(), end);
-  for (std::uint64_t chunk = 0; chunk < end; chunk += 65536) EXPECT_TRUE(ranges.take(65536, 65536)) << chunk;
+  for (std::uint64_t chunk = 0; chunk < end; chunk += 65536)
+    EXPECT_TRUE(ranges.take(65536, 65536)) << chunk;
   EXPECT_FALSE(ranges.take(64, 64));
 }
 

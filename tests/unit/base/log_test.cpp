@@ -52,7 +52,8 @@ TEST_F(LogTest, TheFileIsNamedByHostAndProcess) {
   log::info("a line");
   std::array<char, 256> host{};
   ASSERT_EQ(gethostname(host.data(), host.size() - 1), 0);
-  const auto file = folder_ / ("log." + std::string(host.data()) + "." + std::to_string(getpid()) + ".%%x");
+  const auto file =
+      folder_ / ("log." + std::string(host.data()) + "." + std::to_string(getpid()) + ".%%x");
   EXPECT_NE(text(file).find("a line\n"), std::string::npos);
 }
 
@@ -69,8 +70,10 @@ TEST_F(LogTest, OnlyWhatTheLevelAllowsIsWritten) {
   log::error("five");
   log::report("six");
   const std::string written = text(file);
-  for (const char* word : {"one", "two", "six"}) EXPECT_NE(written.find(word), std::string::npos) << word;
-  for (const char* word : {"three", "four", "five"}) EXPECT_EQ(written.find(word), std::string::npos) << word;
+  for (const char* word : {"one", "two", "six"})
+    EXPECT_NE(written.find(word), std::string::npos) << word;
+  for (const char* word : {"three", "four", "five"})
+    EXPECT_EQ(written.find(word), std::string::npos) << word;
 }
 
 TEST_F(LogTest, LinesSayTheRankAndKeepBraces) {
@@ -120,7 +123,8 @@ TEST_F(LogTest, WhatAFullDiskDoesNotTakeGoesToStandardError) {
   log::warn("one");
   log::warn("two");
   const std::string written = ::testing::internal::GetCapturedStderr();
-  const auto cause = written.find("PENSTOCK_LOG_FILE: /dev/full takes no more (No space left on device)");
+  const auto cause =
+      written.find("PENSTOCK_LOG_FILE: /dev/full takes no more (No space left on device)");
   EXPECT_NE(cause, std::string::npos) << written;
   EXPECT_EQ(written.find("takes no more", cause + 60), std::string::npos) << written;
   for (const char* line : {"[warning] one\n", "[warning] two\n"})

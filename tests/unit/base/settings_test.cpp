@@ -88,7 +88,8 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_LOG", "debug");
   set("PENSTOCK_LOG_FILE", "log.%p");
   const Settings settings = Settings::from_environment();
-  EXPECT_EQ(settings.transports, (std::vector<std::string>{"peer", "proxy"}));  // best first, each once
+  EXPECT_EQ(settings.transports,
+            (std::vector<std::string>{"peer", "proxy"}));  // best first, each once
   EXPECT_EQ(settings.eager_max, 0u);
   EXPECT_FALSE(settings.cross_memory);
   EXPECT_FALSE(settings.cuda_atomics);
@@ -119,13 +120,16 @@ TEST_F(SettingsTest, ATinyTimeOutIsNotNever) {
 }
 
 TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
-  for (const char* value : {"tcp", "ofi,tcp", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
-    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("give one or several of peer, ofi, proxy,"), std::string::npos);
+  for (const char* value :
+       {"tcp", "ofi,tcp", "peer,", ",peer", "peer, proxy", "PEER", "peer,,proxy"}) {
+    EXPECT_NE(refusal("PENSTOCK_TRANSPORT", value).find("give one or several of peer, ofi, proxy,"),
+              std::string::npos);
   }
   for (const char* value : {"-1", "16k", "1e3", " 1", "1073741825", "99999999999999999999"}) {
     EXPECT_NE(refusal("PENSTOCK_EAGER_MAX", value).find("1073741824"), std::string::npos);
   }
-  for (const char* name : {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_THREAD_MULTIPLE", "PENSTOCK_GPU_AWARE_MPI"}) {
+  for (const char* name :
+       {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_THREAD_MULTIPLE", "PENSTOCK_GPU_AWARE_MPI"}) {
     for (const char* value : {"2", "yes", "01", "on"}) {
       EXPECT_NE(refusal(name, value).find("0 or 1"), std::string::npos);
     }
@@ -140,7 +144,8 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
     EXPECT_NE(refusal("PENSTOCK_TIMEOUT", value).find("seconds"), std::string::npos);
   }
   for (const char* value : {"verbose", "WARN", "3"}) {
-    EXPECT_NE(refusal("PENSTOCK_LOG", value).find("off, error, warn, info, debug"), std::string::npos);
+    EXPECT_NE(refusal("PENSTOCK_LOG", value).find("off, error, warn, info, debug"),
+              std::string::npos);
   }
   for (const char* value : {"automatic", "VALUE", "spin", "1"}) {
     EXPECT_NE(refusal("PENSTOCK_CUDA_WAIT", value).find("auto, kernel, value"), std::string::npos);
@@ -152,15 +157,18 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
 
 TEST_F(SettingsTest, MisspeltNamesAreFoundAndTheNearestIsNamed) {
   for (const auto& [name, value] : Settings{}.table()) set(name.c_str(), "");
-  const std::vector<std::string> strangers{"PENSTOCK_TIMOUT", "PENSTOCK_SLOT", "PENSTOCK_TRANSPORTS"};
-  const std::vector<std::string> others{"PENSTOCK_TEST_SEEDS", "PENSTOCK_ROOT", "PENSTOCK", "MY_PENSTOCK_SLOT"};
+  const std::vector<std::string> strangers{"PENSTOCK_TIMOUT", "PENSTOCK_SLOT",
+                                           "PENSTOCK_TRANSPORTS"};
+  const std::vector<std::string> others{"PENSTOCK_TEST_SEEDS", "PENSTOCK_ROOT", "PENSTOCK",
+                                        "MY_PENSTOCK_SLOT"};
   for (const auto& name : strangers) set(name.c_str(), "3");
   for (const auto& name : others) set(name.c_str(), "3");
   auto unknown = unknown_settings();
   std::sort(unknown.begin(), unknown.end());
-  const std::vector<std::pair<std::string, std::string>> expected{{"PENSTOCK_SLOT", "PENSTOCK_SLOTS"},
-                                                                  {"PENSTOCK_TIMOUT", "PENSTOCK_TIMEOUT"},
-                                                                  {"PENSTOCK_TRANSPORTS", "PENSTOCK_TRANSPORT"}};
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"PENSTOCK_SLOT", "PENSTOCK_SLOTS"},
+      {"PENSTOCK_TIMOUT", "PENSTOCK_TIMEOUT"},
+      {"PENSTOCK_TRANSPORTS", "PENSTOCK_TRANSPORT"}};
   EXPECT_EQ(unknown, expected);
   for (const auto& name : strangers) unsetenv(name.c_str());
   for (const auto& name : others) unsetenv(name.c_str());

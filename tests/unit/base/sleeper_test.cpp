@@ -18,7 +18,8 @@
 namespace penstock::base {
 namespace {
 
-// From now on the system has no memory for the calling thread's fences. False: system calls cannot be filtered here.
+// From now on the system has no memory for the calling thread's fences. False: system calls cannot
+// be filtered here.
 bool refuse_fences() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -27,22 +28,27 @@ bool refuse_fences() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog filter{sizeof program / sizeof *program, program};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 class SleeperTest : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(AsymmetricFence, SleeperTest, ::testing::Bool());
 
-// The thread takes one unit of work after the other and sleeps between them; a lost wake-up stops the test for ever.
+// The thread takes one unit of work after the other and sleeps between them; a lost wake-up stops
+// the test for ever.
 TEST_P(SleeperTest, LosesNoWakeUp) {
-  if (GetParam() && !Sleeper::has_asymmetric_fence()) GTEST_SKIP() << "this system has no asymmetric fence";
+  if (GetParam() && !Sleeper::has_asymmetric_fence())
+    GTEST_SKIP() << "this system has no asymmetric fence";
   constexpr int producers = 2;
   constexpr std::uint64_t rounds = 10'000;
   Sleeper sleeper(GetParam());
   std::atomic<std::uint64_t> work{0};
   std::atomic<std::uint64_t> taken{0};
   std::thread thread([&] {
-    const auto has_work = [&] { return work.load(std::memory_order_acquire) > taken.load(std::memory_order_relaxed); };
+    const auto has_work = [&] {
+      return work.load(std::memory_order_acquire) > taken.load(std::memory_order_relaxed);
+    };
     while (taken.load(std::memory_order_relaxed) < producers * rounds) {
       while (!has_work()) sleeper.sleep_unless(has_work);
       taken.store(work.load(std::memory_order_acquire), std::memory_order_release);
@@ -59,7 +65,8 @@ TEST_P(SleeperTest, LosesNoWakeUp) {
         sleeper.wake();
         while (taken.load(std::memory_order_acquire) < mine) std::this_thread::yield();
         // Meets the thread at every point of its way to sleep.
-        for (auto turns = random() % 2000; turns > 0; --turns) std::atomic_signal_fence(std::memory_order_seq_cst);
+        for (auto turns = random() % 2000; turns > 0; --turns)
+          std::atomic_signal_fence(std::memory_order_seq_cst);
       }
     });
   }
@@ -68,8 +75,8 @@ TEST_P(SleeperTest, LosesNoWakeUp) {
   EXPECT_EQ(taken.load(), producers * rounds);
 }
 
-// A thread that could not have its fence may have missed the work, and its caller that it sleeps: it must not rest
-// until it is woken. Here nobody wakes it.
+// A thread that could not have its fence may have missed the work, and its caller that it sleeps:
+// it must not rest until it is woken. Here nobody wakes it.
 TEST(Sleeper, DoesNotRestOnAFenceThatHasFailed) {
   if (!Sleeper::has_asymmetric_fence()) GTEST_SKIP() << "this system has no asymmetric fence";
   bool refused = false;

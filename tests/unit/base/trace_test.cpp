@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is recorded is written, or counted as dropped; and nothing of another process is overwritten.
+// What is recorded is written, or counted as dropped; and nothing of another process is
+// overwritten.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -36,7 +37,8 @@ using trace::StreamTrace;
 using trace::Track;
 
 Event event(std::uint64_t epoch, Kind kind = Kind::trigger) {
-  const auto begin = Clock::time_point(std::chrono::nanoseconds(1'234'567'890'123'456 + static_cast<int>(epoch)));
+  const auto begin =
+      Clock::time_point(std::chrono::nanoseconds(1'234'567'890'123'456 + static_cast<int>(epoch)));
   return {kind, {true, 3, 7, 4096}, epoch, begin, begin + std::chrono::nanoseconds(500)};
 }
 
@@ -102,7 +104,8 @@ TEST_F(TraceFileTest, EventsHaveTheirPlaceAndWhatTheyAreAbout) {
   EXPECT_EQ(call["pid"], 5);
   EXPECT_EQ(call["tid"], 4);
   EXPECT_EQ(call["name"], "start send to 3");
-  EXPECT_EQ(call["args"], (json{{"half", "send"}, {"peer", 3}, {"tag", 7}, {"bytes", 4096}, {"epoch", 1}}));
+  EXPECT_EQ(call["args"],
+            (json{{"half", "send"}, {"peer", 3}, {"tag", 7}, {"bytes", 4096}, {"epoch", 1}}));
   EXPECT_EQ(wait["tid"], 5);
   EXPECT_NEAR(wait["ts"].get<double>(), 1'234'567'890'123.457, 0.0011);
   EXPECT_NEAR(wait["dur"].get<double>(), 0.5, 0.0011);
@@ -122,7 +125,8 @@ TEST_F(TraceFileTest, FunctionsAreNamedAndLieOnTheirStream) {
   std::vector<std::string> names;
   std::string stream_of_queue, thread;
   for (const json& each : read("trace")) {
-    if (each["name"] == "thread_name" && each["args"].contains("stream")) stream_of_queue = each["args"].dump();
+    if (each["name"] == "thread_name" && each["args"].contains("stream"))
+      stream_of_queue = each["args"].dump();
     if (each["name"] == "thread_name" && each["tid"] > 1000) thread = each["args"]["name"];
     if (each.value("cat", "") != "function") continue;
     EXPECT_EQ(each["args"], json({{"stream", 3}}));
@@ -139,7 +143,8 @@ TEST_F(TraceFileTest, WhatIsNotWrittenIsCounted) {
     TraceFile file(folder_ / "trace", 0);
     QueueTrace& queue = file.add_queue(1, 0);
     std::thread caller([&] {
-      for (std::uint64_t epoch = 1; epoch <= count; ++epoch) queue.calls.record(event(epoch, Kind::start_call));
+      for (std::uint64_t epoch = 1; epoch <= count; ++epoch)
+        queue.calls.record(event(epoch, Kind::start_call));
     });
     for (std::uint64_t epoch = 1; epoch <= count; ++epoch) queue.stream.record(event(epoch));
     caller.join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G9: a hang is reported and released; SIGUSR1 prints what the queues and matches wait for, if the program has no use
-// for it.
+// G9: a hang is reported and released; SIGUSR1 prints what the queues and matches wait for, if the
+// program has no use for it.
 #include "core/monitor.hpp"
 
 #include <gtest/gtest.h>
@@ -151,11 +151,13 @@ TEST_F(MonitorTest, TheTableHasALineForEveryQueue) {
   Queue& idle = new_queue();
   waiting.blocked_since(plan);
   const std::string table = describe_waits(queues, matches);
-  EXPECT_NE(table.find("queue " + std::to_string(waiting.number()) +
-                       ": waits for receive from rank 3 (tag 7): epoch 17, waits for its data, for 0.0 s"),
+  EXPECT_NE(table.find(
+                "queue " + std::to_string(waiting.number()) +
+                ": waits for receive from rank 3 (tag 7): epoch 17, waits for its data, for 0.0 s"),
             std::string::npos)
       << table;
-  EXPECT_NE(table.find("queue " + std::to_string(idle.number()) + ": idle"), std::string::npos) << table;
+  EXPECT_NE(table.find("queue " + std::to_string(idle.number()) + ": idle"), std::string::npos)
+      << table;
   waiting.unblocked(plan);
   waiting.fail(Error(ErrorKind::timeout, "over"));
   EXPECT_NE(describe_waits(queues, matches).find(": idle (failed)"), std::string::npos);
@@ -184,7 +186,8 @@ TEST_F(MonitorTest, G9_AWaitOverTheTimeLimitIsPrintedAndReleasedOnce) {
   const Error error = plan.await_release();
   EXPECT_EQ(error.kind(), ErrorKind::timeout);
   EXPECT_NE(error.text().find("PENSTOCK_TIMEOUT=0.02"), std::string::npos) << error.text();
-  EXPECT_NE(error.text().find("neither rank waits for the other"), std::string::npos) << error.text();
+  EXPECT_NE(error.text().find("neither rank waits for the other"), std::string::npos)
+      << error.text();
   const int now = world.patience_of_watch(1);  // milliseconds of a tick
   EXPECT_GT(now, 0);
   EXPECT_LE(now, 100);
@@ -206,7 +209,8 @@ TEST_F(MonitorTest, ATimeLimitReleasesAWaitOnlyOnce) {
   queue.unblocked(plan);
   limit.enforce(queues);
   const std::string text = log_text();
-  EXPECT_EQ(text.find("what the queues and matches wait for"), text.rfind("what the queues and matches wait for"))
+  EXPECT_EQ(text.find("what the queues and matches wait for"),
+            text.rfind("what the queues and matches wait for"))
       << text;
 }
 

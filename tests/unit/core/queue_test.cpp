@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a queue does when a call fails: an error of use changes nothing, all requests of an array are enqueued or none,
-// and only an error of communication frees the queue that is being freed.
+// What a queue does when a call fails: an error of use changes nothing, all requests of an array
+// are enqueued or none, and only an error of communication frees the queue that is being freed.
 #include "core/queue.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,8 @@ class QueueTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (std::size_t i = 0; i < count; ++i) {
-      operations.push_back(std::make_unique<MatchedRequest>(Recording{.kind = RequestKind::receive}));
+      operations.push_back(
+          std::make_unique<MatchedRequest>(Recording{.kind = RequestKind::receive}));
       operations[i]->take_match({}, std::make_unique<TestPlan>(calls[i]), "test");
       operations[i]->publish_match();
       all.push_back(operations[i].get());

@@ -51,7 +51,8 @@ TEST(Registry, KeepsTensOfThousandsThroughGrowthAndReuse) {
   Registry& registry = Registry::get();
   constexpr int count = 30000;
   for (int round = 0; round < 3; ++round) {
-    for (int i = 1; i <= count; ++i) registry.record(static_cast<Handle>(i) * 16 + round, tagged(i));
+    for (int i = 1; i <= count; ++i)
+      registry.record(static_cast<Handle>(i) * 16 + round, tagged(i));
     for (int i = 1; i <= count; ++i) {
       const MatchedRequest* found = registry.find(static_cast<Handle>(i) * 16 + round);
       ASSERT_NE(found, nullptr);
@@ -67,9 +68,9 @@ TEST(Registry, EverNewHandlesDoNotFillTheTable) {
   std::mt19937_64 random(std::random_device{}());
   const Handle first = random() | 1;
   std::cout << "first handle " << first << '\n';
-  const std::vector<std::function<Handle(Handle)>> kinds{[&](Handle i) { return first + i; },
-                                                         [&](Handle i) { return first + 0x340 * i; },
-                                                         [&](Handle) { return Handle{random() | 1}; }};
+  const std::vector<std::function<Handle(Handle)>> kinds{
+      [&](Handle i) { return first + i; }, [&](Handle i) { return first + 0x340 * i; },
+      [&](Handle) { return Handle{random() | 1}; }};
   for (const auto& handle_of : kinds) {
     std::deque<Handle> live;
     for (Handle i = 0; i < 200000; ++i) {
@@ -107,7 +108,8 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
   std::size_t from = 0;
-  while (MatchedRequest* const operation = registry.remove_any(from)) MatchedRequest::retire(operation);
+  while (MatchedRequest* const operation = registry.remove_any(from))
+    MatchedRequest::retire(operation);
   EXPECT_EQ(registry.find(mine), nullptr);
 }
 

@@ -54,7 +54,8 @@ TEST(IdentityHash, TheIdentitiesOfATreeOfCommunicatorsDiffer) {
   for (std::size_t i = 0; parents.size() < 20000; ++i) {
     for (const char* how : {"dup", "split"}) {
       for (std::uint64_t number = 1; number <= 2; ++number) {
-        const CommunicatorId child = IdentityHash().add(parents[i]).add(how).add(number).add(ranks).value();
+        const CommunicatorId child =
+            IdentityHash().add(parents[i]).add(how).add(number).add(ranks).value();
         parents.push_back(child);
         EXPECT_TRUE(seen.insert(child).second);
         EXPECT_TRUE(lows.insert(child.low).second);

@@ -34,50 +34,61 @@ const std::vector<Location> three{pci("0000:12:00.0"), pci("0000:22:00.0"), pci(
 
 TEST(Locality, AGpuTakesTheNicBehindItsSwitch) {
   const Topology topology = load("two_packages");
-  EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:11:00.0"), pci("0000:21:00.0")}), (Numbers{0, 1}));
-  EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:21:00.0"), pci("0000:11:00.0")}), (Numbers{1, 0}));
+  EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:11:00.0"), pci("0000:21:00.0")}),
+            (Numbers{0, 1}));
+  EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:21:00.0"), pci("0000:11:00.0")}),
+            (Numbers{1, 0}));
 }
 
 TEST(Locality, AGpuWithoutANicBehindItsSwitchTakesThatOfItsPackage) {
   const Topology topology = load("two_packages");
-  EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:81:00.0"), pci("0000:82:00.0")}), (Numbers{2, 2}));
+  EXPECT_EQ(share_out(topology.get(), three, std::vector{pci("0000:81:00.0"), pci("0000:82:00.0")}),
+            (Numbers{2, 2}));
 }
 
-// As ofi asks: a process tells its GPU and the cores that it is bound to, here those of the other package.
+// As ofi asks: a process tells its GPU and the cores that it is bound to, here those of the other
+// package.
 TEST(Locality, AGpuCountsMoreThanTheCoresBesideIt) {
   const Topology topology = load("two_packages");
   const Location gpu{.pci = "0000:21:00.0", .os_name = {}, .cores = "4-7"};
   const Location second{.pci = "0000:82:00.0", .os_name = {}, .cores = "0-3"};
-  EXPECT_EQ(share_out(topology.get(), three, std::vector{gpu, second, cores("4-7")}), (Numbers{1, 2, 2}));
+  EXPECT_EQ(share_out(topology.get(), three, std::vector{gpu, second, cores("4-7")}),
+            (Numbers{1, 2, 2}));
 }
 
 TEST(Locality, NamesOfInterfacesDoAsWellAsAddresses) {
   const Topology topology = load("two_packages");
   const std::vector<Location> nics{named("hsn2"), named("hsn1"), named("hsn0")};
   EXPECT_EQ(share_out(topology.get(), nics,
-                      std::vector{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:82:00.0"), cores("5")}),
+                      std::vector{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:82:00.0"),
+                                  cores("5")}),
             (Numbers{2, 1, 0, 0}));
 }
 
 TEST(Locality, AHostStreamGoesByItsCores) {
   const Topology topology = load("two_packages");
   const std::vector<Location> nics{pci("0000:12:00.0"), pci("0000:91:00.0")};
-  EXPECT_EQ(share_out(topology.get(), nics, std::vector{cores("0"), cores("4"), cores("6-7"), cores("1-3")}),
+  EXPECT_EQ(share_out(topology.get(), nics,
+                      std::vector{cores("0"), cores("4"), cores("6-7"), cores("1-3")}),
             (Numbers{0, 1, 1, 0}));
 }
 
 TEST(Locality, EquallyNearNicsAreSharedEvenly) {
   const Topology topology = load("one_package");
   const std::vector<Location> nics{named("hsn0"), named("hsn1")};
-  const std::vector<Location> gpus{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:31:00.0"), pci("0000:41:00.0")};
+  const std::vector<Location> gpus{pci("0000:11:00.0"), pci("0000:21:00.0"), pci("0000:31:00.0"),
+                                   pci("0000:41:00.0")};
   EXPECT_EQ(share_out(topology.get(), nics, gpus), (Numbers{0, 1, 0, 1}));
-  EXPECT_EQ(share_out(topology.get(), nics, std::vector(5, cores("0-7"))), (Numbers{0, 1, 0, 1, 0}));
+  EXPECT_EQ(share_out(topology.get(), nics, std::vector(5, cores("0-7"))),
+            (Numbers{0, 1, 0, 1, 0}));
 }
 
-// Ranks that alternate between packages: counting all ranks of the host would give the even ones the same NIC.
+// Ranks that alternate between packages: counting all ranks of the host would give the even ones
+// the same NIC.
 TEST(Locality, RanksThatAlternateBetweenPackagesShareEvenlyToo) {
   const Topology topology = load("two_packages");
-  const std::vector<Location> users{cores("0"), cores("4"), cores("1"), cores("5"), cores("2"), cores("6")};
+  const std::vector<Location> users{cores("0"), cores("4"), cores("1"),
+                                    cores("5"), cores("2"), cores("6")};
   EXPECT_EQ(share_out(topology.get(), three, users), (Numbers{0, 2, 1, 2, 0, 2}));
 }
 
@@ -93,13 +104,15 @@ TEST(Locality, AVirtualInterfaceComesLast) {
   EXPECT_FALSE(located(topology.get(), named("veth0")));
   EXPECT_TRUE(located(topology.get(), named("hsn2")));
   const std::vector<Location> nics{named("veth0"), named("hsn2")};
-  EXPECT_EQ(share_out(topology.get(), nics, std::vector{cores("0"), pci("0000:11:00.0"), Location{}}),
-            (Numbers{1, 1, 1}));
+  EXPECT_EQ(
+      share_out(topology.get(), nics, std::vector{cores("0"), pci("0000:11:00.0"), Location{}}),
+      (Numbers{1, 1, 1}));
 }
 
 TEST(Locality, WhereNothingIsKnownAllAreEquallyNear) {
   const std::vector<Location> nics{named("veth0"), named("veth1")};
-  const std::vector<Location> users{Location{}, pci("ffff:00:00.0"), cores("nonsense"), cores("4000")};
+  const std::vector<Location> users{Location{}, pci("ffff:00:00.0"), cores("nonsense"),
+                                    cores("4000")};
   EXPECT_EQ(share_out(load("two_packages").get(), nics, users), (Numbers{0, 1, 0, 1}));
   EXPECT_EQ(share_out(nullptr, nics, users), (Numbers{0, 1, 0, 1}));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose end is noticed: that of processes which hold the mark that they announced, and of no others, whatever their
-// numbers are.
+// Whose end is noticed: that of processes which hold the mark that they announced, and of no
+// others, whatever their numbers are.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -100,7 +100,8 @@ std::set<int> open_descriptors() {
   std::set<int> all;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
     all.insert(std::stoi(entry.path().filename()));
-  std::erase_if(all, [](int each) { return fcntl(each, F_GETFD) < 0; });  // the folder's own, by now
+  // The folder's own, by now.
+  std::erase_if(all, [](int each) { return fcntl(each, F_GETFD) < 0; });
   return all;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes part at the end: whoever hears that all are ready must be able to count on it. Over the library's own
-// World, without the library around it.
+// The processes part at the end: whoever hears that all are ready must be able to count on it. Over
+// the library's own World, without the library around it.
 #include <mpi.h>
 
 #include <cstdio>
@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
     expect(*world, "all are ready", world->part(yes, yes), true);
     for (int one = 0; one < world->size(); ++one) {
       const bool gives_up = world->rank() == one;
-      expect(*world, "one has given up", world->part(gives_up ? no : yes, gives_up ? no : yes), false);
+      expect(*world, "one has given up", world->part(gives_up ? no : yes, gives_up ? no : yes),
+             false);
       expect(*world, "all are ready again", world->part(yes, yes), true);
     }
   }

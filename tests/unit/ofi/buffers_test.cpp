@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A buffered send's start is refused on what the receiver's memory says, not on credits, which may come later than all
-// that the receiver has sent since. Two halves of a pair over the provider of this machine, moved by hand.
+// A buffered send's start is refused on what the receiver's memory says, not on credits, which may
+// come later than all that the receiver has sent since. Two halves of a pair over the provider of
+// this machine, moved by hand.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -27,8 +28,10 @@ class OfiBuffers : public ::testing::Test {
     Shape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
-    sender_ = make_half(*sending_, transport::Direction::send, out_, protocol::Mode::buffered, shape, *receiving_);
-    receiver_ = make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::buffered, shape, *sending_);
+    sender_ = make_half(*sending_, transport::Direction::send, out_, protocol::Mode::buffered,
+                        shape, *receiving_);
+    receiver_ = make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::buffered,
+                          shape, *sending_);
     sender_->connect(receiver_->answer());
     receiver_->connect(sender_->offer());
   }
@@ -71,7 +74,8 @@ TEST_F(OfiBuffers, G5_CreditsThatAreLateRefuseNoStart) {
   for (protocol::Epoch epoch = 1; epoch <= 20; ++epoch) {
     receiver_->take_out(epoch);
     EXPECT_EQ(in_, out_);
-    EXPECT_FALSE(sender_->buffer_free(slots + epoch)) << "the credit has come, which this test holds back";
+    EXPECT_FALSE(sender_->buffer_free(slots + epoch))
+        << "the credit has come, which this test holds back";
     ask();
     EXPECT_TRUE(sender_->buffer_free(slots + epoch));
     EXPECT_FALSE(sender_->buffer_free(slots + epoch + 1));

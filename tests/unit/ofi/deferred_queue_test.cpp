@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line of halves whose starts wait for entries of the provider: order, limit and what each policy waits for.
+// The line of halves whose starts wait for entries of the provider: order, limit and what each
+// policy waits for.
 #include "ofi/deferred_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ using Policy = DeferredQueue::Policy;
 
 // Has starts that can be posted, each of which takes some entries.
 struct Half : DeferredQueue::Half {
-  Half(char its_name, unsigned count, unsigned entries = 2) : name(its_name), starts(count), size(entries) {}
+  Half(char its_name, unsigned count, unsigned entries = 2)
+      : name(its_name), starts(count), size(entries) {}
   const char name;
   unsigned starts;
   const unsigned size;
@@ -40,7 +42,8 @@ struct FakeProvider final : DeferredQueue::Poster {
   std::string posted;
 };
 
-// A queue over such a provider, and halves that stand in line in the order in which they were given.
+// A queue over such a provider, and halves that stand in line in the order in which they were
+// given.
 struct Line {
   Line(Policy policy, unsigned limit) : queue(policy, limit) {}
   void join(Half& half) { queue.join(half, provider.entries_for(half)); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorbells over counters of a provider made here: one that maps them as the CXI extension does, over a page of memory,
-// and one that maps nothing.
+// Doorbells over counters of a provider made here: one that maps them as the CXI extension does,
+// over a page of memory, and one that maps nothing.
 #include "ofi/doorbell.hpp"
 
 #include <gtest/gtest.h>
@@ -23,10 +23,12 @@
 namespace penstock::ofi {
 namespace {
 
-// A counter with a page of registers, which nobody behind it reads: what was stored stays there to be looked at.
+// A counter with a page of registers, which nobody behind it reads: what was stored stays there to
+// be looked at.
 struct FakeCounter : fid_cntr {
   explicit FakeCounter(bool mapped) : fid_cntr{} {
-    page = static_cast<std::uint64_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    page = static_cast<std::uint64_t*>(
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     object_ops.size = sizeof object_ops;
     object_ops.ops_open = mapped ? open_ops : refuse_ops;
     counter_ops.size = sizeof counter_ops;
@@ -38,13 +40,18 @@ struct FakeCounter : fid_cntr {
   FakeCounter(const FakeCounter&) = delete;
   FakeCounter& operator=(const FakeCounter&) = delete;
 
-  static FakeCounter& of(struct fid* object) { return *static_cast<FakeCounter*>(reinterpret_cast<fid_cntr*>(object)); }
-  static int open_ops(struct fid* object, const char* name, std::uint64_t flags, void** opened, void*) {
+  static FakeCounter& of(struct fid* object) {
+    return *static_cast<FakeCounter*>(reinterpret_cast<fid_cntr*>(object));
+  }
+  static int open_ops(struct fid* object, const char* name, std::uint64_t flags, void** opened,
+                      void*) {
     if (std::strcmp(name, "cxi_counter_ops") != 0 || flags != 0) return -FI_EINVAL;
     *opened = &of(object).extension;
     return 0;
   }
-  static int refuse_ops(struct fid*, const char*, std::uint64_t, void**, void*) { return -FI_ENOSYS; }
+  static int refuse_ops(struct fid*, const char*, std::uint64_t, void**, void*) {
+    return -FI_ENOSYS;
+  }
   static int map(struct fid* object, void** address, std::size_t* bytes) {
     *address = of(object).page;
     *bytes = of(object).bytes;
@@ -101,7 +108,8 @@ TEST(OfiMappedDoorbell, TheRegistersLieEightBytesApart) {
   FakeCounter counter(true);
   const auto doorbell = MappedDoorbell::open(counter);
   const auto offset = [&](cxi::Register which) {
-    return reinterpret_cast<std::uintptr_t>(doorbell->word(which)) - reinterpret_cast<std::uintptr_t>(counter.page);
+    return reinterpret_cast<std::uintptr_t>(doorbell->word(which)) -
+           reinterpret_cast<std::uintptr_t>(counter.page);
   };
   EXPECT_EQ(offset(cxi::Register::add), 0u);
   EXPECT_EQ(offset(cxi::Register::add_error), 8u);
@@ -126,8 +134,8 @@ TEST(OfiMappedDoorbell, AWriteBackIsDecoded) {
   EXPECT_EQ(most.successes, (std::uint64_t{1} << 48) - 1);
   EXPECT_EQ(most.failures, 127u);
   EXPECT_TRUE(most.valid);
-  const cxi::WriteBack some =
-      cxi::decode((std::uint64_t{1} << 63) | (std::uint64_t{5} << 48) | std::uint64_t{0x123456789abc});
+  const cxi::WriteBack some = cxi::decode((std::uint64_t{1} << 63) | (std::uint64_t{5} << 48) |
+                                          std::uint64_t{0x123456789abc});
   EXPECT_EQ(some.successes, 0x123456789abcu);
   EXPECT_EQ(some.failures, 5u);
   EXPECT_TRUE(some.valid);
@@ -146,7 +154,8 @@ TEST(OfiMappedDoorbell, WhatCannotBeMappedIsRelayed) {
   EXPECT_TRUE(make_doorbell(refused, word)->needs_relay());
 
   FakeCounter silent(true);
-  silent.object_ops.size = offsetof(fi_ops, ops_open);  // of a provider made before there were extensions
+  // Of a provider made before there were extensions.
+  silent.object_ops.size = offsetof(fi_ops, ops_open);
   EXPECT_EQ(MappedDoorbell::open(silent), nullptr);
 
   FakeCounter failing(true);

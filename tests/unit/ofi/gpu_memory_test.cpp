@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of messages in memory of GPUs over a provider that takes such memory, or does not, or refuses some. Threads
-// stand for the streams of the GPUs, and for the kernels that copy what is staged.
+// Pairs of messages in memory of GPUs over a provider that takes such memory, or does not, or
+// refuses some. Threads stand for the streams of the GPUs, and for the kernels that copy what is
+// staged.
 #include "ofi/gpu_memory.hpp"
 
 #include <rdma/fi_errno.h>
@@ -26,8 +27,8 @@ constexpr std::uint64_t epochs = 60;
 
 // One end of a pair, whose message lies in memory of a GPU.
 struct GpuEnd {
-  GpuEnd(Relay& by, GpuNetwork& network, transport::Direction direction, protocol::Mode mode, std::size_t bytes,
-         int gpu)
+  GpuEnd(Relay& by, GpuNetwork& network, transport::Direction direction, protocol::Mode mode,
+         std::size_t bytes, int gpu)
       : memory(bytes), staging(bytes), relay(by) {
     network.know(memory);
     message.direction = direction;
@@ -43,7 +44,8 @@ struct GpuEnd {
   transport::Message given(Access as, std::string reason) {
     access = as;
     why = std::move(reason);
-    return access == Access::staged ? relay::on_host(message, staging.data(), message.bytes) : message;
+    return access == Access::staged ? relay::on_host(message, staging.data(), message.bytes)
+                                    : message;
   }
   void connect(std::unique_ptr<transport::Plan> plan) {
     path = plan->path();
@@ -61,7 +63,8 @@ struct GpuEnd {
     ASSERT_TRUE(half->wait()) << half->lane.error().text();
     if (access == Access::staged) std::memcpy(memory.contents(), staging.data(), message.bytes);
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < message.bytes; ++i) wrong += memory.contents()[i] != peer::pattern(epoch, i);
+    for (std::size_t i = 0; i < message.bytes; ++i)
+      wrong += memory.contents()[i] != peer::pattern(epoch, i);
     ASSERT_EQ(wrong, 0u) << "epoch " << epoch;
   }
 
@@ -85,14 +88,16 @@ class OfiGpuMemory : public OfiTwo {
     receiver_.emplace(relays_[1], network_, transport::Direction::receive, mode, bytes, 5);
     transport::Transport& from = end(0).transport;
     transport::Transport& to = end(1).transport;
-    const auto offer = relay::try_access(from, sender_->message, [&](Access access, std::string why) {
-      return from.offer(sender_->given(access, std::move(why)));
-    });
+    const auto offer =
+        relay::try_access(from, sender_->message, [&](Access access, std::string why) {
+          return from.offer(sender_->given(access, std::move(why)));
+        });
     transport::Message announced = sender_->message;  // as the handshake tells of it
     announced.buffer = nullptr;
-    const auto acceptance = relay::try_access(to, receiver_->message, [&](Access access, std::string why) {
-      return to.accept(receiver_->given(access, std::move(why)), announced, offer->record());
-    });
+    const auto acceptance =
+        relay::try_access(to, receiver_->message, [&](Access access, std::string why) {
+          return to.accept(receiver_->given(access, std::move(why)), announced, offer->record());
+        });
     sender_->connect(offer->connect(acceptance->record()));
     receiver_->connect(acceptance->confirm());
   }
@@ -100,9 +105,11 @@ class OfiGpuMemory : public OfiTwo {
     for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch)
       for (GpuEnd* end : {&*sender_, &*receiver_}) end->half->enqueue();
     std::thread other([this] {
-      for (std::uint64_t epoch = 1; epoch <= epochs && !HasFatalFailure(); ++epoch) sender_->send(epoch);
+      for (std::uint64_t epoch = 1; epoch <= epochs && !HasFatalFailure(); ++epoch)
+        sender_->send(epoch);
     });
-    for (std::uint64_t epoch = 1; epoch <= epochs && !HasFatalFailure(); ++epoch) receiver_->receive(epoch);
+    for (std::uint64_t epoch = 1; epoch <= epochs && !HasFatalFailure(); ++epoch)
+      receiver_->receive(epoch);
     other.join();
     EXPECT_EQ(network_.undeclared(), 0);
   }
@@ -137,7 +144,8 @@ class OfiGpuMemory : public OfiTwo {
 };
 
 TEST_F(OfiGpuMemory, ALargeMessageGoesStraightBetweenTheMemoriesOfTwoGpus) {
-  for (const unsigned entries : {500u, 3u, 0u}) {  // posted ahead, some of them, and carried out by the engine
+  // Posted ahead, some of them, and carried out by the engine.
+  for (const unsigned entries : {500u, 3u, 0u}) {
     base::Settings settings = only_ofi();
     settings.ofi_entries = entries;
     introduce(settings);
@@ -204,8 +212,10 @@ TEST_F(OfiGpuMemory, OneProcessMayHaveAProviderThatTakesItAndTheOtherNot) {
     if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
     EXPECT_EQ(end(0).transport.usable().why.find("is staged") == std::string::npos, serve == 1);
     EXPECT_NE(end(1).transport.usable().why.find("is staged"), std::string::npos);
-    match_and_run(large, protocol::Mode::standard, serve == 1 ? Access::direct : Access::staged, Access::staged);
-    EXPECT_NE(receiver_->why.find("does not take memory of GPUs"), std::string::npos) << receiver_->why;
+    match_and_run(large, protocol::Mode::standard, serve == 1 ? Access::direct : Access::staged,
+                  Access::staged);
+    EXPECT_NE(receiver_->why.find("does not take memory of GPUs"), std::string::npos)
+        << receiver_->why;
     end_pair();
     leave();
   }
@@ -225,7 +235,9 @@ TEST_F(OfiGpuMemory, AProviderThatMayCallCudaIsTakenOnlyWhenAskedFor) {
     EXPECT_EQ(network_.registered().size(), asked_for ? 2u : 0u);
     const std::string why = end(0).transport.usable().why;
     EXPECT_EQ(why.find("FI_OPT_CUDA_API_PERMITTED") == std::string::npos, asked_for) << why;
-    EXPECT_EQ(end(0).transport.against_blocking_streams().find("PENSTOCK_OFI_HMEM") != std::string::npos, asked_for);
+    EXPECT_EQ(
+        end(0).transport.against_blocking_streams().find("PENSTOCK_OFI_HMEM") != std::string::npos,
+        asked_for);
     end_pair();
     leave();
   }
@@ -240,7 +252,8 @@ TEST_F(OfiGpuMemory, AnEndpointThatDoesNotOpenWithItOpensWithout) {
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   match_and_run(large, protocol::Mode::standard, Access::staged, Access::staged);
   EXPECT_GT(network_.asked(), 0);
-  EXPECT_NE(end(0).transport.usable().why.find("fi_endpoint"), std::string::npos) << end(0).transport.usable().why;
+  EXPECT_NE(end(0).transport.usable().why.find("fi_endpoint"), std::string::npos)
+      << end(0).transport.usable().why;
 }
 
 TEST_F(OfiGpuMemory, NobodyIsAskedWhereItIsSwitchedOffOrThereAreNoGpus) {
@@ -261,7 +274,9 @@ TEST_F(OfiGpuMemory, TheListOfProvidersTellsWhoTakesIt) {
     network_.processes_served = takes ? INT_MAX : 0;
     for (const ProviderVerdict& one : list_providers({})) {
       EXPECT_EQ(one.gpu_memory, one.serves && takes) << one.provider << ": " << one.why;
-      EXPECT_EQ(one.why.find(takes ? "memory of GPUs too" : "no memory of GPUs") != std::string::npos, one.serves);
+      EXPECT_EQ(
+          one.why.find(takes ? "memory of GPUs too" : "no memory of GPUs") != std::string::npos,
+          one.serves);
     }
   }
 }

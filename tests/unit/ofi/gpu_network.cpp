@@ -50,7 +50,8 @@ fi_info* GpuNetwork::plain(const fi_info& info) {
 }
 
 int GpuNetwork::list(Ask ask, std::uint32_t version, const fi_info* hints, fi_info** list) {
-  if (hints == nullptr || (hints->caps & FI_HMEM) == 0) return Layer::list(ask, version, hints, list);
+  if (hints == nullptr || (hints->caps & FI_HMEM) == 0)
+    return Layer::list(ask, version, hints, list);
   if (asked_++ >= processes_served) return -FI_ENODATA;
   const int code = Layer::list(ask, version, plain(*hints), list);
   if (code != 0) return code;
@@ -82,7 +83,8 @@ int GpuNetwork::open_domain(fid_fabric* fabric, fi_info* info, fid_domain** doma
 int GpuNetwork::open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context) {
   GpuNetwork& network = self();
   if (network.endpoint_refusal != 0) return network.endpoint_refusal;
-  const int code = network.own_domain_ops_.endpoint(domain, network.plain(*info), endpoint, context);
+  const int code =
+      network.own_domain_ops_.endpoint(domain, network.plain(*info), endpoint, context);
   if (code != 0) return code;
   put_before((*endpoint)->ops, network.own_endpoint_ops_, network.endpoint_ops_);
   network.endpoint_ops_.setopt = set_option;
@@ -91,7 +93,8 @@ int GpuNetwork::open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoi
   return 0;
 }
 
-int GpuNetwork::set_option(fid* endpoint, int level, int option, const void* value, std::size_t bytes) {
+int GpuNetwork::set_option(fid* endpoint, int level, int option, const void* value,
+                           std::size_t bytes) {
   GpuNetwork& network = self();
   if (level != FI_OPT_ENDPOINT || option != cuda_api_permitted)
     return network.own_endpoint_ops_.setopt(endpoint, level, option, value, bytes);
@@ -100,9 +103,11 @@ int GpuNetwork::set_option(fid* endpoint, int level, int option, const void* val
   return network.answer_to_promise;
 }
 
-int GpuNetwork::register_region(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** region) {
+int GpuNetwork::register_region(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
+                                fid_mr** region) {
   GpuNetwork& network = self();
-  if (attributes->iface == FI_HMEM_SYSTEM) return network.own_region_makers_.regattr(domain, attributes, flags, region);
+  if (attributes->iface == FI_HMEM_SYSTEM)
+    return network.own_region_makers_.regattr(domain, attributes, flags, region);
   if (network.regions_taken-- <= 0) return network.refusal;
   const iovec& asked = *attributes->mr_iov;
   const iovec real{network.contents_of(asked.iov_base), asked.iov_len};
@@ -118,7 +123,8 @@ int GpuNetwork::register_region(fid* domain, const fi_mr_attr* attributes, std::
   network.region_ops_.close = close_region;
   network.places_[&(*region)->fid] = network.regions_.size();
   network.regions_.push_back(
-      {{attributes->iface, attributes->device.cuda, asked.iov_base, asked.iov_len}, fi_mr_desc(*region)});
+      {{attributes->iface, attributes->device.cuda, asked.iov_base, asked.iov_len},
+       fi_mr_desc(*region)});
   ++network.open_;
   return 0;
 }
@@ -145,9 +151,10 @@ void GpuNetwork::translate(iovec& place, void* const* descriptor) {
   const std::lock_guard lock(mutex_);
   bool declared = false;
   for (const auto& [region, known_as, open] : regions_) {
-    const auto offset =
-        reinterpret_cast<std::uintptr_t>(place.iov_base) - reinterpret_cast<std::uintptr_t>(region.address);
-    if (open && descriptor != nullptr && *descriptor == known_as && offset + place.iov_len <= region.bytes)
+    const auto offset = reinterpret_cast<std::uintptr_t>(place.iov_base) -
+                        reinterpret_cast<std::uintptr_t>(region.address);
+    if (open && descriptor != nullptr && *descriptor == known_as &&
+        offset + place.iov_len <= region.bytes)
       declared = true;
   }
   if (!declared) ++undeclared_;

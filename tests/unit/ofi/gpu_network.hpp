@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This machine's provider of libfabric, as if it took memory of GPUs. What stands for that memory cannot be touched
-// where the library knows it; the provider is given the place where it really lies.
+// This machine's provider of libfabric, as if it took memory of GPUs. What stands for that memory
+// cannot be touched where the library knows it; the provider is given the place where it really
+// lies.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -27,7 +28,8 @@ class DeviceMemory {
  public:
   explicit DeviceMemory(std::size_t bytes) : bytes_(bytes > 0 ? bytes : 1) {
     const int file = memfd_create("device", 0);
-    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes_)) != 0) throw std::runtime_error("no memory file");
+    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes_)) != 0)
+      throw std::runtime_error("no memory file");
     device_ = map(file, PROT_NONE);
     here_ = map(file, PROT_READ | PROT_WRITE);
     ::close(file);
@@ -43,7 +45,8 @@ class DeviceMemory {
   std::byte* contents() const { return here_; }  // as kernels of its device see it
   // Null: not inside.
   std::byte* contents_of(const void* place) const {
-    const auto offset = reinterpret_cast<std::uintptr_t>(place) - reinterpret_cast<std::uintptr_t>(device_);
+    const auto offset =
+        reinterpret_cast<std::uintptr_t>(place) - reinterpret_cast<std::uintptr_t>(device_);
     return offset < bytes_ ? here_ + offset : nullptr;
   }
 
@@ -72,8 +75,9 @@ class GpuNetwork final : public Layer {
   ~GpuNetwork() override;
 
   // What the provider does from now on.
-  int processes_served = INT_MAX;  // that ask for such memory: the later ones are told that there is none
-  int regions_taken = INT_MAX;     // then it refuses with
+  int processes_served =
+      INT_MAX;  // that ask for such memory: the later ones are told that there is none
+  int regions_taken = INT_MAX;  // then it refuses with
   int refusal = 0;
   int answer_to_promise = 0;  // of FI_OPT_CUDA_API_PERMITTED = false
   int endpoint_refusal = 0;   // of one with such memory
@@ -98,7 +102,8 @@ class GpuNetwork final : public Layer {
   static int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);
   static int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoint, void* context);
   static int set_option(fid* endpoint, int level, int option, const void* value, std::size_t bytes);
-  static int register_region(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** region);
+  static int register_region(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
+                             fid_mr** region);
   static int close_region(fid* region);
   static int control(fid* domain, int command, void* argument);
   static ssize_t write(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t flags);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Halves of pairs over the provider of this machine, moved by hand, so that a test says what happens between two steps.
+// Halves of pairs over the provider of this machine, moved by hand, so that a test says what
+// happens between two steps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,13 +19,14 @@ struct Process {
   OperationPool operations{16};
   WordPool::Position constants = words.take();
   fi_addr_t self = fabric.insert(fabric.name());
-  Common common{.fabric = fabric,
-                .words = words,
-                .operations = operations,
-                .one = {&constants.words->done, sizeof(std::uint64_t), constants.region->descriptor()},
-                .self = self,
-                .counter_limit = 1u << 30,
-                .signals = false};
+  Common common{
+      .fabric = fabric,
+      .words = words,
+      .operations = operations,
+      .one = {&constants.words->done, sizeof(std::uint64_t), constants.region->descriptor()},
+      .self = self,
+      .counter_limit = 1u << 30,
+      .signals = false};
 
   Process() { constants.words->done = 1; }
   // What a pass of the engine does with the completion queue.
@@ -40,14 +42,15 @@ struct Process {
 
 // A half whose messages go from, or to, `buffer`. It is not connected yet.
 inline std::unique_ptr<Channel> make_half(Process& process, transport::Direction direction,
-                                          std::vector<std::byte>& buffer, protocol::Mode mode, const Shape& shape,
-                                          Process& peer) {
+                                          std::vector<std::byte>& buffer, protocol::Mode mode,
+                                          const Shape& shape, Process& peer) {
   transport::Message message;
   message.direction = direction;
   message.mode = mode;
   message.buffer = buffer.data();
   message.bytes = buffer.size();
-  return std::make_unique<Channel>(process.common, message, mode, shape, process.fabric.insert(peer.fabric.name()));
+  return std::make_unique<Channel>(process.common, message, mode, shape,
+                                   process.fabric.insert(peer.fabric.name()));
 }
 
 }  // namespace penstock::ofi

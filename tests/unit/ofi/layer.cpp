@@ -18,10 +18,11 @@ Function own(const char* name) {
 
 }  // namespace
 
-extern "C" int fi_getinfo(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
-                          const fi_info* hints, fi_info** list) {
+extern "C" int fi_getinfo(std::uint32_t version, const char* node, const char* service,
+                          std::uint64_t flags, const fi_info* hints, fi_info** list) {
   static const auto next = own<Layer::Ask>("fi_getinfo");
-  const bool ours = node == nullptr && service == nullptr && flags == 0;  // libfabric may ask itself
+  const bool ours =
+      node == nullptr && service == nullptr && flags == 0;  // libfabric may ask itself
   return layer != nullptr && ours ? layer->list(next, version, hints, list)
                                   : next(version, node, service, flags, hints, list);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test puts between the library and libfabric, whose objects are made by functions that the one before points
-// to.
+// What a test puts between the library and libfabric, whose objects are made by functions that the
+// one before points to.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -69,12 +69,13 @@ class Nic {
     std::array<std::uint64_t, 4> registers{};
   };
 
-  // A store that comes before the last one has been counted would be lost, as in no NIC. None does: a start comes after
-  // the wait before it, which ends only when its store has been counted.
+  // A store that comes before the last one has been counted would be lost, as in no NIC. None does:
+  // a start comes after the wait before it, which ends only when its store has been counted.
   void count() {
     const std::lock_guard lock(mutex_);
     for (auto& [object, mapped] : counters_) {
-      const std::uint64_t more = std::atomic_ref(mapped->registers[0]).exchange(0, std::memory_order_acquire);
+      const std::uint64_t more =
+          std::atomic_ref(mapped->registers[0]).exchange(0, std::memory_order_acquire);
       if (more == 0) continue;
       fi_cntr_add(mapped->counter, more);
       ++stores_;
@@ -116,7 +117,8 @@ class Nic {
   std::map<fid*, std::unique_ptr<Mapped>> counters_;
 };
 
-// Of libfabric's objects, those whose functions make the next ones are given ours, by way of the first one.
+// Of libfabric's objects, those whose functions make the next ones are given ours, by way of the
+// first one.
 fi_ops_fabric fabric_ops, own_fabric_ops;
 fi_ops_domain domain_ops, own_domain_ops;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer over libfabric that maps counters as the CXI extension does: this machine's provider, with a thread that
-// plays the NIC behind the registers. In a program of its own, or loaded before one that knows nothing of it, where
-// PENSTOCK_TEST_MAPPED_COUNTERS switches it on.
+// A layer over libfabric that maps counters as the CXI extension does: this machine's provider,
+// with a thread that plays the NIC behind the registers. In a program of its own, or loaded before
+// one that knows nothing of it, where PENSTOCK_TEST_MAPPED_COUNTERS switches it on.
 #pragma once
 
 #include <cstdint>

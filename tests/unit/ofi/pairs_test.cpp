@@ -18,9 +18,10 @@ namespace {
 std::atomic<bool> refuses_threads{false};
 }
 // In front of the system's.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                              void* argument) noexcept {
-  static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*run)(void*), void* argument) noexcept {
+  static const auto real =
+      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
   return refuses_threads ? EAGAIN : real(thread, attributes, run, argument);
 }
 #endif
@@ -52,8 +53,10 @@ TEST_F(OfiPairs, AReceiverThatCannotStartItsThreadSaysSoBeforeItAnswers) {
   introduce(only_ofi());
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   std::vector<std::byte> out(64, std::byte{5}), in(64);
-  const transport::Message send = message(transport::Direction::send, protocol::Mode::standard, out, out.size());
-  const transport::Message receive = message(transport::Direction::receive, protocol::Mode::standard, in, in.size());
+  const transport::Message send =
+      message(transport::Direction::send, protocol::Mode::standard, out, out.size());
+  const transport::Message receive =
+      message(transport::Direction::receive, protocol::Mode::standard, in, in.size());
   const auto offer = end(0).transport.offer(send);
   refuses_threads = true;
   EXPECT_THROW(end(1).transport.accept(receive, send, offer->record()), base::Error);
@@ -77,12 +80,14 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   match(64, protocol::Mode::standard);
   std::vector<std::byte> out(64, std::byte{5}), in(64);
-  const auto [send, receive] = connect(message(transport::Direction::send, protocol::Mode::standard, out, out.size()),
-                                       message(transport::Direction::receive, protocol::Mode::standard, in, in.size()));
+  const auto [send, receive] =
+      connect(message(transport::Direction::send, protocol::Mode::standard, out, out.size()),
+              message(transport::Direction::receive, protocol::Mode::standard, in, in.size()));
   run_ahead(1000, [&] {
     const auto posted = [&] { return end(0).transport.statistics().posted; };
     while (posted() < 8) std::this_thread::yield();
-    // An entry each; those of eight epochs are all that the first pair takes before its stream begins.
+    // An entry each; those of eight epochs are all that the first pair takes before its stream
+    // begins.
     end(0).enqueue(*send, nullptr, nullptr, nullptr);
     end(1).enqueue(*receive, nullptr, nullptr, nullptr);
     while (posted() < 9) std::this_thread::yield();
@@ -95,7 +100,8 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
 }
 
 TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {
-  for (const base::Throttle policy : {base::Throttle::adaptive, base::Throttle::batches, base::Throttle::application})
+  for (const base::Throttle policy :
+       {base::Throttle::adaptive, base::Throttle::batches, base::Throttle::application})
     for (const unsigned entries : {0u, 1u, 2u, 4u}) {
       SCOPED_TRACE(static_cast<int>(policy) * 10 + static_cast<int>(entries));
       base::Settings settings = only_ofi();
@@ -146,7 +152,8 @@ TEST_F(OfiPairs, ARecordOfAnotherVersionIsRefused) {
   introduce(only_ofi());
   if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
   std::vector<std::byte> buffer(100);
-  const transport::Message send = message(transport::Direction::send, protocol::Mode::standard, buffer, buffer.size());
+  const transport::Message send =
+      message(transport::Direction::send, protocol::Mode::standard, buffer, buffer.size());
   const transport::Message receive =
       message(transport::Direction::receive, protocol::Mode::standard, buffer, buffer.size());
   const auto offer = end(0).transport.offer(send);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a half serve another pair only when nothing can reach them any more, whatever the order in which the
-// provider takes and the network delivers what the peer has last sent: credits and "I am gone".
+// The words of a half serve another pair only when nothing can reach them any more, whatever the
+// order in which the provider takes and the network delivers what the peer has last sent: credits
+// and "I am gone".
 #include <gtest/gtest.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -15,10 +16,12 @@
 namespace penstock::ofi {
 namespace {
 
-// Stands before an endpoint's additions: lets the provider have no room for them, or the network keep them for a while.
+// Stands before an endpoint's additions: lets the provider have no room for them, or the network
+// keep them for a while.
 class Additions {
  public:
-  explicit Additions(fid_ep& endpoint) : endpoint_(endpoint), own_(endpoint.atomic), table_(*endpoint.atomic) {
+  explicit Additions(fid_ep& endpoint)
+      : endpoint_(endpoint), own_(endpoint.atomic), table_(*endpoint.atomic) {
     table_.writemsg = add;
     endpoint.atomic = &table_;
     only = this;
@@ -56,7 +59,8 @@ class Additions {
     if (only->refused) return -FI_EAGAIN;
     if (!only->held) return only->own_->writemsg(endpoint, message, flags);
     EXPECT_NE(flags & FI_INJECT, 0u) << "what is not copied cannot be kept";
-    Held& one = only->held_.emplace_back(Held{*message, flags, *message->msg_iov, *message->rma_iov, 0});
+    Held& one =
+        only->held_.emplace_back(Held{*message, flags, *message->msg_iov, *message->rma_iov, 0});
     std::memcpy(&one.value, message->msg_iov->addr, sizeof one.value);
     return 0;
   }
@@ -98,8 +102,10 @@ class OfiParting : public ::testing::Test {
     Shape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
-    Pair pair{make_half(*sending_, transport::Direction::send, out_, protocol::Mode::standard, shape, *receiving_),
-              make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::standard, shape, *sending_)};
+    Pair pair{make_half(*sending_, transport::Direction::send, out_, protocol::Mode::standard,
+                        shape, *receiving_),
+              make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::standard,
+                        shape, *sending_)};
     pair.sender->connect(pair.receiver->answer());
     pair.receiver->connect(pair.sender->offer());
     return pair;
@@ -186,8 +192,8 @@ TEST_F(OfiParting, WordsOfAReceiveThatWasNeverConfirmedServeNoOtherPair) {
   EXPECT_FALSE(second_.receiver->closed_before(1)) << "the notice of another pair";
 }
 
-// What has been taken is told though the receive that comes next has failed: the sender's wait of the epoch before may
-// stand for it.
+// What has been taken is told though the receive that comes next has failed: the sender's wait of
+// the epoch before may stand for it.
 TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
   first_ = match();
   credits_->refused = true;

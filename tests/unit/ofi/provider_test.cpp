@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which provider of libfabric is taken, over which interface, and what is said about the others.
-#include "ofi/libfabric.hpp"
 #include "ofi/provider.hpp"
+#include "ofi/libfabric.hpp"
 
 #include <gtest/gtest.h>
 #include <rdma/fi_domain.h>
@@ -45,10 +45,12 @@ Settings over(const std::string& interface) {
 
 bool something_serves() {
   const auto verdicts = list_providers({});
-  return std::any_of(verdicts.begin(), verdicts.end(), [](const ProviderVerdict& one) { return one.serves; });
+  return std::any_of(verdicts.begin(), verdicts.end(),
+                     [](const ProviderVerdict& one) { return one.serves; });
 }
 
-// libfabric without any provider that defers work (its `sockets` is one) leaves nothing to choose from.
+// libfabric without any provider that defers work (its `sockets` is one) leaves nothing to choose
+// from.
 class OfiProvider : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -82,8 +84,8 @@ TEST_F(OfiProvider, WhatIsChosenIsListedAsServing) {
   const FabricInfo chosen = choose_provider({}, {});
   const auto verdicts = list_providers({});
   EXPECT_TRUE(std::any_of(verdicts.begin(), verdicts.end(), [&](const ProviderVerdict& one) {
-    return one.serves && one.provider == chosen->fabric_attr->prov_name && one.domain == chosen->domain_attr->name &&
-           one.address == address_of(*chosen);
+    return one.serves && one.provider == chosen->fabric_attr->prov_name &&
+           one.domain == chosen->domain_attr->name && one.address == address_of(*chosen);
   }));
   EXPECT_NE(chosen->caps & FI_TRIGGER, 0u);
   EXPECT_EQ(chosen->next, nullptr);
@@ -102,7 +104,8 @@ TEST_F(OfiProvider, TheSettingsRestrictTheChoice) {
   Settings settings;
   settings.ofi_provider = "nonesuch";
   EXPECT_NE(refusal(settings).find("PENSTOCK_OFI_PROVIDER"), std::string::npos);
-  for (const ProviderVerdict& one : list_providers(settings)) EXPECT_FALSE(one.serves) << one.provider;
+  for (const ProviderVerdict& one : list_providers(settings))
+    EXPECT_FALSE(one.serves) << one.provider;
   EXPECT_NE(refusal(over("nonesuch0")).find("PENSTOCK_OFI_INTERFACE"), std::string::npos);
   settings.ofi_provider = choose_provider({}, {})->fabric_attr->prov_name;
   EXPECT_EQ(choose_provider(settings, {})->fabric_attr->prov_name, settings.ofi_provider);
@@ -114,7 +117,8 @@ TEST_F(OfiProvider, AnInterfaceIsNamedByItsNameItsAddressOrItsNetwork) {
     for (const std::string& name : {one.domain, one.address, one.fabric}) {
       if (name.empty()) continue;
       const FabricInfo chosen = choose_provider(over(name), {});
-      EXPECT_TRUE(name == chosen->domain_attr->name || name == address_of(*chosen) || name == chosen->fabric_attr->name)
+      EXPECT_TRUE(name == chosen->domain_attr->name || name == address_of(*chosen) ||
+                  name == chosen->fabric_attr->name)
           << name;
     }
   }
@@ -122,9 +126,9 @@ TEST_F(OfiProvider, AnInterfaceIsNamedByItsNameItsAddressOrItsNetwork) {
 
 TEST_F(OfiProvider, LoopbackIsTakenInsideOneHostAndNeverBetweenHosts) {
   const auto verdicts = list_providers({});
-  const bool has_loopback = std::any_of(verdicts.begin(), verdicts.end(), [](const ProviderVerdict& one) {
-    return one.serves && one.address == "127.0.0.1";
-  });
+  const bool has_loopback = std::any_of(
+      verdicts.begin(), verdicts.end(),
+      [](const ProviderVerdict& one) { return one.serves && one.address == "127.0.0.1"; });
   if (!has_loopback) GTEST_SKIP() << "no provider offers loopback";
   EXPECT_TRUE(is_loopback(*choose_provider({}, {})));
   Surroundings hosts;
@@ -133,7 +137,8 @@ TEST_F(OfiProvider, LoopbackIsTakenInsideOneHostAndNeverBetweenHosts) {
   EXPECT_EQ(refusal({}, hosts).find("took sockets on lo"), std::string::npos);
 }
 
-// ---- Networks of their own, each in a process of its own, since libfabric looks at the interfaces once.
+// ---- Networks of their own, each in a process of its own, since libfabric looks at the interfaces
+// once.
 
 void require(bool done, const char* what) {
   if (done) return;
@@ -179,13 +184,15 @@ TEST_F(OfiNetworks, AHostWithIPv6AloneIsServed) {
   EXPECT_EXIT(
       {
         enter_empty_network();
-        run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip link set b up");
+        run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip "
+            "link set b up");
         run("ip addr add fd00:1::1/64 dev a nodad");
         Surroundings hosts;
         hosts.all_here = false;
         try {
           const FabricInfo chosen = choose_provider({}, hosts);
-          report(chosen->addr_format == FI_SOCKADDR_IN6 ? "chosen " + address_of(*chosen) : "wrong format");
+          report(chosen->addr_format == FI_SOCKADDR_IN6 ? "chosen " + address_of(*chosen)
+                                                        : "wrong format");
         } catch (const base::Error& error) {
           report(error.what());
         }
@@ -197,7 +204,8 @@ TEST_F(OfiNetworks, LinkLocalAddressesAreRefused) {
   EXPECT_EXIT(
       {
         enter_empty_network();
-        run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip link set b up");
+        run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip "
+            "link set b up");
         run("ip addr add fe80::1/64 dev a nodad");
         Surroundings hosts;
         hosts.all_here = false;
@@ -210,7 +218,8 @@ TEST_F(OfiNetworks, IPv4IsPreferred) {
   EXPECT_EXIT(
       {
         enter_empty_network();
-        run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip link set b up");
+        run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip "
+            "link set b up");
         run("ip addr add fd00:1::1/64 dev a nodad && ip addr add 10.9.8.7/24 dev b");
         Surroundings hosts;
         hosts.all_here = false;
@@ -275,7 +284,8 @@ struct FakeDomain : fid_domain {
   fi_ops operations{};
   fi_ops_domain domain_operations{};
 
-  explicit FakeDomain(int (*open_counter)(fid_domain*, fi_cntr_attr*, fid_cntr**, void*)) : fid_domain{} {
+  explicit FakeDomain(int (*open_counter)(fid_domain*, fi_cntr_attr*, fid_cntr**, void*))
+      : fid_domain{} {
     operations.size = sizeof operations;
     operations.control = refuse_control;
     domain_operations.size = sizeof domain_operations;
@@ -289,15 +299,18 @@ TEST_F(OfiProvider, HowFarCountersCountIsFoundByTrying) {
   const Fabric fabric(choose_provider({}, {}));
   const std::uint64_t narrow = std::uint64_t{1} << 30, wide = std::uint64_t{1} << 46;
   const std::uint64_t limit = fabric.counter_limit();
-  EXPECT_EQ(limit, fabric.provider() == "sockets" ? narrow : wide);  // those of sockets have 31 bits
+  EXPECT_EQ(limit,
+            fabric.provider() == "sockets" ? narrow : wide);  // those of sockets have 31 bits
 }
 
 TEST(OfiTrial, TheReasonNamesTheCallAndWhatItSaid) {
   FakeDomain without_counters(open_no_counter);
-  EXPECT_NE(refusal_of_deferred_work(&without_counters).find("fi_cntr_open: Function not implemented"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of_deferred_work(&without_counters).find("fi_cntr_open: Function not implemented"),
+      std::string::npos);
   FakeDomain without_work(open_fake_counter);
-  EXPECT_NE(refusal_of_deferred_work(&without_work).find("FI_QUEUE_WORK: Function not implemented"), std::string::npos);
+  EXPECT_NE(refusal_of_deferred_work(&without_work).find("FI_QUEUE_WORK: Function not implemented"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
 
 // The same kernel or the same number of a namespace is not the same network: both together are.
 TEST(OfiSurroundings, HostsAndNamespacesAreToldApart) {
-  const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0"), rank_in("a/2", "1"), rank_in("b/1", "2"),
-                                                rank_in("a/1", "3")};
+  const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0"), rank_in("a/2", "1"),
+                                                rank_in("b/1", "2"), rank_in("a/1", "3")};
   const Surroundings last = surroundings_of(3, job);
   EXPECT_FALSE(last.all_here);
   EXPECT_EQ(last.self, 1u);
@@ -56,7 +56,8 @@ TEST(OfiSurroundings, PlacesArriveAsTheyAre) {
 TEST(OfiSurroundings, AGpuStandsBeforeTheCores) {
   EXPECT_EQ(own_place("").pci, "");
   EXPECT_EQ(own_place("").cores, group::own_cores().cores);
-  const group::Location there = surroundings_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
+  const group::Location there =
+      surroundings_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
   EXPECT_EQ(there.pci, "0000:C1:00.0");
   EXPECT_EQ(there.cores, group::own_cores().cores);
 }

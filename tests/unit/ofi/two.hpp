@@ -46,8 +46,8 @@ struct End {
   }
 };
 
-inline transport::Message message(transport::Direction direction, protocol::Mode mode, std::vector<std::byte>& buffer,
-                                  std::size_t bytes) {
+inline transport::Message message(transport::Direction direction, protocol::Mode mode,
+                                  std::vector<std::byte>& buffer, std::size_t bytes) {
   transport::Message one;
   one.direction = direction;
   one.mode = mode;
@@ -61,7 +61,8 @@ inline transport::Message message(transport::Direction direction, protocol::Mode
 class OfiTwo : public ::testing::Test {
  protected:
   void introduce(const base::Settings& settings, bool for_gpus = false) {
-    for (int rank = 0; rank < 2; ++rank) ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
+    for (int rank = 0; rank < 2; ++rank)
+      ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
     std::vector<transport::WireRecord> addresses;
     for (const auto& end : ends_) addresses.push_back(end->transport.address());
     for (const auto& end : ends_) end->transport.add_peers(addresses);
@@ -95,7 +96,8 @@ class OfiTwo : public ::testing::Test {
     for (auto& end : ends_) end.reset();
   }
 
-  // All starts and waits are enqueued before the first one can run; then nobody but the library's own threads acts.
+  // All starts and waits are enqueued before the first one can run; then nobody but the library's
+  // own threads acts.
   void run_ahead(
       std::uint64_t epochs, const std::function<void()>& before_they_run = [] {}) {
     std::atomic<bool> go = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory of one process: growth, mapping by others, what is left behind, what happens when there is no more.
+// Shared memory of one process: growth, mapping by others, what is left behind, what happens when
+// there is no more.
 #include "peer/arena.hpp"
 
 #include <fcntl.h>
@@ -173,7 +174,8 @@ TEST(PeerArena, FilesOfKilledProcessesAreRemovedAndOthersStay) {
   if (child == 0) {
     const auto arena = Arena::create();
     const ArenaIdentity identity = arena->identity();
-    if (write(channel[1], &identity, sizeof(identity)) != static_cast<ssize_t>(sizeof(identity))) _exit(1);
+    if (write(channel[1], &identity, sizeof(identity)) != static_cast<ssize_t>(sizeof(identity)))
+      _exit(1);
     pause();
     _exit(0);
   }

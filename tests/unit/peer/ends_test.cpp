@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a pair, in order and out of order: freed by one side, given up, released, its peer dead; and the reuse of
-// its memory.
+// The end of a pair, in order and out of order: freed by one side, given up, released, its peer
+// dead; and the reuse of its memory.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -48,7 +48,8 @@ TEST(PeerEnds, L18LateFinDoesNotReachTheNextPair) {
     a.stream->synchronize({});
     pair.send->close();
     pair.send.reset();
-    // The next pair is matched while the receiver of this one has not waited yet: its FIN and CLOSED come later.
+    // The next pair is matched while the receiver of this one has not waited yet: its FIN and
+    // CLOSED come later.
     std::uint64_t next_from = ~i, next_to = 0;
     Matched next = match(a, b, &next_from, 8, &next_to, 8);
     once(*next.send, a);
@@ -76,7 +77,8 @@ TEST(PeerEnds, BlocksAreReusedOnceBothHaveClosedAndNotBefore) {
   std::vector<std::byte> from(10000), to(10000);
   std::vector<Matched> half_open;
   const auto file_bytes = [&](End& end) { return end.transport->shared_memory()->file_bytes(); };
-  for (int i = 0; i < 20; ++i) match(a, b, from.data(), from.size(), to.data(), to.size()).send->close();
+  for (int i = 0; i < 20; ++i)
+    match(a, b, from.data(), from.size(), to.data(), to.size()).send->close();
   const std::size_t before = file_bytes(b);
   for (int i = 0; i < 2000; ++i) {
     Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size());
@@ -162,8 +164,8 @@ TEST(PeerEnds, WaitEndsWhenThePeerDies) {
   }
 }
 
-// The number of a process that has ended may be given to another one, here to this very process: nothing is copied
-// there.
+// The number of a process that has ended may be given to another one, here to this very process:
+// nothing is copied there.
 TEST(PeerEnds, NothingIsCopiedIntoTheSuccessorOfADeadProcess) {
   base::Settings settings = settings_of(0);
   settings.cross_memory = true;
@@ -172,7 +174,8 @@ TEST(PeerEnds, NothingIsCopiedIntoTheSuccessorOfADeadProcess) {
   End& b = (*ends)[1];
   std::vector<std::byte> from(5000, std::byte{1}), to(5000, std::byte{2});
   Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size());
-  if (pair.send->path().find("cross-memory") == std::string::npos) GTEST_SKIP() << pair.send->path();
+  if (pair.send->path().find("cross-memory") == std::string::npos)
+    GTEST_SKIP() << pair.send->path();
   pair.receive->start(*b.stream, b.sink);
   b.stream->synchronize({});
   a.world.kill(1);
@@ -276,7 +279,8 @@ TEST(PeerEnds, BlocksOfPairsWithTheDeadAreUsedAgain) {
   EXPECT_EQ(retired.size(), 0u);
 }
 
-// Memory of the program's that pairs have kept is given back when it is short, not only by later matches.
+// Memory of the program's that pairs have kept is given back when it is short, not only by later
+// matches.
 TEST(PeerEnds, FreedMemoryIsThereAgainWhenItIsShort) {
   const auto ends = introduce(settings_of(1 << 20));
   End& a = (*ends)[0];
@@ -303,8 +307,8 @@ TEST(PeerEnds, FreedMemoryIsThereAgainWhenItIsShort) {
   EXPECT_TRUE(a.transport->memory().contains(again, bytes)) << "it is ordinary memory";
 }
 
-// A half that counts as matched before its sender has connected hears of it when that fails, and may still store into
-// the sender's block.
+// A half that counts as matched before its sender has connected hears of it when that fails, and
+// may still store into the sender's block.
 TEST(PeerEnds, AHalfThatCannotConnectIsClosedTowardsItsPeer) {
   const auto ends = introduce(settings_of(1 << 20));
   End& a = (*ends)[0];

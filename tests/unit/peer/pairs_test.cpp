@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ends in one process, over every path, kind of send, size and alignment; every byte is checked on
-// the stream.
+// Messages between two ends in one process, over every path, kind of send, size and alignment;
+// every byte is checked on the stream.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -41,9 +41,11 @@ base::Settings settings_for(const Way& way, unsigned slots = 2) {
 class Buffer {
  public:
   static constexpr std::size_t margin = 64;
-  Buffer(End& end, bool shared, std::size_t bytes, std::size_t misalignment) : end_(end), bytes_(bytes) {
+  Buffer(End& end, bool shared, std::size_t bytes, std::size_t misalignment)
+      : end_(end), bytes_(bytes) {
     if (shared)
-      shared_ = static_cast<std::byte*>(end.transport->memory().allocate(bytes + 2 * margin + misalignment));
+      shared_ = static_cast<std::byte*>(
+          end.transport->memory().allocate(bytes + 2 * margin + misalignment));
     else
       own_.resize(bytes + 2 * margin + misalignment);
     data_ = (shared ? shared_ : own_.data()) + margin + misalignment;
@@ -88,8 +90,8 @@ struct Work {
   }
 };
 
-std::uint64_t exchange(End& a, End& b, Matched& pair, std::byte* from, std::byte* to, std::size_t bytes,
-                       std::uint64_t first, int epochs) {
+std::uint64_t exchange(End& a, End& b, Matched& pair, std::byte* from, std::byte* to,
+                       std::size_t bytes, std::uint64_t first, int epochs) {
   std::vector<Work> work;
   work.reserve(static_cast<std::size_t>(epochs) * 2);
   std::uint64_t wrong = 0;
@@ -118,16 +120,17 @@ class PeerPairs : public ::testing::TestWithParam<std::tuple<Way, protocol::Mode
 
 TEST_P(PeerPairs, G6EveryByteOfEveryEpochArrives) {
   const auto& [way, mode] = GetParam();
-  // A buffered send does not wait for its receiver, so that it needs room for all epochs of a round.
+  // A buffered send does not wait for its receiver, so that it needs room for all epochs of a
+  // round.
   const unsigned slots = mode == protocol::Mode::buffered ? 6 : 2;
   if (slots >= std::uint64_t{1} << PENSTOCK_FLAG_BITS) GTEST_SKIP();
   const auto ends = introduce(settings_for(way, slots));
   End& a = (*ends)[0];
   End& b = (*ends)[1];
   std::mt19937_64 random(11);
-  std::vector<std::size_t> sizes{0,     1,     7,     8,     55,     56,     57,           112,  113,
-                                 248,   249,   512,   513,   4088,   4096,   4097,         8192, 8193,
-                                 16383, 16384, 32769, 70001, 131072, 200003, (1 << 20) + 3};
+  std::vector<std::size_t> sizes{
+      0,    1,    7,    8,    55,   56,    57,    112,   113,   248,    249,    512,          513,
+      4088, 4096, 4097, 8192, 8193, 16383, 16384, 32769, 70001, 131072, 200003, (1 << 20) + 3};
   for (int i = 0; i < 12; ++i) sizes.push_back(random() % 40000);
   for (const std::size_t bytes : sizes) {
     SCOPED_TRACE(bytes);
@@ -175,11 +178,12 @@ std::string name_of(const ::testing::TestParamInfo<std::tuple<Way, protocol::Mod
   return std::string(way.name) + names[static_cast<std::size_t>(mode)];
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, PeerPairs,
-                         ::testing::Combine(::testing::ValuesIn(ways),
-                                            ::testing::Values(protocol::Mode::standard, protocol::Mode::synchronous,
-                                                              protocol::Mode::ready, protocol::Mode::buffered)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Ways, PeerPairs,
+    ::testing::Combine(::testing::ValuesIn(ways),
+                       ::testing::Values(protocol::Mode::standard, protocol::Mode::synchronous,
+                                         protocol::Mode::ready, protocol::Mode::buffered)),
+    name_of);
 
 TEST(PeerPath, IsTheOneThatFits) {
   const std::pair<Way, const char*> expected[] = {{ways[0], "ring"},
@@ -189,7 +193,8 @@ TEST(PeerPath, IsTheOneThatFits) {
   for (const auto& [way, words] : expected) {
     const auto ends = introduce(settings_for(way));
     const std::string why = (*ends)[0].transport->usable().why;
-    if (way.cross_memory && why.find("not possible") != std::string::npos) continue;  // forbidden here
+    if (way.cross_memory && why.find("not possible") != std::string::npos)
+      continue;  // forbidden here
     Buffer from((*ends)[0], way.shared_buffers, 9000, 0);
     Buffer to((*ends)[1], way.shared_buffers, 9000, 0);
     Matched pair = match((*ends)[0], (*ends)[1], from.data(), 9000, to.data(), 9000);
@@ -236,7 +241,9 @@ TEST(PeerRing, L12RunsAheadBySlotsMinusOne) {
     std::uint64_t from = 5, to = 0;
     Matched pair = match(a, b, &from, 8, &to, 8);
     std::atomic<std::uint64_t> passed{0};
-    const auto pass = [](void* count) { static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1); };
+    const auto pass = [](void* count) {
+      static_cast<std::atomic<std::uint64_t>*>(count)->fetch_add(1);
+    };
     for (std::uint64_t i = 1; i <= 6; ++i) {
       pair.send->start(*a.stream, a.sink);
       pair.send->wait(*a.stream, a.sink);
@@ -244,7 +251,8 @@ TEST(PeerRing, L12RunsAheadBySlotsMinusOne) {
     }
     a.sink.when_blocked([&](transport::Plan& plan) {
       EXPECT_EQ(passed.load(), slots - 1);
-      EXPECT_NE(plan.describe().find("epoch " + std::to_string(slots)), std::string::npos) << plan.describe();
+      EXPECT_NE(plan.describe().find("epoch " + std::to_string(slots)), std::string::npos)
+          << plan.describe();
     });
     for (int i = 0; i < 6; ++i) {
       pair.receive->start(*b.stream, b.sink);
@@ -261,7 +269,8 @@ TEST(PeerBuffered, G5FullLibraryBuffersAreAnError) {
   End& a = (*ends)[0];
   End& b = (*ends)[1];
   std::vector<std::byte> from(50000), to(50000);
-  Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size(), protocol::Mode::buffered);
+  Matched pair =
+      match(a, b, from.data(), from.size(), to.data(), to.size(), protocol::Mode::buffered);
   for (int i = 0; i < 2; ++i) {
     pair.send->start(*a.stream, a.sink);
     pair.send->wait(*a.stream, a.sink);
@@ -284,7 +293,8 @@ TEST(PeerReady, G5BrokenPromiseIsReportedWhenChecked) {
     End& a = (*ends)[0];
     End& b = (*ends)[1];
     std::vector<std::byte> from(5000), to(5000);
-    Matched pair = match(a, b, from.data(), from.size(), to.data(), to.size(), protocol::Mode::ready);
+    Matched pair =
+        match(a, b, from.data(), from.size(), to.data(), to.size(), protocol::Mode::ready);
     pair.receive->start(*b.stream, b.sink);
     b.stream->synchronize({});
     pair.send->start(*a.stream, a.sink);

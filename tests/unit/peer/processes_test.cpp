@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer transport between two processes, which is what it is for: copies across address spaces, and a peer that is
-// killed.
+// The peer transport between two processes, which is what it is for: copies across address spaces,
+// and a peer that is killed.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -22,7 +22,8 @@ namespace {
 // One of two processes, and the line to the other.
 class Process {
  public:
-  Process(int rank, int line, const base::Settings& settings) : line_(line), end(settings, rank, 2) {
+  Process(int rank, int line, const base::Settings& settings)
+      : line_(line), end(settings, rank, 2) {
     const transport::WireRecord mine = end.transport->address();
     tell(mine);
     std::vector<transport::WireRecord> all(2, mine);
@@ -51,7 +52,8 @@ class Process {
     return record;
   }
 
-  std::unique_ptr<transport::Plan> match(transport::Direction direction, void* buffer, std::size_t bytes) {
+  std::unique_ptr<transport::Plan> match(transport::Direction direction, void* buffer,
+                                         std::size_t bytes) {
     transport::Message message;
     message.direction = direction;
     message.buffer = buffer;
@@ -80,7 +82,8 @@ class Process {
   End end;
 };
 
-// Runs `first` as rank 0 in this process and `second` as rank 1 in another; returns the other's status.
+// Runs `first` as rank 0 in this process and `second` as rank 1 in another; returns the other's
+// status.
 int run_two(const base::Settings& settings, const std::function<void(Process&, pid_t)>& first,
             const std::function<int(Process&)>& second) {
   int line[2];
@@ -127,7 +130,8 @@ TEST_P(PeerProcesses, G6EchoOfEverySizeIsWhatWasSent) {
   constexpr std::uint64_t epochs = 20;
   const std::size_t sizes[] = {0, 1, 56, 57, 4097, 100000, 1500001};
   const auto buffer_for = [&](Process& process, std::size_t bytes, std::vector<std::byte>& own) {
-    if (way.shared_buffers) return static_cast<std::byte*>(process.end.transport->memory().allocate(bytes));
+    if (way.shared_buffers)
+      return static_cast<std::byte*>(process.end.transport->memory().allocate(bytes));
     own.resize(bytes + 1);
     return own.data() + 1;
   };
@@ -174,11 +178,14 @@ TEST_P(PeerProcesses, G6EchoOfEverySizeIsWhatWasSent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, PeerProcesses,
-                         ::testing::Values(Case{"Ring", 1 << 30, true, false}, Case{"Shared", 0, false, true},
-                                           Case{"Across", 0, true, false}, Case{"Staged", 0, false, false}),
+                         ::testing::Values(Case{"Ring", 1 << 30, true, false},
+                                           Case{"Shared", 0, false, true},
+                                           Case{"Across", 0, true, false},
+                                           Case{"Staged", 0, false, false}),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
-// The copy itself meets the death, before anybody has told: the kernel says that there is no such process any more.
+// The copy itself meets the death, before anybody has told: the kernel says that there is no such
+// process any more.
 TEST(PeerProcessDeath, CopyWithAKilledPeerFailsAndIsNotReportedAsDone) {
   base::Settings settings;
   settings.eager_max = 0;
@@ -198,7 +205,8 @@ TEST(PeerProcessDeath, CopyWithAKilledPeerFailsAndIsNotReportedAsDone) {
         end.stream->synchronize({});
         const auto error = end.sink.error();
         ASSERT_TRUE(error);
-        EXPECT_TRUE(error->kind() == base::ErrorKind::peer_dead || error->kind() == base::ErrorKind::transport)
+        EXPECT_TRUE(error->kind() == base::ErrorKind::peer_dead ||
+                    error->kind() == base::ErrorKind::transport)
             << error->text();
       },
       [&](Process& process) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ends of the peer transport in one process, each with a world of its own: they reach each other as two processes
-// would, by opening and mapping each other's shared memory. And a process alone, for messages to itself.
+// Two ends of the peer transport in one process, each with a world of its own: they reach each
+// other as two processes would, by opening and mapping each other's shared memory. And a process
+// alone, for messages to itself.
 #pragma once
 
 #include <array>
@@ -37,7 +38,9 @@ class FakeWorld final : public group::World {
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
     return std::vector(dead_.size(), std::vector(mine.begin(), mine.end()));
   }
-  const std::atomic<bool>& dead(int rank) const noexcept override { return dead_[static_cast<std::size_t>(rank)]; }
+  const std::atomic<bool>& dead(int rank) const noexcept override {
+    return dead_[static_cast<std::size_t>(rank)];
+  }
   void watch(int) noexcept override {}
   void wake() noexcept override {}
   void kill(int rank) { dead_[static_cast<std::size_t>(rank)].store(true); }
@@ -91,7 +94,9 @@ inline std::shared_ptr<device::host::Stream> make_stream() {
 // A rank of a job of `size` ranks in this process.
 struct End {
   End(const base::Settings& settings, int rank, int size)
-      : settings_(settings), world(rank, size), transport(std::make_unique<Peer>(settings_, world)) {}
+      : settings_(settings),
+        world(rank, size),
+        transport(std::make_unique<Peer>(settings_, world)) {}
 
   base::Settings settings_;
   FakeWorld world;
@@ -101,7 +106,8 @@ struct End {
 };
 
 inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& settings) {
-  std::unique_ptr<std::array<End, 2>> ends(new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
+  std::unique_ptr<std::array<End, 2>> ends(
+      new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
   std::vector<transport::WireRecord> addresses;
   for (End& end : *ends) addresses.push_back(end.transport->address());
   for (End& end : *ends) end.transport->add_peers(addresses);
@@ -114,9 +120,10 @@ struct Matched {
   std::unique_ptr<transport::Plan> receive;
 };
 
-// The handshake between a sender and a receiver that both live here. Throws what the transport throws.
-inline Matched match(End& sender, End& receiver, void* from, std::size_t bytes, void* to, std::size_t room,
-                     protocol::Mode mode = protocol::Mode::standard) {
+// The handshake between a sender and a receiver that both live here. Throws what the transport
+// throws.
+inline Matched match(End& sender, End& receiver, void* from, std::size_t bytes, void* to,
+                     std::size_t room, protocol::Mode mode = protocol::Mode::standard) {
   transport::Message send;
   send.direction = transport::Direction::send;
   send.mode = mode;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places for kernels that wait, as several processes count them on one GPU: no GPU is needed for that.
+// The places for kernels that wait, as several processes count them on one GPU: no GPU is needed
+// for that.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,8 +23,10 @@ class GpuSharesTest : public ::testing::Test {
  protected:
   GpuSharesTest() : ends_(peer::introduce(settings_)) {
     std::vector<transport::WireRecord> addresses;
-    for (int rank = 0; rank < 2; ++rank) addresses.push_back(shares(rank).address(*end(rank).transport));
-    for (int rank = 0; rank < 2; ++rank) shares(rank).add_peers(end(rank).world, *end(rank).transport, addresses);
+    for (int rank = 0; rank < 2; ++rank)
+      addresses.push_back(shares(rank).address(*end(rank).transport));
+    for (int rank = 0; rank < 2; ++rank)
+      shares(rank).add_peers(end(rank).world, *end(rank).transport, addresses);
   }
   peer::End& end(int rank) { return (*ends_)[static_cast<std::size_t>(rank)]; }
   GpuShares& shares(int rank) { return *shares_[static_cast<std::size_t>(rank)]; }
@@ -61,7 +64,8 @@ TEST_F(GpuSharesTest, PlacesOfAllProcessesAddUp) {
     ++standing[static_cast<std::size_t>(held.back().standing)];
   }
   EXPECT_EQ(standing[static_cast<std::size_t>(Standing::all_stay)], 1u);
-  EXPECT_EQ(standing[static_cast<std::size_t>(Standing::one_stays)], most / 2);  // two kernels a queue
+  // Two kernels a queue.
+  EXPECT_EQ(standing[static_cast<std::size_t>(Standing::one_stays)], most / 2);
   held.pop_back();
   EXPECT_EQ(both[0]->take(User::graph).standing, Standing::at_gates);
   held.clear();
@@ -69,7 +73,8 @@ TEST_F(GpuSharesTest, PlacesOfAllProcessesAddUp) {
 
   std::vector<std::shared_ptr<void>> pairs;
   for (int pair = 0; pair < 64; ++pair)
-    if (auto place = both[static_cast<std::size_t>(pair % 2)]->take_for_pair()) pairs.push_back(std::move(place));
+    if (auto place = both[static_cast<std::size_t>(pair % 2)]->take_for_pair())
+      pairs.push_back(std::move(place));
   EXPECT_EQ(pairs.size(), 16u);
 }
 
@@ -107,7 +112,8 @@ TEST_F(GpuSharesTest, WhoHasDiedHoldsNoPlaces) {
   EXPECT_EQ(ours->take(User::queue).standing, Standing::all_stay);
 }
 
-// The table lies in memory that is there only then. Where it was announced before, each process counted for itself.
+// The table lies in memory that is there only then. Where it was announced before, each process
+// counted for itself.
 TEST(GpuShares, IsAnnouncedAfterTheMemoryThatItLiesIn) {
   const base::Settings settings;
   peer::End end(settings, 0, 2);

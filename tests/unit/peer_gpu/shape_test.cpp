@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many blocks a kernel of several pairs has: what gpu_shares.cpp counts a waiting kernel for rests on it.
+// How many blocks a kernel of several pairs has: what gpu_shares.cpp counts a waiting kernel for
+// rests on it.
 #include "peer_gpu/shape.hpp"
 
 #include <gtest/gtest.h>

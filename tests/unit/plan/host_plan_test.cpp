@@ -133,7 +133,8 @@ TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
 TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
   start_and_wait();
   start_and_wait();
-  sink.when_blocked([](transport::Plan& blocked) { blocked.release(Error(ErrorKind::timeout, "too long")); });
+  sink.when_blocked(
+      [](transport::Plan& blocked) { blocked.release(Error(ErrorKind::timeout, "too long")); });
   stream.synchronize({});
   ASSERT_TRUE(sink.error().has_value());
   EXPECT_EQ(sink.error()->kind(), ErrorKind::timeout);

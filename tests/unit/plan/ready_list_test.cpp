@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of pairs that have work: each at most once, none lost, the earliest first, and what was written before is seen.
+// The list of pairs that have work: each at most once, none lost, the earliest first, and what was
+// written before is seen.
 #include "plan/ready_list.hpp"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,8 @@ TEST(RungListOrder, AnItemRungDuringItsVisitComesAgain) {
   EXPECT_EQ(visits, 1);
 }
 
-// Every ringer has a few items and rings the next number of one only when the last has been taken, as a stream does.
+// Every ringer has a few items and rings the next number of one only when the last has been taken,
+// as a stream does.
 TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
   constexpr int ringers = 3;
   constexpr int items_each = 4;
@@ -66,7 +68,8 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
       for (std::uint64_t round = 1; round <= rounds; ++round) {
         for (int i = 0; i < items_each; ++i) {
           const auto index = static_cast<std::size_t>(ringer * items_each + i);
-          while (answers[index].taken.load(std::memory_order_acquire) < round - 1) std::this_thread::yield();
+          while (answers[index].taken.load(std::memory_order_acquire) < round - 1)
+            std::this_thread::yield();
           items[index].payload = round * 7;
           items[index].wanted.store(round, std::memory_order_release);
           list.mark(items[index]);
@@ -83,7 +86,8 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
       good = good && wanted == item.seen + 1 && item.payload == wanted * 7;
       item.seen = wanted;
       if (wanted == rounds) ++finished;
-      answers[static_cast<std::size_t>(&item - items.data())].taken.store(wanted, std::memory_order_release);
+      answers[static_cast<std::size_t>(&item - items.data())].taken.store(
+          wanted, std::memory_order_release);
     });
     if (!any) std::this_thread::yield();
   }

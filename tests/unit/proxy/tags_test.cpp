@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags of accepted pairs: one counter for each source, used again only when given back, an error when there are none.
+// Tags of accepted pairs: one counter for each source, used again only when given back, an error
+// when there are none.
 #include "proxy/tags.hpp"
 
 #include <gtest/gtest.h>

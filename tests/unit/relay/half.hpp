@@ -25,7 +25,9 @@ class Half {
     if (!replayed) static_cast<plan::HostPlan&>(*plan_).expect_start();
     relay_.expect(lane, replayed);
   }
-  void start() { std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release); }
+  void start() {
+    std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release);
+  }
   // False: given up.
   bool wait() {
     for (;; std::this_thread::yield()) {

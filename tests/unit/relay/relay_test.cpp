@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay between the words that streams of GPUs write and the plans of a host transport: every epoch, in every order
-// of the two sides, once; failures reach the words; an end in order and out of order. Threads stand for the streams:
-// they touch the words as kernels do, and nothing else.
+// The relay between the words that streams of GPUs write and the plans of a host transport: every
+// epoch, in every order of the two sides, once; failures reach the words; an end in order and out
+// of order. Threads stand for the streams: they touch the words as kernels do, and nothing else.
 #include "relay/relay.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ class RelayTest : public ::testing::Test {
   void match(std::size_t bytes, protocol::Mode mode = protocol::Mode::standard) {
     from.assign(bytes, std::byte{0});
     to.assign(bytes, std::byte{0});
-    auto [send, receive] = peer::match((*ends)[0], (*ends)[1], from.data(), bytes, to.data(), bytes, mode);
+    auto [send, receive] =
+        peer::match((*ends)[0], (*ends)[1], from.data(), bytes, to.data(), bytes, mode);
     sender.emplace(relays[0], std::move(send));
     receiver.emplace(relays[1], std::move(receive));
   }
@@ -78,7 +79,8 @@ TEST_F(RelayTest, EveryEpochArrivesOnce) {
     }
 }
 
-// G4. The stream waits for the second message first; the relay must not wait for the first one itself.
+// G4. The stream waits for the second message first; the relay must not wait for the first one
+// itself.
 TEST_F(RelayTest, WaitsInAnotherOrderThanStarts) {
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
     std::vector<std::byte> out(bytes, std::byte{1}), in(bytes);
@@ -110,7 +112,8 @@ TEST_F(RelayTest, G8_ReplaysAreServedHoweverLateTheyCome) {
   receiver->enqueue(true);
   run(1, 100);
   for (std::uint64_t epoch = 101; epoch <= 105; ++epoch) {
-    std::this_thread::sleep_for(milliseconds(5));  // the relay comes to rest; a right one serves them all the same
+    // The relay comes to rest; a right one serves them all the same.
+    std::this_thread::sleep_for(milliseconds(5));
     run(epoch, epoch);
   }
   sender->enqueue();  // and a direct start between them

@@ -27,8 +27,8 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-// Counts for the whole test program. The array forms call these, and so would the nothrow form, of which a sanitizer
-// has one of its own. Inlined, they would look mismatched to the compiler.
+// Counts for the whole test program. The array forms call these, and so would the nothrow form, of
+// which a sanitizer has one of its own. Inlined, they would look mismatched to the compiler.
 #define NOT_INLINED __attribute__((noinline))
 NOT_INLINED void* operator new(std::size_t size) {
   return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);

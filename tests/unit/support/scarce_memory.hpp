@@ -8,8 +8,8 @@ namespace penstock {
 
 std::uint64_t allocations() noexcept;  // of all threads
 
-// While it lives this thread's allocations fail, but for so many of the next; or only so many of those behind them
-// fail.
+// While it lives this thread's allocations fail, but for so many of the next; or only so many of
+// those behind them fail.
 class ScarceMemory {
  public:
   static constexpr std::uint64_t all = ~std::uint64_t{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that match with one another, in one process without MPI: letters lie in queues between them, and whatever
-// may fail in reality fails here when told to.
+// Processes that match with one another, in one process without MPI: letters lie in queues between
+// them, and whatever may fail in reality fails here when told to.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,9 @@ class OfficeWorld final : public group::World {
   const std::string& mpi_version() const noexcept override { return name_; }
   int processes_on_host() const noexcept override { return size(); }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte>) override { return {}; }
-  const std::atomic<bool>& dead(int rank) const noexcept override { return dead_[static_cast<std::size_t>(rank)]; }
+  const std::atomic<bool>& dead(int rank) const noexcept override {
+    return dead_[static_cast<std::size_t>(rank)];
+  }
   void watch(int) noexcept override {}
   void wake() noexcept override {}
   void kill(int rank) { dead_[static_cast<std::size_t>(rank)].store(true); }
@@ -164,7 +166,9 @@ class OfficeAcceptance final : public transport::Acceptance {
   explicit OfficeAcceptance(Pigeons& pigeons) : pigeons_(pigeons) {}
   transport::WireRecord record() const override { return {}; }
   bool needs_confirmation() const override { return pigeons_.confirms; }
-  std::unique_ptr<transport::Plan> confirm() override { return std::make_unique<OfficePlan>(pigeons_); }
+  std::unique_ptr<transport::Plan> confirm() override {
+    return std::make_unique<OfficePlan>(pigeons_);
+  }
 
  private:
   Pigeons& pigeons_;
@@ -181,7 +185,8 @@ class OfficeTransport final : public transport::Transport {
   std::unique_ptr<transport::Offer> offer(const transport::Message&) override {
     return std::make_unique<OfficeOffer>(pigeons_);
   }
-  std::unique_ptr<transport::Acceptance> accept(const transport::Message&, const transport::Message&,
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message&,
+                                                const transport::Message&,
                                                 std::span<const std::byte>) override {
     return std::make_unique<OfficeAcceptance>(pigeons_);
   }
@@ -189,9 +194,11 @@ class OfficeTransport final : public transport::Transport {
     if (!pigeons_.invites) return nullptr;
     return std::make_unique<OfficeOffer>(pigeons_);
   }
-  std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message&, const transport::Message&,
+  std::unique_ptr<transport::Acceptance> accept_invitation(const transport::Message&,
+                                                           const transport::Message&,
                                                            std::span<const std::byte>) override {
-    if (!pigeons_.connect || !pigeons_.accepts) throw Error(ErrorKind::transport, "the pigeons are ill");
+    if (!pigeons_.connect || !pigeons_.accepts)
+      throw Error(ErrorKind::transport, "the pigeons are ill");
     return std::make_unique<OfficeAcceptance>(pigeons_);
   }
 
@@ -203,7 +210,10 @@ class OfficeTransport final : public transport::Transport {
 class Clerk {
  public:
   Clerk(int rank, int size, Office& office, base::Settings settings_ = {})
-      : settings(std::move(settings_)), world(rank, size), mailbox(rank, office), transports(entries()) {
+      : settings(std::move(settings_)),
+        world(rank, size),
+        mailbox(rank, office),
+        transports(entries()) {
     auto members = std::make_shared<group::Communicator>();
     members->known = true;
     members->rank = rank;
@@ -257,7 +267,8 @@ class Clerk {
     all.push_back({std::make_unique<OfficeTransport>(pigeons), true});
     return all;
   }
-  std::unique_ptr<MatchedRequest> operation(RequestKind kind, int peer, int tag, std::size_t bytes) {
+  std::unique_ptr<MatchedRequest> operation(RequestKind kind, int peer, int tag,
+                                            std::size_t bytes) {
     Recording recording;
     recording.kind = kind;
     recording.bytes = bytes;

@@ -107,10 +107,12 @@ TEST(MatchOrder, WhatThereWasNoMemoryForIsNotThere) {
   for (std::uint64_t allocations = 0; allocations < 8; ++allocations) {
     SCOPED_TRACE(allocations);
     PostedReceives<int> posted;
-    const bool is_posted = put_with(allocations, [&] { posted.post(posted.next_number(), envelope, 1); });
+    const bool is_posted =
+        put_with(allocations, [&] { posted.post(posted.next_number(), envelope, 1); });
     EXPECT_EQ(posted.take(envelope).has_value(), is_posted);
     UnexpectedMessages<int> messages;
-    const bool is_added = put_with(allocations, [&] { messages.add(messages.next_number(), envelope, 1); });
+    const bool is_added =
+        put_with(allocations, [&] { messages.add(messages.next_number(), envelope, 1); });
     EXPECT_EQ(messages.take(envelope).has_value(), is_added);
     EXPECT_FALSE(messages.take({world, any_rank, any_tag}).has_value());
   }
@@ -121,15 +123,17 @@ TEST(MatchOrder, AgreesWithASearchFromTheFront) {
   RecordProperty("seed", std::to_string(start));
   SCOPED_TRACE("PENSTOCK_TEST_SEED=" + std::to_string(start));
   std::mt19937 random(start);
-  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+  const auto below = [&](int limit) {
+    return static_cast<int>(random() % static_cast<unsigned>(limit));
+  };
   PostedReceives<int> posted;
   UnexpectedMessages<int> messages;
   Reference reference;
   for (int item = 0; item < 20000; ++item) {
     Envelope envelope{below(2) ? world : other, below(3), below(3)};
     if (below(2)) {  // a message
-      const auto expected =
-          Reference::take(reference.posted, [&](const Envelope& key) { return key.accepts(envelope); });
+      const auto expected = Reference::take(
+          reference.posted, [&](const Envelope& key) { return key.accepts(envelope); });
       const auto found = posted.take(envelope);
       ASSERT_EQ(found.has_value(), expected.has_value());
       if (expected) {
@@ -141,8 +145,8 @@ TEST(MatchOrder, AgreesWithASearchFromTheFront) {
     } else {  // a receive
       if (below(4) == 0) envelope.source = any_rank;
       if (below(4) == 0) envelope.tag = any_tag;
-      const auto expected =
-          Reference::take(reference.messages, [&](const Envelope& message) { return envelope.accepts(message); });
+      const auto expected = Reference::take(
+          reference.messages, [&](const Envelope& message) { return envelope.accepts(message); });
       ASSERT_EQ(messages.take(envelope), expected);
       if (!expected) {
         posted.post(posted.next_number(), envelope, item);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Halves whose process does not act after it has handed them to match: their peers come through all the same, in MPI's
-// order, whatever crosses on the way, and whoever gives up or dies.
+// Halves whose process does not act after it has handed them to match: their peers come through all
+// the same, in MPI's order, whatever crosses on the way, and whoever gives up or dies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,9 @@ class LeavingTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
-  static ErrorKind kind(const MatchJob& job) { return job.error ? job.error->kind() : ErrorKind::none; }
+  static ErrorKind kind(const MatchJob& job) {
+    return job.error ? job.error->kind() : ErrorKind::none;
+  }
   static base::Settings hasty() {
     base::Settings settings;
     settings.timeout = milliseconds(1);
@@ -99,8 +101,9 @@ TEST_F(LeavingTest, WhatIsTooLongFailsBothWithoutTheReceiversActing) {
   EXPECT_EQ(kind(*left), ErrorKind::truncate);
 }
 
-// A message takes the earliest receive that fits it, a receive the earliest message: with one sender that does not
-// depend on what crosses on the way. The size of a message tells which one it is.
+// A message takes the earliest receive that fits it, a receive the earliest message: with one
+// sender that does not depend on what crosses on the way. The size of a message tells which one it
+// is.
 TEST_F(LeavingTest, TheOrderIsMpisWhateverCrossesOnTheWay) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -113,7 +116,8 @@ TEST_F(LeavingTest, TheOrderIsMpisWhateverCrossesOnTheWay) {
     for (int i = 1 + pick(8); i > 0; --i) sends.push_back(one.send(0, pick(2), 10 + sends.size()));
     for (std::size_t i = 0; i < sends.size(); ++i) {
       const bool open = wildcards > 0 && pick(4) == 0;
-      receives.push_back(zero.receive(open && pick(2) ? any_rank : 1, open && pick(2) ? any_tag : pick(2), 1000));
+      receives.push_back(
+          zero.receive(open && pick(2) ? any_rank : 1, open && pick(2) ? any_tag : pick(2), 1000));
     }
     std::vector<MatchedRequest*> expected(receives.size());  // the send of each receive
     for (const auto& send : sends)
@@ -177,7 +181,8 @@ TEST_F(LeavingTest, AReceiveThatIsGivenUpTakesItsInvitationBack) {
 
 TEST_F(LeavingTest, AnAcceptanceThatCrossesTheEndOfItsReceiveIsClosed) {
   Clerk zero(0, 3, office_, hasty());
-  const auto receive = zero.receive(1), behind = zero.receive(1), send = one_.send(0), other = one_.send(0);
+  const auto receive = zero.receive(1), behind = zero.receive(1), send = one_.send(0),
+             other = one_.send(0);
   const auto left = zero.leave({receive.get()});
   one_.matcher->drive();
   const auto sending = one_.begin({send.get()});
@@ -202,7 +207,8 @@ TEST_F(LeavingTest, AnAcceptanceThatCrossesTheEndOfItsReceiveIsClosed) {
 
 TEST_F(LeavingTest, TheReceivesBehindOneThatIsGivenUpMoveUp) {
   Clerk zero(0, 3, office_, hasty());
-  const auto first = zero.receive(1), second = zero.receive(1, 0, 1000), third = zero.receive(1, 0, 1000);
+  const auto first = zero.receive(1), second = zero.receive(1, 0, 1000),
+             third = zero.receive(1, 0, 1000);
   const auto gives_up = zero.leave({first.get()});
   zero.settings.timeout = milliseconds(0);
   const auto left = zero.leave({second.get(), third.get()});
@@ -250,10 +256,11 @@ TEST_F(LeavingTest, AnOfferThatHasBeenWithdrawnIsNotTaken) {
   EXPECT_EQ(one.pigeons.closed, 0);
 }
 
-// A receive of a process that does not act takes the offer of one that does: it counts at once, or those behind it
-// could not be invited.
+// A receive of a process that does not act takes the offer of one that does: it counts at once, or
+// those behind it could not be invited.
 TEST_F(LeavingTest, AReceiveBehindOneThatHasTakenAnOfferIsInvited) {
-  const auto first = zero_.receive(1), second = zero_.receive(1, 0, 1000), one = one_.send(0), two = one_.send(0, 0, 9);
+  const auto first = zero_.receive(1), second = zero_.receive(1, 0, 1000), one = one_.send(0),
+             two = one_.send(0, 0, 9);
   const auto sending = one_.begin({one.get()});
   const auto left = zero_.leave({first.get(), second.get()});
   const auto next = one_.begin({two.get()});
@@ -265,7 +272,8 @@ TEST_F(LeavingTest, AReceiveBehindOneThatHasTakenAnOfferIsInvited) {
 }
 
 TEST_F(LeavingTest, AnOfferThatHasBeenTakenIsNotAcceptedForTheNextReceive) {
-  const auto first = zero_.receive(1), second = zero_.receive(1, 0, 1000), one = one_.send(0), two = one_.send(0, 0, 9);
+  const auto first = zero_.receive(1), second = zero_.receive(1, 0, 1000), one = one_.send(0),
+             two = one_.send(0, 0, 9);
   const auto sending = one_.leave({one.get()});
   const auto left = zero_.leave({first.get(), second.get()});
   for (int round = 0; round < 10; ++round) {
@@ -281,10 +289,12 @@ TEST_F(LeavingTest, AnOfferThatHasBeenTakenIsNotAcceptedForTheNextReceive) {
   EXPECT_EQ(closed(), 0);
 }
 
-// The receive behind one that is given up keeps the offer that the first one's invitation is accepted for.
+// The receive behind one that is given up keeps the offer that the first one's invitation is
+// accepted for.
 TEST_F(LeavingTest, AnInvitationOutlivesTheOfferThatItsReceiveKeeps) {
   Clerk zero(0, 3, office_, hasty());
-  const auto first = zero.receive(1), second = zero.receive(1, 0, 1000), one = one_.send(0), two = one_.send(0, 0, 9);
+  const auto first = zero.receive(1), second = zero.receive(1, 0, 1000), one = one_.send(0),
+             two = one_.send(0, 0, 9);
   const auto gives_up = zero.leave({first.get()});
   zero.settings.timeout = milliseconds(0);
   const auto left = zero.leave({second.get()});
@@ -375,8 +385,8 @@ TEST_F(LeavingTest, TheDeadInviteNobodyAndWhatTheyAcceptedIsForgotten) {
   EXPECT_EQ(kind(*left), ErrorKind::peer_dead);
 }
 
-// Of two sends to receives that leave, `left` allocations into the match: each half has an outcome, and nothing of the
-// matcher refers to it behind that.
+// Of two sends to receives that leave, `left` allocations into the match: each half has an outcome,
+// and nothing of the matcher refers to it behind that.
 void match_with_scarce_memory(std::uint64_t left, std::uint64_t failures, bool receives_first) {
   base::Settings settings;
   settings.timeout = milliseconds(1);
@@ -431,7 +441,8 @@ TEST(LeavingWithoutMemory, EachHalfHasAnOutcomeWhereverTheMemoryGivesOut) {
   for (const std::uint64_t failures : {std::uint64_t{1}, ScarceMemory::all})
     for (const bool receives_first : {true, false})
       for (std::uint64_t left = 0; left < 300; ++left) {
-        SCOPED_TRACE(testing::Message() << failures << " failures behind " << left << " allocations");
+        SCOPED_TRACE(testing::Message()
+                     << failures << " failures behind " << left << " allocations");
         match_with_scarce_memory(left, failures, receives_first);
       }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes hand sends and receives to match at random, read each other's letters late and a few at a time, decline
-// invitations and give up what is under way, all in random order. Whatever happens, both ends agree on who is matched
-// with whom, no send and receive that fit each other are left waiting, and afterwards nothing is counted that is gone.
+// Two processes hand sends and receives to match at random, read each other's letters late and a
+// few at a time, decline invitations and give up what is under way, all in random order. Whatever
+// happens, both ends agree on who is matched with whom, no send and receive that fit each other are
+// left waiting, and afterwards nothing is counted that is gone.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -47,9 +48,12 @@ class Storm {
       without_send += by_size[bytes]->operation->matched() ? 0 : 1;
       EXPECT_EQ(receive.operation->result().tag, by_size[bytes]->operation->recording().tag);
     }
-    for (const auto& [bytes, send] : by_size) without_receive += send->operation->matched() && !taken.count(bytes);
-    EXPECT_EQ(without_receive, zero_.pigeons.closed) << "sends that are matched with nobody must hear so";
-    EXPECT_EQ(without_send, one_.pigeons.closed) << "receives that are matched with nobody must hear so";
+    for (const auto& [bytes, send] : by_size)
+      without_receive += send->operation->matched() && !taken.count(bytes);
+    EXPECT_EQ(without_receive, zero_.pigeons.closed)
+        << "sends that are matched with nobody must hear so";
+    EXPECT_EQ(without_send, one_.pigeons.closed)
+        << "receives that are matched with nobody must hear so";
   }
 
   void expect_nobody_waits_for_one_who_waits() {
@@ -72,12 +76,14 @@ class Storm {
     for (std::size_t i = 0; i < receives_.size(); ++i) {
       ASSERT_EQ(receives_[i].operation->matched(), expected[i] != nullptr) << "receive " << i;
       if (expected[i] != nullptr) {
-        ASSERT_EQ(receives_[i].operation->result().bytes, expected[i]->operation->recording().bytes) << "receive " << i;
+        ASSERT_EQ(receives_[i].operation->result().bytes, expected[i]->operation->recording().bytes)
+            << "receive " << i;
       }
     }
   }
 
-  // Everything that waits is given up. Then each lane works as at first, without the receiver's acting.
+  // Everything that waits is given up. Then each lane works as at first, without the receiver's
+  // acting.
   void expect_a_clear_sky() {
     for (Half& receive : receives_) end_time(receive);
     for (Half& send : sends_) end_time(send);
@@ -125,8 +131,8 @@ class Storm {
       case 3:
         return begin(zero_, receives_, [&] {
           const bool open = pick(8) < weather_.wildcards;
-          return zero_.receive(open && pick(2) != 0 ? any_rank : 1, open && pick(2) != 0 ? any_tag : pick(tags),
-                               100000);
+          return zero_.receive(open && pick(2) != 0 ? any_rank : 1,
+                               open && pick(2) != 0 ? any_tag : pick(tags), 100000);
         });
       case 4:
         clerk.mailbox.most = static_cast<std::size_t>(pick(4));
@@ -162,7 +168,8 @@ class Storm {
     for (Half& half : halves)
       if (half.waits()) waiting.push_back(&half);
     if (!waiting.empty())
-      give_up(clerk, *waiting[static_cast<std::size_t>(pick(static_cast<unsigned>(waiting.size())))]);
+      give_up(clerk,
+              *waiting[static_cast<std::size_t>(pick(static_cast<unsigned>(waiting.size())))]);
   }
 
   static void end_time(Half& half) { half.job->deadline = std::chrono::steady_clock::time_point{}; }

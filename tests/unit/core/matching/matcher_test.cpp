@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// G9: a match ends, by a pair or by an error, whatever dies or fails in the middle of its handshake.
+// G9: a match ends, by a pair or by an error, whatever dies or fails in the middle of its
+// handshake.
 #include "core/matching/matcher.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,9 @@ class MatcherTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
-  static ErrorKind kind(const MatchJob& job) { return job.error ? job.error->kind() : ErrorKind::none; }
+  static ErrorKind kind(const MatchJob& job) {
+    return job.error ? job.error->kind() : ErrorKind::none;
+  }
 
   Office office_;
   Clerk zero_{0, 3, office_}, one_{1, 3, office_}, two_{2, 3, office_};
@@ -84,7 +87,8 @@ TEST_F(MatcherTest, OffersOfTheDeadAreNotTaken) {
 }
 
 TEST_F(MatcherTest, AReceiveThatIsFreedKeepsItsPlace) {
-  const auto first = zero_.receive(any_rank), second = zero_.receive(any_rank), named = zero_.receive(1, 9);
+  const auto first = zero_.receive(any_rank), second = zero_.receive(any_rank),
+             named = zero_.receive(1, 9);
   const auto receiving = zero_.begin({first.get(), second.get()});
   const auto failing = zero_.begin({named.get()});
   const auto dying = one_.send(0);
@@ -302,7 +306,8 @@ TEST_F(MatcherTest, ALetterThatCannotBeReadFailsWhatItIsAbout) {
   drive_both(one_, *again, zero_);
   EXPECT_TRUE(answering->matched() && unanswered->matched());
 
-  const auto inviting = zero_.receive(1, 3), named = zero_.receive(1, 4), open = zero_.receive(any_rank, 4);
+  const auto inviting = zero_.receive(1, 3), named = zero_.receive(1, 4),
+             open = zero_.receive(any_rank, 4);
   const auto left = zero_.leave({inviting.get()});
   one_.begin({invited.get()});
   cut(0, header + 6);
@@ -374,15 +379,17 @@ TEST_F(MatcherTest, WhatIsUnderWayIsDescribedWithThePeerAndWhatThatHasHandedToMa
   const auto wanted = [](std::string_view text, std::string_view part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  wanted(clerk.matcher->describe(),
-         "match: send to rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) waits for its other half, for 0.0 s");
+  wanted(
+      clerk.matcher->describe(),
+      "match: send to rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) waits for its other half, for 0.0 s");
   one_.begin({other.get()});
   drive(clerk, *sending);
   EXPECT_EQ(kind(*sending), ErrorKind::timeout);
   wanted(sending->error->text(), "send to rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes)");
   wanted(sending->error->text(), "neither rank waits for the other");
   EXPECT_EQ(clerk.matcher->describe(),
-            "\n  match: rank 1 has handed a send of 24 bytes (tag 5) to match, which waits here for a receive of its "
+            "\n  match: rank 1 has handed a send of 24 bytes (tag 5) to match, which waits here "
+            "for a receive of its "
             "communicator, source and tag");
   const auto receive = clerk.receive(1, 5);
   EXPECT_NO_THROW(clerk.begin({receive.get()}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host stream must not cost: allocations in the steady state, processor time while it has nothing to do.
+// What a host stream must not cost: allocations in the steady state, processor time while it has
+// nothing to do.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -67,8 +67,8 @@ TEST_P(HostStream, KeepsTheOrderOfEachProducerAndLosesNothing) {
   EXPECT_TRUE(stream.idle());
 }
 
-// Bursts of random length with pauses between them, so that the worker is met awake, running dry and asleep; chunks of
-// the command store are used again all the time.
+// Bursts of random length with pauses between them, so that the worker is met awake, running dry
+// and asleep; chunks of the command store are used again all the time.
 TEST_P(HostStream, KeepsUpWithBurstsAndPauses) {
   Log log;
   Stream stream(spin());
@@ -80,7 +80,8 @@ TEST_P(HostStream, KeepsUpWithBurstsAndPauses) {
     producers.emplace_back([&, p] {
       std::mt19937_64 random(seed + p);
       for (std::uint64_t i = 1, round = 0; round < 300; ++round) {
-        for (std::uint64_t burst = random() % 700; burst > 0; --burst) stream.push(entry(log, p, i++));
+        for (std::uint64_t burst = random() % 700; burst > 0; --burst)
+          stream.push(entry(log, p, i++));
         if (random() % 4 == 0) {
           stream.synchronize({});
         } else {
@@ -99,7 +100,8 @@ TEST_P(HostStream, WakesForEveryCommand) {
   std::atomic<std::uint64_t> count{0};
   Stream stream(spin());
   const auto raise = [](Command& command) noexcept {
-    static_cast<std::atomic<std::uint64_t>*>(command.object)->fetch_add(1, std::memory_order_release);
+    static_cast<std::atomic<std::uint64_t>*>(command.object)
+        ->fetch_add(1, std::memory_order_release);
     return true;
   };
   const std::uint64_t seed = std::random_device{}();
@@ -109,7 +111,8 @@ TEST_P(HostStream, WakesForEveryCommand) {
     stream.push({raise, &count, nullptr, 0});
     while (count.load(std::memory_order_acquire) < i) std::this_thread::yield();
     // Meets the worker at every point of its way to sleep.
-    for (std::uint64_t turns = random() % 3000; turns > 0; --turns) std::atomic_signal_fence(std::memory_order_seq_cst);
+    for (std::uint64_t turns = random() % 3000; turns > 0; --turns)
+      std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 }
 
