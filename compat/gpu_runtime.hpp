@@ -29,7 +29,10 @@
 #endif
 
 // Results
+#define cudaDeviceScheduleBlockingSync hipDeviceScheduleBlockingSync
+#define cudaDeviceScheduleMask hipDeviceScheduleMask
 #define cudaError_t hipError_t
+#define cudaGetDeviceFlags hipGetDeviceFlags
 #define cudaSuccess hipSuccess
 #define cudaErrorAssert hipErrorAssert
 #define cudaErrorContextIsDestroyed hipErrorContextIsDestroyed

@@ -174,8 +174,9 @@ PST_API int PST_Stream_create(PST_Stream* stream);
  * PST_ERROR_ARGUMENT, PST_ERROR_STREAM, PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* argument);
 
-/* Blocks until everything enqueued on the stream before the call has ended. Errors:
- * PST_ERROR_STREAM, also in a function that runs on a stream. Source: Penstock. */
+/* Blocks until everything enqueued on the stream before the call has ended; MPI's own messages move
+ * meanwhile, as in PST_Queue_wait. Errors: PST_ERROR_STREAM, also in a function that runs on a
+ * stream. Source: Penstock. */
 PST_API int PST_Stream_synchronize(PST_Stream stream);
 
 /* Synchronises, ends the worker and sets *stream to PST_STREAM_NULL. Blocks. Queues of the stream
@@ -219,14 +220,15 @@ PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 PST_API int PST_Queue_free(PST_Queue* queue);
 
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait
- * is enqueued for it), and until everything enqueued on its stream before the call has ended.
- * Returns the queue's error if communication has failed on it: such an error is sticky, and every
- * later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a
- * function that runs on a stream; the stream is being captured), PST_ERROR_NOT_STARTED (something
- * was started in a graph capture that has ended without its wait: all else has been waited for, and
- * the next call does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD,
- * PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT
- * (a copy has failed), PST_ERROR_MPI. Source: ST III-D. */
+ * is enqueued for it), and until everything enqueued on its stream before the call has ended; MPI's
+ * own messages move meanwhile, where this thread may call MPI (docs/semantics.md). Returns the
+ * queue's error if communication has failed on it: such an error is sticky, and every later enqueue
+ * on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a function that
+ * runs on a stream; the stream is being captured), PST_ERROR_NOT_STARTED (something was started in
+ * a graph capture that has ended without its wait: all else has been waited for, and the next call
+ * does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED,
+ * PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed),
+ * PST_ERROR_MPI. Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that

@@ -114,16 +114,16 @@ void warn_of_unfinished_work(const Queue& queue) noexcept {
 
 // What is enqueued at MPI_Finalize still completes, as far as the peers let it; a queue that has
 // failed does not hold it up.
-void drain(Queues& queues) {
-  queues.for_each([](Queue& queue) {
+void drain(Queues& queues, const std::function<bool()>& meanwhile) {
+  queues.for_each([&](Queue& queue) {
     try {
       if (queue.settled() || queue.test()) return;
       warn_of_unfinished_work(queue);
-      queue.complete({});
+      queue.complete(meanwhile);
     } catch (const std::exception&) {  // logged when the queue failed
     }
   });
-  queues.streams().for_each([](HostStream& stream) { stream.stream.synchronize({}); });
+  queues.streams().for_each([&](HostStream& stream) { stream.stream.synchronize(meanwhile); });
 }
 
 }  // namespace
@@ -209,7 +209,7 @@ void Library::finalise(const char* call) noexcept {
   library->matcher_->stop_driving();  // its thread looks at operations, which end below
   library->matcher_->give_up_matches(call);
   library->tell_at_the_end();
-  drain(*library->queues_);
+  drain(*library->queues_, library->meanwhile());
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
   while (MatchedRequest* const operation = Registry::get().remove_any(from))
@@ -255,9 +255,12 @@ bool match_under_way() noexcept {
 
 void drive_matches() noexcept {
   Library* library = Library::get();
-  if (!library || !Matcher::under_way()) return;
+  if (library && Matcher::under_way()) library->drive();
+}
+
+void Library::drive() noexcept {
   try {
-    library->matcher().drive();
+    matcher_->drive();
   } catch (const Error& error) {
     base::log::error(error.text());
   } catch (const std::exception& failure) {
@@ -277,9 +280,12 @@ bool Library::may_call_mpi() const noexcept {
   }
 }
 
-std::function<void()> Library::meanwhile() const {
-  if (!match_under_way() || !may_call_mpi()) return {};
-  return [] { drive_matches(); };
+std::function<bool()> Library::meanwhile() {
+  if (!may_call_mpi()) return {};
+  return [this] {
+    drive();
+    return match_under_way();
+  };
 }
 
 void free_request(std::uintptr_t handle) {

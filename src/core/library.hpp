@@ -55,9 +55,12 @@ class Library {
   // Whether this thread may call MPI in a call of ours that the program need not treat as a call of
   // MPI.
   bool may_call_mpi() const noexcept;
-  // What a call that blocks for a stream does now and then: drives matches. Empty without a match
-  // under way: its wake-ups would take the core from the worker.
-  std::function<void()> meanwhile() const;
+  // What a call that blocks for a stream does now and then, as MPI_Wait in its place would: moves
+  // matches and MPI's messages along. True while a match is under way. Empty where this thread may
+  // not call MPI.
+  std::function<bool()> meanwhile();
+  // Moves matches under way and MPI's messages along. Never blocks. Calls MPI.
+  void drive() noexcept;
 
   ~Library();
 

@@ -206,7 +206,7 @@ std::optional<RequestError> Queue::forget_captured() {
 
 // A stream that has failed, as a GPU's does with its device, is a failure of all communication on
 // it.
-void Queue::complete(const std::function<void()>& meanwhile) {
+void Queue::complete(const std::function<bool()>& meanwhile) {
   refuse_in_capture();
   const std::optional<RequestError> captured = forget_captured();
   if (captured) base::log::error(captured->text());  // whatever else there is to be told

@@ -46,7 +46,7 @@ class Queue final : public transport::Sink {
   void wait_outstanding();
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky
   // error.
-  void complete(const std::function<void()>& meanwhile);
+  void complete(const std::function<bool()>& meanwhile);
   bool test();
   // What calls have enqueued here has been seen to have ended. The stream may have other work: the
   // program's own, and the ends of requests that have been freed.

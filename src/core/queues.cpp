@@ -27,7 +27,7 @@ std::uintptr_t Queues::create_stream(std::chrono::microseconds spin, int most_sp
   return handle;
 }
 
-void Queues::free_stream(std::uintptr_t handle, const std::function<void()>& meanwhile) {
+void Queues::free_stream(std::uintptr_t handle, const std::function<bool()>& meanwhile) {
   HostStream* stream = streams_.find(handle);
   if (!stream)
     throw Error(ErrorKind::stream,
@@ -78,7 +78,7 @@ void refuse_on_workers(const char* call) {
 }
 
 std::optional<Error> Queues::free_queue(std::uintptr_t handle,
-                                        const std::function<void()>& meanwhile) {
+                                        const std::function<bool()>& meanwhile) {
   Queue* queue = queues_.find(handle);
   if (!queue) throw Error(ErrorKind::queue, "the queue is null or has been freed");
   queue->refuse_in_capture();

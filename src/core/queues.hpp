@@ -46,7 +46,7 @@ class Queues {
   // Throws Error(resources).
   std::uintptr_t create_stream(std::chrono::microseconds spin, int most_spinning);
   void free_stream(std::uintptr_t handle,
-                   const std::function<void()>& meanwhile);  // throws Error(stream), Error(in_use)
+                   const std::function<bool()>& meanwhile);  // throws Error(stream), Error(in_use)
   // Throws Error(stream), Error(resources).
   std::uintptr_t create_queue(std::uintptr_t stream,
                               std::function<void(const base::Error&)> when_failed);
@@ -57,7 +57,7 @@ class Queues {
   // The queue's own error, if communication has failed on it. Throws Error for everything else, and
   // then the queue is as it was.
   std::optional<base::Error> free_queue(std::uintptr_t handle,
-                                        const std::function<void()>& meanwhile);
+                                        const std::function<bool()>& meanwhile);
 
   template <class Visit>
   void for_each(Visit&& visit) {

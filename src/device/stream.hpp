@@ -19,9 +19,9 @@ class Stream {
   StreamKind kind() const noexcept { return kind_; }
 
   // Blocks the caller until everything enqueued before the call has ended. Not while the stream is
-  // being captured. While it waits it calls `meanwhile` (if any) every 100 us or so from the
-  // calling thread.
-  virtual void synchronize(const std::function<void()>& meanwhile) = 0;
+  // being captured. While it waits it calls `meanwhile` (if any) from the calling thread, about
+  // every 100 us, and up to every ms while that says that nothing is to be done. It may not throw.
+  virtual void synchronize(const std::function<bool()>& meanwhile) = 0;
   // The beginning of an enqueue call for several requests: throws Error(resources) where the stream
   // has no memory for that many more pieces of work, so that not a part of them is enqueued.
   virtual void make_room(std::size_t /*pieces*/) {}

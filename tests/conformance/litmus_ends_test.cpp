@@ -346,6 +346,33 @@ TEST(LitmusEnds, G4_L20_RingOfAllProcesses) {
   }
 }
 
+// Messages of MPI that its sender has begun, and that need its calls: more than MPI takes at once.
+TEST(LitmusEnds, G4_L22_MessagesOfMpiMoveWhileAQueueIsWaitedFor) {
+  constexpr int count = 2000;
+  constexpr std::size_t longest = 1 << 20;
+  const int peer = partner();
+  if (peer == rank()) GTEST_SKIP() << "needs a peer";
+  OneWay pair({.bytes = 100, .kind = Kind::synchronous});
+  std::vector<std::byte> bytes(longest);
+  const auto length = [](int i) { return i + 1 == count ? static_cast<int>(longest) : i; };
+  if (pair.sends()) {
+    std::vector<MPI_Request> messages(count);
+    for (int i = 0; i < count; ++i)
+      MPI_Isend(bytes.data(), length(i), MPI_BYTE, peer, 1, MPI_COMM_WORLD, &messages[i]);
+    pair.start_send();
+    pair.wait_send();
+    pair.finish_send();
+    MPI_Waitall(count, messages.data(), MPI_STATUSES_IGNORE);
+  } else {
+    for (int i = 0; i < count; ++i)
+      MPI_Recv(bytes.data(), length(i), MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    pair.start_receive();
+    pair.wait_receive();
+    pair.finish_receive();
+  }
+  pair.expect_good(1);
+}
+
 TEST(LitmusEnds, L20_ManyQueues) {
   // Those of a GPU share it, and wait for each other's places.
   const int count = queue_type != PST_QUEUE_HOST ? 32 : size() > 2 ? 50 : 200;

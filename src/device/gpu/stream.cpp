@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/gpu/stream.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <thread>
@@ -19,6 +20,17 @@ using base::ErrorKind;
 namespace {
 
 constexpr std::chrono::microseconds meanwhile_interval{100};
+// A sleep takes half as long again as it says, so only long waits have any.
+constexpr std::chrono::milliseconds wait_without_sleep{1};
+// Between two looks, each of which takes a lock of the driver that the program's launches want.
+constexpr std::chrono::microseconds longest_yield{20};
+
+// The program has told the device to let its threads sleep.
+bool may_sleep() noexcept {
+  unsigned flags = 0;
+  return cudaGetDeviceFlags(&flags) == cudaSuccess &&
+         (flags & cudaDeviceScheduleMask) == cudaDeviceScheduleBlockingSync;
+}
 
 bool is_default(cudaStream_t handle) noexcept {
   return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
@@ -166,17 +178,41 @@ bool Stream::keep_with_graph(std::shared_ptr<void> kept) const noexcept {
 
 #endif
 
-void Stream::synchronize(const std::function<void()>& meanwhile) {
-  const DeviceGuard guard(device_);
-  cudaError_t code = cudaSuccess;
-  if (meanwhile) {
-    while ((code = cudaStreamQuery(handle_)) == cudaErrorNotReady) {
+// A stream that is not ready has not failed, and must not look so to who asks for the last error.
+cudaError_t Stream::query() const noexcept {
+  const cudaError_t code = cudaStreamQuery(handle_);
+  if (code == cudaErrorNotReady) (void)cudaGetLastError();
+  return code;
+}
+
+// Waits as cudaStreamSynchronize would: it keeps its core, or sleeps if the program has said so.
+cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {
+  if (!meanwhile) return cudaStreamSynchronize(handle_);
+  using std::chrono::steady_clock;
+  const auto began = steady_clock::now();
+  auto next_call = began + meanwhile_interval;
+  const bool sleeps = may_sleep();
+  for (;;) {
+    const cudaError_t code = query();
+    if (code != cudaErrorNotReady) return code;
+    auto now = steady_clock::now();
+    if (now >= next_call) {
       meanwhile();
-      std::this_thread::sleep_for(meanwhile_interval);
+      next_call = now + meanwhile_interval;
     }
-  } else {
-    code = cudaStreamSynchronize(handle_);
+    const auto waited = now - began;
+    if (sleeps && waited > wait_without_sleep) {
+      std::this_thread::sleep_for(meanwhile_interval);
+      continue;
+    }
+    const auto next_look = now + std::min<steady_clock::duration>(waited / 64, longest_yield);
+    for (; now < next_look; now = steady_clock::now()) std::this_thread::yield();
   }
+}
+
+void Stream::synchronize(const std::function<bool()>& meanwhile) {
+  const DeviceGuard guard(device_);
+  const cudaError_t code = await_end(meanwhile);
   if (attachment_) attachment_->synchronized(code);
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
   synchronizations_.fetch_add(1, std::memory_order_release);
@@ -185,11 +221,8 @@ void Stream::synchronize(const std::function<void()>& meanwhile) {
 bool Stream::idle() const {
   if (is_captured()) return false;
   const DeviceGuard guard(device_);
-  const cudaError_t code = cudaStreamQuery(handle_);
-  if (code == cudaErrorNotReady) {
-    (void)cudaGetLastError();
-    return false;
-  }
+  const cudaError_t code = query();
+  if (code == cudaErrorNotReady) return false;
   if (attachment_) attachment_->synchronized(code);
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
   return true;

@@ -52,10 +52,13 @@ class Stream final : public device::Stream {
   // What is kept until the graph that is being captured is destroyed. False, and nothing is kept:
   // none is captured, or there is nothing to keep.
   bool keep_with_graph(std::shared_ptr<void> kept) const noexcept;
-  void synchronize(const std::function<void()>& meanwhile) override;
+  void synchronize(const std::function<bool()>& meanwhile) override;
   bool idle() const override;
 
  private:
+  cudaError_t query() const noexcept;
+  cudaError_t await_end(const std::function<bool()>& meanwhile) const;
+
   cudaStream_t handle_;
   int device_ = 0;
   void* context_ = nullptr;

@@ -57,7 +57,7 @@ void Stream::make_room(std::size_t pieces) {
   worker_->make_room(pieces);
 }
 
-void Stream::synchronize(const std::function<void()>& meanwhile) {
+void Stream::synchronize(const std::function<bool()>& meanwhile) {
   worker_->synchronize(meanwhile);
 }
 

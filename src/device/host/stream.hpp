@@ -37,7 +37,7 @@ class Stream final : public device::Stream {
   void await(const std::atomic<std::uint64_t>& word, std::uint64_t number);
 
   void make_room(std::size_t pieces) override;
-  void synchronize(const std::function<void()>& meanwhile) override;
+  void synchronize(const std::function<bool()>& meanwhile) override;
   bool idle() const override;
   static bool on_a_worker() noexcept;  // the calling thread runs the commands of some stream
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 
 #include "base/backoff.hpp"
 #include "base/thread.hpp"
@@ -11,7 +10,7 @@
 namespace penstock::device::host {
 namespace {
 
-constexpr std::chrono::microseconds meanwhile_interval{100};
+constexpr std::chrono::microseconds shortest_interval{100}, longest_interval{1000};  // of calls
 constexpr int yields_before_sleep = 8;
 
 thread_local bool is_worker = false;
@@ -97,34 +96,25 @@ bool Stream::Worker::arrive(Command& command) noexcept {
   return true;
 }
 
-void Stream::Worker::synchronize(const std::function<void()>& meanwhile) {
+// The calls of `meanwhile` are wake-ups, which may take the core from the worker.
+void Stream::Worker::synchronize(const std::function<bool()>& meanwhile) {
   Arrival arrival{this};
   push({&arrive, &arrival, nullptr, 0});
   const auto set = [&] { return arrival.set.load(std::memory_order_acquire); };
   const auto spin = spin_now();
-  for (base::Backoff backoff(meanwhile ? std::min(spin, meanwhile_interval) : spin);
+  for (base::Backoff backoff(meanwhile ? std::min(spin, shortest_interval) : spin);
        backoff.spinning();) {
     if (set()) return;
     backoff.pause();
   }
-  // The arrival lies on this stack, so an exception of `meanwhile` has to wait.
-  std::exception_ptr failure;
-  while (!set()) {
-    if (meanwhile && !failure) {
-      try {
-        meanwhile();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-    std::unique_lock lock(mutex_);
-    if (meanwhile && !failure) {
-      arrived_.wait_for(lock, meanwhile_interval, set);
-    } else {
-      arrived_.wait(lock, set);
-    }
+  std::unique_lock lock(mutex_);
+  if (!meanwhile) return arrived_.wait(lock, set);
+  for (auto interval = shortest_interval; !arrived_.wait_for(lock, interval, set);) {
+    lock.unlock();
+    const bool busy = meanwhile();
+    interval = busy ? shortest_interval : std::min(2 * interval, longest_interval);
+    lock.lock();
   }
-  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace penstock::device::host

@@ -26,7 +26,7 @@ class Stream::Worker {
     sleeper_.wake();
   }
   void make_room(std::size_t commands) { store_.make_room(commands); }
-  void synchronize(const std::function<void()>& meanwhile);
+  void synchronize(const std::function<bool()>& meanwhile);
   bool idle() const { return ended_.load(std::memory_order_acquire) == store_.pushed(); }
   static bool runs_here() noexcept;  // the calling thread is some stream's worker
 

@@ -33,7 +33,7 @@ class TestStream final : public device::Stream {
   std::uint64_t capture() const override { return in_capture; }
   bool is_captured() const noexcept override { return in_capture != 0; }
   void come_behind(const device::Stream& other) noexcept override { behind.insert(&other); }
-  void synchronize(const std::function<void()>&) override {
+  void synchronize(const std::function<bool()>&) override {
     if (synchronize_error) throw Error(*synchronize_error);
   }
   bool idle() const override { return true; }

@@ -284,7 +284,7 @@ TEST_F(HostPlanTest, StreamsInTurnShareNoWordOfThePlan) {
 class ForeignStream final : public device::Stream {
  public:
   ForeignStream() : device::Stream(device::StreamKind::cuda) {}
-  void synchronize(const std::function<void()>&) override {}
+  void synchronize(const std::function<bool()>&) override {}
   bool idle() const override { return true; }
 };
 

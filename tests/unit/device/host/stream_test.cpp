@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <random>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -199,23 +198,10 @@ TEST(HostStreamSynchronize, CallsMeanwhileFromTheCallersThread) {
   const auto caller = std::this_thread::get_id();
   stream.synchronize([&] {
     EXPECT_EQ(std::this_thread::get_id(), caller);
-    if (++calls == 5) open.store(true, std::memory_order_release);
+    if (++calls == 20) open.store(true, std::memory_order_release);
+    return calls < 10;
   });
-  EXPECT_GE(calls, 5);
-}
-
-TEST(HostStreamSynchronize, AnExceptionOfMeanwhileWaitsForTheStream) {
-  std::atomic<bool> open{false};
-  Stream stream(microseconds{20});
-  stream.push({&gate, &open, nullptr, 0});
-  std::thread opener;
-  EXPECT_THROW(stream.synchronize([&] {
-    opener = std::thread([&] { open.store(true, std::memory_order_release); });
-    throw std::runtime_error("once");
-  }),
-               std::runtime_error);
-  opener.join();
-  EXPECT_TRUE(stream.idle());
+  EXPECT_GE(calls, 20);
 }
 
 TEST(HostStreamSynchronize, SeveralCallersAtOnce) {
