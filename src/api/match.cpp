@@ -63,16 +63,20 @@ void match(int count, MPI_Request* requests, MPI_Status* statuses) {
 struct Matching {
   std::shared_ptr<core::MatchJob> job;
   MPI_Request request = MPI_REQUEST_NULL;
+  bool told = false;  // the error, if any
 };
 
 int query_matching(void* state, MPI_Status* status) {
-  const auto* matching = static_cast<Matching*>(state);
+  auto* const matching = static_cast<Matching*>(state);
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
   if (!matching->job || !matching->job->error) return MPI_SUCCESS;
-  return api::guard([&] { throw *matching->job->error; });
+  const core::RequestError& error = *matching->job->error;
+  // MPI may ask again and again, and calls the error handler of MPI_COMM_WORLD itself.
+  if (std::exchange(matching->told, true)) return api::error_code(error.kind());
+  return api::guard([&] { throw error; });
 }
 
 int free_matching(void* state) {

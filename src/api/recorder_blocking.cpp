@@ -4,7 +4,9 @@
 // carried out as their nonblocking form, which means the same to MPI; otherwise they are MPI's own
 // after a relaxed load. MPI_Bsend does not wait for the peer. Collectives stay as they are: MPI
 // does not match them with their nonblocking forms.
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -50,6 +52,13 @@ int exchange(MPI_Status* status, Receive&& receive, Send&& send) {
   const int received = complete(receiving, status);
   const int sent = complete(sending, MPI_STATUS_IGNORE);
   return received != MPI_SUCCESS ? received : sent;
+}
+
+// MPI_Pack_size has no answer beyond 2 GiB, and says so in no way.
+bool can_be_packed(int count, MPI_Datatype datatype) {
+  MPI_Count size = 0;
+  return PMPI_Type_size_x(datatype, &size) == MPI_SUCCESS &&
+         size < std::numeric_limits<int>::max() / 2 / std::max(count, 1);
 }
 
 // The same with one buffer: what is sent is packed before the receive may overwrite it.
@@ -156,7 +165,7 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
 
 int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
                          int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (!penstock::core::match_under_way()) [[likely]]
+  if (!penstock::core::match_under_way() || !can_be_packed(count, datatype)) [[likely]]
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                  status);
   return exchange_packed<int>(

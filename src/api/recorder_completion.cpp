@@ -52,6 +52,29 @@ int refuse_started(int count, const MPI_Request* requests,
   return refuse_started_slowly(count, requests, instead);
 }
 
+int wait_for(MPI_Request* request, MPI_Status* status) {
+  return wait_driving(
+      [&](bool& done) {
+        int flag = 0;
+        const int code = PMPI_Test(request, &flag, status);
+        done = flag != 0;
+        return code;
+      },
+      [&] { return PMPI_Wait(request, status); });
+}
+
+// MPI_Testall may come back with an error before all are complete, where MPI_Waitall would not: the
+// others have MPI_ERR_PENDING then.
+void wait_for_the_rest(int count, MPI_Request* requests, MPI_Status* statuses) {
+  for (int i = 0; i < count; ++i) {
+    const bool told = statuses != MPI_STATUSES_IGNORE;
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    if (told && statuses[i].MPI_ERROR != MPI_ERR_PENDING) continue;
+    const int code = wait_for(&requests[i], told ? &statuses[i] : MPI_STATUS_IGNORE);
+    if (told) statuses[i].MPI_ERROR = code;
+  }
+}
+
 }  // namespace
 
 // The message would be MPI's own, from or into a buffer that the queue uses.
@@ -70,27 +93,22 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (const int code = refuse_started(1, request); code != MPI_SUCCESS) return code;
   IdupWatch idup(1, request);
-  return idup.after(wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int code = PMPI_Test(request, &flag, status);
-        done = flag != 0;
-        return code;
-      },
-      [&] { return PMPI_Wait(request, status); }));
+  return idup.after(wait_for(request, status));
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
-  return idup.after(wait_driving(
+  const int code = wait_driving(
       [&](bool& done) {
         int flag = 0;
         const int code = PMPI_Testall(count, requests, &flag, statuses);
         done = flag != 0;
         return code;
       },
-      [&] { return PMPI_Waitall(count, requests, statuses); }));
+      [&] { return PMPI_Waitall(count, requests, statuses); });
+  if (code == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests, statuses);
+  return idup.after(code);
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
