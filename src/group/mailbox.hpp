@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -19,22 +20,26 @@ class Mailbox {
   // Collective (frees the communicator); unsent letters are lost: see Matcher::part().
   virtual ~Mailbox() = default;
 
-  // Never blocks: the letter is kept until MPI has taken it. Letters between two processes (one of
-  // them to itself, too) arrive in order.
-  virtual void send(int rank, Letter letter) = 0;
-  // Hands every letter that has arrived to `handle` and moves unfinished sends along. Never blocks.
-  // Calls MPI: only from threads that may. Two threads may call it at once at MPI_THREAD_MULTIPLE;
-  // the handler runs under the mailbox's lock, one letter at a time, and may send. True: something
-  // moved.
+  // Only keeps the letter: dispatch() gives it to MPI, with others to the same rank. Letters
+  // between two processes (one of them to itself, too) arrive in order. Returns the letter's number
+  // among those to `rank`, from 1 upwards. Where it throws, the letter is not sent.
+  virtual std::uint64_t send(int rank, Letter letter) = 0;
+  // Hands every letter that has arrived to `handle`, and gives MPI letters that wait as dispatch()
+  // does. Never blocks. Calls MPI: only from threads that may. Two threads may call it at once at
+  // MPI_THREAD_MULTIPLE; the handler runs under the mailbox's lock, one letter at a time, and may
+  // send. Where the handler throws, the letter's sender is lost: its next letters would mean
+  // nothing. True: something moved.
   virtual bool poll(
       const std::function<void(int rank, std::span<const std::byte> letter)>& handle) = 0;
-  // Gives MPI every letter that waits for its turn, so that it can bring them while the program is
-  // inside it.
+  // Gives MPI the letters that wait, a few sends to each rank at a time. Never blocks.
+  virtual void dispatch() = 0;
+  // Gives MPI every letter that waits, so that it can bring them while the program is inside it.
   virtual void hand_over() = 0;
-  // True when MPI has taken every letter to `rank`: only then do they arrive although this process
-  // calls neither us nor MPI again. True also when there is no more hope for them: see lost().
-  virtual bool flushed(int rank) = 0;
-  // The same for every rank.
+  // True when MPI has taken the letters to `rank` up to number `last`: only then do they arrive
+  // although this process calls neither us nor MPI again. MPI may take none while `rank` itself
+  // calls neither. True also when there is no more hope for them: see lost().
+  virtual bool flushed(int rank, std::uint64_t last) = 0;
+  // The same for all letters to every rank.
   virtual bool all_flushed() = 0;
   // True once MPI has failed to carry a letter to or from `rank`: those behind it have no meaning
   // without it, and are dropped. Never cleared.

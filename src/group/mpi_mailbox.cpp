@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -56,27 +55,35 @@ void deliver(int rank, std::span<const std::byte> bundle, const Handler& handle)
 }
 
 // Ranks that a letter has failed to reach or to come from. Asked often and hardly ever with any in
-// it.
+// it. Takes no memory after it has been made, as want of memory may be what has failed.
 class LostRanks {
  public:
-  void add(int rank, int code, const char* call) {
-    const std::lock_guard lock(mutex_);
-    if (!ranks_.insert(rank).second) return;
+  explicit LostRanks(MPI_Comm comm) {
+    int size = 0;
+    check_mpi(PMPI_Comm_size(comm, &size), "MPI_Comm_size");
+    ranks_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(size));
+  }
+  template <class Why>
+  void add(int rank, Why&& why) noexcept {
+    if (ranks_[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_acq_rel)) return;
     any_.store(true, std::memory_order_release);
-    base::log::warn("no more letters to and from rank " + std::to_string(rank) + ": " + call +
-                    " failed: " + mpi_error_text(code));
+    try {
+      base::log::warn("no more letters to and from rank " + std::to_string(rank) + ": " + why());
+    } catch (const std::exception&) {
+      base::log::warn("no more letters to and from a rank");
+    }
+  }
+  void add(int rank, int code, const char* call) noexcept {
+    add(rank, [&] { return std::string(call) + " failed: " + mpi_error_text(code); });
   }
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
-  bool has(int rank) {
-    if (!any()) return false;
-    const std::lock_guard lock(mutex_);
-    return ranks_.count(rank) != 0;
+  bool has(int rank) const noexcept {
+    return any() && ranks_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
   }
 
  private:
   std::atomic<bool> any_{false};
-  std::mutex mutex_;
-  std::set<int> ranks_;
+  std::vector<std::atomic<bool>> ranks_;
 };
 
 class Outbox {
@@ -91,16 +98,21 @@ class Outbox {
     new std::vector<InMpi>(std::move(in_mpi_));
   }
 
-  void add(int rank, Letter letter) {
+  std::uint64_t add(int rank, Letter letter) {
     if (letter.size() > INT_MAX - sizeof(std::uint64_t))
       throw base::Error(base::ErrorKind::resources, "a letter between processes exceeds 2 GiB");
     const std::lock_guard lock(mutex_);
-    if (lost_.has(rank)) return;
     Destination& destination = destinations_[rank];
-    const bool held_up = !destination.waiting.empty();
-    destination.waiting.push_back(std::move(letter));
-    if (!held_up) held_up_.push_back(rank);
-    advance();
+    if (lost_.has(rank)) return destination.handed_over;
+    const bool first = destination.waiting.empty();
+    if (first) held_up_.push_back(rank);
+    try {
+      destination.waiting.push_back(std::move(letter));
+    } catch (...) {
+      if (first) held_up_.pop_back();
+      throw;
+    }
+    return destination.handed_over + destination.waiting.size();
   }
 
   void hand_over_all() {
@@ -113,16 +125,23 @@ class Outbox {
     held_up_.clear();
   }
 
+  // True: something moved.
   bool move_along() {
     const std::lock_guard lock(mutex_);
-    return advance();
+    const bool collected = collect_finished();
+    return hand_over_some() || collected;
   }
 
-  bool empty(int rank) {
+  void dispatch() {
     const std::lock_guard lock(mutex_);
-    const auto found = destinations_.find(rank);
-    return found == destinations_.end() ||
-           (found->second.waiting.empty() && found->second.in_mpi == 0);
+    hand_over_some();
+  }
+
+  bool has_left(int rank, std::uint64_t last) {
+    const std::lock_guard lock(mutex_);
+    const auto holds = [&](const InMpi& sent) { return sent.rank == rank && sent.first <= last; };
+    return destinations_[rank].handed_over >= last &&
+           std::none_of(in_mpi_.begin(), in_mpi_.end(), holds);
   }
 
   bool empty() {
@@ -138,16 +157,18 @@ class Outbox {
  private:
   struct Destination {
     std::deque<Letter> waiting;
-    std::size_t in_mpi = 0;
+    std::uint64_t handed_over = 0;  // letters that MPI has been given
+    std::size_t in_mpi = 0;         // sends
   };
   struct InMpi {
     int rank = -1;
-    Letter letter;  // moving a vector keeps its bytes where they are
+    std::uint64_t first = 0;  // number of the first letter in it
+    Letter letter;            // moving a vector keeps its bytes where they are
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  bool advance() {
-    bool moved = collect_finished();
+  bool hand_over_some() {
+    bool moved = false;
     std::erase_if(held_up_, [&](int rank) {
       Destination& destination = destinations_[rank];
       if (lost_.has(rank)) destination.waiting.clear();
@@ -173,8 +194,10 @@ class Outbox {
     for (std::size_t i = 0; i < letters; ++i) append(bundle, waiting[i]);
     InMpi& sent = in_mpi_.emplace_back();
     sent.rank = rank;
+    sent.first = destination.handed_over + 1;
     sent.letter = std::move(bundle);
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(letters));
+    destination.handed_over += letters;
     ++destination.in_mpi;
     const int code = PMPI_Isend(sent.letter.data(), static_cast<int>(sent.letter.size()), MPI_BYTE,
                                 rank, tag, comm_, &sent.request);
@@ -230,7 +253,7 @@ class Inbox {
 
   ~Inbox() {
     for (Incoming& letter : incoming_) {
-      if (letter.complete) continue;
+      if (letter.complete || letter.message != MPI_MESSAGE_NULL) continue;
       PMPI_Request_free(&letter.request);
       new Letter(std::move(letter.bytes));  // as in ~Outbox: MPI may still write it
     }
@@ -245,8 +268,10 @@ class Inbox {
 
  private:
   struct Incoming {
-    int rank;
+    int rank = -1;
     Letter bytes;
+    MPI_Message message = MPI_MESSAGE_NULL;  // until there is memory for it
+    int length = 0;
     MPI_Request request = MPI_REQUEST_NULL;
     bool complete = false;
   };
@@ -254,20 +279,32 @@ class Inbox {
   bool take_arrived(const Handler& handle) {
     int taken = 0;
     for (; taken < letters_per_poll; ++taken) {
-      int found = 0, length = 0;
-      MPI_Message message = MPI_MESSAGE_NULL;
-      MPI_Status status;
-      check_mpi(PMPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &found, &message, &status), "MPI_Improbe");
-      if (!found) break;
-      check_mpi(PMPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
-      Incoming& letter = incoming_.emplace_back(
-          Incoming{status.MPI_SOURCE, Letter(static_cast<std::size_t>(length))});
-      const int code =
-          PMPI_Imrecv(letter.bytes.data(), length, MPI_BYTE, &message, &letter.request);
-      if (code != MPI_SUCCESS) lose(letter, code, "MPI_Imrecv");
+      if (!find(incoming_.emplace_back())) break;
       deliver_finished(handle);
     }
     return taken > 0;
+  }
+
+  // The letter has its place already: what MPI has given out it will not show again.
+  bool find(Incoming& letter) {
+    int found = 0;
+    MPI_Status status;
+    const int code = PMPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &found, &letter.message, &status);
+    if (code != MPI_SUCCESS || !found) incoming_.pop_back();
+    check_mpi(code, "MPI_Improbe");
+    if (!found) return false;
+    letter.rank = status.MPI_SOURCE;
+    check_mpi(PMPI_Get_count(&status, MPI_BYTE, &letter.length), "MPI_Get_count");
+    return true;
+  }
+
+  // Where there is no memory, the next poll tries again.
+  void receive(Incoming& letter) {
+    letter.bytes.resize(static_cast<std::size_t>(letter.length));
+    const int code =
+        PMPI_Imrecv(letter.bytes.data(), letter.length, MPI_BYTE, &letter.message, &letter.request);
+    letter.message = MPI_MESSAGE_NULL;
+    if (code != MPI_SUCCESS) lose(letter, code, "MPI_Imrecv");
   }
 
   // In the order of arrival per sender: a long letter that is still on its way holds back those
@@ -284,12 +321,21 @@ class Inbox {
       const Incoming arrived = std::move(*letter);
       letter = incoming_.erase(letter);
       delivered = true;
-      if (!lost_.has(arrived.rank)) deliver(arrived.rank, arrived.bytes, handle);
+      if (!lost_.has(arrived.rank)) deliver_to(handle, arrived);
     }
     return delivered;
   }
 
+  void deliver_to(const Handler& handle, const Incoming& arrived) noexcept {
+    try {
+      deliver(arrived.rank, arrived.bytes, handle);
+    } catch (const std::exception& failure) {
+      lost_.add(arrived.rank, [&] { return std::string("one is lost: ") + failure.what(); });
+    }
+  }
+
   bool is_complete(Incoming& letter) {
+    if (letter.message != MPI_MESSAGE_NULL) receive(letter);
     if (letter.complete) return true;
     int done = 0;
     const int code = PMPI_Test(&letter.request, &done, MPI_STATUS_IGNORE);
@@ -298,7 +344,7 @@ class Inbox {
     return letter.complete;
   }
 
-  void lose(Incoming& letter, int code, const char* call) {
+  void lose(Incoming& letter, int code, const char* call) noexcept {
     lost_.add(letter.rank, code, call);
     letter.complete = true;
   }
@@ -316,9 +362,11 @@ class Inbox {
 
 class MpiMailbox final : public Mailbox {
  public:
-  MpiMailbox() : outbox_(comm_.get(), lost_), inbox_(comm_.get(), lost_) {}
+  MpiMailbox() : lost_(comm_.get()), outbox_(comm_.get(), lost_), inbox_(comm_.get(), lost_) {}
 
-  void send(int rank, Letter letter) override { outbox_.add(rank, std::move(letter)); }
+  std::uint64_t send(int rank, Letter letter) override {
+    return outbox_.add(rank, std::move(letter));
+  }
 
   bool poll(const Handler& handle) override {
     const bool sent = outbox_.move_along();
@@ -326,8 +374,11 @@ class MpiMailbox final : public Mailbox {
     return sent || received;
   }
 
+  void dispatch() override { outbox_.dispatch(); }
   void hand_over() override { outbox_.hand_over_all(); }
-  bool flushed(int rank) override { return lost_.has(rank) || outbox_.empty(rank); }
+  bool flushed(int rank, std::uint64_t last) override {
+    return lost_.has(rank) || outbox_.has_left(rank, last);
+  }
   bool all_flushed() override { return outbox_.empty(); }
   bool lost(int rank) override { return lost_.has(rank); }
   bool any_lost() override { return lost_.any(); }

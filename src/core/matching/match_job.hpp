@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <list>
+#include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <unordered_set>
 #include <vector>
 
@@ -17,9 +19,10 @@ namespace penstock::core {
 // by the matcher's lock, except `finished`, which is set last. Operations with an outcome are the
 // program's again, which may free them.
 struct MatchJob {
-  std::vector<MatchedRequest*> to_post;      // until they are
-  std::unordered_set<MatchedRequest*> open;  // operations without an outcome
-  std::set<int> written_to;                  // world ranks that letters of the job have gone to
+  std::vector<MatchedRequest*> to_post;                  // until they are
+  std::list<std::shared_ptr<MatchJob>>::iterator place;  // in the matcher's list
+  std::unordered_set<MatchedRequest*> open;              // operations without an outcome
+  std::map<int, std::uint64_t> last_letters;  // of the job, by world rank; see Mailbox::send()
   // Nobody drives when the call returns: its halves leave with their peers all that these need.
   bool leaves = false;
   std::optional<RequestError> error;  // the first one

@@ -62,9 +62,9 @@ class PostedReceives {
   // `number` says how early the receive is; a receive that is put back keeps its number.
   void post(Number number, const Envelope& key, Item item) {
     put_in_queue(queues_, key, [&](auto& queue) {
-      const auto place = std::find_if(queue.begin(), queue.end(),
-                                      [&](const auto& each) { return each.first > number; });
-      queue.emplace(place, number, std::move(item));
+      const auto earlier = [](Number wanted, const auto& each) { return wanted < each.first; };
+      queue.emplace(std::upper_bound(queue.begin(), queue.end(), number, earlier), number,
+                    std::move(item));
     });
   }
 

@@ -91,11 +91,11 @@ std::shared_ptr<MatchJob> Matcher::prepare(std::vector<MatchedRequest*> operatio
 void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
   {
     const std::lock_guard lock(mutex_);
-    read_letters();  // who has an offer, or an invitation, need not write one
+    move_on([&] { read_letters(); });  // who has an offer, or an invitation, need not write one
     if (settings_.timeout.count() > 0)
       job->deadline = std::chrono::steady_clock::now() + settings_.timeout;
     try {
-      jobs_.push_back(job);
+      job->place = jobs_.insert(jobs_.end(), job);
     } catch (...) {
       for (MatchedRequest* operation : job->to_post) operation->match_failed();
       throw;
@@ -107,15 +107,7 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
       attempt(*operation, job, [&] { post(*operation, job); });
     helper_wakes_.notify_one();
   }
-  try {
-    drive(std::unique_lock(mutex_));  // whoever leaves may not come here again
-    if (!job->leaves) return;
-    const std::lock_guard lock(mutex_);
-    mailbox_.hand_over();
-    // The match is under way, and letters leave whenever it is driven.
-  } catch (const std::exception&) {
-    base::log::warn("letters of a match have not all been handed to MPI yet");
-  }
+  drive(std::unique_lock(mutex_));  // whoever leaves may not come here again
 }
 
 void Matcher::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
@@ -174,24 +166,35 @@ void Matcher::give_up_where(Why&& why) {
   }
 }
 
+// Runs a step that concerns all matches. Where it throws, as MPI brings no letters any more, all of
+// them fail.
+template <class Step>
+void Matcher::move_on(Step&& step) noexcept {
+  try {
+    step();
+  } catch (const std::exception& failure) {
+    const Error error = error_of(failure);
+    give_up_where([&](const MatchedRequest&, const MatchJob&) { return std::optional(error); });
+  }
+}
+
 void Matcher::settle(MatchJob& job) {
-  if (!job.open.empty()) return;
-  const auto self = std::find_if(jobs_.begin(), jobs_.end(),
-                                 [&](const auto& each) { return each.get() == &job; });
-  settled_.splice(settled_.end(), jobs_, self);
+  if (job.open.empty()) settled_.splice(settled_.end(), jobs_, job.place);
 }
 
 // A call may return only when its last letters are MPI's, refusals too: its peers wait for them,
 // and the program may not call MPI again for long. Not for the letters of a job whose time is over:
-// a peer that has stopped takes none. At the end part() sees to them.
+// a peer that has stopped takes none, though its half is matched. At the end part() sees to them.
+// Nor for letters behind its own: their reader may have what it needs and read no more.
 void Matcher::end_settled_jobs() {
   for (auto next = settled_.begin(); next != settled_.end();) {
     const auto self = next++;
     MatchJob& job = **self;
-    const auto rests = [&](int rank) { return gone(rank) || mailbox_.flushed(rank); };
-    const bool late =
-        job.error && job.deadline && std::chrono::steady_clock::now() >= *job.deadline;
-    if (!late && !ending_ && !std::all_of(job.written_to.begin(), job.written_to.end(), rests))
+    const auto rests = [&](const auto& letters) {
+      return gone(letters.first) || mailbox_.flushed(letters.first, letters.second);
+    };
+    const bool late = job.deadline && std::chrono::steady_clock::now() >= *job.deadline;
+    if (!late && !ending_ && !std::all_of(job.last_letters.begin(), job.last_letters.end(), rests))
       continue;
     if (job.on_finished) {
       --unattended_;
@@ -212,7 +215,7 @@ void Matcher::withdraw(MatchedRequest& operation, const Error& why) {
     const auto sending = sending_.find(id.mapped());
     send_withdrawal(sending->second, sending->first);
     sending->second.operation = nullptr;
-    if (gone(operation.recording().peer_world)) return forget(sending);
+    if (dead(operation.recording().peer_world)) return forget(sending);
     return count_withdrawn(sending->second);
   }
   const Envelope key = envelope_of(operation.recording());
@@ -246,25 +249,37 @@ void Matcher::withdraw(MatchedRequest& operation, const Error& why) {
   }
 }
 
-// No letter goes to the process or comes from it any more.
-bool Matcher::gone(int rank) const {
-  return world_.dead(rank).load(std::memory_order_acquire) || mailbox_.lost(rank) ||
-         unreadable_.count(rank) != 0;
+bool Matcher::dead(int rank) const {
+  return world_.dead(rank).load(std::memory_order_acquire);
 }
 
-// Jobs whose time is over, and requests whose peer has died.
+// No letter goes to the process or comes from it any more. It may be alive: what it has been given
+// by letters it may still use.
+bool Matcher::gone(int rank) const {
+  return dead(rank) || mailbox_.lost(rank) || unreadable_.count(rank) != 0;
+}
+
+// Jobs whose time is over, and requests whose peer has died. What has come by then counts: the
+// program may have called nothing for long, and MPI brings letters in by several calls.
 void Matcher::look_for_lost_causes() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
-  // A look costs time in proportion to the requests under way.
   next_look_ = now + std::chrono::milliseconds(2);
   const auto is_late = [now](const MatchJob& job) { return job.deadline && now >= *job.deadline; };
-  if (std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return is_late(*job); }))
-    report_matches();
+  const auto any_late = [&] {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) { return is_late(*job); });
+  };
+  const bool any_gone = anybody_unreachable() || !unreadable_.empty();
+  if (!any_late() && !any_gone) return;
+  // From here on it costs time in proportion to the requests under way.
+  constexpr int quiet_rounds = 16;
+  for (int quiet = 0; quiet < quiet_rounds; ++quiet)
+    if (read_letters()) quiet = 0;
+  if (any_late()) report_matches();
   give_up_where([&](const MatchedRequest& operation, const MatchJob& job) {
     return lost_cause(operation, is_late(job));
   });
-  look_for_dead_senders();
+  if (any_gone) look_for_dead_senders();
 }
 
 void Matcher::report_matches() const noexcept {
@@ -276,25 +291,34 @@ void Matcher::report_matches() const noexcept {
 }
 
 // Receives whose sender will not confirm any more. Named ones have been given up by now; others
-// take another offer.
+// take another offer. What a sender that is still alive has been given stays.
 void Matcher::look_for_dead_senders() {
-  std::vector<Receiving> freed;
-  std::erase_if(answered_, [&](auto& entry) {
-    if (!gone(entry.second.offer.sender)) return false;
-    if (entry.second.receiving.operation) freed.push_back(std::move(entry.second.receiving));
-    return true;
-  });
+  while (Answered* const answered = first_of_the_gone()) {
+    const Receiving receiving = answered->receiving;
+    answered->receiving.operation = nullptr;
+    answered->abandoned = Error(ErrorKind::mpi);
+    take_offer_or_wait(receiving, true);
+  }
+  std::erase_if(answered_, [&](const auto& entry) { return dead(entry.second.offer.sender); });
   for (auto inviting = inviting_.begin(); inviting != inviting_.end();) {
     const auto each = inviting++;
-    if (gone(each->second.sender)) end_invitation(each);
+    if (dead(each->second.sender)) end_invitation(each);
   }
   for (auto sending = sending_.begin(); sending != sending_.end();) {
     const auto each = sending++;
-    if (each->second.operation == nullptr && gone(each->second.lane.source)) forget(each);
+    if (each->second.operation == nullptr && dead(each->second.lane.source)) forget(each);
   }
-  std::sort(freed.begin(), freed.end(),
-            [](const auto& a, const auto& b) { return a.number < b.number; });
-  for (Receiving& receiving : freed) take_offer_or_wait(std::move(receiving), true);
+}
+
+// The earliest receive that such a sender has been answered for. Takes no memory.
+Matcher::Answered* Matcher::first_of_the_gone() {
+  Answered* first = nullptr;
+  for (auto& [id, answered] : answered_) {
+    const Receiving& receiving = answered.receiving;
+    if (receiving.operation == nullptr || !gone(answered.offer.sender)) continue;
+    if (!first || receiving.number < first->receiving.number) first = &answered;
+  }
+  return first;
 }
 
 std::optional<Error> Matcher::lost_cause(const MatchedRequest& operation, bool late) const {
@@ -386,16 +410,28 @@ void Matcher::note_pair(const transport::Plan& plan, const std::string& transpor
 
 // Reads all letters that have arrived before it answers offers that leave: a later letter may
 // withdraw the offer, and the answer would already have matched the receive.
-void Matcher::read_letters() {
+bool Matcher::read_letters() {
   constexpr int most_polls = 16;  // more may arrive all the time
   const auto handle = [this](int rank, std::span<const std::byte> letter) { read(rank, letter); };
+  bool any = false;
+  for (int polls = 0; polls < most_polls; ++polls) {
+    if (!mailbox_.poll(handle)) break;
+    any = true;
+    if (to_answer_.empty()) break;
+  }
+  answer_those_that_leave();
+  return any;
+}
+
+// All of them where a match may be driven no more for long. What there is no memory for leaves with
+// the next round.
+void Matcher::send_letters() noexcept {
   try {
-    for (int polls = 1; mailbox_.poll(handle) && polls < most_polls && !to_answer_.empty(); ++polls)
-      continue;
-    answer_those_that_leave();
-  } catch (const std::exception& failure) {
-    const Error error = error_of(failure);
-    give_up_where([&](const MatchedRequest&, const MatchJob&) { return std::optional(error); });
+    if (unattended_ > 0)
+      mailbox_.hand_over();
+    else
+      mailbox_.dispatch();
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -406,8 +442,11 @@ void Matcher::drive() {
 
 void Matcher::drive(std::unique_lock<std::mutex> lock) {
   std::list<std::shared_ptr<MatchJob>> finished;
-  read_letters();
-  look_for_lost_causes();
+  move_on([&] {
+    read_letters();
+    look_for_lost_causes();
+  });
+  send_letters();
   end_settled_jobs();
   finished.swap(finished_);
   lock.unlock();

@@ -88,9 +88,9 @@ class Matcher {
   void begin(const std::shared_ptr<MatchJob>& job);
   // Drives until the job is finished. Blocks. Throws the job's error.
   void finish(MatchJob& job);
-  // One round: reads letters, looks for dead peers and passed deadlines. Never blocks. What goes
-  // wrong fails the operations that it concerns: all under way where MPI brings no letters any
-  // more.
+  // One round, which is all there is to it without a match under way: reads letters, looks for dead
+  // peers and passed deadlines. Never blocks. What goes wrong fails the operations that it
+  // concerns: all under way where MPI brings no letters any more.
   void drive();
   // At the end of the library, which `call` (a name of an MPI or PST function) has begun: fails and
   // logs all that is under way, so that whoever waits for it hears of it. Blocks for nobody.
@@ -124,6 +124,8 @@ class Matcher {
 
   using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
   using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
+
+  using Counts = std::unordered_map<Envelope, std::size_t, EnvelopeHash>;  // none is 0
 
   struct Sending {              // a send between its offer and its outcome
     MatchedRequest* operation;  // null: withdrawn, until the receiver says that it knows
@@ -177,9 +179,15 @@ class Matcher {
     WireRecords records;
     Refusals refusals;  // the receiver's
   };
+  struct Accepting {                                    // an invitation
+    std::unique_ptr<transport::Acceptance> acceptance;  // none: the send is too long
+    std::string text;                                   // the transport, or what is wrong
+    Refusals refusals;
+  };
   struct Accepted {              // to one rank
     std::uint64_t known = 0;     // of how many the receiver knows
     std::deque<Envelope> lanes;  // of those that it may not know of
+    Counts by_lane;              // the same
   };
 
   void check(const MatchedRequest& operation) const;
@@ -200,11 +208,12 @@ class Matcher {
   void cannot_read(int rank, LetterKind kind, Id id, const base::Error& error);
   void write(int rank, MatchJob& job, LetterWriter& letter);
   void send_withdrawal(const Sending& sending, Id id) noexcept;
-  void read_letters();
+  bool read_letters();
+  void send_letters() noexcept;
   void drive(std::unique_lock<std::mutex> lock);
   // Nothing after give_up_matches(): who has parted reads no answers.
-  void send(int rank, group::Mailbox::Letter letter) {
-    if (!silent_) mailbox_.send(rank, std::move(letter));
+  std::uint64_t send(int rank, group::Mailbox::Letter letter) {
+    return silent_ ? 0 : mailbox_.send(rank, std::move(letter));
   }
 
   void take_offer_or_wait(Receiving receiving, bool again);
@@ -220,6 +229,7 @@ class Matcher {
   void close_unwanted(Sending& sending, LetterReader& answer) noexcept;
   void note_answer(Id id, Sending& sending);
   void drop_offer(int rank, Id id);
+  void tell_withdrawn(int rank, Id id);
   void put_back(IncomingOffer offer);
   void enter(Id id, Sending sending);
   void count_withdrawn(Sending& sending) noexcept;
@@ -232,9 +242,11 @@ class Matcher {
   void revoke_behind(const Envelope& key, std::uint64_t number) noexcept;
   std::optional<Invitation> take_invitation(const Envelope& lane);
   void decline_from(const Envelope& lane, std::size_t place);
+  std::optional<Accepting> write_accept(MatchedRequest& operation, MatchJob& job,
+                                        const Invitation& invitation, Id offered);
   bool accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
                          const Invitation& invitation, Id offered);
-  void decline(int rank, Id invitation);
+  void decline(int rank, Id invitation) noexcept;
   Inviting end_invitation(std::unordered_map<Id, Inviting>::iterator inviting);
   std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send,
                                                            const Invitation& invitation,
@@ -242,6 +254,7 @@ class Matcher {
                                                            Refusals& refusals);
   void accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
                       std::span<const std::byte> record);
+  void fail_invited(const Receiving& receiving, base::ErrorKind kind, const std::string& why);
 
   template <class Step>
   void attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, Step&& step);
@@ -250,15 +263,19 @@ class Matcher {
   void give_up(MatchedRequest& operation, MatchJob& job, const base::Error& error);
   template <class Why>
   void give_up_where(Why&& why);
+  template <class Step>
+  void move_on(Step&& step) noexcept;
   void settle(MatchJob& job);
   void end_settled_jobs();
   void withdraw(MatchedRequest& operation, const base::Error& why);
+  bool dead(int rank) const;
   bool gone(int rank) const;
   std::string describe_matches() const;
   std::optional<base::Error> lost_cause(const MatchedRequest& operation, bool late) const;
   void look_for_lost_causes();
   void report_matches() const noexcept;
   void look_for_dead_senders();
+  Answered* first_of_the_gone();
   bool anybody_unreachable() const;
   void note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
                  const Refusals& theirs);
@@ -269,7 +286,6 @@ class Matcher {
   static Envelope lane_of(const group::CommunicatorId& communicator, int rank, int tag) {
     return {communicator, rank, tag};
   }
-  using Counts = std::unordered_map<Envelope, std::size_t, EnvelopeHash>;  // none is 0
   static void uncount(Counts& counts, const Envelope& key) noexcept {
     if (const auto found = counts.find(key); found != counts.end() && --found->second == 0)
       counts.erase(found);

@@ -198,6 +198,8 @@ void Matcher::read_confirm(LetterReader& letter) {
   const auto connected = letter.value<bool>();
   const std::string why = connected ? "" : letter.text();
   if (found == answered_.end()) return;  // the sender has died, or withdrawn
+  // Before it leaves its place, as there may be no memory.
+  if (!connected) found->second.refusals.emplace_back(found->second.transport, why);
   Answered answered = std::move(found->second);
   answered_.erase(found);
   if (!answered.receiving.operation) {  // abandoned while its answer was on the way
@@ -207,7 +209,6 @@ void Matcher::read_confirm(LetterReader& letter) {
   }
   if (connected) return complete(answered);
   answered.acceptance.reset();
-  answered.refusals.emplace_back(answered.transport, why);
   answer(std::move(answered));
 }
 

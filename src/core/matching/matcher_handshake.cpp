@@ -112,25 +112,28 @@ void Matcher::cannot_read(int rank, LetterKind kind, Id id, const Error& error) 
     } else if (const auto inviting = inviting_.find(id);
                kind == LetterKind::accept && inviting != inviting_.end()) {
       give_up_receive(inviting->second.receiving);
+    } else if (kind == LetterKind::invite) {
+      decline(rank, id);
     }
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }
 }
 
+// A letter that its reader may need for the match, so that the job does not end before it has left.
+// The others go by send(): a peer that is done may read nothing for long, and MPI may take nothing
+// for a process that does not.
 void Matcher::write(int rank, MatchJob& job, LetterWriter& letter) {
-  job.written_to.insert(rank);
-  send(rank, letter.take());
+  std::uint64_t& last = job.last_letters[rank];
+  last = send(rank, letter.take());
 }
 
 void Matcher::post_send(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = operation.recording();
   const Message message = message_of(operation, recording.peer_world);
   const Envelope lane = lane_of(recording.communicator->id, recording.peer_world, recording.tag);
-  if (const auto invitation = take_invitation(lane)) {
+  if (const auto invitation = take_invitation(lane))
     if (accept_invitation(operation, job, *invitation, 0)) return;
-    decline(recording.peer_world, invitation->id);
-  }
   Sending sending{&operation, job, {}, {}, lane};
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();

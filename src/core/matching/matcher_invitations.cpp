@@ -139,27 +139,30 @@ void Matcher::read_accept(int rank, LetterReader& letter) {
   const std::string text = letter.text();  // the transport, or what has gone wrong
   const auto record = letter.bytes();
   sent.refusals = read_refusals(letter);
+  if (found == inviting_.end() && gone(rank)) return;
   if (found == inviting_.end())
     throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
   Inviting inviting = end_invitation(found);
   const bool kept = inviting.offer && inviting.offer->id == sent.id;
-  if (sent.id != 0) {  // it had been offered
-    LetterWriter known;
-    known.value(LetterKind::withdrawn).value(sent.id);
-    send(rank, known.take());
-    if (!kept) drop_offer(rank, sent.id);
+  // The outcome comes first: the sender has its own, whatever there is no memory for here.
+  if (inviting.receiving.operation == nullptr) {
+    if (kind == ErrorKind::none) inviting.offers.at(text)->connect(record)->close();
+  } else if (kind == ErrorKind::none) {
+    accept_invited(inviting, sent, text, record);
+  } else {
+    fail_invited(inviting.receiving, kind, text);
   }
   if (inviting.offer && !kept) put_back(std::move(*inviting.offer));
-  MatchedRequest* const operation = inviting.receiving.operation;
-  if (kind != ErrorKind::none) {
-    if (operation == nullptr) return;
-    posted_.withdraw(envelope_of(operation->recording()), inviting.receiving);
-    return fail(*operation, *inviting.receiving.job, Error(kind, operation->label() + ": " + text));
-  }
-  if (operation == nullptr)
-    inviting.offers.at(text)->connect(record)->close();
-  else
-    accept_invited(inviting, sent, text, record);
+  if (sent.id == 0) return;
+  if (!kept) drop_offer(rank, sent.id);
+  tell_withdrawn(rank, sent.id);  // it had been offered
+}
+
+void Matcher::fail_invited(const Receiving& receiving, ErrorKind kind, const std::string& why) {
+  MatchedRequest& operation = *receiving.operation;
+  posted_.withdraw(envelope_of(operation.recording()), receiving);
+  fail(operation, *receiving.job,
+       base::error_by(kind, [&] { return operation.label() + ": " + why; }));
 }
 
 void Matcher::accept_invited(Inviting& inviting, const IncomingOffer& sent,
@@ -199,10 +202,12 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
                                transport::WireRecord(record.begin(), record.end()));
   }
   Accepted& accepted = accepted_[rank];
-  for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known)
+  for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known) {
+    uncount(accepted.by_lane, accepted.lanes.front());
     accepted.lanes.pop_front();
-  const auto accepted_ahead =
-      static_cast<std::size_t>(std::count(accepted.lanes.begin(), accepted.lanes.end(), lane));
+  }
+  const auto ahead = accepted.by_lane.find(lane);
+  const std::size_t accepted_ahead = ahead == accepted.by_lane.end() ? 0 : ahead->second;
   const auto unanswered = unanswered_.find(lane);
   const std::size_t offered = unanswered == unanswered_.end() ? 0 : unanswered->second.size();
   // Among the offers, or beyond.
@@ -211,7 +216,7 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
   if (withdrawn_.count(lane) != 0) return decline(rank, invitation.id);
   if (place >= offered) {
     invitation.due = place - offered;
-    invitations_[lane].push_back(std::move(invitation));
+    put_in_queue(invitations_, lane, [&](auto& queue) { queue.push_back(std::move(invitation)); });
     return;
   }
   const Id id = unanswered->second[place];
@@ -219,15 +224,17 @@ void Matcher::read_invite(int rank, LetterReader& letter) {
   if (sending.operation == nullptr) return decline(rank, invitation.id);
   const auto job = sending.job;
   MatchedRequest& operation = *sending.operation;
-  attempt(operation, job, [&] {
-    if (!accept_invitation(operation, job, invitation, id)) decline(rank, invitation.id);
-  });
+  attempt(operation, job, [&] { accept_invitation(operation, job, invitation, id); });
 }
 
-void Matcher::decline(int rank, Id invitation) {
-  LetterWriter letter;
-  letter.value(LetterKind::revoked).value(invitation);
-  send(rank, letter.take());
+void Matcher::decline(int rank, Id invitation) noexcept {
+  try {
+    LetterWriter letter;
+    letter.value(LetterKind::revoked).value(invitation);
+    send(rank, letter.take());
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
 }
 
 // An invitation that is not known here has been accepted or declined already, and that letter is
@@ -296,15 +303,14 @@ std::unique_ptr<transport::Acceptance> Matcher::accept_as_invited(const Message&
   return nullptr;
 }
 
-// `offered`: the number of its offer, if it has made one. False: the invitation is to be declined,
-// and the send offered.
-bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
-                                const Invitation& invitation, Id offered) {
+// The letter that accepts the invitation has been sent when this returns, or tells that the send is
+// too long. Nothing where the invitation is to be declined.
+std::optional<Matcher::Accepting> Matcher::write_accept(MatchedRequest& operation, MatchJob& job,
+                                                        const Invitation& invitation, Id offered) {
   const Recording& recording = operation.recording();
   const Message send = message_of(operation, recording.peer_world);
-  std::unique_ptr<transport::Acceptance> acceptance;
-  std::string text;
-  Refusals refusals;
+  Accepting accepting;
+  auto& [acceptance, text, refusals] = accepting;
   const bool fits = send.bytes <= invitation.message.bytes;
   try {
     if (fits) acceptance = accept_as_invited(send, invitation, text, refusals);
@@ -312,7 +318,7 @@ bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr
     base::log::info(operation.label() +
                     ": the invitation of its receive cannot be accepted: " + failure.what());
   }
-  if (fits && !acceptance) return false;
+  if (fits && !acceptance) return std::nullopt;
   if (!fits)
     text = fmt::format(
         "rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
@@ -324,29 +330,48 @@ bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr
   letter.bytes(acceptance ? acceptance->record() : transport::WireRecord());
   write_refusals(letter, refusals);
   const Envelope lane = lane_of(recording.communicator->id, recording.peer_world, recording.tag);
-  auto& accepted = accepted_[recording.peer_world].lanes;
-  accepted.push_back(lane);
+  Accepted& accepted = accepted_[recording.peer_world];
+  accepted.lanes.push_back(lane);
   try {
-    write(recording.peer_world, *job, letter);
+    ++accepted.by_lane[lane];
+    write(recording.peer_world, job, letter);
   } catch (...) {
-    accepted.pop_back();
+    accepted.lanes.pop_back();
+    uncount(accepted.by_lane, lane);
     throw;
   }
+  return accepting;
+}
+
+// `offered`: the number of its offer, if it has made one. False: the invitation is declined, and
+// the send is to be offered. Where it throws, the receiver has heard of it, as a rule.
+bool Matcher::accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+                                const Invitation& invitation, Id offered) {
+  const int rank = operation.recording().peer_world;
+  std::optional<Accepting> accepting;
+  try {
+    accepting = write_accept(operation, *job, invitation, offered);
+  } catch (...) {
+    decline(rank, invitation.id);
+    throw;
+  }
+  if (!accepting) return decline(rank, invitation.id), false;
   if (offered != 0) {  // what it has offered may be used until the receiver has read this
     Sending& sending = sending_.at(offered);
     note_answer(offered, sending);
     sending_ids_.erase(&operation);
     sending.operation = nullptr;
   }
-  if (!fits) {
-    fail(operation, *job,
-         Error(ErrorKind::truncate, operation.label() + ", refused by the receiver: " + text));
+  if (!accepting->acceptance) {
+    fail(operation, *job, base::error_by(ErrorKind::truncate, [&] {
+           return operation.label() + ", refused by the receiver: " + accepting->text;
+         }));
     return true;
   }
-  auto plan = acceptance->confirm();
+  auto plan = accepting->acceptance->confirm();
   const transport::Plan& path = *plan;
-  operation.take_match({}, std::move(plan), text);
-  note_pair(path, text, refusals, invitation.refusals);
+  operation.take_match({}, std::move(plan), accepting->text);
+  note_pair(path, accepting->text, accepting->refusals, invitation.refusals);
   succeed(operation, *job);
   return true;
 }

@@ -56,10 +56,15 @@ void Matcher::close_unwanted(Sending& sending, LetterReader& answer) noexcept {
 
 void Matcher::read_withdrawal(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
+  drop_offer(rank, id);
+  tell_withdrawn(rank, id);
+}
+
+// What its sender keeps for it is free.
+void Matcher::tell_withdrawn(int rank, Id id) {
   LetterWriter known;
   known.value(LetterKind::withdrawn).value(id);
   send(rank, known.take());
-  drop_offer(rank, id);
 }
 
 // A receive that has taken it is posted again.

@@ -79,29 +79,37 @@ class OfficeMailbox final : public group::Mailbox {
  public:
   OfficeMailbox(int rank, Office& office) : rank_(rank), office_(office) {}
 
-  void send(int rank, Letter letter) override {
+  std::uint64_t send(int rank, Letter letter) override {
     if (refused.count(rank) != 0) throw Error(ErrorKind::mpi, "no letters to this rank");
     if (std::exchange(refuses_one, false)) throw Error(ErrorKind::mpi, "not this letter");
     office_.post(rank_, rank, std::move(letter));
+    const std::uint64_t number = ++sent_[rank];
+    if (stuck.count(rank) == 0) left_[rank] = number;
+    return number;
   }
   bool poll(const std::function<void(int, std::span<const std::byte>)>& handle) override {
     if (broken.load()) throw Error(ErrorKind::mpi, "MPI_Improbe failed");
     std::pair<int, Letter> letter;
     if (deaf) return false;
+    if (empty_polls > 0) return --empty_polls, false;
     bool any = false;
     for (std::size_t read = 0; read < most && office_.take(rank_, letter); ++read, any = true)
       handle(letter.first, letter.second);
     return any;
   }
-  bool flushed(int rank) override { return stuck.count(rank) == 0; }
+  bool flushed(int rank, std::uint64_t last) override {
+    return stuck.count(rank) == 0 || last <= left_[rank];
+  }
   bool all_flushed() override { return stuck.empty(); }
-  void hand_over() override {
+  void dispatch() override {
     if (out_of_memory) throw std::bad_alloc();
   }
+  void hand_over() override { dispatch(); }
   bool any_lost() override { return !lost_ranks.empty(); }
   bool lost(int rank) override { return lost_ranks.count(rank) != 0; }
 
   std::set<int> refused, stuck, lost_ranks;
+  int empty_polls = 0;                                         // before a letter is found
   bool deaf = false;                                           // finds no letters
   std::size_t most = std::numeric_limits<std::size_t>::max();  // letters in one poll
   bool out_of_memory = false;                                  // where letters are handed over
@@ -111,6 +119,7 @@ class OfficeMailbox final : public group::Mailbox {
  private:
   int rank_;
   Office& office_;
+  std::map<int, std::uint64_t> sent_, left_;  // by rank: the last one, and that before it was stuck
 };
 
 // What the tests ask of a process's transport, and what they learn from it.
