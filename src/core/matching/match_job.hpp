@@ -31,6 +31,10 @@ struct MatchJob {
   // Called once, without the lock, from whichever thread drove the last step.
   std::function<void()> on_finished;
   std::atomic<bool> finished{false};
+
+  bool late(std::chrono::steady_clock::time_point now) const noexcept {
+    return deadline && now >= *deadline;
+  }
 };
 
 }  // namespace penstock::core

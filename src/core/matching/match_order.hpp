@@ -38,6 +38,18 @@ struct EnvelopeHash {
   }
 };
 
+inline Envelope envelope_of(const Recording& recording) {
+  return {recording.communicator->id,
+          recording.is_send() ? recording.communicator->rank : recording.peer, recording.tag};
+}
+
+using EnvelopeCounts = std::unordered_map<Envelope, std::size_t, EnvelopeHash>;  // none is 0
+
+inline void uncount(EnvelopeCounts& counts, const Envelope& key) noexcept {
+  if (const auto found = counts.find(key); found != counts.end() && --found->second == 0)
+    counts.erase(found);
+}
+
 // Puts something in the queue of `key`. Where that throws, a queue that was made for it is removed
 // again: so no queue in the map is ever empty.
 template <class Queues, class Put>

@@ -7,8 +7,7 @@
 
 #include "base/log.hpp"
 #include "core/matched_request.hpp"
-#include "core/matching/letter.hpp"
-#include "core/matching/matcher.hpp"
+#include "core/matching/match_receiver.hpp"
 #include "core/message_of.hpp"
 
 namespace penstock::core {
@@ -18,8 +17,12 @@ using base::ErrorKind;
 using transport::Message;
 using transport::Verdict;
 
+void MatchReceiver::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
+  take_offer_or_wait({&operation, job, posted_.next_number()}, false);
+}
+
 // A receive whose offer has come to nothing is posted again, as early as it was.
-void Matcher::take_offer_or_wait(Receiving receiving, bool again) {
+void MatchReceiver::take_offer_or_wait(Receiving receiving, bool again) {
   const Envelope key = envelope_of(receiving.operation->recording());
   if (auto offer = take_unexpected(key)) return pair(std::move(receiving), std::move(*offer));
   attempt(*receiving.operation, receiving.job, [&] {
@@ -34,14 +37,14 @@ void Matcher::take_offer_or_wait(Receiving receiving, bool again) {
   });
 }
 
-std::optional<Matcher::IncomingOffer> Matcher::take_unexpected(const Envelope& key) {
+std::optional<MatchReceiver::IncomingOffer> MatchReceiver::take_unexpected(const Envelope& key) {
   auto offer = unexpected_.take(key);
-  while (offer && gone(offer->sender)) offer = unexpected_.take(key);
+  while (offer && letters_.gone(offer->sender)) offer = unexpected_.take(key);
   return offer;
 }
 
-void Matcher::read_offer(int rank, LetterReader& letter) {
-  if (gone(rank)) return;
+void MatchReceiver::read_offer(int rank, LetterReader& letter) {
+  if (letters_.gone(rank)) return;
   IncomingOffer offer;
   offer.sender = rank;
   offer.number = unexpected_.next_number();
@@ -66,12 +69,7 @@ void Matcher::read_offer(int rank, LetterReader& letter) {
     unexpected_.add(offer.number, offer.envelope, std::move(offer));
 }
 
-bool Matcher::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {
-  return (offer.leaves || receiving.job->leaves) &&
-         receiving.operation->recording().peer != any_rank;
-}
-
-void Matcher::pair(Receiving receiving, IncomingOffer offer) {
+void MatchReceiver::pair(Receiving receiving, IncomingOffer offer) {
   try {
     if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
       ++kept_[inviting->second.key];
@@ -90,28 +88,35 @@ void Matcher::pair(Receiving receiving, IncomingOffer offer) {
   answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
 }
 
-void Matcher::answer_those_that_leave() {
+bool MatchReceiver::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {
+  return (offer.leaves || receiving.job->leaves) &&
+         receiving.operation->recording().peer != any_rank;
+}
+
+// ---- Answers
+
+void MatchReceiver::answer_those_that_leave() {
   while (!to_answer_.empty()) {
     auto [receiving, offer] = std::move(to_answer_.front());
     to_answer_.pop_front();
-    if (gone(offer.sender))
+    if (letters_.gone(offer.sender))
       take_offer_or_wait(std::move(receiving), true);
     else
       answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
   }
 }
 
-void Matcher::answer(Answered answered) {
+void MatchReceiver::answer(Answered answered) {
   try {
     send_answer(answered);
   } catch (const std::exception& failure) {
     const Error error = error_of(failure);
     refuse(answered.offer, *answered.receiving.job, error);
-    fail(*answered.receiving.operation, *answered.receiving.job, error);
+    jobs_.fail(*answered.receiving.operation, *answered.receiving.job, error);
   }
 }
 
-void Matcher::send_answer(Answered& answered) {
+void MatchReceiver::send_answer(Answered& answered) {
   const MatchedRequest& operation = *answered.receiving.operation;
   const IncomingOffer& offer = answered.offer;
   if (offer.message.bytes > operation.recording().bytes)
@@ -137,13 +142,13 @@ void Matcher::send_answer(Answered& answered) {
   letter.value(!counts_at_once).text(answered.transport).bytes(answered.acceptance->record());
   write_refusals(letter, answered.refusals);
   if (counts_at_once) {
-    write(offer.sender, *answered.receiving.job, letter);
+    letters_.write(offer.sender, *answered.receiving.job, letter);
     return complete(answered);
   }
   // What may throw comes before the letter is sent.
   const auto place = answered_.try_emplace(id).first;
   try {
-    write(offer.sender, *answered.receiving.job, letter);
+    letters_.write(offer.sender, *answered.receiving.job, letter);
   } catch (...) {
     answered_.erase(place);
     throw;
@@ -151,7 +156,7 @@ void Matcher::send_answer(Answered& answered) {
   place->second = std::move(answered);
 }
 
-bool Matcher::accept_next(Answered& answered) {
+bool MatchReceiver::accept_next(Answered& answered) {
   const MatchedRequest& operation = *answered.receiving.operation;
   Message receive = message_of(operation, answered.offer.sender);
   receive.mode = answered.offer.message.mode;
@@ -179,7 +184,7 @@ bool Matcher::accept_next(Answered& answered) {
   return false;
 }
 
-void Matcher::refuse(const IncomingOffer& offer, MatchJob& job, const Error& error) noexcept {
+void MatchReceiver::refuse(const IncomingOffer& offer, MatchJob& job, const Error& error) noexcept {
   try {
     LetterWriter letter;
     letter.value(LetterKind::answer)
@@ -187,13 +192,13 @@ void Matcher::refuse(const IncomingOffer& offer, MatchJob& job, const Error& err
         .value(Id{0})
         .value(error.kind())
         .text(error.text());
-    write(offer.sender, job, letter);
+    letters_.write(offer.sender, job, letter);
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }
 }
 
-void Matcher::read_confirm(LetterReader& letter) {
+void MatchReceiver::read_confirm(LetterReader& letter) {
   const auto found = answered_.find(letter.value<Id>());
   const auto connected = letter.value<bool>();
   const std::string why = connected ? "" : letter.text();
@@ -212,7 +217,7 @@ void Matcher::read_confirm(LetterReader& letter) {
   answer(std::move(answered));
 }
 
-void Matcher::complete(Answered& answered) {
+void MatchReceiver::complete(Answered& answered) {
   MatchedRequest& operation = *answered.receiving.operation;
   const auto job = answered.receiving.job;
   attempt(operation, job, [&] {
@@ -222,7 +227,7 @@ void Matcher::complete(Answered& answered) {
         {answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
         std::move(plan), answered.transport);
     note_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
-    succeed(operation, *job);
+    jobs_.succeed(operation, *job);
   });
 }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receives that are given up, offers that are withdrawn, senders that are gone: see matcher.hpp.
+#include <algorithm>
+#include <utility>
+
+#include "core/matched_request.hpp"
+#include "core/matching/match_receiver.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+
+void MatchReceiver::withdraw(MatchedRequest& operation, const Error& why) {
+  const Envelope key = envelope_of(operation.recording());
+  if (const auto posted = posted_.withdraw(key, Receiving{&operation, nullptr, 0, 0})) {
+    if (const auto inviting = inviting_.find(posted->invitation); inviting != inviting_.end()) {
+      inviting->second.receiving.operation = nullptr;
+      revoke(posted->invitation);
+    }
+    return revoke_behind(key, posted->number);
+  }
+  // It keeps an offer, or there was no memory to post it.
+  const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
+    return each.second.receiving.operation == &operation;
+  });
+  if (keeps != inviting_.end()) {
+    keeps->second.receiving.operation = nullptr;
+    return revoke(keeps->first);
+  }
+  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(), [&](const auto& each) {
+    return each.first.operation == &operation;
+  });
+  if (waiting != to_answer_.end()) {
+    refuse(waiting->second, *waiting->first.job, why);
+    to_answer_.erase(waiting);
+    return;
+  }
+  for (auto& [id, answered] : answered_) {
+    if (answered.receiving.operation != &operation) continue;
+    answered.receiving.operation = nullptr;
+    answered.abandoned = why;  // closed once it is confirmed
+  }
+}
+
+void MatchReceiver::give_up_receive(const Receiving& receiving, const Error& error) {
+  const auto job = receiving.job;
+  if (receiving.operation) give_up(*receiving.operation, *job, error);
+}
+
+void MatchReceiver::cannot_read_offer(int rank, Id id, const Error& error) {
+  LetterWriter letter;
+  letter.value(LetterKind::answer).value(id).value(Id{0}).value(error.kind()).text(error.text());
+  letters_.send(rank, letter);
+}
+
+void MatchReceiver::cannot_read_confirm(Id id, const Error& error) {
+  if (const auto answered = answered_.find(id); answered != answered_.end())
+    give_up_receive(answered->second.receiving, error);
+}
+
+void MatchReceiver::cannot_read_accept(Id id, const Error& error) {
+  if (const auto inviting = inviting_.find(id); inviting != inviting_.end())
+    give_up_receive(inviting->second.receiving, error);
+}
+
+// ---- Offers
+
+void MatchReceiver::read_withdrawal(int rank, LetterReader& letter) {
+  const auto id = letter.value<Id>();
+  drop_offer(rank, id);
+  tell_withdrawn(rank, id);
+}
+
+// What its sender keeps for it is free.
+void MatchReceiver::tell_withdrawn(int rank, Id id) {
+  LetterWriter known;
+  known.value(LetterKind::withdrawn).value(id);
+  letters_.send(rank, known);
+}
+
+// A receive that has taken it is posted again.
+void MatchReceiver::drop_offer(int rank, Id id) {
+  const auto withdrawn = [&](const IncomingOffer& offer) {
+    return offer.sender == rank && offer.id == id;
+  };
+  if (unexpected_.take_if(withdrawn)) return;
+  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(),
+                                    [&](const auto& each) { return withdrawn(each.second); });
+  if (waiting != to_answer_.end()) {
+    Receiving receiving = std::move(waiting->first);
+    to_answer_.erase(waiting);
+    return take_offer_or_wait(std::move(receiving), true);
+  }
+  if (!kept_.empty()) {
+    const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
+      return each.second.offer && withdrawn(*each.second.offer);
+    });
+    if (keeps != inviting_.end()) {  // its sender may accept it all the same, by another send
+      keeps->second.offer.reset();
+      uncount(kept_, keeps->second.key);
+      if (keeps->second.receiving.operation == nullptr) return;
+      revoke(keeps->first);
+      return take_offer_or_wait(keeps->second.receiving, true);
+    }
+  }
+  const auto found = std::find_if(answered_.begin(), answered_.end(),
+                                  [&](const auto& each) { return withdrawn(each.second.offer); });
+  if (found == answered_.end()) return;
+  Receiving receiving = std::move(found->second.receiving);
+  answered_.erase(found);
+  if (receiving.operation) take_offer_or_wait(std::move(receiving), true);
+}
+
+// An offer whose receive has been matched with another send.
+void MatchReceiver::put_back(IncomingOffer offer) {
+  if (auto posted = posted_.take(offer.envelope))
+    return pair(std::move(posted->second), std::move(offer));
+  unexpected_.add(offer.number, offer.envelope, std::move(offer));
+}
+
+// ---- Senders
+
+void MatchReceiver::leave_the_gone() {
+  while (Answered* const answered = first_of_the_gone()) {
+    const Receiving receiving = answered->receiving;
+    answered->receiving.operation = nullptr;
+    answered->abandoned = Error(ErrorKind::mpi);
+    take_offer_or_wait(receiving, true);
+  }
+  std::erase_if(answered_,
+                [&](const auto& entry) { return letters_.dead(entry.second.offer.sender); });
+  for (auto inviting = inviting_.begin(); inviting != inviting_.end();) {
+    const auto each = inviting++;
+    if (letters_.dead(each->second.sender)) end_invitation(each);
+  }
+}
+
+// The earliest receive that such a sender has been answered for. Takes no memory.
+MatchReceiver::Answered* MatchReceiver::first_of_the_gone() {
+  Answered* first = nullptr;
+  for (auto& [id, answered] : answered_) {
+    const Receiving& receiving = answered.receiving;
+    if (receiving.operation == nullptr || !letters_.gone(answered.offer.sender)) continue;
+    if (!first || receiving.number < first->receiving.number) first = &answered;
+  }
+  return first;
+}
+
+}  // namespace penstock::core

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receives that leave what their senders need to complete the match alone: see matcher.hpp.
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "core/matched_request.hpp"
+#include "core/matching/match_receiver.hpp"
+#include "core/message_of.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+using transport::Message;
+using transport::Verdict;
+
+bool MatchReceiver::may_invite(const Receiving& receiving, const Envelope& key) const {
+  if (!receiving.job->leaves || key.source == any_rank || key.tag == any_tag) return false;
+  const int sender = receiving.operation->recording().peer_world;
+  if (sender == self_ || letters_.gone(sender)) return false;
+  if (revoking_.count(key) != 0) return false;  // what its sender makes of those, only it knows
+  // One that may be posted again would stand before this one.
+  const auto in_the_way = [&](const auto& entry) {
+    return entry.second.receiving.operation != nullptr &&
+           entry.second.receiving.number < receiving.number &&
+           envelope_of(entry.second.receiving.operation->recording()).accepts(key);
+  };
+  return std::none_of(answered_.begin(), answered_.end(), in_the_way);
+}
+
+// An invitation that cannot be made leaves an ordinary receive.
+void MatchReceiver::invite(Receiving& receiving, const Envelope& key) {
+  auto before = posted_.waiting_before(receiving.number, key);
+  if (!before) return;
+  if (const auto kept = kept_.find(key); kept != kept_.end()) *before += kept->second;
+  const MatchedRequest& operation = *receiving.operation;
+  const int sender = operation.recording().peer_world;
+  const Message message = message_of(operation, sender);
+  Inviting inviting;
+  inviting.sender = sender;
+  inviting.key = key;
+  for (const Transports::Entry& entry : transports_.entries()) {
+    const std::string name = entry.transport->name();
+    try {
+      const Verdict verdict = Transports::judge(entry, message);
+      if (!verdict.yes)
+        inviting.refusals.emplace_back(name, verdict.why);
+      else if (auto offer = entry.transport->invite(message))
+        inviting.offers.emplace(name, std::move(offer));
+    } catch (const std::exception& failure) {
+      inviting.refusals.emplace_back(name, error_of(failure).text());
+    }
+  }
+  if (inviting.offers.empty()) return;
+  const Id id = ++last_id_;
+  receiving.invitation = id;
+  inviting.receiving = receiving;
+  const auto place = inviting_.emplace(id, std::move(inviting)).first;
+  try {
+    write_invitation(id, place->second, *before);
+  } catch (...) {
+    inviting_.erase(place);
+    throw;
+  }
+}
+
+void MatchReceiver::write_invitation(Id id, const Inviting& inviting, std::size_t before) {
+  const Recording& recording = inviting.receiving.operation->recording();
+  const Message message = message_of(*inviting.receiving.operation, inviting.sender);
+  LetterWriter letter;
+  letter.value(LetterKind::invite).value(id).value(recording.communicator->id).value(recording.tag);
+  letter.value(static_cast<std::uint64_t>(before)).value(accepts_read_[inviting.sender]);
+  letter.value(message.bytes).value(message.memory);
+  write_refusals(letter, inviting.refusals);
+  letter.value(static_cast<std::uint32_t>(inviting.offers.size()));
+  for (const auto& [name, offer] : inviting.offers) letter.text(name).bytes(offer->record());
+  letters_.write(inviting.sender, *inviting.receiving.job, letter);
+}
+
+void MatchReceiver::read_accept(int rank, LetterReader& letter) {
+  ++accepts_read_[rank];
+  const auto found = inviting_.find(letter.value<Id>());
+  IncomingOffer sent;
+  sent.sender = rank;
+  sent.id = letter.value<Id>();
+  sent.envelope.source = letter.value<int>();
+  sent.envelope.tag = letter.value<int>();
+  sent.message.bytes = letter.value<std::size_t>();
+  const auto kind = letter.value<ErrorKind>();
+  const std::string text = letter.text();  // the transport, or what has gone wrong
+  const auto record = letter.bytes();
+  sent.refusals = read_refusals(letter);
+  if (found == inviting_.end() && letters_.gone(rank)) return;
+  if (found == inviting_.end())
+    throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
+  Inviting inviting = end_invitation(found);
+  const bool kept = inviting.offer && inviting.offer->id == sent.id;
+  // The outcome comes first: the sender has its own, whatever there is no memory for here.
+  if (inviting.receiving.operation == nullptr) {
+    if (kind == ErrorKind::none) inviting.offers.at(text)->connect(record)->close();
+  } else if (kind == ErrorKind::none) {
+    accept_invited(inviting, sent, text, record);
+  } else {
+    fail_invited(inviting.receiving, kind, text);
+  }
+  if (inviting.offer && !kept) put_back(std::move(*inviting.offer));
+  if (sent.id == 0) return;
+  if (!kept) drop_offer(rank, sent.id);
+  tell_withdrawn(rank, sent.id);  // it had been offered
+}
+
+void MatchReceiver::accept_invited(Inviting& inviting, const IncomingOffer& sent,
+                                   const std::string& transport,
+                                   std::span<const std::byte> record) {
+  MatchedRequest& operation = *inviting.receiving.operation;
+  const auto job = inviting.receiving.job;
+  posted_.withdraw(envelope_of(operation.recording()), inviting.receiving);
+  attempt(operation, job, [&] {
+    auto plan = inviting.offers.at(transport)->connect(record);
+    const transport::Plan& path = *plan;
+    operation.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes},
+                         std::move(plan), transport);
+    note_pair(path, transport, inviting.refusals, sent.refusals);
+    jobs_.succeed(operation, *job);
+  });
+}
+
+void MatchReceiver::fail_invited(const Receiving& receiving, ErrorKind kind,
+                                 const std::string& why) {
+  MatchedRequest& operation = *receiving.operation;
+  posted_.withdraw(envelope_of(operation.recording()), receiving);
+  jobs_.fail(operation, *receiving.job,
+             base::error_by(kind, [&] { return operation.label() + ": " + why; }));
+}
+
+MatchReceiver::Inviting MatchReceiver::end_invitation(
+    std::unordered_map<Id, Inviting>::iterator inviting) {
+  Inviting ended = std::move(inviting->second);
+  inviting_.erase(inviting);
+  if (ended.revoking) uncount(revoking_, ended.key);
+  if (ended.offer) uncount(kept_, ended.key);
+  return ended;
+}
+
+// ---- Those that will not be accepted
+
+void MatchReceiver::revoke(Id id) noexcept {
+  const auto found = inviting_.find(id);
+  if (found == inviting_.end() || found->second.revoking) return;
+  try {
+    ++revoking_[found->second.key];
+    found->second.revoking = true;
+    LetterWriter letter;
+    letter.value(LetterKind::revoke)
+        .value(id)
+        .value(found->second.key.communicator)
+        .value(found->second.key.tag);
+    if (!letters_.gone(found->second.sender)) letters_.send(found->second.sender, letter);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+void MatchReceiver::revoke_behind(const Envelope& key, std::uint64_t number) noexcept {
+  posted_.for_each_behind(number, key,
+                          [&](const Receiving& receiving) { revoke(receiving.invitation); });
+}
+
+// The receive is an ordinary one from now on, and answers the offer that it has kept.
+void MatchReceiver::read_revoked(LetterReader& letter) {
+  const auto found = inviting_.find(letter.value<Id>());
+  if (found == inviting_.end()) return;
+  Inviting inviting = end_invitation(found);
+  if (!inviting.offer) return;
+  if (inviting.receiving.operation != nullptr)
+    pair(std::move(inviting.receiving), std::move(*inviting.offer));
+  else
+    refuse(*inviting.offer, *inviting.receiving.job,
+           Error(ErrorKind::not_matched, "the receive has been given up before it was matched"));
+}
+
+}  // namespace penstock::core

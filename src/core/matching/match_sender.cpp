@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offers of sends and their answers: see matcher.hpp.
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "core/matched_request.hpp"
+#include "core/matching/match_sender.hpp"
+#include "core/message_of.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+using transport::Message;
+using transport::Verdict;
+
+void MatchSender::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
+  const Recording& recording = operation.recording();
+  const Message message = message_of(operation, recording.peer_world);
+  const Envelope lane = lane_of(recording);
+  if (const auto invitation = take_invitation(lane))
+    if (accept_invitation(operation, job, *invitation, 0)) return;
+  Sending sending{&operation, job, {}, {}, lane};
+  for (const Transports::Entry& entry : transports_.entries()) {
+    const std::string name = entry.transport->name();
+    try {
+      const Verdict verdict = Transports::judge(entry, message);
+      if (verdict.yes)
+        sending.offers.emplace(name, entry.transport->offer(message));
+      else
+        sending.refusals.emplace_back(name, verdict.why);
+    } catch (const std::exception& failure) {
+      sending.refusals.emplace_back(name, error_of(failure).text());
+    }
+  }
+  // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
+  const Id id = ++last_id_;
+  LetterWriter letter;
+  letter.value(LetterKind::offer)
+      .value(id)
+      .value(recording.communicator->id)
+      .value(recording.communicator->rank);
+  letter.value(recording.tag).value(message.mode).value(message.bytes).value(message.memory);
+  write_refusals(letter, sending.refusals);
+  letter.value(static_cast<std::uint32_t>(sending.offers.size()));
+  for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->record());
+  letter.value(job->leaves);
+  enter(id, std::move(sending));
+  letters_.write(recording.peer_world, *job, letter);
+}
+
+// In all places or, without memory, in none.
+void MatchSender::enter(Id id, Sending sending) {
+  const auto place = sending_.emplace(id, std::move(sending)).first;
+  try {
+    sending_ids_.emplace(place->second.operation, id);
+    put_in_queue(unanswered_, place->second.lane, [&](auto& queue) { queue.push_back(id); });
+    place->second.unanswered = true;
+  } catch (...) {
+    forget(place);
+    throw;
+  }
+}
+
+void MatchSender::forget(std::unordered_map<Id, Sending>::iterator sending) {
+  note_answer(sending->first, sending->second);
+  if (sending->second.withdrawn) uncount(withdrawn_, sending->second.lane);
+  if (sending->second.operation != nullptr) sending_ids_.erase(sending->second.operation);
+  sending_.erase(sending);
+}
+
+// ---- Answers
+
+void MatchSender::read_answer(LetterReader& letter) {
+  const auto found = sending_.find(letter.value<Id>());
+  if (found == sending_.end()) return;
+  const auto receiver_id = letter.value<Id>();
+  const auto kind = letter.value<ErrorKind>();
+  note_answer(found->first, found->second);
+  if (found->second.operation == nullptr) {  // withdrawn, of which the receiver hears
+    if (kind == ErrorKind::none) close_unwanted(found->second, letter);
+    return;
+  }
+  MatchedRequest& operation = *found->second.operation;
+  const auto job = found->second.job;
+  if (kind != ErrorKind::none) {
+    const std::string text = letter.text();
+    forget(found);
+    jobs_.fail(operation, *job,
+               Error(kind, operation.label() + ", refused by the receiver: " + text));
+    return;
+  }
+  attempt(operation, job, [&] {
+    if (!connect(found->second, receiver_id, letter)) return;
+    forget(found);
+    jobs_.succeed(operation, *job);
+  });
+}
+
+// False when that could not be done: the receiver answers once more, by another transport or with a
+// refusal.
+bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer) {
+  const auto confirmed = answer.value<bool>();
+  const std::string transport = answer.text();
+  const auto record = answer.bytes();
+  const Refusals refusals = read_refusals(answer);
+  std::unique_ptr<transport::Plan> plan;
+  std::string why_not;
+  try {
+    plan = sending.offers.at(transport)->connect(record);
+  } catch (const std::exception& failure) {
+    sending.offers.erase(transport);
+    if (!confirmed) throw;  // and the receiver, which counts as matched, hears of it by its half
+    why_not = error_of(failure).text();
+  }
+  const bool connected = plan != nullptr;
+  if (connected) {
+    const transport::Plan& path = *plan;
+    sending.operation->take_match({}, std::move(plan), transport);
+    note_pair(path, transport, sending.refusals, refusals);
+  }
+  if (!confirmed) return true;
+  LetterWriter confirm;
+  confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);
+  letters_.write(sending.operation->recording().peer_world, *sending.job, confirm);
+  return connected;
+}
+
+void MatchSender::note_answer(Id id, Sending& sending) {
+  if (!std::exchange(sending.unanswered, false)) return;
+  const auto lane = unanswered_.find(sending.lane);
+  lane->second.erase(std::find(lane->second.begin(), lane->second.end(), id));
+  if (lane->second.empty()) unanswered_.erase(lane);
+}
+
+void MatchSender::cannot_read_answer(Id id, const Error& error) {
+  const auto sending = sending_.find(id);
+  if (sending == sending_.end() || sending->second.operation == nullptr) return;
+  const auto job = sending->second.job;
+  give_up(*sending->second.operation, *job, error);
+}
+
+// ---- Sends that have been given up
+
+// Its offer must not be taken any more.
+void MatchSender::withdraw(MatchedRequest& operation, const Error& /*why*/) {
+  const auto id = sending_ids_.extract(&operation);
+  if (id.empty()) return;
+  const auto sending = sending_.find(id.mapped());
+  send_withdrawal(sending->second, sending->first);
+  sending->second.operation = nullptr;
+  if (letters_.dead(operation.recording().peer_world)) return forget(sending);
+  count_withdrawn(sending->second);
+}
+
+void MatchSender::send_withdrawal(const Sending& sending, Id id) noexcept {
+  const int rank = sending.operation->recording().peer_world;
+  try {
+    LetterWriter letter;
+    letter.value(LetterKind::withdraw).value(id);
+    if (!letters_.gone(rank)) letters_.write(rank, *sending.job, letter);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+// Its receive will be posted again, and those behind move down: what they have been invited to is
+// not theirs any more.
+void MatchSender::count_withdrawn(Sending& sending) noexcept {
+  try {
+    ++withdrawn_[sending.lane];
+    sending.withdrawn = true;
+    decline_from(sending.lane, 0);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+// The receiver gives up nothing for it any more, and has answered it, if at all, before.
+void MatchSender::read_withdrawn(LetterReader& letter) {
+  if (const auto found = sending_.find(letter.value<Id>()); found != sending_.end()) forget(found);
+}
+
+// A receiver that counts as matched by its answer alone must hear that there is nobody.
+void MatchSender::close_unwanted(Sending& sending, LetterReader& answer) noexcept {
+  try {
+    if (answer.value<bool>()) return;  // it waits for a confirmation, and gets the withdrawal
+    const std::string transport = answer.text();
+    sending.offers.at(transport)->connect(answer.bytes())->close();
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+void MatchSender::forget_the_dead() {
+  for (auto sending = sending_.begin(); sending != sending_.end();) {
+    const auto each = sending++;
+    if (each->second.operation == nullptr && letters_.dead(each->second.lane.source)) forget(each);
+  }
+}
+
+}  // namespace penstock::core

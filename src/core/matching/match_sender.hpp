@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sender's side of the handshake (matcher.hpp): offers, and the invitations of receives that
+// leave. Guarded by the matcher's lock.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <unordered_map>
+
+#include "core/matching/match_side.hpp"
+
+namespace penstock::core {
+
+class MatchSender final : public MatchSide {
+ public:
+  explicit MatchSender(const Context& context) : MatchSide(context) {}
+
+  void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
+  void read_answer(LetterReader& letter);
+  void read_withdrawn(LetterReader& letter);
+  void read_invite(int rank, LetterReader& letter);
+  void read_revoke(int rank, LetterReader& letter);
+  // Ends what such a letter is about, on both sides.
+  void cannot_read_answer(std::uint64_t id, const base::Error& error);
+  void cannot_read_invite(int rank, std::uint64_t id) { decline(rank, id); }
+  // Nothing that has been offered to a dead process is kept for it.
+  void forget_the_dead();
+
+ private:
+  struct Sending {              // a send between its offer and its outcome
+    MatchedRequest* operation;  // null: withdrawn, until the receiver says that it knows
+    std::shared_ptr<MatchJob> job;
+    Offers offers;
+    Refusals refusals;
+    Envelope lane{};          // see lane_of()
+    bool unanswered = false;  // in `unanswered_`
+    bool withdrawn = false;   // counted in `withdrawn_`
+  };
+  struct Invitation {
+    Id id = 0;
+    std::size_t due = 0;         // sends of its lane that come before the one it is for
+    transport::Message message;  // the receive, without buffer
+    WireRecords records;
+    Refusals refusals;  // the receiver's
+  };
+  struct Accepting {                                    // an invitation
+    std::unique_ptr<transport::Acceptance> acceptance;  // none: the send is too long
+    std::string text;                                   // the transport, or what is wrong
+    Refusals refusals;
+  };
+  struct Accepted {              // to one rank
+    std::uint64_t known = 0;     // of how many the receiver knows
+    std::deque<Envelope> lanes;  // of those that it may not know of
+    EnvelopeCounts by_lane;      // the same
+  };
+
+  // Sends of one envelope to one process, named by its world rank.
+  static Envelope lane_of(const group::CommunicatorId& communicator, int rank, int tag) {
+    return {communicator, rank, tag};
+  }
+  static Envelope lane_of(const Recording& recording) {
+    return lane_of(recording.communicator->id, recording.peer_world, recording.tag);
+  }
+
+  void withdraw(MatchedRequest& operation, const base::Error& why) override;
+  void send_withdrawal(const Sending& sending, Id id) noexcept;
+  void count_withdrawn(Sending& sending) noexcept;
+
+  void enter(Id id, Sending sending);
+  void forget(std::unordered_map<Id, Sending>::iterator sending);
+  void note_answer(Id id, Sending& sending);
+  bool connect(Sending& sending, Id receiver_id, LetterReader& answer);
+  void close_unwanted(Sending& sending, LetterReader& answer) noexcept;
+
+  std::optional<Invitation> take_invitation(const Envelope& lane);
+  std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send,
+                                                           const Invitation& invitation,
+                                                           std::string& transport,
+                                                           Refusals& refusals);
+  std::optional<Accepting> write_accept(MatchedRequest& operation, MatchJob& job,
+                                        const Invitation& invitation, Id offered);
+  bool accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+                         const Invitation& invitation, Id offered);
+  void decline(int rank, Id invitation) noexcept;
+  void decline_from(const Envelope& lane, std::size_t place);
+
+  std::unordered_map<Id, Sending> sending_;
+  std::unordered_map<const MatchedRequest*, Id> sending_ids_;  // those that have not been withdrawn
+  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash>
+      unanswered_;            // offers by lane; none is empty
+  EnvelopeCounts withdrawn_;  // offers that have been withdrawn and that the receiver may know of
+  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash>
+      invitations_;                             // by lane; none is empty
+  std::unordered_map<int, Accepted> accepted_;  // by rank
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sender makes of the invitations of receives that leave: see matcher.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "core/matched_request.hpp"
+#include "core/matching/match_sender.hpp"
+#include "core/message_of.hpp"
+
+namespace penstock::core {
+
+using base::ErrorKind;
+using transport::Message;
+using transport::Verdict;
+
+void MatchSender::read_invite(int rank, LetterReader& letter) {
+  if (letters_.gone(rank)) return;
+  Invitation invitation;
+  invitation.id = letter.value<Id>();
+  const auto communicator = letter.value<group::CommunicatorId>();
+  const Envelope lane = lane_of(communicator, rank, letter.value<int>());
+  const auto before = letter.value<std::uint64_t>();
+  const auto accepts_read = letter.value<std::uint64_t>();
+  invitation.message.direction = transport::Direction::receive;
+  invitation.message.bytes = letter.value<std::size_t>();
+  invitation.message.memory = letter.value<transport::MemoryKind>();
+  invitation.message.peer = rank;
+  invitation.refusals = read_refusals(letter);
+  for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
+    std::string name = letter.text();
+    const auto record = letter.bytes();
+    invitation.records.emplace(std::move(name),
+                               transport::WireRecord(record.begin(), record.end()));
+  }
+  Accepted& accepted = accepted_[rank];
+  for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known) {
+    uncount(accepted.by_lane, accepted.lanes.front());
+    accepted.lanes.pop_front();
+  }
+  const auto ahead = accepted.by_lane.find(lane);
+  const std::size_t accepted_ahead = ahead == accepted.by_lane.end() ? 0 : ahead->second;
+  const auto unanswered = unanswered_.find(lane);
+  const std::size_t offered = unanswered == unanswered_.end() ? 0 : unanswered->second.size();
+  // Among the offers, or beyond.
+  const std::size_t place = before - std::min<std::size_t>(before, accepted_ahead);
+  // See count_withdrawn().
+  if (withdrawn_.count(lane) != 0) return decline(rank, invitation.id);
+  if (place >= offered) {
+    invitation.due = place - offered;
+    put_in_queue(invitations_, lane, [&](auto& queue) { queue.push_back(std::move(invitation)); });
+    return;
+  }
+  const Id id = unanswered->second[place];
+  Sending& sending = sending_.at(id);
+  if (sending.operation == nullptr) return decline(rank, invitation.id);
+  const auto job = sending.job;
+  MatchedRequest& operation = *sending.operation;
+  attempt(operation, job, [&] { accept_invitation(operation, job, invitation, id); });
+}
+
+// What the next send of the lane is invited to. It counts, whether or not it accepts.
+std::optional<MatchSender::Invitation> MatchSender::take_invitation(const Envelope& lane) {
+  const auto found = invitations_.find(lane);
+  if (found == invitations_.end()) return std::nullopt;
+  std::optional<Invitation> taken;
+  auto& waiting = found->second;
+  if (waiting.front().due == 0) {
+    taken = std::move(waiting.front());
+    waiting.pop_front();
+  }
+  for (Invitation& each : waiting) each.due -= each.due != 0;
+  if (waiting.empty()) invitations_.erase(found);
+  if (letters_.gone(lane.source)) return std::nullopt;
+  return taken;
+}
+
+// `offered`: the number of its offer, if it has made one. False: the invitation is declined, and
+// the send is to be offered. Where it throws, the receiver has heard of it, as a rule.
+bool MatchSender::accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+                                    const Invitation& invitation, Id offered) {
+  const int rank = operation.recording().peer_world;
+  std::optional<Accepting> accepting;
+  try {
+    accepting = write_accept(operation, *job, invitation, offered);
+  } catch (...) {
+    decline(rank, invitation.id);
+    throw;
+  }
+  if (!accepting) return decline(rank, invitation.id), false;
+  if (offered != 0) {  // what it has offered may be used until the receiver has read this
+    Sending& sending = sending_.at(offered);
+    note_answer(offered, sending);
+    sending_ids_.erase(&operation);
+    sending.operation = nullptr;
+  }
+  if (!accepting->acceptance) {
+    jobs_.fail(operation, *job, base::error_by(ErrorKind::truncate, [&] {
+                 return operation.label() + ", refused by the receiver: " + accepting->text;
+               }));
+    return true;
+  }
+  auto plan = accepting->acceptance->confirm();
+  const transport::Plan& path = *plan;
+  operation.take_match({}, std::move(plan), accepting->text);
+  note_pair(path, accepting->text, accepting->refusals, invitation.refusals);
+  jobs_.succeed(operation, *job);
+  return true;
+}
+
+// The letter that accepts the invitation has been sent when this returns, or tells that the send is
+// too long. Nothing where the invitation is to be declined.
+std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& operation,
+                                                                MatchJob& job,
+                                                                const Invitation& invitation,
+                                                                Id offered) {
+  const Recording& recording = operation.recording();
+  const Message send = message_of(operation, recording.peer_world);
+  Accepting accepting;
+  auto& [acceptance, text, refusals] = accepting;
+  const bool fits = send.bytes <= invitation.message.bytes;
+  try {
+    if (fits) acceptance = accept_as_invited(send, invitation, text, refusals);
+  } catch (const std::exception& failure) {
+    base::log::info(operation.label() +
+                    ": the invitation of its receive cannot be accepted: " + failure.what());
+  }
+  if (fits && !acceptance) return std::nullopt;
+  if (!fits)
+    text = fmt::format(
+        "rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
+        recording.communicator->rank, send.bytes, recording.tag, invitation.message.bytes);
+  LetterWriter letter;
+  letter.value(LetterKind::accept).value(invitation.id).value(offered);
+  letter.value(recording.communicator->rank).value(recording.tag);
+  letter.value(send.bytes).value(fits ? ErrorKind::none : ErrorKind::truncate).text(text);
+  letter.bytes(acceptance ? acceptance->record() : transport::WireRecord());
+  write_refusals(letter, refusals);
+  const Envelope lane = lane_of(recording);
+  Accepted& accepted = accepted_[recording.peer_world];
+  accepted.lanes.push_back(lane);
+  try {
+    ++accepted.by_lane[lane];
+    letters_.write(recording.peer_world, job, letter);
+  } catch (...) {
+    accepted.lanes.pop_back();
+    uncount(accepted.by_lane, lane);
+    throw;
+  }
+  return accepting;
+}
+
+// By the transport that the handshake would choose: the first that both sides accept. Null where
+// that one has left nothing.
+std::unique_ptr<transport::Acceptance> MatchSender::accept_as_invited(const Message& send,
+                                                                      const Invitation& invitation,
+                                                                      std::string& transport,
+                                                                      Refusals& refusals) {
+  for (const Transports::Entry& entry : transports_.entries()) {
+    transport = entry.transport->name();
+    const Verdict verdict = Transports::judge(entry, send);
+    if (!verdict.yes) {
+      refusals.emplace_back(transport, verdict.why);
+      continue;
+    }
+    if (const auto record = invitation.records.find(transport); record != invitation.records.end())
+      return entry.transport->accept_invitation(send, invitation.message, record->second);
+    const auto refused = [&](const auto& refusal) { return refusal.first == transport; };
+    if (std::none_of(invitation.refusals.begin(), invitation.refusals.end(), refused))
+      return nullptr;
+  }
+  return nullptr;
+}
+
+// ---- Those that are not accepted
+
+void MatchSender::decline(int rank, Id invitation) noexcept {
+  try {
+    LetterWriter letter;
+    letter.value(LetterKind::revoked).value(invitation);
+    letters_.send(rank, letter);
+  } catch (const std::exception& failure) {
+    base::log::error(failure.what());
+  }
+}
+
+// An invitation that is not known here has been accepted or declined already, and that letter is
+// the receiver's answer.
+void MatchSender::read_revoke(int rank, LetterReader& letter) {
+  const auto id = letter.value<Id>();
+  const auto communicator = letter.value<group::CommunicatorId>();
+  const Envelope lane = lane_of(communicator, rank, letter.value<int>());
+  const auto found = invitations_.find(lane);
+  if (found == invitations_.end()) return;
+  const auto revoked = std::find_if(found->second.begin(), found->second.end(),
+                                    [&](const Invitation& each) { return each.id == id; });
+  if (revoked != found->second.end())
+    decline_from(lane, static_cast<std::size_t>(revoked - found->second.begin()));
+}
+
+// Declines those behind it, too: each of them counts the receives before it, and one of these is
+// gone.
+void MatchSender::decline_from(const Envelope& lane, std::size_t place) {
+  const auto found = invitations_.find(lane);
+  if (found == invitations_.end()) return;
+  auto& waiting = found->second;
+  while (waiting.size() > place) {
+    const Id id = waiting[place].id;
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place));
+    decline(lane.source, id);
+  }
+  if (waiting.empty()) invitations_.erase(found);
+}
+
+}  // namespace penstock::core

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sender's and the receiver's side of the handshake share. Every process is both: the
+// sides know each other by letters alone, also within one process. Guarded by the matcher's lock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/matching/match_jobs.hpp"
+#include "core/matching/match_letters.hpp"
+#include "core/matching/match_order.hpp"
+#include "core/matching/refusals.hpp"
+#include "core/pair_counts.hpp"
+#include "core/transports.hpp"
+
+namespace penstock::core {
+
+class MatchSide {
+ public:
+  struct Context {
+    Transports& transports;
+    MatchLetters& letters;
+    MatchJobs& jobs;
+    PairCounts& pairs;
+  };
+
+  // Takes the operation out of whatever stage its match is in, tells its peer and fails it. A half
+  // that has been connected is closed before the letter leaves: who reads that gives the memory to
+  // another pair.
+  void give_up(MatchedRequest& operation, MatchJob& job, const base::Error& error);
+
+ protected:
+  using Id = std::uint64_t;
+  using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
+  using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
+
+  explicit MatchSide(const Context& context)
+      : transports_(context.transports),
+        letters_(context.letters),
+        jobs_(context.jobs),
+        pairs_(context.pairs) {}
+  ~MatchSide() = default;
+
+  // Runs a step of the operation's match. What it throws fails the operation and nothing else.
+  template <class Step>
+  void attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, Step&& step) {
+    try {
+      step();
+    } catch (const std::exception& failure) {
+      give_up(operation, *job, error_of(failure));
+    }
+  }
+  // Which way the pair takes, and why not a better one: counted, and logged at level info.
+  void note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
+                 const Refusals& theirs);
+
+  Transports& transports_;
+  MatchLetters& letters_;
+  MatchJobs& jobs_;
+  Id last_id_ = 0;
+
+ private:
+  virtual void withdraw(MatchedRequest& operation, const base::Error& why) = 0;
+
+  PairCounts& pairs_;
+};
+
+}  // namespace penstock::core
