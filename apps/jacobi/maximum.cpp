@@ -38,13 +38,10 @@ Maximum::Maximum(Field& field, apps::Lane& lane) : field_(field), lane_(lane) {
 
 void Maximum::enqueue() {
   const QueueView queue = lane_.queue();
-  queue.start(reports_in_.all());
-  queue.wait(reports_in_.all());
+  queue.run(reports_in_.all());
   field_.combine(children_, is_root_);
-  queue.start(report_out_.all());
-  queue.wait(report_out_.all());
-  queue.start(answers_out_.all());
-  queue.wait(answers_out_.all());
+  queue.run(report_out_.all());
+  queue.run(answers_out_.all());
 }
 
 }  // namespace penstock::jacobi

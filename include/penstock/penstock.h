@@ -326,6 +326,14 @@ PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request request
 PST_API int PST_Enqueue_wait(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests[]);
 
+/* Enqueues the starts of all requests and then the waits for all of them, in one call: what two
+ * ranks exchange can stand in one array on each. Stream order: later work of the stream runs when
+ * all are complete. The stream waits, the caller does not block. A count of 0 does nothing; all
+ * requests are enqueued or, after an error, none. Errors: those of PST_Enqueue_startall. Source:
+ * Penstock. */
+PST_API int PST_Enqueue_run(PST_Queue queue, MPI_Request* request);
+PST_API int PST_Enqueue_runall(PST_Queue queue, int count, MPI_Request requests[]);
+
 /* PST_Enqueue_waitall for everything started on the queue that has no wait enqueued yet. Does not
  * block. Errors: PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in the same
  * graph capture), the queue's own error. Source: ST Fig. 3. */

@@ -409,7 +409,18 @@ class QueueView {
                   "PST_Enqueue_waitall");
   }
 
-  // The same for everything that was started on the queue and has no wait yet. Does not block.
+  // Starts all and then waits for all. The stream waits, the caller does not block. Enqueued whole
+  // or, after an error, not at all.
+  void run(RequestView request) const {
+    MPI_Request handle = request.get();
+    detail::check(PST_Enqueue_run(handle_, &handle), "PST_Enqueue_run");
+  }
+  void run(std::span<MPI_Request> requests) const {
+    detail::check(PST_Enqueue_runall(handle_, detail::to_count(requests.size()), requests.data()),
+                  "PST_Enqueue_runall");
+  }
+
+  // A wait for everything that was started on the queue and has no wait yet. Does not block.
   void wait_outstanding() const {
     detail::check(PST_Enqueue_wait_outstanding(handle_), "PST_Enqueue_wait_outstanding");
   }

@@ -131,6 +131,21 @@ void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
   for (std::size_t i = 0; i < count; ++i) operations[i]->wait_flushed(*stream_);
 }
 
+// Room for the waits comes before the starts, which cannot be taken back: where a wait fails all
+// the same, the queue has failed.
+void Queue::run(std::size_t count, MatchedRequest* const* operations) {
+  raise();
+  if (count == 0) return;
+  stream_->make_room(2 * count);
+  start(count, operations);
+  try {
+    wait(count, operations);
+  } catch (const Error& error) {
+    fail(error);
+    throw;
+  }
+}
+
 template <class Enqueue>
 void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* operations,
                         std::size_t& enqueued, Enqueue& enqueue_one) {

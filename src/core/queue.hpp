@@ -43,6 +43,8 @@ class Queue final : public transport::Sink {
   // allocates nothing and takes no lock.
   void start(std::size_t count, MatchedRequest* const* operations);
   void wait(std::size_t count, MatchedRequest* const* operations);
+  // All starts, then all waits.
+  void run(std::size_t count, MatchedRequest* const* operations);
   void wait_outstanding();
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky
   // error.

@@ -89,6 +89,8 @@ TYPED(PST_Enqueue_start, PST_Queue, MPI_Request*);
 TYPED(PST_Enqueue_startall, PST_Queue, int, MPI_Request[]);
 TYPED(PST_Enqueue_wait, PST_Queue, MPI_Request*);
 TYPED(PST_Enqueue_waitall, PST_Queue, int, MPI_Request[]);
+TYPED(PST_Enqueue_run, PST_Queue, MPI_Request*);
+TYPED(PST_Enqueue_runall, PST_Queue, int, MPI_Request[]);
 TYPED(PST_Enqueue_wait_outstanding, PST_Queue);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
@@ -129,6 +131,8 @@ static const Function table[] = {
     (Function)PST_Enqueue_startall,
     (Function)PST_Enqueue_wait,
     (Function)PST_Enqueue_waitall,
+    (Function)PST_Enqueue_run,
+    (Function)PST_Enqueue_runall,
     (Function)PST_Enqueue_wait_outstanding,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,

@@ -3,6 +3,7 @@
 // queue, frees its half, talks to itself.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -344,6 +345,34 @@ TEST(LitmusEnds, G4_L20_RingOfAllProcesses) {
       receiver.expect_good(static_cast<std::uint64_t>(repeats));
     }
   }
+}
+
+// A call that started one and waited for it before it starts the next would stand on both ranks: a
+// synchronous send ends with its receive.
+TEST(LitmusEnds, G4_L23_ARunStartsAllBeforeItWaits) {
+  constexpr std::uint64_t epochs = 20;
+  const int self = rank(), peer = partner();
+  for (const Kind kind : {Kind::standard, Kind::synchronous})
+    for (const std::size_t bytes : protocol_sizes()) {
+      SCOPED_TRACE(std::string(name(kind)) + " " + std::to_string(bytes));
+      Sender sender(bytes, Memory::ordinary, sequence_key(self, peer, 0));
+      Receiver receiver(bytes, Memory::allocated, sequence_key(peer, self, 0));
+      sender.init(kind, peer, 0);
+      receiver.init(peer, 0);
+      match_all({&sender.request(), &receiver.request()});
+      Lane lane;
+      for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+        std::array<MPI_Request, 2> both{sender.request(), receiver.request()};
+        if (epoch % 2 != 0) std::swap(both[0], both[1]);
+        lane.launch(Sender::fill, &sender);
+        lane.launch(Receiver::clear, &receiver);
+        ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, both.data()));
+        lane.launch(Sender::scribble, &sender);
+        lane.launch(Receiver::check, &receiver);
+      }
+      lane.finish();
+      receiver.expect_good(epochs);
+    }
 }
 
 // Messages of MPI that its sender has begun, and that need its calls: more than MPI takes at once.

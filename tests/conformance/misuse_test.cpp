@@ -114,9 +114,23 @@ TEST_F(Misuse, G7_CountsOfRequests) {
   EXPECT_PST_KIND(PST_Enqueue_waitall(lane.queue(), -1, nullptr), PST_ERROR_ARGUMENT);
   EXPECT_PST_KIND(PST_Matchall(-1, nullptr, MPI_STATUSES_IGNORE), PST_ERROR_ARGUMENT);
   EXPECT_PST_KIND(PST_Enqueue_startall(lane.queue(), 2, nullptr), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Enqueue_runall(lane.queue(), -1, nullptr), PST_ERROR_ARGUMENT);
+  EXPECT_PST(PST_Enqueue_runall(lane.queue(), 0, nullptr));
   EXPECT_PST(PST_Enqueue_startall(lane.queue(), 0, nullptr));
   EXPECT_PST(PST_Enqueue_waitall(lane.queue(), 0, nullptr));
   EXPECT_PST(PST_Matchall(0, nullptr, MPI_STATUSES_IGNORE));
+}
+
+TEST_F(Misuse, G7_RunEnqueuesAllOrNothing) {
+  std::array<MPI_Request, 3> twice{sender.request(), receiver.request(), sender.request()};
+  EXPECT_PST_KIND(PST_Enqueue_runall(lane.queue(), 3, twice.data()), PST_ERROR_ALREADY_STARTED);
+  std::array<MPI_Request, 3> null{sender.request(), receiver.request(), MPI_REQUEST_NULL};
+  EXPECT_PST_KIND(PST_Enqueue_runall(lane.queue(), 3, null.data()), PST_ERROR_REQUEST);
+  receiver.enqueue_start(lane);
+  EXPECT_PST_KIND(PST_Enqueue_run(lane.queue(), &receiver.request()), PST_ERROR_ALREADY_STARTED);
+  EXPECT_PST_KIND(PST_Enqueue_run(PST_QUEUE_NULL, &sender.request()), PST_ERROR_QUEUE);
+  EXPECT_PST_KIND(PST_Enqueue_run(lane.queue(), nullptr), PST_ERROR_ARGUMENT);
+  complete_epoch();
 }
 
 TEST_F(Misuse, G7_FreeingAStartedRequest) {

@@ -53,6 +53,7 @@ struct Calls {
   device::Stream* last = nullptr;
   device::Stream* closed_on = nullptr;
   bool out_of_memory = false;
+  bool wait_fails = false;
   bool cannot_change = false;
   transport::Epoch closed = 0;  // the first epoch that the peer does not serve; 0: it serves all
 };
@@ -66,7 +67,7 @@ class TestPlan final : public transport::Plan {
     ++calls_.starts;
   }
   void wait(device::Stream&, transport::Sink&) override {
-    if (calls_.out_of_memory) throw Error(ErrorKind::resources, "no memory");
+    if (calls_.out_of_memory || calls_.wait_fails) throw Error(ErrorKind::resources, "no memory");
     ++calls_.waits;
   }
   void hand_over(device::Stream* last, device::Stream&) override {
@@ -133,6 +134,24 @@ class QueueTest : public ::testing::Test {
   std::uintptr_t handle = 0;
   Queue* queue = nullptr;
 };
+
+TEST_F(QueueTest, RunFindsRoomForAllBeforeItStartsAny) {
+  stream->room = 2 * count - 1;
+  expect_error(ErrorKind::resources, [&] { queue->run(count, all.data()); });
+  EXPECT_EQ(starts(), 0);
+  EXPECT_EQ(all[0]->started_on, nullptr);
+  stream->room = 2 * count;
+  queue->run(count, all.data());
+  EXPECT_EQ(starts(), static_cast<int>(count));
+  EXPECT_EQ(waits(), static_cast<int>(count));
+  EXPECT_EQ(all[0]->started_on, nullptr);
+}
+
+TEST_F(QueueTest, ARunWhoseWaitCannotBeEnqueuedFailsTheQueue) {
+  calls[1].wait_fails = true;
+  expect_error(ErrorKind::resources, [&] { queue->run(count, all.data()); });
+  EXPECT_TRUE(queue->failed());
+}
 
 TEST_F(QueueTest, FreeInACaptureChangesNothing) {
   queue->start(count, all.data());
