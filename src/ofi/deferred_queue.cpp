@@ -5,7 +5,7 @@
 
 namespace penstock::ofi {
 
-void DeferredQueue::join(Half& half, unsigned entries) noexcept {
+void DeferredQueue::join(Candidate& half, unsigned entries) noexcept {
   if (half.ticket_ != 0 || entries == 0 || entries > limit_) return;
   half.ticket_ = ++tickets_;
   half.behind_ = nullptr;
@@ -13,27 +13,27 @@ void DeferredQueue::join(Half& half, unsigned entries) noexcept {
   last_ = &half;
 }
 
-void DeferredQueue::leave(Half& half) noexcept {
+void DeferredQueue::leave(Candidate& half) noexcept {
   if (half.ticket_ == 0) return;
-  Half* before = nullptr;
-  for (Half* other = first_; other != &half; other = other->behind_) before = other;
+  Candidate* before = nullptr;
+  for (Candidate* other = first_; other != &half; other = other->behind_) before = other;
   (before ? before->behind_ : first_) = half.behind_;
   if (last_ == &half) last_ = before;
   half.ticket_ = 0;
 }
 
-void DeferredQueue::overtaken(Half& half) noexcept {
+void DeferredQueue::overtaken(Candidate& half) noexcept {
   if (half.ticket_ == 0) return;
   count(half);
   half.ticket_ = ++tickets_;
 }
 
-void DeferredQueue::count(const Half& half) noexcept {
+void DeferredQueue::count(const Candidate& half) noexcept {
   if (half.ticket_ <= refused_) ++statistics_.throttled;
 }
 
-DeferredQueue::Half& DeferredQueue::take_first() noexcept {
-  Half& half = *first_;
+DeferredQueue::Candidate& DeferredQueue::take_first() noexcept {
+  Candidate& half = *first_;
   first_ = half.behind_;
   if (first_ == nullptr) last_ = nullptr;
   half.ticket_ = 0;
@@ -50,7 +50,7 @@ bool DeferredQueue::room(unsigned entries) noexcept {
 bool DeferredQueue::post(Poster& poster) noexcept {
   bool moved = false;
   for (; first_ != nullptr; moved = true) {
-    Half& half = *first_;
+    Candidate& half = *first_;
     if (const unsigned entries = poster.entries_for(half); entries > 0) {
       const unsigned taken = room(entries) ? poster.post(half) : 0;
       if (taken == 0) {

@@ -19,9 +19,9 @@ class DeferredQueue {
   using Policy = base::Throttle;
 
   // What stands in line must derive from this.
-  class Half {
+  class Candidate {
     friend class DeferredQueue;
-    Half* behind_ = nullptr;
+    Candidate* behind_ = nullptr;
     std::uint64_t ticket_ = 0;  // of its next start; 0: it does not stand in line
   };
 
@@ -30,19 +30,19 @@ class DeferredQueue {
    public:
     virtual ~Poster() = default;
     // That the next start of this half takes; 0: it has none that can be posted now.
-    virtual unsigned entries_for(const Half& half) noexcept = 0;
+    virtual unsigned entries_for(const Candidate& half) noexcept = 0;
     // Posts it. Entries taken; fewer: the provider has no more.
-    virtual unsigned post(Half& half) noexcept = 0;
+    virtual unsigned post(Candidate& half) noexcept = 0;
   };
 
   DeferredQueue(Policy policy, unsigned limit) : policy_(policy), limit_(limit) {}
 
   // Its next start takes so many entries. Does nothing if it stands in line already, or if that
   // could never be posted.
-  void join(Half& half, unsigned entries) noexcept;
-  void leave(Half& half) noexcept;
+  void join(Candidate& half, unsigned entries) noexcept;
+  void leave(Candidate& half) noexcept;
   // A start of this half has been carried out without entries.
-  void overtaken(Half& half) noexcept;
+  void overtaken(Candidate& half) noexcept;
   bool empty() const noexcept { return first_ == nullptr; }
 
   // true: something has been posted, or has left the line.
@@ -53,13 +53,13 @@ class DeferredQueue {
 
  private:
   bool room(unsigned entries) noexcept;
-  Half& take_first() noexcept;
-  void count(const Half& half) noexcept;
+  Candidate& take_first() noexcept;
+  void count(const Candidate& half) noexcept;
 
   const Policy policy_;
   const unsigned limit_;
-  Half* first_ = nullptr;
-  Half* last_ = nullptr;
+  Candidate* first_ = nullptr;
+  Candidate* last_ = nullptr;
   std::uint64_t tickets_ = 0;
   std::uint64_t refused_ = 0;  // tickets up to this one have found no room
   bool filling_ = true;        // static: the present batch is not closed

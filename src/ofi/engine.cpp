@@ -19,7 +19,7 @@ using base::ErrorKind;
 
 namespace {
 
-// Channels looked at in one pass: enough to get through many soon, few enough that one more pass is
+// Pair ends looked at in one pass: enough to get through many soon, few enough that one more pass is
 // cheap.
 constexpr std::size_t window = 32;
 constexpr std::size_t completions_at_once = 16;
@@ -82,44 +82,44 @@ Shape Engine::shape_for(const transport::Message& send) const {
   return shape;
 }
 
-std::shared_ptr<Channel> Engine::add(const transport::Message& message, protocol::Mode send_mode,
+std::shared_ptr<PairEnd> Engine::add(const transport::Message& message, protocol::Mode send_mode,
                                      const Shape& shape) {
   // The calling thread may be one of ours.
   if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
   const std::lock_guard turn(turn_);
   // All the room that progress will need, so that it never allocates, and its thread: nothing may
   // fail later, when the peer has begun.
-  const std::size_t room = channels_.size() + promised_ + 1;
+  const std::size_t room = ends_.size() + promised_ + 1;
   base::reserve_for(active_, room);
   base::reserve_for(leaving_, room);
-  base::reserve_for(channels_, room);
+  base::reserve_for(ends_, room);
   thread_.start();
-  auto channel = std::make_shared<Channel>(common_, message, send_mode, shape,
-                                           addresses_[static_cast<std::size_t>(message.peer)]);
+  auto end = std::make_shared<PairEnd>(common_, message, send_mode, shape,
+                                       addresses_[static_cast<std::size_t>(message.peer)]);
   ++promised_;
-  return channel;
+  return end;
 }
 
-void Engine::enroll(const std::shared_ptr<Channel>& channel) noexcept {
+void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard turn(turn_);
   --promised_;
-  channel->enrolled = true;
-  channel->place = channels_.size();
-  channels_.push_back(channel);
+  end->enrolled = true;
+  end->place = ends_.size();
+  ends_.push_back(end);
   if (thread_.asleep()) thread_.wake();
 }
 
-void Engine::drop(std::shared_ptr<Channel>& channel) noexcept {
+void Engine::drop(std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard turn(turn_);
-  if (!channel->enrolled) --promised_;
-  channel.reset();
+  if (!end->enrolled) --promised_;
+  end.reset();
 }
 
 // ---- Where starts are enqueued
 
-void Engine::arm(Channel& channel) noexcept {
-  if (!channel.arm()) return;
-  ready_.mark(channel);
+void Engine::arm(PairEnd& end) noexcept {
+  if (!end.arm()) return;
+  ready_.mark(end);
   wake_if_asleep();
 }
 
@@ -128,14 +128,14 @@ void Engine::reclaim() noexcept {
   deferred_.reclaim();
 }
 
-unsigned Engine::entries_for(const DeferredQueue::Half& half) noexcept {
-  return static_cast<const Channel&>(half).entries();
+unsigned Engine::entries_for(const DeferredQueue::Candidate& half) noexcept {
+  return static_cast<const PairEnd&>(half).entries();
 }
 
-unsigned Engine::post(DeferredQueue::Half& half) noexcept {
-  auto& channel = static_cast<Channel&>(half);
-  const unsigned taken = channel.post();
-  if (taken > 0) list(channel);
+unsigned Engine::post(DeferredQueue::Candidate& half) noexcept {
+  auto& end = static_cast<PairEnd&>(half);
+  const unsigned taken = end.post();
+  if (taken > 0) list(end);
   return taken;
 }
 
@@ -147,14 +147,14 @@ void Engine::wake_if_asleep() noexcept {
 
 // A call may start many: what is under way besides is left to those who wait for it, and to the
 // thread.
-void Engine::mark_ready(Channel& channel) noexcept {
-  ready_.mark(channel);
+void Engine::mark_ready(PairEnd& end) noexcept {
+  ready_.mark(end);
   take_turn([this] { take_ready(); });
 }
 
-void Engine::look(Channel& channel) noexcept {
+void Engine::look(PairEnd& end) noexcept {
   take_turn([&] {
-    pass(&channel);
+    pass(&end);
     attended_.store(true, std::memory_order_relaxed);
   });
 }
@@ -188,58 +188,57 @@ void Engine::take_turn(Act act) noexcept {
   if (work) wake_if_asleep();
 }
 
-void Engine::look_hard(Channel& channel) noexcept {
+void Engine::look_hard(PairEnd& end) noexcept {
   const std::lock_guard turn(turn_);
-  for (int i = 0; i < hard_passes; ++i) pass(&channel);
+  for (int i = 0; i < hard_passes; ++i) pass(&end);
   wake_if_needed();
 }
 
-plan::Buffer Engine::find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept {
+plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept {
   const std::lock_guard turn(turn_);
-  if (!asked) asked = channel.ask_what_is_taken();
-  pass(&channel);
+  if (!asked) asked = end.ask_what_is_taken();
+  pass(&end);
   wake_if_needed();
-  if (channel.buffer_free(epoch)) return plan::Buffer::free;
+  if (end.buffer_free(epoch)) return plan::Buffer::free;
   // What has been taken has been delivered, so that the buffer here will be free when the network
   // has told.
-  return asked && channel.brought() && !channel.room(epoch) ? plan::Buffer::full
-                                                            : plan::Buffer::unknown;
+  return asked && end.brought() && !end.room(epoch) ? plan::Buffer::full : plan::Buffer::unknown;
 }
 
-bool Engine::arrived(Channel& channel, protocol::Epoch epoch) noexcept {
+bool Engine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
   const std::lock_guard turn(turn_);
-  for (int i = 0; i < hard_passes && !channel.arrived(epoch); ++i) pass(&channel);
+  for (int i = 0; i < hard_passes && !end.arrived(epoch); ++i) pass(&end);
   wake_if_needed();
-  return channel.arrived(epoch);
+  return end.arrived(epoch);
 }
 
-void Engine::release(Channel& channel, protocol::Epoch closed) noexcept {
+void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard turn(turn_);
-  pass(&channel);  // afterwards this channel is not in the ready list
-  channel.tell(closed, ErrorKind::peer_freed);
-  channel.released = true;
-  leaving_.push_back(&channel);
-  move(channel);
+  pass(&end);  // afterwards this end is not in the ready list
+  end.tell(closed, ErrorKind::peer_freed);
+  end.released = true;
+  leaving_.push_back(&end);
+  move(end);
   wake_if_asleep();
 }
 
-void Engine::spoil(Channel& channel, protocol::Epoch closed, ErrorKind reason) noexcept {
+void Engine::spoil(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard turn(turn_);
-  channel.tell(closed, reason);
+  end.tell(closed, reason);
   // Buffered messages are the library's own: those that had been started are still delivered.
-  if (!channel.buffered()) channel.give_up();
-  move(channel);
+  if (!end.buffered()) end.give_up();
+  move(end);
   wake_if_asleep();
 }
 
 // ---- Under the lock
 
 bool Engine::take_ready() noexcept {
-  const bool took = ready_.take([this](Channel& channel) { move(channel); });
+  const bool took = ready_.take([this](PairEnd& end) { move(end); });
   return take_completions() || took;
 }
 
-bool Engine::pass(Channel* favourite) noexcept {
+bool Engine::pass(PairEnd* favourite) noexcept {
   bool moved = take_ready();
   if (favourite && favourite->active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
@@ -248,46 +247,46 @@ bool Engine::pass(Channel* favourite) noexcept {
   return moved;
 }
 
-bool Engine::move(Channel& channel) noexcept {
-  const bool moved = channel.advance();
-  if (const unsigned freed = std::exchange(channel.freed, 0); freed > 0) deferred_.completed(freed);
-  if (std::exchange(channel.taken_over, false)) {
+bool Engine::move(PairEnd& end) noexcept {
+  const bool moved = end.advance();
+  if (const unsigned freed = std::exchange(end.freed, 0); freed > 0) deferred_.completed(freed);
+  if (std::exchange(end.taken_over, false)) {
     ++taken_over_;
-    deferred_.overtaken(channel);
+    deferred_.overtaken(end);
   }
-  deferred_.join(channel, channel.entries());
-  list(channel);
+  deferred_.join(end, end.entries());
+  list(end);
   return moved;
 }
 
-// The list of active channels is that of those who are restless.
-void Engine::list(Channel& channel) noexcept {
-  const bool restless = channel.restless();
-  if (restless == channel.active) return;
+// The list of active ends is that of those who are restless.
+void Engine::list(PairEnd& end) noexcept {
+  const bool restless = end.restless();
+  if (restless == end.active) return;
   if (restless) {
-    channel.active = true;
-    channel.active_place = active_.size();
-    active_.push_back(&channel);
+    end.active = true;
+    end.active_place = active_.size();
+    active_.push_back(&end);
   } else {
-    unlist(channel);
+    unlist(end);
   }
 }
 
-void Engine::unlist(Channel& channel) noexcept {
-  if (!std::exchange(channel.active, false)) return;
-  active_.back()->active_place = channel.active_place;
-  active_[channel.active_place] = active_.back();
+void Engine::unlist(PairEnd& end) noexcept {
+  if (!std::exchange(end.active, false)) return;
+  active_.back()->active_place = end.active_place;
+  active_[end.active_place] = active_.back();
   active_.pop_back();
 }
 
-bool Engine::move_some(const Channel* moved_already) noexcept {
+bool Engine::move_some(const PairEnd* moved_already) noexcept {
   bool moved = false;
-  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty();
+  for (std::size_t i = 0, most = std::min(window, active_.size()); i < most && !active_.empty();
        ++i) {
     if (cursor_ >= active_.size()) cursor_ = 0;
-    Channel& channel = *active_[cursor_];
-    if (&channel != moved_already && move(channel)) moved = true;
-    if (channel.active) ++cursor_;  // otherwise another one stands in its place
+    PairEnd& end = *active_[cursor_];
+    if (&end != moved_already && move(end)) moved = true;
+    if (end.active) ++cursor_;  // otherwise another one stands in its place
   }
   return moved;
 }
@@ -308,8 +307,8 @@ bool Engine::take_completions() noexcept {
     for (ssize_t i = 0; i < count; ++i) {
       if (entries[i].op_context == nullptr) continue;
       RdmaOperation& operation = RdmaOperation::of(entries[i].op_context);
-      operation.channel->ended(operation);
-      move(*operation.channel);
+      operation.end->ended(operation);
+      move(*operation.end);
     }
   }
 }
@@ -319,45 +318,43 @@ void Engine::take_failure() noexcept {
   if (fi_cq_readerr(fabric_.completions(), &entry, 0) < 0) return;
   if (entry.op_context == nullptr) return;
   RdmaOperation& operation = RdmaOperation::of(entry.op_context);
-  Channel& channel = *operation.channel;
-  channel.failed(operation, base::error_by(ErrorKind::transport, [&] {
-                   return fmt::format("the network ({}) reports for rank {}: {}",
-                                      fabric_.provider(), channel.peer,
-                                      libfabric().strerror(entry.err));
-                 }));
-  move(channel);
+  PairEnd& end = *operation.end;
+  end.failed(operation, base::error_by(ErrorKind::transport, [&] {
+               return fmt::format("the network ({}) reports for rank {}: {}", fabric_.provider(),
+                                  end.peer, libfabric().strerror(entry.err));
+             }));
+  move(end);
 }
 
-// Released channels wait for the peer's half to go: looked at one after the other, since nobody
+// Released ends wait for the peer's half to go: looked at one after the other, since nobody
 // waits for that.
 void Engine::reap_one() noexcept {
   if (leaving_.empty()) return;
   if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;
-  Channel& channel = *leaving_[leaving_cursor_];
+  PairEnd& end = *leaving_[leaving_cursor_];
   // What the peer will never receive need not be waited for any longer.
-  if (closed_epoch(load(channel.words().closed)) != 0 && !channel.over()) {
+  if (closed_epoch(load(end.words().closed)) != 0 && !end.over()) {
     // Nor need what has been posted beyond the last start.
-    const protocol::Epoch last = channel.started.load(std::memory_order_relaxed);
-    if (channel.closed_before(last) || (channel.sends() && channel.complete(last)))
-      channel.give_up();
-    move(channel);
+    const protocol::Epoch last = end.started.load(std::memory_order_relaxed);
+    if (end.closed_before(last) || (end.sends() && end.complete(last))) end.give_up();
+    move(end);
   }
-  if (!channel.over()) {
+  if (!end.over()) {
     ++leaving_cursor_;
     return;
   }
   leaving_[leaving_cursor_] = leaving_.back();
   leaving_.pop_back();
-  forget(channel);
+  forget(end);
 }
 
-void Engine::forget(Channel& channel) noexcept {
-  deferred_.leave(channel);
-  unlist(channel);  // what the network writes may have made it idle since it was last moved
-  const std::size_t place = channel.place;
-  channels_.back()->place = place;
-  std::swap(channels_[place], channels_.back());
-  channels_.pop_back();
+void Engine::forget(PairEnd& end) noexcept {
+  deferred_.leave(end);
+  unlist(end);  // what the network writes may have made it idle since it was last moved
+  const std::size_t place = end.place;
+  ends_.back()->place = place;
+  std::swap(ends_[place], ends_.back());
+  ends_.pop_back();
 }
 
 Statistics Engine::statistics() const noexcept {
@@ -378,12 +375,12 @@ plan::ProgressThread::Outcome Engine::advance() noexcept {
   if (!turn) return waiting;
   if (pass(nullptr)) return moved;
   if (!active_.empty() || !deferred_.empty()) return waiting;
-  return channels_.empty() ? idle : listening;
+  return ends_.empty() ? idle : listening;
 }
 
 bool Engine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard turn(turn_);
-  return !has_work() && (listening || channels_.empty());
+  return !has_work() && (listening || ends_.empty());
 }
 
 }  // namespace penstock::ofi

@@ -15,10 +15,10 @@
 
 #include "base/settings.hpp"
 #include "group/world.hpp"
-#include "ofi/channel.hpp"
 #include "ofi/deferred_queue.hpp"
 #include "ofi/fabric.hpp"
 #include "ofi/gpu_memory.hpp"
+#include "ofi/pair_end.hpp"
 #include "plan/engine_plan.hpp"
 #include "plan/progress_thread.hpp"
 
@@ -48,31 +48,31 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
 
   // ---- At match; throw base::Error
   Shape shape_for(const transport::Message& send) const;
-  std::shared_ptr<Channel> add(const transport::Message& message, protocol::Mode send_mode,
+  std::shared_ptr<PairEnd> add(const transport::Message& message, protocol::Mode send_mode,
                                const Shape& shape);
-  void enroll(const std::shared_ptr<Channel>& channel) noexcept;  // it is complete
+  void enroll(const std::shared_ptr<PairEnd>& end) noexcept;  // it is complete
   // Its owner has no use for it any more.
-  void drop(std::shared_ptr<Channel>& channel) noexcept;
+  void drop(std::shared_ptr<PairEnd>& end) noexcept;
 
   // ---- Where starts are enqueued
-  void arm(Channel& channel) noexcept;  // one more start will come
-  void reclaim() noexcept;              // PST_Queue_wait has ended
+  void arm(PairEnd& end) noexcept;  // one more start will come
+  void reclaim() noexcept;          // PST_Queue_wait has ended
 
   // ---- On a stream's worker
-  void mark_ready(Channel& channel) noexcept;  // after a word of it has been written
-  void look(Channel& channel) noexcept;        // a pass, if the turn is free
-  void leave() noexcept;                       // after a wait: from now on the thread looks
+  void mark_ready(PairEnd& end) noexcept;  // after a word of it has been written
+  void look(PairEnd& end) noexcept;        // a pass, if the turn is free
+  void leave() noexcept;                   // after a wait: from now on the thread looks
   // Several passes, whatever the others do; before bad news is believed.
-  void look_hard(Channel& channel) noexcept;
+  void look_hard(PairEnd& end) noexcept;
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory,
   // at first; later calls find its answer, which takes the network alone and no act of any program.
-  plan::Buffer find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept;
+  plan::Buffer find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
   // A message that has not been asked for is here.
-  bool arrived(Channel& channel, protocol::Epoch epoch) noexcept;
+  bool arrived(PairEnd& end, protocol::Epoch epoch) noexcept;
   // This half is gone: tells the peer.
-  void release(Channel& channel, protocol::Epoch closed) noexcept;
+  void release(PairEnd& end, protocol::Epoch closed) noexcept;
   // The same, and gives it up.
-  void spoil(Channel& channel, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void spoil(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
 
   bool check_ready() const noexcept { return options_.check_ready; }
   std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
@@ -82,21 +82,21 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
  private:
   plan::ProgressThread::Outcome advance() noexcept override;
   bool nothing_to_do(bool listening) noexcept override;
-  unsigned entries_for(const DeferredQueue::Half& half) noexcept override;
-  unsigned post(DeferredQueue::Half& half) noexcept override;
+  unsigned entries_for(const DeferredQueue::Candidate& half) noexcept override;
+  unsigned post(DeferredQueue::Candidate& half) noexcept override;
 
   template <class Act>
   void take_turn(Act act) noexcept;
   bool take_ready() noexcept;
-  bool pass(Channel* favourite) noexcept;
-  bool move(Channel& channel) noexcept;
-  bool move_some(const Channel* moved) noexcept;
+  bool pass(PairEnd* favourite) noexcept;
+  bool move(PairEnd& end) noexcept;
+  bool move_some(const PairEnd* moved) noexcept;
   bool take_completions() noexcept;
   void take_failure() noexcept;
-  void list(Channel& channel) noexcept;
-  void unlist(Channel& channel) noexcept;
+  void list(PairEnd& end) noexcept;
+  void unlist(PairEnd& end) noexcept;
   void reap_one() noexcept;
-  void forget(Channel& channel) noexcept;
+  void forget(PairEnd& end) noexcept;
   void wake_if_asleep() noexcept;
   bool has_work() const noexcept;  // under the lock
   void wake_if_needed() noexcept;
@@ -114,12 +114,12 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   std::vector<fi_addr_t> addresses_;  // by world rank
   Common common_;
   WordPool::Position constants_;
-  plan::ReadyList<Channel> ready_;
+  plan::ReadyList<PairEnd> ready_;
   DeferredQueue deferred_;
-  std::vector<std::shared_ptr<Channel>> channels_;
-  std::size_t promised_ = 0;       // channels added and not enrolled yet
-  std::vector<Channel*> active_;   // has room for all
-  std::vector<Channel*> leaving_;  // released; has room for all
+  std::vector<std::shared_ptr<PairEnd>> ends_;
+  std::size_t promised_ = 0;       // ends added and not enrolled yet
+  std::vector<PairEnd*> active_;   // has room for all
+  std::vector<PairEnd*> leaving_;  // released; has room for all
   std::size_t cursor_ = 0;         // where the next pass goes on
   std::size_t leaving_cursor_ = 0;
   std::uint64_t taken_over_ = 0;

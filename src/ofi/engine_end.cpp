@@ -23,12 +23,11 @@ using std::chrono::steady_clock;
 Engine::~Engine() {
   thread_.stop();
   const std::lock_guard turn(turn_);
-  for (const auto& channel : channels_) {
-    const protocol::Epoch served = channel->buffered()
-                                       ? channel->started.load(std::memory_order_relaxed)
-                                       : channel->completed();
-    channel->tell(served + 1, ErrorKind::peer_freed);
-    list(*channel);
+  for (const auto& end : ends_) {
+    const protocol::Epoch served =
+        end->buffered() ? end->started.load(std::memory_order_relaxed) : end->completed();
+    end->tell(served + 1, ErrorKind::peer_freed);
+    list(*end);
   }
   deliver();
   if (!part()) say_farewell();
@@ -40,7 +39,7 @@ Engine::~Engine() {
                   fabric_.provider(), seen.posted, seen.throttled, seen.most_in_use,
                   options_.entries, taken_over_));
   fabric_.close_endpoint();
-  channels_.clear();
+  ends_.clear();
 }
 
 // As MPI_Finalize does for MPI_Bsend, buffered messages are delivered before the end, to all who
@@ -77,21 +76,20 @@ bool Engine::part() noexcept {
 // limit, of its own.
 void Engine::say_farewell() noexcept {
   constexpr auto farewell = std::chrono::seconds(1);
-  const auto waited_for = [this](const auto& channel) {
-    return channel->owes_notice() && !dead(channel->peer);
+  const auto waited_for = [this](const auto& end) {
+    return end->owes_notice() && !dead(end->peer);
   };
   for (const auto began = steady_clock::now(); steady_clock::now() - began < farewell;
        std::this_thread::yield()) {
-    if (std::none_of(channels_.begin(), channels_.end(), waited_for)) return;
+    if (std::none_of(ends_.begin(), ends_.end(), waited_for)) return;
     pass(nullptr);
   }
 }
 
 bool Engine::owes_messages() const noexcept {
-  return std::any_of(channels_.begin(), channels_.end(), [this](const auto& channel) {
-    const protocol::Epoch last = channel->started.load(std::memory_order_relaxed);
-    return channel->buffered() && !channel->complete(last) && !channel->broken(last) &&
-           !dead(channel->peer);
+  return std::any_of(ends_.begin(), ends_.end(), [this](const auto& end) {
+    const protocol::Epoch last = end->started.load(std::memory_order_relaxed);
+    return end->buffered() && !end->complete(last) && !end->broken(last) && !dead(end->peer);
   });
 }
 

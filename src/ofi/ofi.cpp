@@ -30,46 +30,46 @@ constexpr unsigned entries_unless_told = 500;
 
 class OfiOffer final : public transport::Offer {
  public:
-  OfiOffer(Engine& engine, std::shared_ptr<Channel> channel) noexcept
-      : engine_(engine), channel_(std::move(channel)) {}
+  OfiOffer(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
+      : engine_(engine), end_(std::move(end)) {}
   ~OfiOffer() override {
-    if (channel_) engine_.drop(channel_);
+    if (end_) engine_.drop(end_);
   }
-  transport::WireRecord record() const override { return transport::to_wire(channel_->offer()); }
+  transport::WireRecord record() const override { return transport::to_wire(end_->offer()); }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    channel_->connect(transport::from_wire<AnswerRecord>(answer));
-    const std::shared_ptr<Channel> channel = channel_;
-    engine_.enroll(channel);
+    end_->connect(transport::from_wire<AnswerRecord>(answer));
+    const std::shared_ptr<PairEnd> end = end_;
+    engine_.enroll(end);
     try {
-      return std::make_unique<OfiPlan>(engine_, std::move(channel_));
+      return std::make_unique<OfiPlan>(engine_, std::move(end_));
     } catch (...) {
-      engine_.release(*channel, 1);
+      engine_.release(*end, 1);
       throw;
     }
   }
 
  private:
   Engine& engine_;
-  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<PairEnd> end_;
 };
 
 // Its plan is made before the sender has connected, so that nothing is left to fail.
 class OfiAcceptance final : public transport::Acceptance {
  public:
-  OfiAcceptance(Engine& engine, const std::shared_ptr<Channel>& channel)
-      : engine_(engine), channel_(channel), plan_(std::make_unique<OfiPlan>(engine, channel)) {}
+  OfiAcceptance(Engine& engine, const std::shared_ptr<PairEnd>& end)
+      : engine_(engine), end_(end), plan_(std::make_unique<OfiPlan>(engine, end)) {}
   transport::WireRecord record() const override {
-    return transport::to_wire(channel_.lock()->answer());
+    return transport::to_wire(end_.lock()->answer());
   }
   bool needs_confirmation() const override { return false; }
   std::unique_ptr<transport::Plan> confirm() override {
-    engine_.enroll(channel_.lock());
+    engine_.enroll(end_.lock());
     return std::move(plan_);
   }
 
  private:
   Engine& engine_;
-  std::weak_ptr<Channel> channel_;  // the plan's, who gives it back
+  std::weak_ptr<PairEnd> end_;  // the plan's, who gives it back
   std::unique_ptr<transport::Plan> plan_;
 };
 
@@ -296,9 +296,9 @@ std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& rec
                                                    std::span<const std::byte> offer) {
   Engine& engine = state_->engine();
   const auto theirs = transport::from_wire<OfferRecord>(offer);
-  auto channel = engine.add(receive, send.mode, theirs.shape);
-  channel->connect(theirs);
-  return std::make_unique<OfiAcceptance>(engine, std::move(channel));
+  auto end = engine.add(receive, send.mode, theirs.shape);
+  end->connect(theirs);
+  return std::make_unique<OfiAcceptance>(engine, std::move(end));
 }
 
 Statistics Ofi::statistics() const {

@@ -10,12 +10,12 @@
 
 namespace penstock::ofi {
 
-class OfiPlan final : public plan::EnginePlan<Engine, Channel> {
+class OfiPlan final : public plan::EnginePlan<Engine, PairEnd> {
  public:
   using EnginePlan::EnginePlan;
-  ~OfiPlan() override { engine_.drop(channel_); }
+  ~OfiPlan() override { engine_.drop(end_); }
 
-  void expect_start() override { engine_.arm(*channel_); }
+  void expect_start() override { engine_.arm(*end_); }
   std::string describe() const override;
   std::string path() const override;
 
@@ -23,7 +23,7 @@ class OfiPlan final : public plan::EnginePlan<Engine, Channel> {
   std::optional<base::Error> take_buffer(protocol::Epoch epoch) override;
   bool complete(protocol::Epoch epoch) const noexcept override;
   void finish(protocol::Epoch epoch) noexcept override;
-  bool in_slots() const noexcept { return channel_->shape.protocol == Protocol::ring; }
+  bool in_slots() const noexcept { return end_->shape.protocol == Protocol::ring; }
 };
 
 }  // namespace penstock::ofi

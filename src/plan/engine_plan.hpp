@@ -24,14 +24,14 @@ enum class Buffer : std::uint8_t {
   unknown  // the answer is on its way
 };
 
-template <class Engine, class Channel>
+template <class Engine, class PairEnd>
 class EnginePlan : public HostPlan {
  public:
-  EnginePlan(Engine& engine, std::shared_ptr<Channel> channel) noexcept
-      : engine_(engine), channel_(std::move(channel)) {}
+  EnginePlan(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
+      : engine_(engine), end_(std::move(end)) {}
 
   bool peer_closed(protocol::Epoch epoch) const noexcept final {
-    return channel_->closed_before(epoch);
+    return end_->closed_before(epoch);
   }
 
  protected:
@@ -45,10 +45,10 @@ class EnginePlan : public HostPlan {
   // What the peer has said comes first, then that it is dead: either explains what the network, or
   // MPI, says.
   std::optional<base::Error> broken(protocol::Epoch epoch) const {
-    if (!channel_->closed_before(epoch) && engine_.dead(channel_->peer))
+    if (!end_->closed_before(epoch) && engine_.dead(end_->peer))
       return base::Error(base::ErrorKind::peer_dead,
-                         "the process of rank " + std::to_string(channel_->peer) + " has ended");
-    return channel_->broken(epoch);
+                         "the process of rank " + std::to_string(end_->peer) + " has ended");
+    return end_->broken(epoch);
   }
 
   // A buffered send finds no buffer free: waits for the receiver's own word on what it has taken,
@@ -59,39 +59,39 @@ class EnginePlan : public HostPlan {
     base::Backoff backoff(std::chrono::microseconds(0));
     bool asked = false;
     while (true) {
-      const Buffer buffer = engine_.find_buffer(*channel_, epoch, asked);
+      const Buffer buffer = engine_.find_buffer(*end_, epoch, asked);
       if (buffer == Buffer::free) return std::nullopt;
       if (auto error = broken(epoch)) return error;
       if (buffer == Buffer::full)
         return base::Error(base::ErrorKind::buffer,
-                           "all " + std::to_string(channel_->buffers()) +
+                           "all " + std::to_string(end_->buffers()) +
                                " library buffers hold messages that rank " +
-                               std::to_string(channel_->peer) +
+                               std::to_string(end_->peer) +
                                " has not received: raise PENSTOCK_SLOTS or receive sooner");
       const auto limit = engine_.timeout();
       if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit)
         return base::Error(base::ErrorKind::timeout,
-                           "rank " + std::to_string(channel_->peer) +
+                           "rank " + std::to_string(end_->peer) +
                                " could not be asked whether it has taken the messages before");
       backoff.pause();
     }
   }
 
   Engine& engine_;
-  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<PairEnd> end_;
 
  private:
   std::optional<base::Error> run_start() final {
     const protocol::Epoch epoch = done_ + 1;
     auto error = refused(epoch);
-    if (!error && channel_->buffered()) error = take_buffer(epoch);
+    if (!error && end_->buffered()) error = take_buffer(epoch);
     if (!error) {
-      channel_->trigger(epoch);
-      engine_.mark_ready(*channel_);
+      end_->trigger(epoch);
+      engine_.mark_ready(*end_);
       // So that the receiver's check finds what it can.
-      if (checks_ready()) engine_.look_hard(*channel_);
+      if (checks_ready()) engine_.look_hard(*end_);
       // The pass may have brought the news that the receiver has gone.
-      if (channel_->sends()) error = channel_->broken(epoch);
+      if (end_->sends()) error = end_->broken(epoch);
     }
     if (error) reason_ = error->kind();
     return error;
@@ -100,7 +100,7 @@ class EnginePlan : public HostPlan {
   bool run_wait() noexcept final {
     const protocol::Epoch epoch = done_ + 1;
     if (!ended(epoch)) {
-      engine_.look(*channel_);
+      engine_.look(*end_);
       if (!ended(epoch)) return false;
     }
     done_ = epoch;
@@ -113,33 +113,33 @@ class EnginePlan : public HostPlan {
     auto error = broken(epoch);
     if (!error) return std::nullopt;
     // The message, or the peer's own word of what has happened, may be here already.
-    engine_.look_hard(*channel_);
+    engine_.look_hard(*end_);
     if (auto better = broken(epoch)) error = std::move(better);
     reason_ = error->kind();
     return error;
   }
 
-  void run_close() noexcept final { engine_.release(*channel_, done_ + 1); }
-  void spoil() noexcept final { engine_.spoil(*channel_, done_ + 1, reason_); }
+  void run_close() noexcept final { engine_.release(*end_, done_ + 1); }
+  void spoil() noexcept final { engine_.spoil(*end_, done_ + 1, reason_); }
 
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will
   // receive the send, and the message may have been fetched from a buffer that its sender had given
   // up.
   bool ended(protocol::Epoch epoch) const noexcept {
-    return complete(epoch) && !channel_->closed_before(epoch);
+    return complete(epoch) && !end_->closed_before(epoch);
   }
 
   std::optional<base::Error> refused(protocol::Epoch epoch) const {
     if (auto error = broken(epoch)) return error;
     // Sound, as the program can have told the sender of this start only after the start; and the
     // message may still be on its way, so that not every broken promise is found.
-    if (!channel_->sends() && checks_ready() && engine_.arrived(*channel_, epoch))
+    if (!end_->sends() && checks_ready() && engine_.arrived(*end_, epoch))
       return base::Error(base::ErrorKind::ready, "a ready send was started before this receive");
     return std::nullopt;
   }
 
   bool checks_ready() const noexcept {
-    return engine_.check_ready() && channel_->mode == protocol::Mode::ready;
+    return engine_.check_ready() && end_->mode == protocol::Mode::ready;
   }
 
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own

@@ -38,68 +38,67 @@ Engine::Engine(const Options& options, group::World& world)
 
 // ---- At match
 
-std::shared_ptr<Channel> Engine::add_sender(const transport::Message& send, const PairName& name) {
-  auto channel = std::make_shared<Channel>(send, send.mode, name, options_.slots, communicator());
-  enroll(channel);
-  return channel;
+std::shared_ptr<PairEnd> Engine::add_sender(const transport::Message& send, const PairName& name) {
+  auto end = std::make_shared<PairEnd>(send, send.mode, name, options_.slots, communicator());
+  enroll(end);
+  return end;
 }
 
-std::shared_ptr<Channel> Engine::add_receiver(const transport::Message& receive,
+std::shared_ptr<PairEnd> Engine::add_receiver(const transport::Message& receive,
                                               protocol::Mode send_mode) {
   PairName name;
   {
     const std::lock_guard turn(turn_);
     name = {next_pair_++, tags_.take(receive.peer)};
   }
-  auto channel =
-      std::make_shared<Channel>(receive, send_mode, name, options_.slots, communicator());
-  enroll(channel);
-  return channel;
+  auto end = std::make_shared<PairEnd>(receive, send_mode, name, options_.slots, communicator());
+  enroll(end);
+  return end;
 }
 
-void Engine::enroll(const std::shared_ptr<Channel>& channel) {
+void Engine::enroll(const std::shared_ptr<PairEnd>& end) {
   const std::lock_guard turn(turn_);
   try {
     // All the room that progress will need, so that it never allocates.
-    const std::size_t operations = operations_ + channel->operations.size();
+    const std::size_t operations = operations_ + end->operations.size();
     base::reserve_for(active_, operations);
-    notices_.reserve(channels_.size() + 1);
+    notices_.reserve(ends_.size() + 1);
     notices_.listen();
     thread_.start();
-    channels_.emplace(channel->key(), channel);
-    if (channel->memory != device::MemoryKind::host) gpu_ = device::gpu_of(channel->buffer);
+    ends_.emplace(end->key(), end);
+    if (end->memory != device::MemoryKind::host) gpu_ = device::gpu_of(end->buffer);
     operations_ = operations;
-    if (channel->may_be_asked()) ++listeners_;
+    if (end->may_be_asked()) ++listeners_;
     if (must_listen() && thread_.asleep()) thread_.wake();
   } catch (...) {
-    channel->free_requests();
+    end->free_requests();
     throw;
   }
 }
 
-void Engine::drop(Channel& channel) noexcept {
+void Engine::drop(PairEnd& end) noexcept {
   const std::lock_guard turn(turn_);
-  channel.free_requests();
-  forget(channel);
+  end.free_requests();
+  forget(end);
 }
 
-void Engine::forget(Channel& channel) noexcept {
-  operations_ -= channel.operations.size();
-  if (channel.may_be_asked()) --listeners_;
-  channels_.erase(channel.key());
+void Engine::forget(PairEnd& end) noexcept {
+  operations_ -= end.operations.size();
+  if (end.may_be_asked()) --listeners_;
+  ends_.erase(end.key());
 }
 
 // ---- On a stream's worker
 
-void Engine::mark_ready(Channel& channel) noexcept {
-  ready_.mark(channel);
-  look(channel);
+void Engine::mark_ready(PairEnd& end) noexcept {
+  ready_.mark(end);
+  look(end);
 }
 
-void Engine::look(Channel& channel) noexcept {
+void Engine::look(PairEnd& end) noexcept {
   bool active = false;
   if (turn_.try_lock()) {
-    pass(&channel);
+    pass(&end);
     active = !active_.empty();
     turn_.unlock();
   }
@@ -108,53 +107,52 @@ void Engine::look(Channel& channel) noexcept {
   if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
 }
 
-void Engine::look_hard(Channel& channel) noexcept {
+void Engine::look_hard(PairEnd& end) noexcept {
   const std::lock_guard turn(turn_);
-  for (int i = 0; i < hard_passes; ++i) pass(&channel);
+  for (int i = 0; i < hard_passes; ++i) pass(&end);
 }
 
-plan::Buffer Engine::find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept {
+plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept {
   const std::lock_guard turn(turn_);
-  pass(&channel);
-  if (!channel.operation(epoch).taken.load(std::memory_order_relaxed)) return plan::Buffer::free;
+  pass(&end);
+  if (!end.operation(epoch).taken.load(std::memory_order_relaxed)) return plan::Buffer::free;
   // An answer to an earlier question may be older than what the program knows.
-  if (!asked && !channel.asking && !channel.query.under_way) {
-    ask(channel);
+  if (!asked && !end.asking && !end.query.under_way) {
+    ask(end);
     asked = true;
   }
   // What has been taken has been delivered, of which MPI only has to tell.
-  const bool full = asked && !channel.asking && channel.taken + channel.operations.size() < epoch;
+  const bool full = asked && !end.asking && end.taken + end.operations.size() < epoch;
   return full ? plan::Buffer::full : plan::Buffer::unknown;
 }
 
-bool Engine::arrived(const Channel& channel, protocol::Epoch) noexcept {
+bool Engine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
   for (int i = 0; i < probes; ++i) {
     int here = 0;
-    if (PMPI_Iprobe(channel.peer, channel.tag, communicator(), &here, MPI_STATUS_IGNORE) ==
-            MPI_SUCCESS &&
+    if (PMPI_Iprobe(end.peer, end.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
         here)
       return true;
   }
   return false;
 }
 
-void Engine::release(Channel& channel, protocol::Epoch closed) noexcept {
+void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard turn(turn_);
-  take_ready();  // afterwards this channel is in no list
-  tell(channel, closed, ErrorKind::peer_freed);
-  channel.released = true;
+  take_ready();  // afterwards this end is in no list
+  tell(end, closed, ErrorKind::peer_freed);
+  end.released = true;
   // Of a pair in order only buffered sends can be under way here; those go on without us.
-  give_up(channel, channel.buffered() ? channel.closed.load(std::memory_order_relaxed) : 1);
-  channel.free_requests();
-  reap(channel);
+  give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
+  end.free_requests();
+  reap(end);
   wake_for_notices();
 }
 
-void Engine::spoil(Channel& channel, protocol::Epoch closed, ErrorKind reason) noexcept {
+void Engine::spoil(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard turn(turn_);
-  channel.spoiled = true;
-  tell(channel, closed, reason);
-  give_up(channel, channel.buffered() ? channel.closed.load(std::memory_order_relaxed) : 1);
+  end.spoiled = true;
+  tell(end, closed, reason);
+  give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
   wake_for_notices();
 }
 
@@ -165,12 +163,12 @@ void Engine::wake_for_notices() noexcept {
 }
 
 void Engine::take_ready() noexcept {
-  ready_.take([this](Channel& channel) { issue(channel); });
+  ready_.take([this](PairEnd& end) { issue(end); });
 }
 
-bool Engine::pass(Channel* favourite) noexcept {
+bool Engine::pass(PairEnd* favourite) noexcept {
   if (gpu_ >= 0) device::enter_gpu(gpu_);
-  bool moved = ready_.take([this](Channel& channel) { issue(channel); });
+  bool moved = ready_.take([this](PairEnd& end) { issue(end); });
   if (favourite)
     for (MpiSlot& operation : favourite->operations)
       if (operation.active && test(operation)) moved = true;
@@ -179,17 +177,17 @@ bool Engine::pass(Channel* favourite) noexcept {
   return moved;
 }
 
-void Engine::issue(Channel& channel) noexcept {
-  const protocol::Epoch wanted = channel.started.load(std::memory_order_acquire);
-  while (channel.issued < wanted && !channel.spoiled) {
-    MpiSlot& operation = channel.operation(channel.issued + 1);
+void Engine::issue(PairEnd& end) noexcept {
+  const protocol::Epoch wanted = end.started.load(std::memory_order_acquire);
+  while (end.issued < wanted && !end.spoiled) {
+    MpiSlot& operation = end.operation(end.issued + 1);
     const int code = PMPI_Start(&operation.request);
     if (code != MPI_SUCCESS) {
-      channel.spoiled = true;
-      channel.fail(mpi_error("proxy: MPI_Start", code));
+      end.spoiled = true;
+      end.fail(mpi_error("proxy: MPI_Start", code));
       return;
     }
-    operation.epoch = ++channel.issued;
+    operation.epoch = ++end.issued;
     activate(operation);
   }
 }
@@ -214,39 +212,38 @@ bool Engine::test(MpiSlot& operation) noexcept {
   int ended = 0;
   const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && !ended) return false;
-  Channel& channel = *operation.channel;
+  PairEnd& end = *operation.end;
   const bool given_up = operation.given_up;
   deactivate(operation);
   if (given_up) {
     // Neither a message nor an error: both ends know.
   } else if (code != MPI_SUCCESS) {
-    channel.spoiled = true;
-    channel.fail(
-        mpi_error(channel.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
-  } else if (channel.buffered()) {
+    end.spoiled = true;
+    end.fail(mpi_error(end.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
+  } else if (end.buffered()) {
     operation.taken.store(false, std::memory_order_release);
   } else {
     // A sender that has given up may have overwritten what MPI fetched from it afterwards. Its
     // notice left before that, over the same communicator, so it is looked for before the message
     // counts. MPI keeps the order in which they are matched; in which they end it does not say, so
     // that docs/semantics.md makes an exception of this.
-    if (!channel.sends() && !channel.released) take_notices();
-    channel.completed.store(operation.epoch, std::memory_order_release);
+    if (!end.sends() && !end.released) take_notices();
+    end.completed.store(operation.epoch, std::memory_order_release);
   }
-  if (channel.released) {
-    channel.free_requests();
-    reap(channel);
+  if (end.released) {
+    end.free_requests();
+    reap(end);
   }
   return true;
 }
 
-bool Engine::test_some(const Channel* tested) noexcept {
+bool Engine::test_some(const PairEnd* tested) noexcept {
   bool moved = false;
   for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty();
        ++i) {
     if (cursor_ >= active_.size()) cursor_ = 0;
     MpiSlot& operation = *active_[cursor_];
-    if (operation.channel != tested && test(operation))
+    if (operation.end != tested && test(operation))
       moved = true;  // another one stands in its place now
     else
       ++cursor_;
@@ -257,7 +254,7 @@ bool Engine::test_some(const Channel* tested) noexcept {
 bool Engine::take_notices() noexcept {
   bool moved = false;
   const auto reap_owner = [this](Outgoing& sent) {
-    if (sent.channel != nullptr) reap(*sent.channel);
+    if (sent.end != nullptr) reap(*sent.end);
   };
   if (!notices_.all_sent()) notices_.flush(reap_owner);
   while (!stray_.under_way) {
@@ -270,63 +267,62 @@ bool Engine::take_notices() noexcept {
 }
 
 void Engine::read(int sender, const Notice& notice) noexcept {
-  const auto found = channels_.find({sender, notice.pair, notice.addressee});
-  Channel* const channel = found != channels_.end() ? found->second.get() : nullptr;
-  if (notice.kind == Notice::Kind::question) return answer(sender, notice.pair, channel);
-  if (channel == nullptr) return;
+  const auto found = ends_.find({sender, notice.pair, notice.addressee});
+  PairEnd* const end = found != ends_.end() ? found->second.get() : nullptr;
+  if (notice.kind == Notice::Kind::question) return answer(sender, notice.pair, end);
+  if (end == nullptr) return;
   if (notice.kind == Notice::Kind::answer) {
-    channel->taken = notice.messages;
-    channel->asking = false;
+    end->taken = notice.messages;
+    end->asking = false;
   } else {
-    channel->peer_closed(notice);
+    end->peer_closed(notice);
     // What the peer will never receive need not be waited for any longer.
-    if (channel->released) give_up(*channel, notice.closed);
+    if (end->released) give_up(*end, notice.closed);
   }
-  reap(*channel);
+  reap(*end);
 }
 
-void Engine::ask(Channel& channel) noexcept {
-  channel.asking = true;
-  channel.query.notice = {.pair = channel.pair,
-                          .addressee = transport::Direction::receive,
-                          .kind = Notice::Kind::question};
-  notices_.send(channel.query, channel.peer);
+void Engine::ask(PairEnd& end) noexcept {
+  end.asking = true;
+  end.query.notice = {
+      .pair = end.pair, .addressee = transport::Direction::receive, .kind = Notice::Kind::question};
+  notices_.send(end.query, end.peer);
 }
 
 // Who asks again has had the answer before, which MPI has therefore taken.
-void Engine::answer(int sender, std::uint64_t pair, Channel* channel) noexcept {
-  Outgoing& outgoing = channel != nullptr ? channel->query : stray_;
+void Engine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept {
+  Outgoing& outgoing = end != nullptr ? end->query : stray_;
   while (outgoing.under_way)
     notices_.flush([&](Outgoing& sent) {
-      if (sent.channel != nullptr && sent.channel != channel) reap(*sent.channel);
+      if (sent.end != nullptr && sent.end != end) reap(*sent.end);
     });
   outgoing.notice = {
       .pair = pair,
-      .messages = channel != nullptr ? channel->completed.load(std::memory_order_relaxed) : 0,
+      .messages = end != nullptr ? end->completed.load(std::memory_order_relaxed) : 0,
       .addressee = transport::Direction::send,
       .kind = Notice::Kind::answer};
   notices_.send(outgoing, sender);
 }
 
-void Engine::tell(Channel& channel, protocol::Epoch closed, ErrorKind reason) noexcept {
-  if (channel.told) return;
-  channel.told = true;
-  if (dead(channel.peer)) return;
-  channel.farewell.notice = {
-      .pair = channel.pair,
+void Engine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+  if (end.told) return;
+  end.told = true;
+  if (dead(end.peer)) return;
+  end.farewell.notice = {
+      .pair = end.pair,
       .closed = closed,
-      .messages = channel.issued,
-      .addressee = channel.sends() ? transport::Direction::receive : transport::Direction::send,
+      .messages = end.issued,
+      .addressee = end.sends() ? transport::Direction::receive : transport::Direction::send,
       .reason = static_cast<std::uint8_t>(reason)};
-  notices_.send(channel.farewell, channel.peer);
+  notices_.send(end.farewell, end.peer);
 }
 
 // Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a
 // receive that nothing has come for ends at once, and what MPI cannot cancel it keeps until it has
 // moved it. Until then the half is there.
-void Engine::give_up(Channel& channel, protocol::Epoch first) noexcept {
+void Engine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
   if (first == 0) return;
-  for (MpiSlot& operation : channel.operations) {
+  for (MpiSlot& operation : end.operations) {
     if (!operation.active || operation.given_up || operation.epoch < first) continue;
     operation.given_up = true;
     ++given_up_;
@@ -338,8 +334,8 @@ void Engine::give_up(Channel& channel, protocol::Epoch first) noexcept {
 }
 
 // At the end of the library: MPI keeps what it is not done with, without us.
-void Engine::leave_to_mpi(Channel& channel) noexcept {
-  for (MpiSlot& operation : channel.operations) {
+void Engine::leave_to_mpi(PairEnd& end) noexcept {
+  for (MpiSlot& operation : end.operations) {
     if (!operation.active) continue;
     deactivate(operation);
     PMPI_Request_free(&operation.request);
@@ -347,16 +343,16 @@ void Engine::leave_to_mpi(Channel& channel) noexcept {
   }
 }
 
-// Both halves are gone and MPI holds nothing: forget the channel.
-void Engine::reap(Channel& channel) noexcept {
-  if (!channel.released || channel.farewell.under_way || channel.query.under_way ||
-      channel.closed.load(std::memory_order_relaxed) == 0)
+// Both halves are gone and MPI holds nothing: forget the end.
+void Engine::reap(PairEnd& end) noexcept {
+  if (!end.released || end.farewell.under_way || end.query.under_way ||
+      end.closed.load(std::memory_order_relaxed) == 0)
     return;
-  if (channel.any_active()) return;
-  channel.free_requests();
-  const bool all_received = channel.messages == channel.completed.load(std::memory_order_relaxed);
-  if (!channel.sends() && all_received) tags_.give_back(channel.peer, channel.tag);
-  forget(channel);
+  if (end.any_active()) return;
+  end.free_requests();
+  const bool all_received = end.messages == end.completed.load(std::memory_order_relaxed);
+  if (!end.sends() && all_received) tags_.give_back(end.peer, end.tag);
+  forget(end);
 }
 
 // ---- The progress thread

@@ -18,8 +18,8 @@
 #include "group/world.hpp"
 #include "plan/engine_plan.hpp"
 #include "plan/progress_thread.hpp"
-#include "proxy/channel.hpp"
 #include "proxy/notices.hpp"
+#include "proxy/pair_end.hpp"
 #include "proxy/tags.hpp"
 
 namespace penstock::proxy {
@@ -38,30 +38,30 @@ class Engine final : private plan::ProgressThread::Work {
   ~Engine() override;
 
   // ---- At match; throw base::Error
-  std::shared_ptr<Channel> add_sender(const transport::Message& send, const PairName& name);
+  std::shared_ptr<PairEnd> add_sender(const transport::Message& send, const PairName& name);
   // Names the pair.
-  std::shared_ptr<Channel> add_receiver(const transport::Message& receive,
+  std::shared_ptr<PairEnd> add_receiver(const transport::Message& receive,
                                         protocol::Mode send_mode);
-  void drop(Channel& channel) noexcept;  // never confirmed: its tag is not used again, since a
-                                         // message may be on its way
+  void drop(PairEnd& end) noexcept;  // never confirmed: its tag is not used again, since a
+                                     // message may be on its way
 
   // ---- On a stream's worker
-  void mark_ready(Channel& channel) noexcept;  // after channel.trigger()
-  void look(Channel& channel) noexcept;        // a pass, if the turn is free
+  void mark_ready(PairEnd& end) noexcept;  // after end.trigger()
+  void look(PairEnd& end) noexcept;        // a pass, if the turn is free
   // Several passes, whatever the others do; before bad news is believed.
-  void look_hard(Channel& channel) noexcept;
+  void look_hard(PairEnd& end) noexcept;
   // A message for this receive is here although it has not been started.
-  bool arrived(const Channel& channel, protocol::Epoch epoch) noexcept;
-  void release(Channel& channel,
+  bool arrived(const PairEnd& end, protocol::Epoch epoch) noexcept;
+  void release(PairEnd& end,
                protocol::Epoch closed) noexcept;  // this half is gone: tells the peer, frees what
                                                   // MPI does not hold
-  void spoil(Channel& channel, protocol::Epoch closed,
+  void spoil(PairEnd& end, protocol::Epoch closed,
              base::ErrorKind reason) noexcept;  // tells the peer, gives up what is under way
 
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver what it
   // has taken, at first; later calls find its answer, which takes the network and the progress of
   // both processes and no act of any program.
-  plan::Buffer find_buffer(Channel& channel, protocol::Epoch epoch, bool& asked) noexcept;
+  plan::Buffer find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
 
   MPI_Comm communicator() const noexcept { return communicator_->get(); }
   bool check_ready() const noexcept { return options_.check_ready; }
@@ -72,26 +72,26 @@ class Engine final : private plan::ProgressThread::Work {
   plan::ProgressThread::Outcome advance() noexcept override;
   bool nothing_to_do(bool listening) noexcept override;
 
-  void enroll(const std::shared_ptr<Channel>& channel);
+  void enroll(const std::shared_ptr<PairEnd>& end);
   void wake_for_notices() noexcept;
   void take_ready() noexcept;
-  bool pass(Channel* favourite) noexcept;
-  void issue(Channel& channel) noexcept;
+  bool pass(PairEnd* favourite) noexcept;
+  void issue(PairEnd& end) noexcept;
   bool test(MpiSlot& operation) noexcept;
-  bool test_some(const Channel* tested) noexcept;
+  bool test_some(const PairEnd* tested) noexcept;
   bool take_notices() noexcept;
   void activate(MpiSlot& operation) noexcept;
   void deactivate(MpiSlot& operation) noexcept;
-  void give_up(Channel& channel, protocol::Epoch first) noexcept;
-  void leave_to_mpi(Channel& channel) noexcept;
+  void give_up(PairEnd& end, protocol::Epoch first) noexcept;
+  void leave_to_mpi(PairEnd& end) noexcept;
   void read(int sender, const Notice& notice) noexcept;
-  void ask(Channel& channel) noexcept;
-  void answer(int sender, std::uint64_t pair, Channel* channel) noexcept;
+  void ask(PairEnd& end) noexcept;
+  void answer(int sender, std::uint64_t pair, PairEnd* end) noexcept;
   bool has_work() const noexcept;
   bool must_listen() const noexcept;
-  void tell(Channel& channel, protocol::Epoch closed, base::ErrorKind reason) noexcept;
-  void reap(Channel& channel) noexcept;
-  void forget(Channel& channel) noexcept;
+  void tell(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void reap(PairEnd& end) noexcept;
+  void forget(PairEnd& end) noexcept;
 
   void deliver() noexcept;
   bool part() noexcept;
@@ -102,14 +102,14 @@ class Engine final : private plan::ProgressThread::Work {
   group::World& world_;
   std::unique_ptr<group::PrivateCommunicator> communicator_;
 
-  plan::ReadyList<Channel> ready_;
+  plan::ReadyList<PairEnd> ready_;
   std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
   Tags tags_;
   std::uint64_t next_pair_ = 1;
-  std::unordered_map<HalfKey, std::shared_ptr<Channel>, HalfKeyHash> channels_;
+  std::unordered_map<HalfKey, std::shared_ptr<PairEnd>, HalfKeyHash> ends_;
   std::vector<MpiSlot*> active_;
   std::size_t given_up_ = 0;    // of these
-  std::size_t operations_ = 0;  // of all channels: what active_ may come to hold
+  std::size_t operations_ = 0;  // of all ends: what active_ may come to hold
   std::size_t cursor_ = 0;      // where the next pass goes on testing
   int gpu_ = -1;                // whose memory MPI has been given, if any
   Notices notices_;

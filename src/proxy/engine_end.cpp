@@ -16,14 +16,14 @@ Engine::~Engine() {
   thread_.stop();
   const std::lock_guard turn(turn_);
   take_ready();
-  for (auto& [key, channel] : channels_)
-    tell(*channel, channel->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);
+  for (auto& [key, end] : ends_)
+    tell(*end, end->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);
   deliver();
   if (!part()) say_farewell();
-  for (auto& [key, channel] : channels_) {
-    give_up(*channel, 1);
-    leave_to_mpi(*channel);
-    channel->free_requests();
+  for (auto& [key, end] : ends_) {
+    give_up(*end, 1);
+    leave_to_mpi(*end);
+    end->free_requests();
   }
   notices_.stop();
   // Freeing a communicator is collective: with a process dead it might never return, and
@@ -75,9 +75,9 @@ void Engine::say_farewell() noexcept {
 
 bool Engine::owes_messages() const noexcept {
   return std::any_of(active_.begin(), active_.end(), [this](const MpiSlot* operation) {
-    const Channel& channel = *operation->channel;
-    return channel.buffered() && !operation->given_up && !channel.closed_before(operation->epoch) &&
-           !dead(channel.peer);
+    const PairEnd& end = *operation->end;
+    return end.buffered() && !operation->given_up && !end.closed_before(operation->epoch) &&
+           !dead(end.peer);
   });
 }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/reserve.hpp"
-#include "proxy/channel.hpp"
 #include "proxy/notice.hpp"
+#include "proxy/pair_end.hpp"
 
 namespace penstock::proxy {
 
@@ -25,9 +25,9 @@ class Notices {
   Notices(const Notices&) = delete;
   Notices& operator=(const Notices&) = delete;
 
-  void listen();  // from the first channel on; throws base::Error
-  // Each channel has two at most; one more is nobody's.
-  void reserve(std::size_t channels) { base::reserve_for(unsent_, 2 * channels + 1); }
+  void listen();  // from the first end on; throws base::Error
+  // Each end has two at most; one more is nobody's.
+  void reserve(std::size_t ends) { base::reserve_for(unsent_, 2 * ends + 1); }
 
   void send(Outgoing& outgoing, int peer) noexcept;
   // Moves unfinished sends along and calls taken(outgoing) for each that MPI is done with.

@@ -50,24 +50,24 @@ class ProxyOffer final : public transport::Offer {
 
 class ProxyAcceptance final : public transport::Acceptance {
  public:
-  ProxyAcceptance(Engine& engine, std::shared_ptr<Channel> channel,
+  ProxyAcceptance(Engine& engine, std::shared_ptr<PairEnd> end,
                   std::unique_ptr<transport::Plan> plan) noexcept
-      : engine_(engine), channel_(std::move(channel)), plan_(std::move(plan)) {}
+      : engine_(engine), end_(std::move(end)), plan_(std::move(plan)) {}
   ~ProxyAcceptance() override {
-    if (plan_) engine_.drop(*channel_);
+    if (plan_) engine_.drop(*end_);
   }
   transport::WireRecord record() const override {
     PairName name;
     std::memset(static_cast<void*>(&name), 0, sizeof(name));  // padding travels too
-    name.pair = channel_->pair;
-    name.tag = channel_->tag;
+    name.pair = end_->pair;
+    name.tag = end_->tag;
     return transport::to_wire(name);
   }
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 
  private:
   Engine& engine_;
-  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<PairEnd> end_;
   std::unique_ptr<transport::Plan>
       plan_;  // made before the sender has connected, so that nothing is left to fail
 };
@@ -187,12 +187,12 @@ std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& r
                                                      const transport::Message& send,
                                                      std::span<const std::byte>) {
   Engine& engine = state_->engine();
-  auto channel = engine.add_receiver(receive, send.mode);
+  auto end = engine.add_receiver(receive, send.mode);
   try {
-    auto plan = std::make_unique<ProxyPlan>(engine, channel);
-    return std::make_unique<ProxyAcceptance>(engine, channel, std::move(plan));
+    auto plan = std::make_unique<ProxyPlan>(engine, end);
+    return std::make_unique<ProxyAcceptance>(engine, end, std::move(plan));
   } catch (...) {
-    engine.drop(*channel);
+    engine.drop(*end);
     throw;
   }
 }

@@ -11,7 +11,7 @@
 
 namespace penstock::proxy {
 
-class ProxyPlan final : public plan::EnginePlan<Engine, Channel> {
+class ProxyPlan final : public plan::EnginePlan<Engine, PairEnd> {
  public:
   using EnginePlan::EnginePlan;
 

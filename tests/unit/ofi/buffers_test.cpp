@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "unit/ofi/halves.hpp"
+#include "unit/ofi/pair_ends.hpp"
 
 namespace penstock::ofi {
 namespace {
@@ -59,7 +59,7 @@ class OfiBuffers : public ::testing::Test {
   static constexpr std::size_t bytes = 100;
   std::unique_ptr<Process> sending_, receiving_;
   std::vector<std::byte> out_, in_;
-  std::unique_ptr<Channel> sender_, receiver_;
+  std::unique_ptr<PairEnd> sender_, receiver_;
 };
 
 TEST_F(OfiBuffers, G5_CreditsThatAreLateRefuseNoStart) {

@@ -14,8 +14,8 @@ namespace {
 using Policy = DeferredQueue::Policy;
 
 // Has starts that can be posted, each of which takes some entries.
-struct Half : DeferredQueue::Half {
-  Half(char its_name, unsigned count, unsigned entries = 2)
+struct Candidate : DeferredQueue::Candidate {
+  Candidate(char its_name, unsigned count, unsigned entries = 2)
       : name(its_name), starts(count), size(entries) {}
   const char name;
   unsigned starts;
@@ -24,12 +24,12 @@ struct Half : DeferredQueue::Half {
 
 // A provider with as many entries as it says.
 struct FakeProvider final : DeferredQueue::Poster {
-  unsigned entries_for(const DeferredQueue::Half& half) noexcept override {
-    const auto& one = static_cast<const Half&>(half);
+  unsigned entries_for(const DeferredQueue::Candidate& half) noexcept override {
+    const auto& one = static_cast<const Candidate&>(half);
     return one.starts > 0 ? one.size : 0;
   }
-  unsigned post(DeferredQueue::Half& half) noexcept override {
-    auto& one = static_cast<Half&>(half);
+  unsigned post(DeferredQueue::Candidate& half) noexcept override {
+    auto& one = static_cast<Candidate&>(half);
     const unsigned taken = std::min(one.size, left);
     left -= taken;
     if (taken == 0) return 0;
@@ -46,9 +46,9 @@ struct FakeProvider final : DeferredQueue::Poster {
 // given.
 struct Line {
   Line(Policy policy, unsigned limit) : queue(policy, limit) {}
-  void join(Half& half) { queue.join(half, provider.entries_for(half)); }
+  void join(Candidate& half) { queue.join(half, provider.entries_for(half)); }
   template <class... Halves>
-  void join(Half& half, Halves&... others) {
+  void join(Candidate& half, Halves&... others) {
     join(half);
     join(others...);
   }
@@ -63,7 +63,7 @@ TEST(OfiDeferredQueue, PostsUpToTheLimit) {
   Line line(Policy::adaptive, 8);
   EXPECT_TRUE(line.queue.empty());
   EXPECT_FALSE(line.post());
-  Half a('a', 10);
+  Candidate a('a', 10);
   line.join(a);
   EXPECT_FALSE(line.queue.empty());
   EXPECT_TRUE(line.post());
@@ -74,7 +74,7 @@ TEST(OfiDeferredQueue, PostsUpToTheLimit) {
 
 TEST(OfiDeferredQueue, HalvesTakeTurns) {
   Line line(Policy::adaptive, 100);
-  Half a('a', 4), b('b', 1), c('c', 3);
+  Candidate a('a', 4), b('b', 1), c('c', 3);
   line.join(a, b, c);
   EXPECT_TRUE(line.post());
   EXPECT_EQ(line.provider.posted, "abcacaca");
@@ -84,7 +84,7 @@ TEST(OfiDeferredQueue, HalvesTakeTurns) {
 
 TEST(OfiDeferredQueue, AHalfStandsInLineOnce) {
   Line line(Policy::adaptive, 4);
-  Half a('a', 4), b('b', 4);
+  Candidate a('a', 4), b('b', 4);
   line.join(a, a, b, a);
   line.post();
   EXPECT_EQ(line.provider.posted, "ab");
@@ -96,7 +96,7 @@ TEST(OfiDeferredQueue, AHalfStandsInLineOnce) {
 
 TEST(OfiDeferredQueue, AHalfWithNothingToPostHoldsUpNobody) {
   Line line(Policy::adaptive, 4);
-  Half a('a', 1), b('b', 1), c('c', 1);
+  Candidate a('a', 1), b('b', 1), c('c', 1);
   line.join(a, b, c);
   a.starts = 0;  // given up, or rung meanwhile
   EXPECT_TRUE(line.post());
@@ -113,8 +113,8 @@ TEST(OfiDeferredQueue, AHalfCanLeaveFromAnyPlace) {
   for (const std::string leaving : {"a", "b", "c", "ab", "bc", "cb", "abc", "cba"}) {
     SCOPED_TRACE(leaving);
     Line line(Policy::adaptive, 100);
-    Half halves[]{{'a', 1}, {'b', 1}, {'c', 1}};
-    Half late('d', 1);
+    Candidate halves[]{{'a', 1}, {'b', 1}, {'c', 1}};
+    Candidate late('d', 1);
     line.join(halves[0], halves[1], halves[2]);
     for (const char name : leaving) line.queue.leave(halves[name - 'a']);
     line.queue.leave(late);  // does not stand there
@@ -128,7 +128,7 @@ TEST(OfiDeferredQueue, AHalfCanLeaveFromAnyPlace) {
 
 TEST(OfiDeferredQueue, AdaptivePostsAsSoonAsEntriesAreFree) {
   Line line(Policy::adaptive, 4);
-  Half a('a', 10);
+  Candidate a('a', 10);
   line.join(a);
   line.post();
   EXPECT_EQ(line.provider.posted, "aa");
@@ -141,7 +141,7 @@ TEST(OfiDeferredQueue, AdaptivePostsAsSoonAsEntriesAreFree) {
 
 TEST(OfiDeferredQueue, StaticWaitsForTheWholeBatch) {
   Line line(Policy::batches, 4);
-  Half a('a', 10), b('b', 10);
+  Candidate a('a', 10), b('b', 10);
   line.join(a, b);
   line.post();
   EXPECT_EQ(line.provider.posted, "ab");
@@ -154,7 +154,7 @@ TEST(OfiDeferredQueue, StaticWaitsForTheWholeBatch) {
 
 TEST(OfiDeferredQueue, ApplicationWaitsForTheProgramsWait) {
   Line line(Policy::application, 4);
-  Half a('a', 10);
+  Candidate a('a', 10);
   line.join(a);
   line.post();
   line.queue.completed(4);
@@ -167,7 +167,7 @@ TEST(OfiDeferredQueue, ApplicationWaitsForTheProgramsWait) {
 
 TEST(OfiDeferredQueue, WhatCanNeverFitDoesNotJoin) {
   Line line(Policy::adaptive, 2);
-  Half large('l', 3, 3), small('s', 1);
+  Candidate large('l', 3, 3), small('s', 1);
   line.join(large, small);
   EXPECT_TRUE(line.post());
   EXPECT_EQ(line.provider.posted, "s");
@@ -177,7 +177,7 @@ TEST(OfiDeferredQueue, WhatCanNeverFitDoesNotJoin) {
 
 TEST(OfiDeferredQueue, AProviderWithFewerEntriesThanItSaysHoldsUpTheRest) {
   Line line(Policy::adaptive, 100);
-  Half a('a', 4);
+  Candidate a('a', 4);
   line.provider.left = 3;
   line.join(a);
   line.post();
@@ -193,7 +193,7 @@ TEST(OfiDeferredQueue, AProviderWithFewerEntriesThanItSaysHoldsUpTheRest) {
 TEST(OfiDeferredQueue, CountsTheStartsThatHadToWait) {
   Line line(Policy::adaptive, 4);
   const Statistics& seen = line.queue.statistics();
-  Half a('a', 2), b('b', 2), c('c', 1);
+  Candidate a('a', 2), b('b', 2), c('c', 1);
   line.join(a);
   line.post();
   EXPECT_EQ(seen.throttled, 0u);
@@ -214,7 +214,7 @@ TEST(OfiDeferredQueue, CountsTheStartsThatHadToWait) {
 TEST(OfiDeferredQueue, CountsTheStartsThatWaitedUntilTheirDoorbell) {
   Line line(Policy::adaptive, 2);
   const Statistics& seen = line.queue.statistics();
-  Half a('a', 1), b('b', 3), c('c', 1);
+  Candidate a('a', 1), b('b', 3), c('c', 1);
   line.join(a, b);
   line.queue.overtaken(b);  // nobody has been refused yet
   EXPECT_EQ(seen.throttled, 0u);

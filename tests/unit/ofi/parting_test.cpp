@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "unit/ofi/halves.hpp"
+#include "unit/ofi/pair_ends.hpp"
 
 namespace penstock::ofi {
 namespace {
@@ -79,7 +79,7 @@ constexpr int passes = 2000;
 class OfiParting : public ::testing::Test {
  protected:
   struct Pair {
-    std::unique_ptr<Channel> sender, receiver;
+    std::unique_ptr<PairEnd> sender, receiver;
   };
 
   void SetUp() override {
@@ -115,7 +115,7 @@ class OfiParting : public ::testing::Test {
     sending_->look();
     receiving_->look();
     for (Pair* pair : {&first_, &second_})
-      for (Channel* half : {pair->sender.get(), pair->receiver.get()})
+      for (PairEnd* half : {pair->sender.get(), pair->receiver.get()})
         if (half != nullptr) half->advance();
   }
   void look_long() {
@@ -126,7 +126,7 @@ class OfiParting : public ::testing::Test {
     pair.sender->trigger(epoch);
     while (!pair.sender->complete(epoch) || !pair.receiver->arrived(epoch)) look();
   }
-  void close(Channel& half, protocol::Epoch served) {
+  void close(PairEnd& half, protocol::Epoch served) {
     half.tell(served + 1, base::ErrorKind::peer_freed);
     half.released = true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a half ends: what its peer is told, what is given up, and when the provider has nothing of it
 // any more.
-#include "ofi/channel.hpp"
+#include "ofi/pair_end.hpp"
 
 #include <rdma/fi_errno.h>
 
@@ -12,14 +12,14 @@ namespace penstock::ofi {
 
 using base::ErrorKind;
 
-void Channel::tell(protocol::Epoch closed, ErrorKind reason) noexcept {
+void PairEnd::tell(protocol::Epoch closed, ErrorKind reason) noexcept {
   if (notice_[0] != 0) return;
   notice_[0] = closing_word(closed, static_cast<int>(reason));
   notice_owed_ = true;
 }
 
 // The last that goes to the peer's words, which are the peer's own from then on.
-bool Channel::send_notice() noexcept {
+bool PairEnd::send_notice() noexcept {
   if (!notice_owed_ || !protocol::may_part(credits_, load(words().taken), question_.under_way))
     return false;
   notice_[1] = protocol::parting_word(credits_);
@@ -32,7 +32,7 @@ bool Channel::send_notice() noexcept {
   return true;
 }
 
-void Channel::give_up() noexcept {
+void PairEnd::give_up() noexcept {
   if (given_up_) return;
   given_up_ = true;
   // The stream may be more than one ahead of us.
@@ -47,7 +47,7 @@ void Channel::give_up() noexcept {
 
 // Whether operations that had begun when the pair was given up have not ended yet. Of failed ones
 // nothing else is heard.
-bool Channel::in_flight() const noexcept {
+bool PairEnd::in_flight() const noexcept {
   const std::uint64_t counted = read(data_);
   if (sends()) {
     const bool by_hand = carrying_ != 0 && carrying_ <= begun_ && !counted_placed_;
@@ -70,7 +70,7 @@ bool Channel::in_flight() const noexcept {
 
 // The provider may have operations of ours that will never run. When no other ones are left they
 // are forgotten with the counter that they wait for.
-bool Channel::forget_posted() noexcept {
+bool PairEnd::forget_posted() noexcept {
   if (!given_up_ || forgotten_ || in_flight()) return false;
   forgotten_ = true;
   data_.reset();
@@ -85,14 +85,14 @@ bool Channel::forget_posted() noexcept {
 }
 
 // What is reported names its operation, which must be there until then.
-bool Channel::anything_under_way() const noexcept {
+bool PairEnd::anything_under_way() const noexcept {
   if (notice_operation_.under_way || question_.under_way || cts_operation_.under_way) return true;
   for (unsigned i = 0; credit_operations_ && i < shape.slots; ++i)
     if (credit_operations_[i].under_way) return true;
   return false;
 }
 
-bool Channel::over() const noexcept {
+bool PairEnd::over() const noexcept {
   const Words& ours = words();
   return released && !restless() && !anything_under_way() &&
          protocol::words_are_free(load(ours.closed), load(ours.parting), load(ours.consumed));

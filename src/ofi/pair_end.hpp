@@ -40,7 +40,7 @@
 
 namespace penstock::ofi {
 
-// What the channels of a process share.
+// What the ends of a process share.
 struct Common {
   Fabric& fabric;
   WordPool& words;
@@ -51,12 +51,12 @@ struct Common {
   bool signals;  // the provider tells streams what has ended, as no thread of ours need be awake
 };
 
-class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
+class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate {
  public:
-  Channel(Common& common, const transport::Message& message, protocol::Mode send_mode,
+  PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
           const Shape& shape,
           fi_addr_t peer);  // throws Error
-  ~Channel();
+  ~PairEnd();
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
@@ -140,7 +140,7 @@ class Channel : public plan::ReadyItem<Channel>, public DeferredQueue::Half {
   bool taken_over = false;         // the last epoch, or a part of it
   bool released = false;           // our half is closed
   bool enrolled = false;           // the engine moves it
-  std::size_t place = 0;           // among all channels
+  std::size_t place = 0;           // among all ends
   std::size_t active_place = 0;
   bool active = false;
 

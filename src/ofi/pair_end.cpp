@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ofi/channel.hpp"
+#include "ofi/pair_end.hpp"
 
 #include <fmt/format.h>
 #include <rdma/fi_errno.h>
@@ -27,7 +27,7 @@ void count(const Counter& counter, std::int64_t amount) noexcept {
 
 // ---- At match
 
-Channel::Channel(Common& common, const transport::Message& message, protocol::Mode send_mode,
+PairEnd::PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
                  const Shape& form, fi_addr_t peer_address)
     : direction(message.direction),
       mode(send_mode),
@@ -45,7 +45,7 @@ Channel::Channel(Common& common, const transport::Message& message, protocol::Mo
   }
 }
 
-Channel::~Channel() {
+PairEnd::~PairEnd() {
   // Regions before the counters that they are bound to.
   landing_.close();
   cts_.close();
@@ -54,7 +54,7 @@ Channel::~Channel() {
   if (!reachable_ || over()) common_.words.give(words_);
 }
 
-void Channel::allocate(const transport::Message& message) {
+void PairEnd::allocate(const transport::Message& message) {
   Fabric& fabric = common_.fabric;
   if (sends() || rendezvous()) {
     trigger_ = fabric.counter();
@@ -95,7 +95,7 @@ void Channel::allocate(const transport::Message& message) {
   for (unsigned i = 0; i < shape.slots; ++i) credit_operations_[i].belong_to(*this, credit);
 }
 
-OfferRecord Channel::offer() const {
+OfferRecord PairEnd::offer() const {
   const Words& words = *words_.words;
   OfferRecord record;
   record.shape = shape;
@@ -104,7 +104,7 @@ OfferRecord Channel::offer() const {
   return record;
 }
 
-AnswerRecord Channel::answer() const {
+AnswerRecord PairEnd::answer() const {
   const void* const landing = staging_          ? static_cast<const void*>(staging_.get())
                               : shape.bytes > 0 ? buffer
                                                 : static_cast<const void*>(&words_.words->nothing);
@@ -114,13 +114,13 @@ AnswerRecord Channel::answer() const {
   return record;
 }
 
-void Channel::connect(const OfferRecord& sender) noexcept {
+void PairEnd::connect(const OfferRecord& sender) noexcept {
   peer_words_ = sender.words;
   peer_cts_ = sender.cts;
   reachable_ = true;  // by what answer() says
 }
 
-void Channel::connect(const AnswerRecord& receiver) noexcept {
+void PairEnd::connect(const AnswerRecord& receiver) noexcept {
   peer_words_ = receiver.words;
   peer_landing_ = receiver.landing;
   reachable_ = true;
@@ -128,18 +128,18 @@ void Channel::connect(const AnswerRecord& receiver) noexcept {
 
 // ---- On the worker
 
-void Channel::fill(protocol::Epoch epoch) noexcept {
+void PairEnd::fill(protocol::Epoch epoch) noexcept {
   if (shape.bytes > 0)
     std::memcpy(staging_.get() + epoch % shape.slots * shape.slot_bytes(), buffer, shape.bytes);
 }
 
-void Channel::take_out(protocol::Epoch epoch) noexcept {
+void PairEnd::take_out(protocol::Epoch epoch) noexcept {
   if (shape.bytes > 0)
     std::memcpy(buffer, staging_.get() + epoch % shape.slots * shape.slot_bytes(), shape.bytes);
   store(words_.words->taken, epoch);
 }
 
-std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
+std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   // What the peer has done explains what the network says.
   if (closed_before(epoch)) {
     const auto reason = static_cast<ErrorKind>(closing_reason(load(words().closed)));
@@ -161,7 +161,7 @@ std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
 
 // ---- Where things are
 
-Source Channel::source(protocol::Epoch epoch, unsigned part) const noexcept {
+Source PairEnd::source(protocol::Epoch epoch, unsigned part) const noexcept {
   if (shape.bytes == 0) return {&words_.words->nothing, 1, words_.region->descriptor()};
   const auto* memory = static_cast<const std::byte*>(buffer);
   if (buffered()) memory = staging_.get() + epoch % shape.slots * shape.slot_bytes();
@@ -169,28 +169,28 @@ Source Channel::source(protocol::Epoch epoch, unsigned part) const noexcept {
   return {memory + from, std::min(shape.part_bytes, shape.bytes - from), source_.descriptor()};
 }
 
-Target Channel::target(protocol::Epoch epoch, unsigned part) const noexcept {
+Target PairEnd::target(protocol::Epoch epoch, unsigned part) const noexcept {
   std::uint64_t address = peer_landing_.address + part * shape.part_bytes;
   if (shape.protocol == Protocol::ring) address += epoch % shape.slots * shape.slot_bytes();
   return {peer_address_, address, peer_landing_.key};
 }
 
-Target Channel::own_word(const std::uint64_t& word) const noexcept {
+Target PairEnd::own_word(const std::uint64_t& word) const noexcept {
   return {common_.self, words_.region->address(&word), words_.region->key()};
 }
 
-Target Channel::remote_word(std::size_t offset) const noexcept {
+Target PairEnd::remote_word(std::size_t offset) const noexcept {
   return {peer_address_, peer_words_.address + offset, peer_words_.key};
 }
 
 // ---- Progress
 
-bool Channel::ready_for_next() const noexcept {
+bool PairEnd::ready_for_next() const noexcept {
   return !given_up_ && carrying_ == 0 && rung_ < started.load(std::memory_order_acquire) &&
          complete(rung_);
 }
 
-bool Channel::advance() noexcept {
+bool PairEnd::advance() noexcept {
   bool moved = false;
   if (!given_up_) {
     moved = carry_out();
@@ -210,7 +210,7 @@ bool Channel::advance() noexcept {
   return moved;
 }
 
-void Channel::take_doorbell() noexcept {
+void PairEnd::take_doorbell() noexcept {
   rewind();
   const protocol::Epoch epoch = ++rung_;
   if (posted_ < epoch) {
@@ -228,7 +228,7 @@ void Channel::take_doorbell() noexcept {
   }
 }
 
-void Channel::hand_on_doorbell() noexcept {
+void PairEnd::hand_on_doorbell() noexcept {
   if (!doorbell_) return;
   if (!stream_rings()) doorbell_->ring(1);
   if (const int code = doorbell_->relay(); code < 0)
@@ -237,7 +237,7 @@ void Channel::hand_on_doorbell() noexcept {
 
 // Long before a threshold would pass what a counter can hold, all counters go back, while the
 // provider has nothing that waits for them. What a peer has counted already stays counted.
-void Channel::rewind() noexcept {
+void PairEnd::rewind() noexcept {
   const std::uint64_t epochs = relative(rung_);
   if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet())
     return;
@@ -249,12 +249,12 @@ void Channel::rewind() noexcept {
   base_ = rung_;
 }
 
-bool Channel::quiet() const noexcept {
+bool PairEnd::quiet() const noexcept {
   return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && complete(rung_);
 }
 
 // What the provider has not been given in time.
-bool Channel::carry_out() noexcept {
+bool PairEnd::carry_out() noexcept {
   if (carrying_ == 0) return false;
   bool moved = false;
   if (!fired_) {
@@ -280,7 +280,7 @@ bool Channel::carry_out() noexcept {
   return true;
 }
 
-bool Channel::issue_parts() noexcept {
+bool PairEnd::issue_parts() noexcept {
   bool moved = false;
   while (issued_ < shape.parts) {
     RdmaOperation& operation = hand_[issued_];
@@ -299,7 +299,7 @@ bool Channel::issue_parts() noexcept {
   return moved;
 }
 
-bool Channel::send_cts() noexcept {
+bool PairEnd::send_cts() noexcept {
   if (!cts_owed_ || cts_operation_.under_way) return false;
   cts_operation_.make_addition(common_.fabric.endpoint(), common_.one,
                                {peer_address_, peer_cts_.address, peer_cts_.key});
@@ -312,17 +312,17 @@ bool Channel::send_cts() noexcept {
 }
 
 // The counters tell earlier than a signal, which is one operation more.
-bool Channel::look_at_counters() noexcept {
+bool PairEnd::look_at_counters() noexcept {
   if (complete(rung_) || read(data_) < shape.parts * relative(rung_)) return false;
   counted_.store(rung_, std::memory_order_release);
   return true;
 }
 
-bool Channel::arrived(protocol::Epoch epoch) const noexcept {
+bool PairEnd::arrived(protocol::Epoch epoch) const noexcept {
   return read(data_) >= shape.parts * relative(epoch);
 }
 
-void Channel::poke() noexcept {
+void PairEnd::poke() noexcept {
   if (complete(rung_) && first_posted_ == nullptr) {
     looks_ = 0;
   } else if (++looks_ % looks_between_pokes == 0) {
@@ -332,7 +332,7 @@ void Channel::poke() noexcept {
 }
 
 // Also after a failure: what has been taken before may be what a wait of the sender stands for.
-bool Channel::give_credits() noexcept {
+bool PairEnd::give_credits() noexcept {
   const protocol::Epoch taken = load(words().taken);
   bool moved = false;
   while (credits_.owed(taken)) {
@@ -354,7 +354,7 @@ bool Channel::give_credits() noexcept {
   return moved;
 }
 
-bool Channel::ask_what_is_taken() noexcept {
+bool PairEnd::ask_what_is_taken() noexcept {
   // An earlier one, whose answer may be older than what the program knows.
   if (question_.under_way) return false;
   const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
@@ -366,7 +366,7 @@ bool Channel::ask_what_is_taken() noexcept {
   return code == 0;
 }
 
-bool Channel::restless() const noexcept {
+bool PairEnd::restless() const noexcept {
   if (notice_owed_) return true;
   if (given_up_) return !forgotten_;
   if (first_posted_ != nullptr) return true;
@@ -376,12 +376,12 @@ bool Channel::restless() const noexcept {
 
 // ---- What the completion queue reports
 
-void Channel::ended(RdmaOperation& operation) noexcept {
+void PairEnd::ended(RdmaOperation& operation) noexcept {
   operation.under_way = false;
   if (operation.role == RdmaOperation::Role::data) ++placed_;
 }
 
-void Channel::failed(RdmaOperation& operation, Error error) noexcept {
+void PairEnd::failed(RdmaOperation& operation, Error error) noexcept {
   using enum RdmaOperation::Role;
   operation.under_way = false;
   if (operation.role == notice) return;  // to a process that is gone
@@ -392,7 +392,7 @@ void Channel::failed(RdmaOperation& operation, Error error) noexcept {
   fail(std::move(error));
 }
 
-void Channel::fail(Error error) noexcept {
+void PairEnd::fail(Error error) noexcept {
   if (failure_text_) return;
   failure_text_ = std::move(error);
   failure_.store(&*failure_text_, std::memory_order_release);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "ofi/channel.hpp"
+#include "ofi/pair_end.hpp"
 #include "ofi/provider.hpp"
 
 namespace penstock::ofi {
@@ -35,13 +35,13 @@ struct Process {
     while (fi_cq_read(fabric.completions(), &entry, 1) == 1) {
       ASSERT_NE(entry.op_context, nullptr);
       RdmaOperation& operation = RdmaOperation::of(entry.op_context);
-      operation.channel->ended(operation);
+      operation.end->ended(operation);
     }
   }
 };
 
 // A half whose messages go from, or to, `buffer`. It is not connected yet.
-inline std::unique_ptr<Channel> make_half(Process& process, transport::Direction direction,
+inline std::unique_ptr<PairEnd> make_half(Process& process, transport::Direction direction,
                                           std::vector<std::byte>& buffer, protocol::Mode mode,
                                           const Shape& shape, Process& peer) {
   transport::Message message;
@@ -49,7 +49,7 @@ inline std::unique_ptr<Channel> make_half(Process& process, transport::Direction
   message.mode = mode;
   message.buffer = buffer.data();
   message.bytes = buffer.size();
-  return std::make_unique<Channel>(process.common, message, mode, shape,
+  return std::make_unique<PairEnd>(process.common, message, mode, shape,
                                    process.fabric.insert(peer.fabric.name()));
 }
 

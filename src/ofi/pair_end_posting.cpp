@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the provider is given of a half ahead of its doorbells, and what it has done with.
-#include "ofi/channel.hpp"
+#include "ofi/pair_end.hpp"
 
 #include <rdma/fi_errno.h>
 
@@ -9,7 +9,7 @@
 
 namespace penstock::ofi {
 
-unsigned Channel::entries() const noexcept {
+unsigned PairEnd::entries() const noexcept {
   const protocol::Epoch epoch = posted_ + 1;
   if (given_up_ || notice_[0] != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
       epoch > armed_.load(std::memory_order_acquire))
@@ -23,22 +23,22 @@ unsigned Channel::entries() const noexcept {
   return (common_.signals ? 1 : 0) + (sends() ? shape.parts : rendezvous() ? 1 : 0);
 }
 
-bool Channel::whole(const Posted& part) const noexcept {
+bool PairEnd::whole(const Posted& part) const noexcept {
   if (common_.signals && !part.signal) return false;
   return sends() ? part.parts == shape.parts : part.cts || !rendezvous();
 }
 
-RdmaOperation* Channel::take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept {
+RdmaOperation* PairEnd::take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept {
   RdmaOperation* const operation = common_.operations.take();
   if (operation == nullptr) return nullptr;
-  operation->channel = this;
+  operation->end = this;
   operation->epoch = epoch;
   operation->role = role;
   operation->next = nullptr;
   return operation;
 }
 
-bool Channel::defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
+bool PairEnd::defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
                     const Counter& completion) noexcept {
   const int code =
       operation->defer(common_.fabric.domain(), trigger.get(), threshold, completion.get());
@@ -53,7 +53,7 @@ bool Channel::defer(RdmaOperation* operation, const Counter& trigger, std::uint6
   return true;
 }
 
-bool Channel::defer_signal(protocol::Epoch epoch) noexcept {
+bool PairEnd::defer_signal(protocol::Epoch epoch) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::signal);
   if (operation == nullptr) return false;
   operation->number = signals_posted_ + 1;
@@ -63,14 +63,14 @@ bool Channel::defer_signal(protocol::Epoch epoch) noexcept {
   return true;
 }
 
-bool Channel::defer_data(protocol::Epoch epoch, unsigned part) noexcept {
+bool PairEnd::defer_data(protocol::Epoch epoch, unsigned part) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::data);
   if (operation == nullptr) return false;
   operation->make_write(common_.fabric.endpoint(), source(epoch, part), target(epoch, part));
   return defer(operation, trigger_, steps() * relative(epoch), data_);
 }
 
-bool Channel::defer_cts(protocol::Epoch epoch) noexcept {
+bool PairEnd::defer_cts(protocol::Epoch epoch) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::cts);
   if (operation == nullptr) return false;
   operation->number = cts_posted_ + 1;
@@ -81,7 +81,7 @@ bool Channel::defer_cts(protocol::Epoch epoch) noexcept {
   return true;
 }
 
-unsigned Channel::post() noexcept {
+unsigned PairEnd::post() noexcept {
   const protocol::Epoch epoch = posted_ + 1;
   Posted part;
   if (common_.signals) {
@@ -100,7 +100,7 @@ unsigned Channel::post() noexcept {
 }
 
 // Where there are signals, writes stand behind that of their epoch, which ends after them.
-bool Channel::has_ended(const RdmaOperation& operation) const noexcept {
+bool PairEnd::has_ended(const RdmaOperation& operation) const noexcept {
   switch (operation.role) {
     case RdmaOperation::Role::data:
       return common_.signals || read(data_) >= shape.parts * relative(operation.epoch);
@@ -113,7 +113,7 @@ bool Channel::has_ended(const RdmaOperation& operation) const noexcept {
   }
 }
 
-bool Channel::free_entries() noexcept {
+bool PairEnd::free_entries() noexcept {
   bool moved = false;
   while (first_posted_ != nullptr && has_ended(*first_posted_)) {
     RdmaOperation* const operation = std::exchange(first_posted_, first_posted_->next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/channel.hpp"
+#include "proxy/pair_end.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace penstock::proxy {
 using base::Error;
 using base::ErrorKind;
 
-Channel::Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
+PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
                  unsigned slots, MPI_Comm communicator)
     : direction(message.direction),
       mode(send_mode),
@@ -26,14 +26,14 @@ Channel::Channel(const transport::Message& message, protocol::Mode send_mode, co
       bytes(message.bytes),
       elements(message),
       operations(buffered() ? slots : 1) {
-  farewell.channel = query.channel = this;
+  farewell.end = query.end = this;
   try {
     if (buffered() && !elements.contiguous() &&
         bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       throw Error(ErrorKind::unsupported,
                   "proxy: MPI cannot pack a buffered send of more than 2 GiB");
     for (MpiSlot& operation : operations) {
-      operation.channel = this;
+      operation.end = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
       make_request(operation, buffered() ? operation.buffer.get() : buffer, communicator);
     }
@@ -43,7 +43,7 @@ Channel::Channel(const transport::Message& message, protocol::Mode send_mode, co
   }
 }
 
-void Channel::make_request(MpiSlot& operation, void* from, MPI_Comm communicator) {
+void PairEnd::make_request(MpiSlot& operation, void* from, MPI_Comm communicator) {
   const MPI_Datatype type = elements.type();
   const int count = elements.count();
   MPI_Request* request = &operation.request;
@@ -79,7 +79,7 @@ void Channel::make_request(MpiSlot& operation, void* from, MPI_Comm communicator
   }
 }
 
-std::optional<Error> Channel::fill(protocol::Epoch epoch, MPI_Comm communicator) {
+std::optional<Error> PairEnd::fill(protocol::Epoch epoch, MPI_Comm communicator) {
   MpiSlot& slot = operation(epoch);
   if (elements.contiguous()) {
     if (bytes > 0) std::memcpy(slot.buffer.get(), buffer, bytes);
@@ -93,7 +93,7 @@ std::optional<Error> Channel::fill(protocol::Epoch epoch, MPI_Comm communicator)
   return std::nullopt;
 }
 
-std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
+std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   if (const Error* error = failure.load(std::memory_order_acquire)) return *error;
   if (!closed_before(epoch)) return std::nullopt;
   if (closed_reason_ == ErrorKind::ready)
@@ -109,26 +109,26 @@ std::optional<Error> Channel::broken(protocol::Epoch epoch) const {
                fmt::format("rank {} has given up its half of the pair after an error", peer));
 }
 
-void Channel::fail(Error error) noexcept {
+void PairEnd::fail(Error error) noexcept {
   if (failure_text_) return;
   failure_text_ = std::move(error);
   failure.store(&*failure_text_, std::memory_order_release);
 }
 
-void Channel::peer_closed(const Notice& theirs) noexcept {
+void PairEnd::peer_closed(const Notice& theirs) noexcept {
   if (closed.load(std::memory_order_relaxed) != 0) return;
   closed_reason_ = static_cast<ErrorKind>(theirs.reason);
   messages = theirs.messages;
   closed.store(theirs.closed, std::memory_order_release);
 }
 
-void Channel::free_requests() noexcept {
+void PairEnd::free_requests() noexcept {
   for (MpiSlot& operation : operations)
     if (!operation.active && operation.request != MPI_REQUEST_NULL)
       PMPI_Request_free(&operation.request);
 }
 
-bool Channel::any_active() const noexcept {
+bool PairEnd::any_active() const noexcept {
   for (const MpiSlot& operation : operations)
     if (operation.active) return true;
   return false;

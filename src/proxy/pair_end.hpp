@@ -20,13 +20,13 @@
 
 namespace penstock::proxy {
 
-class Channel;
+class PairEnd;
 
-// One persistent request. A buffered send has one for each library buffer, every other channel has
+// One persistent request. A buffered send has one for each library buffer, every other end has
 // one.
 struct MpiSlot {
   MPI_Request request = MPI_REQUEST_NULL;
-  Channel* channel = nullptr;
+  PairEnd* end = nullptr;
   protocol::Epoch epoch = 0;            // of the start under way
   std::size_t place = 0;                // in the list of active operations
   bool active = false;                  // MPI has it
@@ -39,16 +39,16 @@ struct MpiSlot {
 struct Outgoing {
   Notice notice;
   MPI_Request request = MPI_REQUEST_NULL;
-  Channel* channel = nullptr;  // whose it is, if anybody's
+  PairEnd* end = nullptr;  // whose it is, if anybody's
   bool under_way = false;
 };
 
-class Channel : public plan::ReadyItem<Channel> {
+class PairEnd : public plan::ReadyItem<PairEnd> {
  public:
   // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
-  Channel(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
+  PairEnd(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
           unsigned slots, MPI_Comm communicator);
-  ~Channel() = default;  // free_requests() comes first
+  ~PairEnd() = default;  // free_requests() comes first
 
   HalfKey key() const noexcept { return {peer, pair, direction}; }
   bool sends() const noexcept { return direction == transport::Direction::send; }
