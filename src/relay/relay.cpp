@@ -35,10 +35,10 @@ void Relay::begin() {
   begin_in_turn();
 }
 
-void Relay::add(Lane& lane) {
+void Relay::add(RelayedPair& pair) {
   const std::lock_guard turn(turn_);
   begin_in_turn();
-  lanes_.push_back(&lane);
+  pairs_.push_back(&pair);
 }
 
 void Relay::stop() noexcept {
@@ -61,56 +61,56 @@ void Relay::wake_if_asleep() noexcept {
   awake_.notify_one();
 }
 
-void Relay::expect(Lane& lane, bool replayed) noexcept {
-  lane.expect(replayed);
+void Relay::expect(RelayedPair& pair, bool replayed) noexcept {
+  pair.expect(replayed);
   wake_if_asleep();
 }
 
-void Relay::abandon(Lane& lane) noexcept {
+void Relay::abandon(RelayedPair& pair) noexcept {
   const std::lock_guard turn(turn_);
-  lane.abandon();
+  pair.abandon();
 }
 
-void Relay::close(Lane& lane, Ended ended, void* argument) noexcept {
-  lane.when_ended_ = ended;
-  lane.argument_ = argument;
-  lane.closing_.store(true, std::memory_order_seq_cst);
+void Relay::close(RelayedPair& pair, Ended ended, void* argument) noexcept {
+  pair.when_ended_ = ended;
+  pair.argument_ = argument;
+  pair.closing_.store(true, std::memory_order_seq_cst);
   wake_if_asleep();
 }
 
-void Relay::close(Lane& lane) noexcept {
+void Relay::close(RelayedPair& pair) noexcept {
   const std::lock_guard turn(turn_);
-  remove(lane);
-  lane.close();
+  remove(pair);
+  pair.close();
 }
 
-void Relay::remove(Lane& lane) noexcept {
-  std::erase(lanes_, &lane);
+void Relay::remove(RelayedPair& pair) noexcept {
+  std::erase(pairs_, &pair);
 }
 
 Activity Relay::round() noexcept {
   Activity activity = Activity::none;
-  Lane* closed = nullptr;
+  RelayedPair* closed = nullptr;
   {
     const std::lock_guard turn(turn_);
-    for (std::size_t i = 0; i < lanes_.size();) {
-      Lane& lane = *lanes_[i];
-      const bool closing = lane.closing_.load(std::memory_order_acquire);
-      activity = std::max(activity, lane.advance());
+    for (std::size_t i = 0; i < pairs_.size();) {
+      RelayedPair& pair = *pairs_[i];
+      const bool closing = pair.closing_.load(std::memory_order_acquire);
+      activity = std::max(activity, pair.advance());
       if (!closing) {
         ++i;
         continue;
       }
-      lane.close();
-      lane.next_closed_ = closed;
-      closed = &lane;
-      lanes_[i] = lanes_.back();
-      lanes_.pop_back();
+      pair.close();
+      pair.next_closed_ = closed;
+      closed = &pair;
+      pairs_[i] = pairs_.back();
+      pairs_.pop_back();
     }
   }
   while (closed != nullptr) {
-    Lane* const next = closed->next_closed_;
-    closed->when_ended_(closed->argument_);  // the lane may be gone when it returns
+    RelayedPair* const next = closed->next_closed_;
+    closed->when_ended_(closed->argument_);  // the pair may be gone when it returns
     closed = next;
   }
   return activity;
@@ -118,8 +118,8 @@ Activity Relay::round() noexcept {
 
 bool Relay::may_sleep(bool listening) noexcept {
   const std::lock_guard turn(turn_);
-  return std::all_of(lanes_.begin(), lanes_.end(),
-                     [&](const Lane* lane) { return lane->lets_sleep(listening); });
+  return std::all_of(pairs_.begin(), pairs_.end(),
+                     [&](const RelayedPair* pair) { return pair->lets_sleep(listening); });
 }
 
 // True: woken, because there is something new.

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "relay/lane.hpp"
+#include "relay/relayed_pair.hpp"
 
 namespace penstock::relay {
 
@@ -27,20 +27,20 @@ class Relay {
   // Makes the thread, unless it is there: so that no enqueue call has to. Throws
   // base::Error(resources).
   void begin();
-  void add(Lane& lane);  // begins as well
-  // Enqueue calls: the stream will start the lane's next epoch, or, `replayed`, each launch of a
+  void add(RelayedPair& pair);  // begins as well
+  // Enqueue calls: the stream will start the pair's next epoch, or, `replayed`, each launch of a
   // graph will start one.
-  void expect(Lane& lane, bool replayed) noexcept;
-  // The lane's queue has failed: its pair serves no more, of which the peer knows when this
+  void expect(RelayedPair& pair, bool replayed) noexcept;
+  // The pair's queue has failed: its pair serves no more, of which the peer knows when this
   // returns. Any thread.
-  void abandon(Lane& lane) noexcept;
-  // The stream has run all that was enqueued for the lane: the peer is told that this half is gone,
-  // then `ended(argument)` is called from the relay's thread, after which the lane may be deleted.
+  void abandon(RelayedPair& pair) noexcept;
+  // The stream has run all that was enqueued for the pair: the peer is told that this half is gone,
+  // then `ended(argument)` is called from the relay's thread, after which the pair may be deleted.
   // Does not wait for that.
-  void close(Lane& lane, Ended ended, void* argument) noexcept;
-  // The same at once, for a lane that no stream uses.
-  void close(Lane& lane) noexcept;
-  // Ends the thread, when all lanes that are closing have been closed. A later begin() or add()
+  void close(RelayedPair& pair, Ended ended, void* argument) noexcept;
+  // The same at once, for a pair that no stream uses.
+  void close(RelayedPair& pair) noexcept;
+  // Ends the thread, when all pairs that are closing have been closed. A later begin() or add()
   // starts it again.
   void stop() noexcept;
 
@@ -51,11 +51,11 @@ class Relay {
   bool rest(bool listening, std::chrono::steady_clock::duration quiet) noexcept;
   bool may_sleep(bool listening) noexcept;
   void wake_if_asleep() noexcept;
-  void remove(Lane& lane) noexcept;
+  void remove(RelayedPair& pair) noexcept;
 
   const std::chrono::microseconds spin_;
-  std::mutex turn_;  // the lanes and their plans
-  std::vector<Lane*> lanes_;
+  std::mutex turn_;  // the pairs and their plans
+  std::vector<RelayedPair*> pairs_;
   std::thread thread_;
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};

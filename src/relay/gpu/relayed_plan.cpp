@@ -60,7 +60,7 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& m
 RelayedPlan::~RelayedPlan() {
   equipment_.host_halves->remove(*this);
   leave_watch();
-  if (lane_ && lane_->given_up() && staging_) equipment_.gpus->keep(std::move(staging_));
+  if (pair_ && pair_->given_up() && staging_) equipment_.gpus->keep(std::move(staging_));
 }
 
 void RelayedPlan::serve_by(std::unique_ptr<transport::Plan> plan) {
@@ -81,13 +81,14 @@ void RelayedPlan::take_words() {
 }
 
 void RelayedPlan::prepare_lane() {
-  lane_ = std::make_unique<Lane>(*host_, *post_.words);  // first: who finds the plan may give it up
+  pair_ = std::make_unique<RelayedPair>(*host_,
+                                        *post_.words);  // first: who finds the plan may give it up
   try {
     post_.id = enter(equipment_.gpus->watchdog());
-    equipment_.relay->add(*lane_);  // last: from now on the plan must be closed
+    equipment_.relay->add(*pair_);  // last: from now on the plan must be closed
   } catch (...) {
     leave_watch();
-    lane_.reset();
+    pair_.reset();
     throw;
   }
 }
@@ -125,7 +126,7 @@ void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
     throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
   // Host memory shows only now on which kind of stream it is used. Asked for once, before anything
   // is enqueued; the driver is not.
-  if (!lane_) const_cast<RelayedPlan*>(this)->prepare_lane();
+  if (!pair_) const_cast<RelayedPlan*>(this)->prepare_lane();
 }
 
 void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {
@@ -136,7 +137,7 @@ void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {
     replayed_ = true;
   else
     host_->expect_start();
-  equipment_.relay->expect(*lane_, replayed_);
+  equipment_.relay->expect(*pair_, replayed_);
   posts_on(kernel_queue_on(stream, sink)).start(post_);
 }
 
@@ -173,12 +174,12 @@ void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argu
 // On a thread of the driver's, which must not wait.
 void RelayedPlan::end_close(void* plan) {
   auto& self = *static_cast<RelayedPlan*>(plan);
-  self.equipment_.relay->close(*self.lane_, self.ended_, self.ended_argument_);
+  self.equipment_.relay->close(*self.pair_, self.ended_, self.ended_argument_);
 }
 
 void RelayedPlan::close() {
-  if (lane_)
-    equipment_.relay->close(*lane_);
+  if (pair_)
+    equipment_.relay->close(*pair_);
   else
     host_->close();
 }
@@ -205,11 +206,11 @@ Error RelayedPlan::error_of(Failure failure) const {
         ErrorKind::already_started,
         label() +
             ": started by a graph again before a wait: have the wait of each start in its capture");
-  return lane_->error();
+  return pair_->error();
 }
 
 void RelayedPlan::give_up() noexcept {
-  if (!lane_->given_up()) equipment_.relay->abandon(*lane_);
+  if (!pair_->given_up()) equipment_.relay->abandon(*pair_);
 }
 
 protocol::Epoch RelayedPlan::awaited_epoch() const noexcept {

@@ -60,7 +60,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   void set_label(std::string label) override;
   void set_traced(const base::trace::Message& message) override;
 
-  // The relay looks for lost causes itself, and a hopeless wait ends by the lane's word.
+  // The relay looks for lost causes itself, and a hopeless wait ends by the pair's word.
   void look_for_lost_cause() noexcept override {}
   base::Error error_of(Failure failure) const override;
   void give_up() noexcept override;
@@ -85,7 +85,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   Post post_;
   // On CUDA streams only.
   std::shared_ptr<void> words_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<RelayedPair> pair_;
   std::optional<device::StreamKind> used_on_;
   bool replayed_ = false;
   void (*ended_)(void*) = nullptr;

@@ -14,16 +14,16 @@ namespace penstock::relay {
 class Half {
  public:
   Half(Relay& relay, std::unique_ptr<transport::Plan> plan)
-      : relay_(relay), plan_(std::move(plan)), lane(static_cast<plan::HostPlan&>(*plan_), words_) {
-    relay_.add(lane);
+      : relay_(relay), plan_(std::move(plan)), pair(static_cast<plan::HostPlan&>(*plan_), words_) {
+    relay_.add(pair);
   }
   ~Half() {
-    if (!closed_) relay_.close(lane);
+    if (!closed_) relay_.close(pair);
   }
 
   void enqueue(bool replayed = false) {
     if (!replayed) static_cast<plan::HostPlan&>(*plan_).expect_start();
-    relay_.expect(lane, replayed);
+    relay_.expect(pair, replayed);
   }
   void start() {
     std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release);
@@ -41,7 +41,7 @@ class Half {
   void close_in_order(std::atomic<bool>& closed) {
     closed_ = true;
     relay_.close(
-        lane, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &closed);
+        pair, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &closed);
   }
 
  private:
@@ -51,7 +51,7 @@ class Half {
   bool closed_ = false;
 
  public:
-  Lane lane;
+  RelayedPair pair;
 };
 
 }  // namespace penstock::relay

@@ -137,8 +137,8 @@ TEST_F(RelayTest, APeerThatHasGoneEndsTheWait) {
   receiver->start();
   sender.reset();
   EXPECT_FALSE(receiver->wait());
-  EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::peer_freed);
-  EXPECT_TRUE(receiver->lane.given_up());
+  EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::peer_freed);
+  EXPECT_TRUE(receiver->pair.given_up());
 }
 
 TEST_F(RelayTest, AProcessThatHasEndedEndsTheWait) {
@@ -147,7 +147,7 @@ TEST_F(RelayTest, AProcessThatHasEndedEndsTheWait) {
   receiver->start();
   (*ends)[1].world.kill(0);
   EXPECT_FALSE(receiver->wait());
-  EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::peer_dead);
+  EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::peer_dead);
 }
 
 TEST_F(RelayTest, AHalfThatIsAbandonedTellsItsPeer) {
@@ -155,13 +155,13 @@ TEST_F(RelayTest, AHalfThatIsAbandonedTellsItsPeer) {
     match(bytes);
     receiver->enqueue();
     receiver->start();
-    relays[1].abandon(receiver->lane);
+    relays[1].abandon(receiver->pair);
     EXPECT_FALSE(receiver->wait());
-    EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::transport);
+    EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::transport);
     sender->enqueue();
     sender->start();
     EXPECT_FALSE(sender->wait());
-    EXPECT_EQ(sender->lane.error().kind(), ErrorKind::peer_freed);
+    EXPECT_EQ(sender->pair.error().kind(), ErrorKind::peer_freed);
     sender.reset();
     receiver.reset();
   }
@@ -177,7 +177,7 @@ TEST_F(RelayTest, ClosesInTheOrderOfTheStream) {
   receiver->enqueue();
   receiver->start();
   EXPECT_FALSE(receiver->wait());
-  EXPECT_EQ(receiver->lane.error().kind(), ErrorKind::peer_freed);
+  EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::peer_freed);
 }
 
 TEST_F(RelayTest, StopsWhenWhatIsClosingHasBeenClosed) {
@@ -188,7 +188,7 @@ TEST_F(RelayTest, StopsWhenWhatIsClosingHasBeenClosed) {
   EXPECT_TRUE(closed);
 }
 
-// A relay serves as many lanes as there are, whichever of them move.
+// A relay serves as many pairs as there are, whichever of them move.
 TEST_F(RelayTest, ManyLanesOfWhichFewAreBusy) {
   constexpr std::size_t many = 300;
   std::vector<std::uint64_t> out(many), in(many);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "relay/lane.hpp"
+#include "relay/relayed_pair.hpp"
 
 #include <atomic>
 #include <bit>
@@ -28,21 +28,21 @@ struct Gate {
 }  // namespace
 
 // Sequentially consistent, as the address of a sleep: see Relay.
-void Lane::expect(bool replayed) noexcept {
+void RelayedPair::expect(bool replayed) noexcept {
   if (replayed)
     replayed_.store(true, std::memory_order_seq_cst);
   else
     expected_.fetch_add(1, std::memory_order_seq_cst);
 }
 
-bool Lane::lets_sleep(bool listening) const noexcept {
+bool RelayedPair::lets_sleep(bool listening) const noexcept {
   if (closing_.load(std::memory_order_seq_cst)) return false;
   if (over_) return true;
   if (under_way_ || expected_.load(std::memory_order_seq_cst) > epoch_) return false;
   return listening || !replayed_.load(std::memory_order_seq_cst);
 }
 
-Activity Lane::advance() noexcept {
+Activity RelayedPair::advance() noexcept {
   if (over_) return Activity::none;
   if (!under_way_) {
     // A replay counts as a start that was not expected; so a stream that has only captured is
@@ -68,41 +68,41 @@ Activity Lane::advance() noexcept {
 
 // The wait behind the gate finds what it waits for. That no epoch will be complete stands in no
 // word of the gate, so a fence keeps whoever closes the gate behind this from missing it.
-void Lane::complete(std::uint64_t epoch) noexcept {
+void RelayedPair::complete(std::uint64_t epoch) noexcept {
   std::atomic_ref(words_.completed).store(epoch, std::memory_order_release);
   if (epoch == relay::given_up) std::atomic_thread_fence(std::memory_order_seq_cst);
   Gate gate{words_.gate};
   protocol::gate::post(gate, epoch_);
 }
 
-void Lane::give_up() noexcept {
+void RelayedPair::give_up() noexcept {
   over_ = true;
   complete(relay::given_up);
 }
 
-void Lane::abandon() noexcept {
+void RelayedPair::abandon() noexcept {
   if (over_) return;
   plan_.abandon();
   give_up();
 }
 
-void Lane::close() noexcept {
+void RelayedPair::close() noexcept {
   over_ = true;
   plan_.close();
 }
 
-bool Lane::given_up() const noexcept {
+bool RelayedPair::given_up() const noexcept {
   return load(words_.completed) == relay::given_up;
 }
 
-void Lane::fail(const Error& error) noexcept {
+void RelayedPair::fail(const Error& error) noexcept {
   const std::lock_guard lock(error_mutex_);
   if (failed()) return;
   error_ = error;
   failed_.store(true, std::memory_order_release);
 }
 
-Error Lane::error() const {
+Error RelayedPair::error() const {
   const std::lock_guard lock(error_mutex_);
   if (error_) return *error_;
   return Error(ErrorKind::transport,

@@ -13,7 +13,7 @@
 
 namespace penstock::relay {
 
-// What a look at a lane has found, and so how soon to look again. The last one counts most.
+// What a look at a pair has found, and so how soon to look again. The last one counts most.
 enum class Activity : std::uint8_t {
   none,       // nothing can happen before the program enqueues something
   listening,  // a graph may be launched at any time, of which nobody tells us
@@ -21,11 +21,11 @@ enum class Activity : std::uint8_t {
   moved,
 };
 
-class Lane final : private transport::Sink {
+class RelayedPair final : private transport::Sink {
  public:
-  Lane(plan::HostPlan& plan, Words& words) noexcept : plan_(plan), words_(words) {}
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  RelayedPair(plan::HostPlan& plan, Words& words) noexcept : plan_(plan), words_(words) {}
+  RelayedPair(const RelayedPair&) = delete;
+  RelayedPair& operator=(const RelayedPair&) = delete;
 
   bool given_up() const noexcept;
   base::Error error() const;  // why
@@ -66,7 +66,7 @@ class Lane final : private transport::Sink {
   std::atomic<bool> closing_{false};
   Ended when_ended_ = nullptr;
   void* argument_ = nullptr;
-  Lane* next_closed_ = nullptr;
+  RelayedPair* next_closed_ = nullptr;
 };
 
 }  // namespace penstock::relay
