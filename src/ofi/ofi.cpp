@@ -13,9 +13,9 @@
 #include "ofi/engine.hpp"
 #include "ofi/gpu_memory.hpp"
 #include "ofi/handshake.hpp"
+#include "ofi/job_layout.hpp"
 #include "ofi/ofi_plan.hpp"
 #include "ofi/provider.hpp"
-#include "ofi/surroundings.hpp"
 
 namespace penstock::ofi {
 
@@ -90,7 +90,7 @@ class Ofi::State {
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
     // Collective: whatever the settings of one process are, all are here.
-    const Surroundings around = look_around(world_, own_place(device::current_gpu()));
+    const JobLayout around = look_around(world_, own_place(device::current_gpu()));
     if (!settings_.allows(base::ofi_transport)) return ours;
     if (!needed_()) {
       why_not_ =

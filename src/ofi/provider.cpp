@@ -159,7 +159,7 @@ Candidates interfaces_of_first_network(const Candidates& candidates) {
 }
 
 fi_info* choose_interface(const Candidates& candidates, hwloc_topology* topology,
-                          const Surroundings& around) {
+                          const JobLayout& around) {
   const Candidates interfaces = interfaces_of_first_network(candidates);
   std::vector<group::Location> places;
   for (const fi_info* one : interfaces) places.push_back(place_of(*one));
@@ -275,7 +275,7 @@ std::string trial(fi_info& info) {
   return refusal_of_deferred_work(domain);
 }
 
-FabricInfo choose_provider(const base::Settings& settings, const Surroundings& around) {
+FabricInfo choose_provider(const base::Settings& settings, const JobLayout& around) {
   const FabricInfo list = ask(make_hints().get());
   Refusals refusals;
   Candidates candidates = candidates_in(list.get(), settings, around.all_here, refusals);

@@ -27,7 +27,7 @@ namespace {
 
 using base::Settings;
 
-std::string refusal(const Settings& settings, const Surroundings& around = {}) {
+std::string refusal(const Settings& settings, const JobLayout& around = {}) {
   try {
     const FabricInfo info = choose_provider(settings, around);
     return std::string("took ") + info->fabric_attr->prov_name + " on " + info->domain_attr->name;
@@ -131,7 +131,7 @@ TEST_F(OfiProvider, LoopbackIsTakenInsideOneHostAndNeverBetweenHosts) {
       [](const ProviderVerdict& one) { return one.serves && one.address == "127.0.0.1"; });
   if (!has_loopback) GTEST_SKIP() << "no provider offers loopback";
   EXPECT_TRUE(is_loopback(*choose_provider({}, {})));
-  Surroundings hosts;
+  JobLayout hosts;
   hosts.all_here = false;
   EXPECT_NE(refusal(over("127.0.0.1"), hosts).find("loopback does not reach"), std::string::npos);
   EXPECT_EQ(refusal({}, hosts).find("took sockets on lo"), std::string::npos);
@@ -187,7 +187,7 @@ TEST_F(OfiNetworks, AHostWithIPv6AloneIsServed) {
         run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip "
             "link set b up");
         run("ip addr add fd00:1::1/64 dev a nodad");
-        Surroundings hosts;
+        JobLayout hosts;
         hosts.all_here = false;
         try {
           const FabricInfo chosen = choose_provider({}, hosts);
@@ -207,7 +207,7 @@ TEST_F(OfiNetworks, LinkLocalAddressesAreRefused) {
         run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip "
             "link set b up");
         run("ip addr add fe80::1/64 dev a nodad");
-        Surroundings hosts;
+        JobLayout hosts;
         hosts.all_here = false;
         report(refusal({}, hosts));
       },
@@ -221,7 +221,7 @@ TEST_F(OfiNetworks, IPv4IsPreferred) {
         run("ip link set lo up && ip link add a type veth peer name b && ip link set a up && ip "
             "link set b up");
         run("ip addr add fd00:1::1/64 dev a nodad && ip addr add 10.9.8.7/24 dev b");
-        Surroundings hosts;
+        JobLayout hosts;
         hosts.all_here = false;
         try {
           report("chosen " + address_of(*choose_provider({}, hosts)));
@@ -239,7 +239,7 @@ TEST_F(OfiNetworks, AHostWhoseLoopbackIsDownIsRefused) {
         enter_empty_network();
         run("ip link add a type veth peer name b && ip link set a up && ip link set b up");
         run("ip addr add 10.9.8.7/24 dev a");
-        Surroundings hosts;
+        JobLayout hosts;
         hosts.all_here = false;
         report(refusal({}, hosts));
       },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who shares a process's network interfaces, and whether loopback reaches everybody.
-#include "ofi/surroundings.hpp"
+#include "ofi/job_layout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ std::vector<std::byte> rank_in(const std::string& network, const std::string& co
   return introduce(network, {.pci = {}, .os_name = {}, .cores = cores});
 }
 
-std::vector<std::string> cores_of(const Surroundings& around) {
+std::vector<std::string> cores_of(const JobLayout& around) {
   std::vector<std::string> cores;
   for (const group::Location& user : around.users) cores.push_back(user.cores);
   return cores;
@@ -26,7 +26,7 @@ using Texts = std::vector<std::string>;
 TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
   const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0-3"), rank_in("a/1", "4-7")};
   for (std::size_t rank = 0; rank < job.size(); ++rank) {
-    const Surroundings around = surroundings_of(rank, job);
+    const JobLayout around = surroundings_of(rank, job);
     EXPECT_TRUE(around.all_here);
     EXPECT_EQ(around.self, rank);
     EXPECT_EQ(cores_of(around), (Texts{"0-3", "4-7"}));
@@ -37,7 +37,7 @@ TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
 TEST(OfiSurroundings, HostsAndNamespacesAreToldApart) {
   const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0"), rank_in("a/2", "1"),
                                                 rank_in("b/1", "2"), rank_in("a/1", "3")};
-  const Surroundings last = surroundings_of(3, job);
+  const JobLayout last = surroundings_of(3, job);
   EXPECT_FALSE(last.all_here);
   EXPECT_EQ(last.self, 1u);
   EXPECT_EQ(cores_of(last), (Texts{"0", "3"}));

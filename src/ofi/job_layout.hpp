@@ -11,7 +11,7 @@
 
 namespace penstock::ofi {
 
-struct Surroundings {
+struct JobLayout {
   bool all_here = true;                    // every process of the job: loopback reaches them
   std::vector<group::Location> users{{}};  // what each process here computes on, by rank
   std::size_t self = 0;                    // which of them we are
@@ -26,11 +26,11 @@ std::string network_identity();
 group::Location own_place(const std::string& gpu);
 
 // Collective over the job. `own`: what this process computes on.
-Surroundings look_around(group::World& world, const group::Location& own);
+JobLayout look_around(group::World& world, const group::Location& own);
 
 // Its two halves: what each process says, and what follows from all of it, by rank.
 std::vector<std::byte> introduce(const std::string& network, const group::Location& own);
-Surroundings surroundings_of(std::size_t rank,
-                             const std::vector<std::vector<std::byte>>& introductions);
+JobLayout surroundings_of(std::size_t rank,
+                          const std::vector<std::vector<std::byte>>& introductions);
 
 }  // namespace penstock::ofi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ofi/surroundings.hpp"
+#include "ofi/job_layout.hpp"
 
 #include <sys/stat.h>
 
@@ -49,12 +49,12 @@ std::vector<std::byte> introduce(const std::string& network, const group::Locati
   return {bytes.begin(), bytes.end()};
 }
 
-Surroundings surroundings_of(std::size_t rank,
-                             const std::vector<std::vector<std::byte>>& introductions) {
+JobLayout surroundings_of(std::size_t rank,
+                          const std::vector<std::vector<std::byte>>& introductions) {
   std::vector<Introduction> all(introductions.size());
   for (std::size_t i = 0; i < all.size(); ++i)
     std::memcpy(&all[i], introductions[i].data(), sizeof all[i]);
-  Surroundings around;
+  JobLayout around;
   around.users.clear();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (std::strcmp(all[rank].network, all[i].network) != 0) continue;
@@ -65,7 +65,7 @@ Surroundings surroundings_of(std::size_t rank,
   return around;
 }
 
-Surroundings look_around(group::World& world, const group::Location& own) {
+JobLayout look_around(group::World& world, const group::Location& own) {
   return surroundings_of(static_cast<std::size_t>(world.rank()),
                          world.all_gather(introduce(network_identity(), own)));
 }
