@@ -25,7 +25,7 @@ class Peer::InvitingHalf final : public transport::Offer {
         receive_(receive),
         holding_(owner.hold(sizeof(ReceiverBlock), owner.memory_->pin(receive.buffer))) {
     record_.checks_ready = owner.settings_.check;
-    record_.reads_across = owner.neighbours_[static_cast<std::size_t>(receive.peer)].cross_memory;
+    record_.reads_across = owner.peers_[static_cast<std::size_t>(receive.peer)].cross_memory;
     record_.buffer = owner.place_of(receive, receive.bytes);
     record_.block = holding_.place();
   }
@@ -68,7 +68,7 @@ class Peer::InvitingHalf final : public transport::Offer {
 class Peer::InvitedHalf final : public transport::Acceptance {
  public:
   InvitedHalf(Peer& owner, const transport::Message& send, const InviteRecord& theirs) {
-    const bool writes_across = owner.neighbours_[static_cast<std::size_t>(send.peer)].cross_memory;
+    const bool writes_across = owner.peers_[static_cast<std::size_t>(send.peer)].cross_memory;
     const BufferPlace ours = owner.place_of(send, send.bytes);
     const Decision decision =
         decide({.bytes = send.bytes,

@@ -29,7 +29,7 @@ class Peer::SendHalf final : public transport::Offer {
     record_.eager_max = owner.settings_.eager_max;
     record_.slots = owner.settings_.slots;
     record_.checks_ready = owner.settings_.check;
-    record_.writes_across = owner.neighbours_[static_cast<std::size_t>(send.peer)].cross_memory;
+    record_.writes_across = owner.peers_[static_cast<std::size_t>(send.peer)].cross_memory;
     record_.buffer = owner.place_of(send, send.bytes);
     record_.block = holding_.place();
   }
@@ -76,15 +76,15 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
  public:
   ReceiveHalf(Peer& owner, const transport::Message& receive, const transport::Message& send,
               const OfferRecord& offer) {
-    const auto& neighbour = owner.neighbours_[static_cast<std::size_t>(send.peer)];
-    const auto pull = owner.reach(send.peer, offer.buffer, neighbour.cross_memory);
+    const auto& local_peer = owner.peers_[static_cast<std::size_t>(send.peer)];
+    const auto pull = owner.reach(send.peer, offer.buffer, local_peer.cross_memory);
     const BufferPlace ours = owner.place_of(receive, send.bytes);
     const bool self = send.peer == owner.world_.rank();
     const Decision decision =
         decide({.bytes = send.bytes,
                 .eager_max = static_cast<std::size_t>(offer.eager_max),
                 .mode = send.mode,
-                .pull = copy_kind(self, offer.buffer.in_arena != 0, neighbour.cross_memory),
+                .pull = copy_kind(self, offer.buffer.in_arena != 0, local_peer.cross_memory),
                 .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
     const Path path = decision.path;
     const Geometry geometry{send.bytes, decision.line_bytes,
@@ -162,16 +162,16 @@ transport::WireRecord Peer::address() {
 }
 
 void Peer::add_peers(std::span<const transport::WireRecord> addresses) {
-  neighbours_.resize(addresses.size());
+  peers_.resize(addresses.size());
   if (!arena_) return;
   for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
-    Neighbour& neighbour = neighbours_[rank];
+    LocalPeer& local_peer = peers_[rank];
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
-      neighbour = get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(),
-                              settings_.cross_memory);
+      local_peer = get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(),
+                               settings_.cross_memory);
     } catch (const Error& error) {
-      neighbour.why_not = error.text();
+      local_peer.why_not = error.text();
     }
   }
 }
@@ -182,9 +182,9 @@ void Peer::peers_added() {
 
 transport::Verdict Peer::usable() const {
   if (!arena_) return {false, why_no_arena_};
-  for (const Neighbour& neighbour : neighbours_)
-    if (neighbour.arena && !neighbour.cross_memory)
-      return {true, "shared memory; " + neighbour.why_no_cross_memory};
+  for (const LocalPeer& local_peer : peers_)
+    if (local_peer.arena && !local_peer.cross_memory)
+      return {true, "shared memory; " + local_peer.why_no_cross_memory};
   return {true, "shared memory"};
 }
 
@@ -198,12 +198,12 @@ transport::Verdict Peer::can_serve(const transport::Message& message) const {
 transport::Verdict Peer::reaches(int rank) const {
   if (!arena_) return {false, why_no_arena_};
   if (rank == world_.rank()) return {true, "the process itself"};
-  if (rank < 0 || static_cast<std::size_t>(rank) >= neighbours_.size())
+  if (rank < 0 || static_cast<std::size_t>(rank) >= peers_.size())
     return {false, "peer is not of this job"};
-  const Neighbour& neighbour = neighbours_[static_cast<std::size_t>(rank)];
-  if (!neighbour.arena) return {false, neighbour.why_not};
-  return {true, neighbour.cross_memory ? "shared memory and cross-memory copy"
-                                       : neighbour.why_no_cross_memory};
+  const LocalPeer& local_peer = peers_[static_cast<std::size_t>(rank)];
+  if (!local_peer.arena) return {false, local_peer.why_not};
+  return {true, local_peer.cross_memory ? "shared memory and cross-memory copy"
+                                        : local_peer.why_no_cross_memory};
 }
 
 std::unique_ptr<transport::Offer> Peer::offer(const transport::Message& send) {
@@ -234,7 +234,7 @@ BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes)
 
 std::byte* Peer::map(int rank, const RemoteAddress& place) const {
   if (rank == world_.rank()) return arena_->at(place);
-  return neighbours_[static_cast<std::size_t>(rank)].arena->at(place);
+  return peers_[static_cast<std::size_t>(rank)].arena->at(place);
 }
 
 std::optional<Reach> Peer::reach(int rank, const BufferPlace& buffer, bool across) const {
@@ -242,7 +242,7 @@ std::optional<Reach> Peer::reach(int rank, const BufferPlace& buffer, bool acros
   if (buffer.in_arena != 0)
     return Reach{reinterpret_cast<std::uintptr_t>(map(rank, buffer.place)), 0};
   if (across)
-    return Reach{buffer.address, neighbours_[static_cast<std::size_t>(rank)].process,
+    return Reach{buffer.address, peers_[static_cast<std::size_t>(rank)].process,
                  &world_.dead(rank)};
   return std::nullopt;
 }

@@ -15,8 +15,8 @@
 #include "group/world.hpp"
 #include "peer/arena.hpp"
 #include "peer/holding.hpp"
+#include "peer/local_peer.hpp"
 #include "peer/memory.hpp"
-#include "peer/neighbour.hpp"
 #include "peer/pair_plan.hpp"
 #include "peer/plans.hpp"
 #include "transport/transport.hpp"
@@ -76,7 +76,7 @@ class Peer final : public transport::Transport {
   std::unique_ptr<Arena> arena_;
   std::string why_no_arena_ = "not announced";
   std::vector<std::uint64_t> probe_;  // others write here while they get to know us
-  std::vector<Neighbour> neighbours_;
+  std::vector<LocalPeer> peers_;
   std::unique_ptr<Memory> memory_;
   mutable Retired retired_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer/neighbour.hpp"
+#include "peer/local_peer.hpp"
 
 #include <fmt/format.h>
 
@@ -29,24 +29,24 @@ std::string try_cross_memory(const AddressRecord& peer, int rank) {
 
 }  // namespace
 
-Neighbour get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory) {
-  Neighbour neighbour;
+LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory) {
+  LocalPeer local_peer;
   if (address.usable == 0) {
-    neighbour.why_not = "peer has no shared memory";
-    return neighbour;
+    local_peer.why_not = "peer has no shared memory";
+    return local_peer;
   }
   if (address.flag_bits != PENSTOCK_FLAG_BITS) {
-    neighbour.why_not = "peer runs a Penstock built with another flag width";
-    return neighbour;
+    local_peer.why_not = "peer runs a Penstock built with another flag width";
+    return local_peer;
   }
-  neighbour.arena = Mapping::open(address.arena, neighbour.why_not);
-  if (!neighbour.arena) return neighbour;
-  neighbour.process = address.process;
-  neighbour.why_no_cross_memory = allow_cross_memory
-                                      ? try_cross_memory(address, rank)
-                                      : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
-  neighbour.cross_memory = neighbour.why_no_cross_memory.empty();
-  return neighbour;
+  local_peer.arena = Mapping::open(address.arena, local_peer.why_not);
+  if (!local_peer.arena) return local_peer;
+  local_peer.process = address.process;
+  local_peer.why_no_cross_memory = allow_cross_memory
+                                       ? try_cross_memory(address, rank)
+                                       : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
+  local_peer.cross_memory = local_peer.why_no_cross_memory.empty();
+  return local_peer;
 }
 
 }  // namespace penstock::peer

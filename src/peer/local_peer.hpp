@@ -16,7 +16,7 @@
 
 namespace penstock::peer {
 
-struct Neighbour {
+struct LocalPeer {
   std::unique_ptr<Mapping> arena;  // null: not reachable
   std::string why_not;
   pid_t process = 0;
@@ -26,6 +26,6 @@ struct Neighbour {
 
 // Tries everything with the process that sent this address. `rank` is ours; `allow_cross_memory`:
 // PENSTOCK_CMA.
-Neighbour get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory);
+LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory);
 
 }  // namespace penstock::peer
