@@ -57,7 +57,7 @@ struct AnswerRecord {
   RemoteAddress block;
 };
 
-// A receiver that comes first and will not act, to its sender; and that one's whole decision.
+// A receiver that comes first and will not act, to its sender; and that one's whole choice.
 struct InviteRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t checks_ready = 0;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "peer/decision.hpp"
+#include "peer/path_choice.hpp"
 #include "peer/peer.hpp"
 #include "peer/plans.hpp"
 
@@ -70,17 +70,16 @@ class Peer::InvitedHalf final : public transport::Acceptance {
   InvitedHalf(Peer& owner, const transport::Message& send, const InviteRecord& theirs) {
     const bool writes_across = owner.peers_[static_cast<std::size_t>(send.peer)].cross_memory;
     const BufferPlace ours = owner.place_of(send, send.bytes);
-    const Decision decision =
+    const PathChoice choice =
         decide({.bytes = send.bytes,
                 .eager_max = owner.settings_.eager_max,
                 .mode = send.mode,
                 .pull = copy_kind(false, ours.in_arena != 0, theirs.reads_across != 0),
                 .push = copy_kind(false, theirs.buffer.in_arena != 0, writes_across)});
-    const Path path = decision.path;
+    const Path path = choice.path;
     const Geometry geometry{
-        send.bytes, decision.line_bytes,
-        path == Path::staged ? 2 : std::max<std::uint32_t>(owner.settings_.slots, 2),
-        decision.parts};
+        send.bytes, choice.line_bytes,
+        path == Path::staged ? 2 : std::max<std::uint32_t>(owner.settings_.slots, 2), choice.parts};
     const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     Pair pair = owner.pair_with(send.peer);

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "peer/arena_file.hpp"
-#include "peer/decision.hpp"
+#include "peer/path_choice.hpp"
 #include "peer/plans.hpp"
 
 namespace penstock::peer {
@@ -80,16 +80,16 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
     const auto pull = owner.reach(send.peer, offer.buffer, local_peer.cross_memory);
     const BufferPlace ours = owner.place_of(receive, send.bytes);
     const bool self = send.peer == owner.world_.rank();
-    const Decision decision =
+    const PathChoice choice =
         decide({.bytes = send.bytes,
                 .eager_max = static_cast<std::size_t>(offer.eager_max),
                 .mode = send.mode,
                 .pull = copy_kind(self, offer.buffer.in_arena != 0, local_peer.cross_memory),
                 .push = copy_kind(self, ours.in_arena != 0, offer.writes_across != 0)});
-    const Path path = decision.path;
-    const Geometry geometry{send.bytes, decision.line_bytes,
+    const Path path = choice.path;
+    const Geometry geometry{send.bytes, choice.line_bytes,
                             path == Path::staged ? 2 : std::max<std::uint32_t>(offer.slots, 2),
-                            decision.parts};
+                            choice.parts};
     const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     Pair pair = owner.pair_with(send.peer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer/decision.hpp"
+#include "peer/path_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ std::size_t largest_ring_message(const Circumstances& now) noexcept {
 
 // A ready send is pushed and nothing else; every other rendezvous needs both directions, since
 // either side may be the only one that waits.
-Decision decide(const Circumstances& now) noexcept {
+PathChoice decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
   if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
     return {Path::ring, line_bytes};

@@ -22,14 +22,14 @@ struct Circumstances {
   Copy push = Copy::impossible;
 };
 
-struct Decision {
+struct PathChoice {
   Path path = Path::ring;
   std::uint32_t line_bytes = cache_line;
   std::uint32_t parts = 1;
 };
 
 Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept;
-Decision decide(const Circumstances& circumstances) noexcept;
+PathChoice decide(const Circumstances& circumstances) noexcept;
 std::string describe_path(Path path, const PortSetup& port);
 
 }  // namespace penstock::peer
