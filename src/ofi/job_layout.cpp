@@ -54,18 +54,18 @@ JobLayout surroundings_of(std::size_t rank,
   std::vector<Introduction> all(introductions.size());
   for (std::size_t i = 0; i < all.size(); ++i)
     std::memcpy(&all[i], introductions[i].data(), sizeof all[i]);
-  JobLayout around;
-  around.users.clear();
+  JobLayout layout;
+  layout.users.clear();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (std::strcmp(all[rank].network, all[i].network) != 0) continue;
-    if (i == rank) around.self = around.users.size();
-    around.users.push_back({.pci = all[i].pci, .os_name = all[i].os_name, .cores = all[i].cores});
+    if (i == rank) layout.self = layout.users.size();
+    layout.users.push_back({.pci = all[i].pci, .os_name = all[i].os_name, .cores = all[i].cores});
   }
-  around.all_here = around.users.size() == all.size();
-  return around;
+  layout.all_here = layout.users.size() == all.size();
+  return layout;
 }
 
-JobLayout look_around(group::World& world, const group::Location& own) {
+JobLayout layout_of_job(group::World& world, const group::Location& own) {
   return surroundings_of(static_cast<std::size_t>(world.rank()),
                          world.all_gather(introduce(network_identity(), own)));
 }

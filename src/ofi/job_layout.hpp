@@ -26,7 +26,7 @@ std::string network_identity();
 group::Location own_place(const std::string& gpu);
 
 // Collective over the job. `own`: what this process computes on.
-JobLayout look_around(group::World& world, const group::Location& own);
+JobLayout layout_of_job(group::World& world, const group::Location& own);
 
 // Its two halves: what each process says, and what follows from all of it, by rank.
 std::vector<std::byte> introduce(const std::string& network, const group::Location& own);

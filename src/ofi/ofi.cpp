@@ -90,7 +90,7 @@ class Ofi::State {
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
     // Collective: whatever the settings of one process are, all are here.
-    const JobLayout around = look_around(world_, own_place(device::current_gpu()));
+    const JobLayout layout = layout_of_job(world_, own_place(device::current_gpu()));
     if (!settings_.allows(base::ofi_transport)) return ours;
     if (!needed_()) {
       why_not_ =
@@ -99,7 +99,7 @@ class Ofi::State {
       return ours;
     }
     try {
-      FabricInfo provider = choose_provider(settings_, around);
+      FabricInfo provider = choose_provider(settings_, layout);
       const std::string name = provider->fabric_attr->prov_name;
       open_with_gpu_memory(*provider);
       if (!engine_) open(std::move(provider));

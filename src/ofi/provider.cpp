@@ -159,11 +159,11 @@ Candidates interfaces_of_first_network(const Candidates& candidates) {
 }
 
 fi_info* choose_interface(const Candidates& candidates, hwloc_topology* topology,
-                          const JobLayout& around) {
+                          const JobLayout& layout) {
   const Candidates interfaces = interfaces_of_first_network(candidates);
   std::vector<group::Location> places;
   for (const fi_info* one : interfaces) places.push_back(place_of(*one));
-  return interfaces[group::share_out(topology, places, around.users)[around.self]];
+  return interfaces[group::share_out(topology, places, layout.users)[layout.self]];
 }
 
 std::string failure(const char* call, int code) {
@@ -275,15 +275,15 @@ std::string trial(fi_info& info) {
   return refusal_of_deferred_work(domain);
 }
 
-FabricInfo choose_provider(const base::Settings& settings, const JobLayout& around) {
+FabricInfo choose_provider(const base::Settings& settings, const JobLayout& layout) {
   const FabricInfo list = ask(make_hints().get());
   Refusals refusals;
-  Candidates candidates = candidates_in(list.get(), settings, around.all_here, refusals);
+  Candidates candidates = candidates_in(list.get(), settings, layout.all_here, refusals);
   // Nothing to compare, nothing to look up: it takes tens of milliseconds.
   const group::Topology topology = candidates.size() > 1 ? group::load_topology() : nullptr;
   sort_candidates(candidates, topology.get());
   while (!candidates.empty()) {
-    fi_info* const chosen = choose_interface(candidates, topology.get(), around);
+    fi_info* const chosen = choose_interface(candidates, topology.get(), layout);
     const std::string refusal = trial(*chosen);
     if (refusal.empty()) return FabricInfo(libfabric().dupinfo(chosen));
     refusals.add(*chosen, refusal);

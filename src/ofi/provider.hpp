@@ -45,6 +45,6 @@ std::string trial(fi_info& info);
 // nearest, shared evenly with the other processes of this host. Loopback if it reaches all
 // processes of the job, and otherwise never: its addresses mean somebody else on every host. Throws
 // base::Error(transport) that says why none serves.
-FabricInfo choose_provider(const base::Settings& settings, const JobLayout& around);
+FabricInfo choose_provider(const base::Settings& settings, const JobLayout& layout);
 
 }  // namespace penstock::ofi

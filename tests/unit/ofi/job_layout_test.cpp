@@ -15,9 +15,9 @@ std::vector<std::byte> rank_in(const std::string& network, const std::string& co
   return introduce(network, {.pci = {}, .os_name = {}, .cores = cores});
 }
 
-std::vector<std::string> cores_of(const JobLayout& around) {
+std::vector<std::string> cores_of(const JobLayout& layout) {
   std::vector<std::string> cores;
-  for (const group::Location& user : around.users) cores.push_back(user.cores);
+  for (const group::Location& user : layout.users) cores.push_back(user.cores);
   return cores;
 }
 
@@ -26,10 +26,10 @@ using Texts = std::vector<std::string>;
 TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
   const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0-3"), rank_in("a/1", "4-7")};
   for (std::size_t rank = 0; rank < job.size(); ++rank) {
-    const JobLayout around = surroundings_of(rank, job);
-    EXPECT_TRUE(around.all_here);
-    EXPECT_EQ(around.self, rank);
-    EXPECT_EQ(cores_of(around), (Texts{"0-3", "4-7"}));
+    const JobLayout layout = surroundings_of(rank, job);
+    EXPECT_TRUE(layout.all_here);
+    EXPECT_EQ(layout.self, rank);
+    EXPECT_EQ(cores_of(layout), (Texts{"0-3", "4-7"}));
   }
 }
 
