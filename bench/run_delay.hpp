@@ -21,7 +21,7 @@ using TimesByThread = std::map<std::string, ThreadTimes>;
 // Empty where the kernel does not count.
 TimesByThread look_at_threads(const std::filesystem::path& tasks = "/proc/self/task");
 
-// What passed between two looks, of the threads that were there at the second.
+// What passed between two readings, of the threads that were there at the second.
 ThreadTimes passed(const TimesByThread& before, const TimesByThread& after);
 
 // Adds what passes until it ends to what warn_of_run_delay() tells.

@@ -12,7 +12,7 @@ enum Mode : std::uint32_t { standard, synchronous, ready };
 template <Step step>
 using Argument = std::conditional_t<(step >= Step::descriptor), Descriptor, Least>;
 
-// Reads the clock every 16 looks, and the host's word every 100 us. `used`: otherwise nothing of
+// Reads the clock every 16 polls, and the host's word every 100 us. `used`: otherwise nothing of
 // this is compiled.
 template <bool used>
 class Patience {
@@ -20,7 +20,7 @@ class Patience {
   __device__ explicit Patience(Word64* abort) : abort_(abort) {}
   __device__ bool over() {
     if constexpr (used) {
-      if (++looks_ % 16 != 0) return false;
+      if (++polls_ % 16 != 0) return false;
       Word64 now;
       asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
       if (last_ == 0) last_ = now;
@@ -34,7 +34,7 @@ class Patience {
 
  private:
   Word64* abort_;
-  unsigned looks_ = 0;
+  unsigned polls_ = 0;
   Word64 last_ = 0;
 };
 

@@ -49,7 +49,7 @@ bool both_on_one_system(int rank) {
   return same_on_both(boot, rank);
 }
 
-// A thread that looks in vain gives its core away at once where there are more of them than cores,
+// A thread that polls and finds nothing gives its core away at once where there are more of them than cores,
 // since what it waits for needs one.
 class Pause {
  public:
@@ -57,16 +57,16 @@ class Pause {
     cpu_set_t cores;
     CPU_ZERO(&cores);
     sched_getaffinity(0, sizeof cores, &cores);
-    bare_looks_ = threads > CPU_COUNT(&cores) ? 0 : 100000;
+    bare_polls_ = threads > CPU_COUNT(&cores) ? 0 : 100000;
   }
   void operator()() noexcept {
-    if (++looks_ > bare_looks_) sched_yield();
+    if (++polls_ > bare_polls_) sched_yield();
   }
-  void reset() noexcept { looks_ = 0; }
+  void reset() noexcept { polls_ = 0; }
 
  private:
-  int bare_looks_;
-  int looks_ = 0;
+  int bare_polls_;
+  int polls_ = 0;
 };
 
 // How the ranks' threads are woken for one round: the caller rings, and either it or the relay adds

@@ -28,7 +28,7 @@ void relax() noexcept {
 
 bool Backoff::spin_over() noexcept {
   if (spin_.count() == 0) return true;
-  const std::uint64_t paused = looks_ - bare_end_ - 1;
+  const std::uint64_t paused = polls_ - bare_end_ - 1;
   if (paused % clock_interval != 0) return false;
   const auto now = std::chrono::steady_clock::now();
   if (paused == 0) began_ = now;
@@ -38,9 +38,9 @@ bool Backoff::spin_over() noexcept {
 void Backoff::slow_pause() noexcept {
   if (spin_end_ == never) {
     if (!spin_over()) return relax();
-    spin_end_ = looks_;
+    spin_end_ = polls_;
   }
-  const std::uint64_t beyond = looks_ - spin_end_;
+  const std::uint64_t beyond = polls_ - spin_end_;
   if (beyond < yields) {
     sched_yield();
     return;

@@ -15,34 +15,34 @@ std::chrono::microseconds sleep_step(std::uint64_t number, int sleepers) noexcep
 
 class Backoff {
  public:
-  // `spin` 0: there are more threads than cores, so even the first look in vain yields.
+  // `spin` 0: there are more threads than cores, so even the first poll that finds nothing yields.
   // `gives_way`: this is one of many threads that wait for something, not one that brings it, and
   // sleeps longer the more there are.
   explicit Backoff(std::chrono::microseconds spin, bool gives_way = false) noexcept
-      : spin_(spin), bare_end_(spin.count() > 0 ? bare_looks : 0), gives_way_(gives_way) {}
+      : spin_(spin), bare_end_(spin.count() > 0 ? bare_polls : 0), gives_way_(gives_way) {}
 
-  // One look in vain. The first few hundred return at once: the processor's pause instruction costs
-  // longer than a cache line takes to come from another core. Spinning makes no system call; the
-  // clock is read every 16 looks of its slower part.
+  // One poll that finds nothing. The first few hundred return at once: the processor's pause
+  // instruction costs longer than a cache line takes to come from another core. Spinning makes no
+  // system call; the clock is read every 16 polls of its slower part.
   void pause() noexcept {
-    if (++looks_ > bare_end_) [[unlikely]]
+    if (++polls_ > bare_end_) [[unlikely]]
       slow_pause();
   }
   void reset() noexcept {
-    looks_ = 0;
+    polls_ = 0;
     spin_end_ = never;
   }
-  bool spinning() const noexcept { return spin_.count() > 0 && looks_ < spin_end_; }
+  bool spinning() const noexcept { return spin_.count() > 0 && polls_ < spin_end_; }
 
  private:
-  static constexpr std::uint32_t bare_looks = 256;
+  static constexpr std::uint32_t bare_polls = 256;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
   void slow_pause() noexcept;
   void sleep(std::uint64_t number) const noexcept;
   bool spin_over() noexcept;
 
   std::chrono::microseconds spin_;
-  std::uint64_t looks_ = 0;
+  std::uint64_t polls_ = 0;
   std::uint64_t bare_end_;
   std::uint64_t spin_end_ = never;
   bool gives_way_;

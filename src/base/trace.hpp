@@ -31,7 +31,7 @@ enum class Kind : std::uint8_t {
   wait_call,
   trigger,   // on the stream: the start's step
   transfer,  // from the trigger to the end of the wait
-  wait,      // from the wait's first look to its end
+  wait,      // from the wait's first poll to its end
   function   // of the program, on a host stream
 };
 

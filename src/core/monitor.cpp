@@ -113,14 +113,14 @@ class Monitor::Thread {
       world_.watch(patience());
       if (!ticking_.load(std::memory_order_acquire)) continue;
       try {
-        look();
+        check_waits();
       } catch (const std::exception& failure) {
         base::log::error(failure.what());
       }
     }
   }
 
-  void look() {
+  void check_waits() {
     if (table_wanted.exchange(false, std::memory_order_relaxed))
       base::log::report(describe_waits(queues_, matches_));
     if (timeout_.count() > 0) limit_.enforce(queues_);

@@ -66,12 +66,12 @@ class Queue final : public transport::Sink {
   void blocked_since(transport::Plan& plan) noexcept override;
   void unblocked(transport::Plan& plan) noexcept override;
 
-  // For the monitor. `look` runs under the lock that unblocked() takes, so the plan exists while it
-  // runs.
-  template <class Look>
-  void look_at_blocked(Look look) {
+  // For the monitor. `visit` runs under the lock that unblocked() takes, so the plan exists while
+  // it runs.
+  template <class Visit>
+  void visit_blocked(Visit visit) {
     const std::lock_guard lock(blocked_mutex_);
-    if (blocked_) look(*blocked_);
+    if (blocked_) visit(*blocked_);
   }
 
  private:

@@ -17,7 +17,7 @@ double seconds(Clock::duration time) {
 
 std::string describe_queue(Queue& queue, Clock::time_point now) {
   std::string state;
-  queue.look_at_blocked([&](const BlockedWait& wait) {
+  queue.visit_blocked([&](const BlockedWait& wait) {
     state = fmt::format("waits for {}: {}, for {:.1f} s", wait.plan->label(), wait.plan->describe(),
                         seconds(now - wait.since));
   });
@@ -54,7 +54,7 @@ void TimeLimit::enforce(Queues& queues) noexcept {
   };
   bool found = false;
   queues.for_each([&](Queue& queue) {
-    queue.look_at_blocked([&](const BlockedWait& wait) { found = found || over(wait); });
+    queue.visit_blocked([&](const BlockedWait& wait) { found = found || over(wait); });
   });
   if (!found) return;
 
@@ -64,7 +64,7 @@ void TimeLimit::enforce(Queues& queues) noexcept {
     base::log::error(failure.what());
   }
   queues.for_each([&](Queue& queue) {
-    queue.look_at_blocked([&](BlockedWait& wait) {
+    queue.visit_blocked([&](BlockedWait& wait) {
       if (over(wait)) release(wait);
     });
   });

@@ -145,13 +145,13 @@ Error KernelQueue::error_of(Failure failure, const KernelPlan* plan) {
                       : Error(ErrorKind::internal, "a wait has ended without a reason");
 }
 
-void KernelQueue::look_at_waits() noexcept {
+void KernelQueue::poll_waits() noexcept {
   Report& report = report_of(memory_);
   KernelPlan* waiting = watchdog_.find(load(report.waiting));
   if (waiting != nullptr)
     waiting->waits_for(waiting->awaited_epoch());
   else
-    waiting = look_at_gate();
+    waiting = poll_gate();
   change_blocked(waiting);
   if (waiting == nullptr) return;
   // Others may have come.
@@ -161,8 +161,8 @@ void KernelQueue::look_at_waits() noexcept {
   waiting->look_for_lost_cause();
 }
 
-// The plan before whose kernel the stream has stood since the last look.
-KernelPlan* KernelQueue::look_at_gate() noexcept {
+// The plan before whose kernel the stream has stood since the last poll.
+KernelPlan* KernelQueue::poll_gate() noexcept {
   Report& report = report_of(memory_);
   const AtGate before = std::exchange(at_gate_, {});
   const std::uint32_t id = load(report.gated);
@@ -187,10 +187,10 @@ void KernelQueue::let_through() noexcept {
     plan->open_gate();
 }
 
-void KernelQueue::look() noexcept {
+void KernelQueue::poll() noexcept {
   transport::Sink* const sink = sink_.load(std::memory_order_acquire);
   if (sink == nullptr) return;
-  if (!failed_) look_at_waits();
+  if (!failed_) poll_waits();
   let_through();
   const std::uint64_t failed = load(report_of(memory_).failed);
   if (failed == 0 && !failed_by_host_.load(std::memory_order_acquire)) return;

@@ -74,9 +74,9 @@ class KernelQueue final : public device::gpu::Attachment {
   friend class KernelWatchdog;
   static constexpr std::size_t at(Form form) noexcept { return static_cast<std::size_t>(form); }
   // Passes on what the kernels have reported. Under the watchdog's lock.
-  void look() noexcept;
-  void look_at_waits() noexcept;
-  KernelPlan* look_at_gate() noexcept;
+  void poll() noexcept;
+  void poll_waits() noexcept;
+  KernelPlan* poll_gate() noexcept;
   void let_through() noexcept;
   void change_blocked(KernelPlan* plan) noexcept;
   void fail_sink(const base::Error& error) noexcept;

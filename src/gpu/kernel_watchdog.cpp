@@ -37,7 +37,7 @@ void KernelWatchdog::run() noexcept {
     } else {
       changed_.wait_for(lock, tick);
     }
-    for (KernelQueue* queue : queues_) queue->look();
+    for (KernelQueue* queue : queues_) queue->poll();
   }
 }
 
@@ -74,7 +74,7 @@ void KernelWatchdog::remove(KernelPlan& plan) noexcept {
 
 void KernelWatchdog::look_at(KernelQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
-  queue.look();
+  queue.poll();
 }
 
 void KernelWatchdog::give_up(std::uint32_t id) noexcept {

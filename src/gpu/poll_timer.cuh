@@ -11,7 +11,7 @@ namespace penstock::gpu {
 // than there is room for; to end, as the host says.
 enum class Request : std::uint32_t { go_on, leave, end };
 
-// One thread's. Time is what counts, not looks; but the clock is read only every so many looks,
+// One thread's. Time is what counts, not polls; but the clock is read only every so many polls,
 // since it costs more.
 //
 // What is asked for lies in the host's memory, across the bus, where the reads of one word stand in
@@ -28,7 +28,7 @@ class PollTimer {
 
   static constexpr unsigned polls_between = 16;
 
-  // Called after every polls_between looks that have found nothing.
+  // Called after every polls_between polls that have found nothing.
   __device__ Request late() {
     const Word64 now = nanoseconds();
     if (since_ == 0) since_ = last_ = now;

@@ -75,7 +75,7 @@ class MappedDoorbell final : public Doorbell {
 };
 
 // A word in memory that the stream writes. It holds the total, so one plain store rings, whoever
-// makes it, and nothing is lost when several are rung between two looks.
+// makes it, and nothing is lost when several are rung between two polls.
 class WordDoorbell final : public Doorbell {
  public:
   // `word` is 0 now; it and the counter outlive the doorbell.

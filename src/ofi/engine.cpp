@@ -19,8 +19,8 @@ using base::ErrorKind;
 
 namespace {
 
-// Pair ends looked at in one pass: enough to get through many soon, few enough that one more pass is
-// cheap.
+// Pair ends looked at in one pass: enough to get through many soon, few enough that one more pass
+// is cheap.
 constexpr std::size_t window = 32;
 constexpr std::size_t completions_at_once = 16;
 // Passes before bad news is believed. No provider tells whether anything of a peer that is gone is
@@ -152,14 +152,14 @@ void Engine::mark_ready(PairEnd& end) noexcept {
   take_turn([this] { take_ready(); });
 }
 
-void Engine::look(PairEnd& end) noexcept {
+void Engine::poll(PairEnd& end) noexcept {
   take_turn([&] {
     pass(&end);
     attended_.store(true, std::memory_order_relaxed);
   });
 }
 
-// Others that wait say so again at their next look.
+// Others that wait say so again at their next poll.
 void Engine::leave() noexcept {
   attended_.store(false, std::memory_order_relaxed);
 }
@@ -188,7 +188,7 @@ void Engine::take_turn(Act act) noexcept {
   if (work) wake_if_asleep();
 }
 
-void Engine::look_hard(PairEnd& end) noexcept {
+void Engine::poll_until_sure(PairEnd& end) noexcept {
   const std::lock_guard turn(turn_);
   for (int i = 0; i < hard_passes; ++i) pass(&end);
   wake_if_needed();

@@ -60,10 +60,10 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
 
   // ---- On a stream's worker
   void mark_ready(PairEnd& end) noexcept;  // after a word of it has been written
-  void look(PairEnd& end) noexcept;        // a pass, if the turn is free
+  void poll(PairEnd& end) noexcept;        // a pass, if the turn is free
   void leave() noexcept;                   // after a wait: from now on the thread looks
   // Several passes, whatever the others do; before bad news is believed.
-  void look_hard(PairEnd& end) noexcept;
+  void poll_until_sure(PairEnd& end) noexcept;
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory,
   // at first; later calls find its answer, which takes the network alone and no act of any program.
   plan::Buffer find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;

@@ -55,7 +55,7 @@ Libfabric load() {
 
 void prepare_environment() {
   setenv("FI_SOCKETS_PE_WAITTIME", "0",
-         0);  // otherwise it sleeps for milliseconds between two looks
+         0);  // otherwise it sleeps for milliseconds between two polls
   // Who sends to a host for the first time stands still until that answers, and everything else
   // with it: 15 s unless told otherwise. What is not connected by then is connected when the host
   // answers.

@@ -17,7 +17,7 @@ namespace {
 
 // An operation that has met with a full queue fires at the next event of its counter: now and then
 // we make one.
-constexpr std::uint64_t looks_between_pokes = 64;
+constexpr std::uint64_t polls_between_pokes = 64;
 
 void count(const Counter& counter, std::int64_t amount) noexcept {
   fi_cntr_add(counter.get(), static_cast<std::uint64_t>(amount));
@@ -194,13 +194,13 @@ bool PairEnd::advance() noexcept {
   bool moved = false;
   if (!given_up_) {
     moved = carry_out();
-    if (look_at_counters()) moved = true;
+    if (poll_counters()) moved = true;
     while (ready_for_next()) {
       take_doorbell();
       hand_on_doorbell();
       moved = true;
       carry_out();
-      look_at_counters();
+      poll_counters();
     }
     poke();
   }
@@ -312,7 +312,7 @@ bool PairEnd::send_cts() noexcept {
 }
 
 // The counters tell earlier than a signal, which is one operation more.
-bool PairEnd::look_at_counters() noexcept {
+bool PairEnd::poll_counters() noexcept {
   if (complete(rung_) || read(data_) < shape.parts * relative(rung_)) return false;
   counted_.store(rung_, std::memory_order_release);
   return true;
@@ -324,8 +324,8 @@ bool PairEnd::arrived(protocol::Epoch epoch) const noexcept {
 
 void PairEnd::poke() noexcept {
   if (complete(rung_) && first_posted_ == nullptr) {
-    looks_ = 0;
-  } else if (++looks_ % looks_between_pokes == 0) {
+    polls_ = 0;
+  } else if (++polls_ % polls_between_pokes == 0) {
     if (trigger_) count(trigger_, 0);
     count(data_, 0);
   }

@@ -186,7 +186,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   bool carry_out() noexcept;
   bool issue_parts() noexcept;
   bool send_cts() noexcept;
-  bool look_at_counters() noexcept;
+  bool poll_counters() noexcept;
   bool free_entries() noexcept;
   bool forget_posted() noexcept;
   bool has_ended(const RdmaOperation& operation) const noexcept;
@@ -221,7 +221,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   protocol::Epoch rung_ = 0;    // doorbells
   protocol::Epoch posted_ = 0;  // posted or passed over
   Posted part_;                 // of epoch posted_
-  std::uint64_t looks_ = 0;
+  std::uint64_t polls_ = 0;
   RdmaOperation* first_posted_ = nullptr;
   RdmaOperation* last_posted_ = nullptr;
 

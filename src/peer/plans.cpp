@@ -23,7 +23,7 @@ constexpr std::size_t largest_in_small_lines = 512;
 constexpr std::size_t largest_in_medium_lines = 4096;
 constexpr std::size_t largest_in_large_lines = 32768;
 
-std::uint64_t look(const std::uint64_t& word) {
+std::uint64_t value_of(const std::uint64_t& word) {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
 }
 
@@ -81,17 +81,17 @@ std::unique_ptr<transport::Plan> make_plan(transport::Direction direction, Path 
 std::string missing_from_receiver(const SenderBlock& block, protocol::Mode mode,
                                   protocol::Epoch epoch, unsigned slots) {
   if (mode == protocol::Mode::synchronous)
-    return fmt::format("the start of the receive (CTS {} of {})", look(block.cts), epoch);
+    return fmt::format("the start of the receive (CTS {} of {})", value_of(block.cts), epoch);
   return fmt::format("room: the receive's wait of epoch {} (FIN {})", epoch + 1 - slots,
-                     look(block.fin));
+                     value_of(block.fin));
 }
 
 std::string missing_receive(const SenderBlock& block) {
-  return fmt::format("the receive (CTS {}, FIN {})", look(block.cts), look(block.fin));
+  return fmt::format("the receive (CTS {}, FIN {})", value_of(block.cts), value_of(block.fin));
 }
 
 std::string missing_send(const ReceiverBlock& block) {
-  return fmt::format("the send (RTS {}, DONE {})", look(block.rts), look(block.done));
+  return fmt::format("the send (RTS {}, DONE {})", value_of(block.rts), value_of(block.done));
 }
 
 }  // namespace penstock::peer

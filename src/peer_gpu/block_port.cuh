@@ -21,8 +21,8 @@ class BlockPort {
   __device__ Word64 load(Word word) const {
     if (word == Word::fin) return least(pair_.sender->fin);
     if (word == Word::done) return least(pair_.receiver->done);
-    if (looked_ahead_ && word == Word::cts) return cts_;
-    if (looked_ahead_ && word == Word::receiver_closed) return closed_;
+    if (polled_ahead_ && word == Word::cts) return cts_;
+    if (polled_ahead_ && word == Word::receiver_closed) return closed_;
     return agree(threadIdx.x == 0 ? SystemWord(at(word)).load(order_of(order)) : 0);
   }
   // FIN and DONE are said part by part: see Team.
@@ -48,7 +48,7 @@ class BlockPort {
   __device__ void know(Word64 cts, Word64 receiver_closed) {
     cts_ = cts;
     closed_ = receiver_closed;
-    looked_ahead_ = true;
+    polled_ahead_ = true;
   }
 
   __device__ void push() { team_.lead(Task::push); }
@@ -98,7 +98,7 @@ class BlockPort {
 
   const Pair& pair_;
   Team& team_;
-  bool looked_ahead_ = false;
+  bool polled_ahead_ = false;
   Word64 cts_ = 0;
   Word64 closed_ = 0;
 };

@@ -233,7 +233,7 @@ void DevicePlan::look_for_lost_cause() noexcept {
       release(Error(ErrorKind::peer_dead,
                     fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
   } catch (const std::exception&) {
-    // No memory for a text: the next look tries again.
+    // No memory for a text: the next poll tries again.
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "peer_gpu/crew.cuh"
 #include "peer_gpu/failure.cuh"
-#include "peer_gpu/looks.cuh"
+#include "peer_gpu/poll_end.cuh"
 #include "peer_gpu/start_receive.cuh"
 
 namespace penstock::peer_gpu {
@@ -24,7 +24,7 @@ struct Beginning {
 
 // All of it at once, a word a thread: each look at memory costs as much as the message's way.
 template <bool starts_send>
-__device__ Beginning look_together(const Reports& reports, const Pair& pair,
+__device__ Beginning poll_together(const Reports& reports, const Pair& pair,
                                    const BlockIndex& place) {
   constexpr unsigned count = starts_send ? 7 : 6;
   __shared__ Word64 seen[count];
@@ -59,7 +59,7 @@ __device__ Failure failure_of(StartOutcome outcome) {
 
 // A receive that is started just after the send: pushing saves both sides' waits from moving the
 // message, with fewer blocks than a start has. Bounded, so that a start still waits for nobody.
-__device__ Word64 look_a_little_longer(const Pair& pair, Word64 epoch, Word64 cts) {
+__device__ Word64 poll_a_little_longer(const Pair& pair, Word64 epoch, Word64 cts) {
   constexpr Word64 a_little =
       4'000;  // nanoseconds; the smallest of these messages is 5 us on its way
   if (threadIdx.x == 0) {
@@ -89,7 +89,7 @@ struct StartRendezvousSend {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Beginning seen = look_together<true>(reports, pair, place);
+    const Beginning seen = poll_together<true>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
     const bool twice = has_started(seen.started, epoch);
@@ -114,7 +114,7 @@ struct StartRendezvousSend {
     if (context.failed == 0 && context.given_up == 0 && !twice) {
       BlockPort<native> port(pair, team);
       const bool waits = mode != protocol::Mode::ready && seen.cts < epoch;
-      port.know(waits ? look_a_little_longer(pair, epoch, seen.cts) : seen.cts, seen.closed);
+      port.know(waits ? poll_a_little_longer(pair, epoch, seen.cts) : seen.cts, seen.closed);
       why = failure_of(rendezvous::start_send<mode>(port, state));
     }
     team.dismiss();
@@ -131,7 +131,7 @@ struct StartRendezvousReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>&) {
-    const Beginning seen = look_together<false>(reports, pair, place);
+    const Beginning seen = poll_together<false>(reports, pair, place);
     announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
   }
 };
@@ -199,7 +199,7 @@ struct WaitRendezvousSend {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Beginning seen = look_together<false>(reports, pair, place);
+    const Beginning seen = poll_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
     SendState state;
@@ -235,7 +235,7 @@ struct WaitRendezvousReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Beginning seen = look_together<false>(reports, pair, place);
+    const Beginning seen = poll_together<false>(reports, pair, place);
     const Context context{reports, seen.failed, seen.given_up};
     const Word64 epoch = seen.done + 1;
     ReceiveState state;

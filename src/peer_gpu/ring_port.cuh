@@ -64,7 +64,7 @@ class RingPort {
     if (lines() > 0) fetch(0);
   }
   // Words only grow, so a look may be taken ahead, together with others.
-  __device__ void look_at_fin() {
+  __device__ void poll_fin() {
     early_fin_ = load<Order::acquire>(Word::fin);
     has_early_fin_ = true;
   }

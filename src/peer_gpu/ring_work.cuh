@@ -6,7 +6,7 @@
 #include "gpu/poll_timer.cuh"
 #include "peer_gpu/crew.cuh"
 #include "peer_gpu/failure.cuh"
-#include "peer_gpu/looks.cuh"
+#include "peer_gpu/poll_end.cuh"
 #include "peer_gpu/ring_port.cuh"
 #include "peer_gpu/start_receive.cuh"
 #include "protocol/ring.hpp"
@@ -16,7 +16,7 @@ namespace penstock::peer_gpu {
 namespace ring = protocol::ring;
 
 // No barrier stands before the message.
-__device__ Context look_alone(const Reports& reports, const Pair& pair) {
+__device__ Context poll_alone(const Reports& reports, const Pair& pair) {
   return {reports, reports.queue_failure.failed, pair.half->given_up};
 }
 
@@ -91,7 +91,7 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
   RingPort port(pair, part);
   port.fetch();
   SendState state = load_send(half);
-  if constexpr (!has_wait) port.look_at_fin();
+  if constexpr (!has_wait) port.poll_fin();
   const bool twice = has_wait && state.posted;
   const Word64 epoch = ring::next_epoch(state, has_wait);
   Looks looks = RingPort::any((context.failed | context.given_up) != 0 || twice) ? Looks::ended
@@ -154,7 +154,7 @@ struct StartRingSend {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Context context = look_alone(reports, pair);
+    const Context context = poll_alone(reports, pair);
     for (unsigned part = first_part<form>(pair, place, &Half::started); part < pair.parts;
          part += place.blocks)
       if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
@@ -166,7 +166,7 @@ struct WaitRingReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Context context = look_alone(reports, pair);
+    const Context context = poll_alone(reports, pair);
     for (unsigned part = first_part<form>(pair, place, &Half::done); part < pair.parts;
          part += place.blocks)
       if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
@@ -179,7 +179,7 @@ struct WaitRingSend {
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
                              Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
-    const Context context = look_alone(reports, pair);
+    const Context context = poll_alone(reports, pair);
     Port port(pair, 0);
     SendState state = load_send(*pair.half);
     const Word64 epoch = state.done + 1;
@@ -201,7 +201,7 @@ struct StartRingReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
                              Crew<form>&) {
-    announce<Route::ring>(look_alone(reports, pair), pair);
+    announce<Route::ring>(poll_alone(reports, pair), pair);
   }
 };
 

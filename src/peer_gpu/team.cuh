@@ -47,7 +47,7 @@ class Team {
 
   // The others. `said` (may be null): words of the parts that the peer writes; once it has said
   // ours, they are its work. Not `willing`: this block copies nothing, whatever the command is.
-  // `late`, asked by lane 0 after each PollTimer::polls_between looks: what is asked of the block.
+  // `late`, asked by lane 0 after each PollTimer::polls_between polls: what is asked of the block.
   // When the wait is to end, a leader that has a place says so soon.
   template <class Late>
   __device__ Help help(Word64* said, bool willing, Late late) {
@@ -123,7 +123,7 @@ class Team {
 
  private:
   static constexpr unsigned warp = 32;
-  static constexpr unsigned looks_for_leader = 10;  // after the wait was to end
+  static constexpr unsigned polls_for_leader = 10;  // after the wait was to end
   static constexpr Word64 no_command = ~Word64{0}, no_longer = no_command - 1;
 
   // A warp's. For the last time after it was to end: what is waited for may have come right before.
@@ -137,7 +137,7 @@ class Team {
       word = __shfl_sync(~0u, word, 0);
       if (team::is_for(word, kernel_)) return word;
       if (said != nullptr && all_said(said)) return team::command_of(kernel_, Task::none);
-      if (lates == looks_for_leader) return no_command;
+      if (lates == polls_for_leader) return no_command;
       if (looks % PollTimer::polls_between != 0) continue;
       const auto request = static_cast<unsigned>(threadIdx.x == 0 ? late() : Request::go_on);
       const auto asked = static_cast<Request>(__shfl_sync(~0u, request, 0));

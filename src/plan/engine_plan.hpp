@@ -89,7 +89,7 @@ class EnginePlan : public HostPlan {
       end_->trigger(epoch);
       engine_.mark_ready(*end_);
       // So that the receiver's check finds what it can.
-      if (checks_ready()) engine_.look_hard(*end_);
+      if (checks_ready()) engine_.poll_until_sure(*end_);
       // The pass may have brought the news that the receiver has gone.
       if (end_->sends()) error = end_->broken(epoch);
     }
@@ -100,7 +100,7 @@ class EnginePlan : public HostPlan {
   bool run_wait() noexcept final {
     const protocol::Epoch epoch = done_ + 1;
     if (!ended(epoch)) {
-      engine_.look(*end_);
+      engine_.poll(*end_);
       if (!ended(epoch)) return false;
     }
     done_ = epoch;
@@ -113,7 +113,7 @@ class EnginePlan : public HostPlan {
     auto error = broken(epoch);
     if (!error) return std::nullopt;
     // The message, or the peer's own word of what has happened, may be here already.
-    engine_.look_hard(*end_);
+    engine_.poll_until_sure(*end_);
     if (auto better = broken(epoch)) error = std::move(better);
     reason_ = error->kind();
     return error;

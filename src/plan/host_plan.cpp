@@ -15,14 +15,14 @@ using base::trace::Clock;
 using base::trace::Kind;
 using device::host::Command;
 
-// How long a wait looks in vain before the watchdog is told, which takes a lock: far beyond what
+// How long a wait polls and finds nothing before the watchdog is told, which takes a lock: far beyond what
 // any wait of a program in its stride takes, and soon enough for a report. The clock is not read in
-// the first looks, and then seldom.
+// the first polls, and then seldom.
 constexpr std::chrono::milliseconds until_blocked{20};
-constexpr std::uint32_t looks_before_clock = 512;
-// Whether the wait is hopeless is asked every so many looks: seldom enough to cost nothing, often
+constexpr std::uint32_t polls_before_clock = 512;
+// Whether the wait is hopeless is asked every so many polls: seldom enough to cost nothing, often
 // enough for a sleeping worker.
-constexpr std::uint32_t looks_between_questions = 32;
+constexpr std::uint32_t polls_between_questions = 32;
 
 using Ended = void (*)(void*);
 
@@ -97,7 +97,7 @@ bool HostPlan::start_step(Command& command) noexcept {
 
 bool HostPlan::wait_step(Command& command) noexcept {
   auto& plan = *static_cast<HostPlan*>(command.object);
-  if (!plan.look_now(*static_cast<transport::Sink*>(command.context))) return false;
+  if (!plan.poll_step(*static_cast<transport::Sink*>(command.context))) return false;
   plan.pass_on();
   return true;
 }
@@ -116,12 +116,12 @@ bool HostPlan::traced_wait_step(Command& command) noexcept {
   auto& plan = *static_cast<HostPlan*>(command.object);
   auto& sink = *static_cast<transport::Sink*>(command.context);
   auto& trace = plan.trace_;
-  if (!trace.first_look) trace.first_look = Clock::now();
-  if (!plan.look_now(sink)) return false;
+  if (!trace.first_poll) trace.first_poll = Clock::now();
+  if (!plan.poll_step(sink)) return false;
   const auto end = Clock::now();
-  sink.track()->record({Kind::wait, plan.traced(), trace.epoch, *trace.first_look, end});
+  sink.track()->record({Kind::wait, plan.traced(), trace.epoch, *trace.first_poll, end});
   sink.track()->record({Kind::transfer, plan.traced(), trace.epoch, trace.triggered, end});
-  trace.first_look.reset();
+  trace.first_poll.reset();
   plan.pass_on();
   return true;
 }
@@ -158,14 +158,14 @@ void HostPlan::start_now(transport::Sink& sink) noexcept {
   }
 }
 
-bool HostPlan::look_now(transport::Sink& sink) noexcept {
+bool HostPlan::poll_step(transport::Sink& sink) noexcept {
   // After a start that failed or was suppressed there is nothing to wait for.
   if (spoiled_ || run_wait()) return end_wait(sink);
   return wait_again(sink);
 }
 
 bool HostPlan::wait_again(transport::Sink& sink) noexcept {
-  if (++looks_ == 1 && sink.failed()) {
+  if (++polls_ == 1 && sink.failed()) {
     abandon();
     return end_wait(sink);
   }
@@ -173,14 +173,14 @@ bool HostPlan::wait_again(transport::Sink& sink) noexcept {
     give_up(sink, *release_error_);
     return end_wait(sink);
   }
-  if (looks_ % looks_between_questions == 0) {
+  if (polls_ % polls_between_questions == 0) {
     if (const auto reason = say_why_hopeless()) {
       // What the wait is for may have come just before its sender went.
       if (!run_wait()) give_up(sink, *reason);
       return end_wait(sink);
     }
   }
-  if (!blocked_ && looks_ >= looks_before_clock && looks_ % looks_between_questions == 0 &&
+  if (!blocked_ && polls_ >= polls_before_clock && polls_ % polls_between_questions == 0 &&
       waits_long()) {
     blocked_ = true;
     sink.blocked_since(*this);
@@ -190,12 +190,12 @@ bool HostPlan::wait_again(transport::Sink& sink) noexcept {
 
 bool HostPlan::waits_long() noexcept {
   const auto now = std::chrono::steady_clock::now();
-  if (looks_ == looks_before_clock) first_clock_ = now;
+  if (polls_ == polls_before_clock) first_clock_ = now;
   return now - first_clock_ >= until_blocked;
 }
 
 bool HostPlan::end_wait(transport::Sink& sink) noexcept {
-  looks_ = 0;
+  polls_ = 0;
   if (std::exchange(blocked_, false)) {
     sink.unblocked(*this);
     // From here on nobody releases this wait. A release that came too late to matter is forgotten.

@@ -27,20 +27,20 @@ class HostPlan : public transport::Plan {
   // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits;
   // throws base::Error.
   virtual void expect_start() {}
-  // The work itself, for one thread at a time: a start, then looks until the wait has ended (true).
+  // The work itself, for one thread at a time: a start, then polls until the wait has ended (true).
   // Neither blocks.
   void start_now(transport::Sink& sink) noexcept;
-  bool look_now(transport::Sink& sink) noexcept;
+  bool poll_step(transport::Sink& sink) noexcept;
   void abandon() noexcept;  // this half serves no more, and tells the peer if it can be told
 
  protected:
   // All run on one thread at a time, and must not block. Those that give an error may throw for
   // want of memory for its text, the others must not throw.
   virtual std::optional<base::Error> run_start() = 0;
-  virtual bool run_wait() noexcept = 0;  // one look; true: ended
-  // Asked after a look in vain: why the wait can never end (peer dead, peer closed); nullopt: keep
-  // looking. The look is repeated once before the answer is believed, since the evidence may have
-  // come in between.
+  virtual bool run_wait() noexcept = 0;  // one poll; true: ended
+  // Asked after a poll that finds nothing: why the wait can never end (peer dead, peer closed);
+  // nullopt: keep looking. The look is repeated once before the answer is believed, since the
+  // evidence may have come in between.
   virtual std::optional<base::Error> hopeless() = 0;
   virtual void run_close() noexcept = 0;  // tells the peer that this half is gone
   // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called
@@ -66,7 +66,7 @@ class HostPlan : public transport::Plan {
   std::atomic<protocol::Epoch> waits_ended_{0};
 
   // The own of the thread that works.
-  std::uint32_t looks_ = 0;                              // in vain, in the present wait
+  std::uint32_t polls_ = 0;                              // that found nothing, in the present wait
   std::chrono::steady_clock::time_point first_clock_{};  // in the present wait
   bool blocked_ = false;                                 // told the sink so
   bool spoiled_ = false;
@@ -74,7 +74,7 @@ class HostPlan : public transport::Plan {
   struct {
     protocol::Epoch epoch = 0;
     base::trace::Clock::time_point triggered;
-    std::optional<base::trace::Clock::time_point> first_look;  // of a wait that has not ended
+    std::optional<base::trace::Clock::time_point> first_poll;  // of a wait that has not ended
   } trace_;
 
   std::atomic<bool> release_claimed_{false};  // the first release counts

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 // Who is not needed looks the more rarely the longer that has lasted: so it comes late by a small
 // part of the pause before it. Besides, a core that is woken ever again is not idle enough for the
 // system to move another thread there.
-steady_clock::duration between_looks(steady_clock::duration quiet) {
+steady_clock::duration poll_interval(steady_clock::duration quiet) {
   return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
 }
 
@@ -56,7 +56,7 @@ void ProgressThread::run() noexcept {
       const auto now = steady_clock::now();
       if (!attended_since) attended_since = now;
       std::this_thread::sleep_for(
-          std::max<steady_clock::duration>(step, between_looks(now - *attended_since)));
+          std::max<steady_clock::duration>(step, poll_interval(now - *attended_since)));
       backoff.reset();
       idle = 0;
       continue;
@@ -76,7 +76,7 @@ void ProgressThread::run() noexcept {
     } else {
       const bool listening = outcome == Outcome::listening;
       const auto quiet = steady_clock::now() - last_news;
-      if (sleep(listening ? std::optional(between_looks(quiet)) : std::nullopt)) idle = 0;
+      if (sleep(listening ? std::optional(poll_interval(quiet)) : std::nullopt)) idle = 0;
     }
     backoff.reset();
   }

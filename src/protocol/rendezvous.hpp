@@ -59,7 +59,7 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
 }
 
 // The end of a wait, unless what this end has copied does not hold. Then the wait never ends: each
-// further look comes back here.
+// further poll comes back here.
 template <Port P>
 PENSTOCK_HD Progress end_send(P& port, SendState& state) {
   if (state.copied && !closing::copy_holds<Side::sender>(port, state.done + 1)) {

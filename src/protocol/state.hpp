@@ -8,7 +8,7 @@
 
 namespace penstock::protocol {
 
-// Where a wait stands between two looks at memory. Starts never wait and need no stage.
+// Where a wait stands between two polls of memory. Starts never wait and need no stage.
 enum class Stage : std::uint8_t {
   // Nothing decided in this wait.
   open,

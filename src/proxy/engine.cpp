@@ -92,10 +92,10 @@ void Engine::forget(PairEnd& end) noexcept {
 
 void Engine::mark_ready(PairEnd& end) noexcept {
   ready_.mark(end);
-  look(end);
+  poll(end);
 }
 
-void Engine::look(PairEnd& end) noexcept {
+void Engine::poll(PairEnd& end) noexcept {
   bool active = false;
   if (turn_.try_lock()) {
     pass(&end);
@@ -107,7 +107,7 @@ void Engine::look(PairEnd& end) noexcept {
   if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
 }
 
-void Engine::look_hard(PairEnd& end) noexcept {
+void Engine::poll_until_sure(PairEnd& end) noexcept {
   const std::lock_guard turn(turn_);
   for (int i = 0; i < hard_passes; ++i) pass(&end);
 }

@@ -47,9 +47,9 @@ class Engine final : private plan::ProgressThread::Work {
 
   // ---- On a stream's worker
   void mark_ready(PairEnd& end) noexcept;  // after end.trigger()
-  void look(PairEnd& end) noexcept;        // a pass, if the turn is free
+  void poll(PairEnd& end) noexcept;        // a pass, if the turn is free
   // Several passes, whatever the others do; before bad news is believed.
-  void look_hard(PairEnd& end) noexcept;
+  void poll_until_sure(PairEnd& end) noexcept;
   // A message for this receive is here although it has not been started.
   bool arrived(const PairEnd& end, protocol::Epoch epoch) noexcept;
   void release(PairEnd& end,

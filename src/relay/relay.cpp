@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds attentive{2};
 
 // Where launches of graphs are to be listened for, it looks the more rarely the longer it has been
 // quiet: so a start is found late by a small part of the pause before it.
-steady_clock::duration between_looks(steady_clock::duration quiet) {
+steady_clock::duration poll_interval(steady_clock::duration quiet) {
   return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
 }
 
@@ -135,7 +135,7 @@ bool Relay::rest(bool listening, steady_clock::duration quiet) noexcept {
     awake_.wait(lock, woken);
     return true;
   }
-  if (awake_.wait_for(lock, between_looks(quiet), woken)) return true;
+  if (awake_.wait_for(lock, poll_interval(quiet), woken)) return true;
   asleep_.store(false, std::memory_order_seq_cst);
   return false;
 }

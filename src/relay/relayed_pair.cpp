@@ -54,8 +54,8 @@ Activity RelayedPair::advance() noexcept {
     ++epoch_;
     under_way_ = true;
     plan_.start_now(*this);
-    if (!plan_.look_now(*this)) return Activity::moved;
-  } else if (!plan_.look_now(*this)) {
+    if (!plan_.poll_step(*this)) return Activity::moved;
+  } else if (!plan_.poll_step(*this)) {
     return Activity::waiting;
   }
   under_way_ = false;

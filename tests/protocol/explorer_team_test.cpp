@@ -74,7 +74,7 @@ TEST(PlantedDefect, NobodyTellsForABlockWithoutItsLeader) {
   expect_failure(explore({Task::pull, 2, 2, 1, true, Defect::untold_is_forgotten}), other);
 }
 TEST(PlantedDefect, ALateBlockDoesNotLook) {
-  expect_found(Defect::late_block_does_not_look, late, late);
+  expect_found(Defect::late_block_does_not_check, late, late);
 }
 TEST(PlantedDefect, TheFirstFailingBlockTells) {
   expect_found(Defect::first_failure_tells, race, race);

@@ -17,7 +17,7 @@ enum class Defect : std::uint8_t {
   no_fence,       // of the waiter; of the poster: two stores in place of one
   acquire_fence,  // orders no store before a load
   opened_first,   // OPEN = 1 before POSTED = e
-  looked_first    // POSTED read before OPEN = 0
+  polled_first    // POSTED read before OPEN = 0
 };
 
 // The words of the shipped code in the model. OPEN has two writers, neither of which reads it. The
@@ -29,7 +29,7 @@ struct Gate {
   Value looked = 0;
 
   std::uint32_t load_posted() {
-    return defect == Defect::looked_first ? looked : thread.load(posted, Order::relaxed);
+    return defect == Defect::polled_first ? looked : thread.load(posted, Order::relaxed);
   }
   void store_both(protocol::gate::Words words) {
     if (defect == Defect::opened_first)
@@ -40,7 +40,7 @@ struct Gate {
       thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
   }
   void store_open(std::uint32_t value) {
-    if (defect == Defect::looked_first && value == 0) looked = thread.load(posted, Order::relaxed);
+    if (defect == Defect::polled_first && value == 0) looked = thread.load(posted, Order::relaxed);
     thread.overwrite(open, Order::relaxed, static_cast<Value>(value));
   }
   void fence() {
@@ -114,7 +114,7 @@ TEST(Gate, NeedsItsFences) {
 
 TEST(Gate, NeedsItsOrders) {
   EXPECT_TRUE(last_values(2, 1, Defect::opened_first, Defect::none).contains(0));
-  EXPECT_TRUE(last_values(2, 1, Defect::none, Defect::looked_first).contains(0));
+  EXPECT_TRUE(last_values(2, 1, Defect::none, Defect::polled_first).contains(0));
 }
 
 TEST(Gate, CountsOnWhereTheLowerHalfOfTheEpochWrapsAround) {

@@ -27,7 +27,7 @@ enum class Kind : std::uint8_t { ring, rendezvous };
 enum class Defect : std::uint8_t {
   none,
   leaves_without_a_stayer,
-  stayer_ends_without_a_look,
+  stayer_ends_without_a_poll,
   takes_without_clearing,
   only_the_first_stays,                // of a ring
   leaves_before_its_first_part_alone,  // of a ring
@@ -165,7 +165,7 @@ class Search {
     OneWord word{state.word};
     const std::uint64_t before = state.word;
     int duty = next(word);
-    if (defect_ == Defect::stayer_ends_without_a_look) {
+    if (defect_ == Defect::stayer_ends_without_a_poll) {
       state.word = before & ~stays;
       duty = no_duty;
     }
@@ -227,7 +227,7 @@ TEST(Relief, PlantedDefectsAreFound) {
     return Search(3, parts, kind, defect).run();
   };
   for (const Kind kind : {Kind::ring, Kind::rendezvous}) {
-    EXPECT_NE(found(3, kind, Defect::stayer_ends_without_a_look), "");
+    EXPECT_NE(found(3, kind, Defect::stayer_ends_without_a_poll), "");
     EXPECT_NE(found(3, kind, Defect::takes_without_clearing), "");
   }
   EXPECT_NE(found(3, Kind::rendezvous, Defect::leaves_without_a_stayer), "");

@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::microseconds meanwhile_interval{100};
 // A sleep takes half as long again as it says, so only long waits have any.
 constexpr std::chrono::milliseconds wait_without_sleep{1};
-// Between two looks, each of which takes a lock of the driver that the program's launches want.
+// Between two polls, each of which takes a lock of the driver that the program's launches want.
 constexpr std::chrono::microseconds longest_yield{20};
 
 // The program has told the device to let its threads sleep.
@@ -205,8 +205,8 @@ cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {
       std::this_thread::sleep_for(meanwhile_interval);
       continue;
     }
-    const auto next_look = now + std::min<steady_clock::duration>(waited / 64, longest_yield);
-    for (; now < next_look; now = steady_clock::now()) std::this_thread::yield();
+    const auto next_poll = now + std::min<steady_clock::duration>(waited / 64, longest_yield);
+    for (; now < next_poll; now = steady_clock::now()) std::this_thread::yield();
   }
 }
 

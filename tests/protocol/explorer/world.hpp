@@ -112,7 +112,7 @@ class World {
 
     void execute(Activity activity, bool queue_failed);
     void start();
-    void look();
+    void poll();
     void give_up();
     Epoch awaited() const;
     Epoch epoch() const;

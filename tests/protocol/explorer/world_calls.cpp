@@ -60,12 +60,12 @@ void World::Running::execute(Activity activity, bool queue_failed) {
         start();
       break;
     case Activity::wait:
-      look();
+      poll();
       if (!ended && queue_failed) give_up();
       break;
     case Activity::ask:
       if (!step.fate.failed && !closing().peer_closed(port, awaited())) break;
-      look();
+      poll();
       if (!ended) give_up();
       break;
     case Activity::release:
@@ -88,7 +88,7 @@ void World::Running::start() {
   if (step.fate.failed || outcome == protocol::StartOutcome::peer_closed) give_up();
 }
 
-void World::Running::look() {
+void World::Running::poll() {
   const auto progress = settles                ? machine.settle_send(port, send)
                         : side == Side::sender ? machine.wait_send(port, send)
                                                : machine.wait_receive(port, receive);

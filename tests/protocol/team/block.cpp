@@ -148,7 +148,7 @@ class Program {
       case BlockAt::begin:
         return leads() ? prepare() : begin();
       case BlockAt::look:
-        return look();
+        return check_pair();
       case BlockAt::poll:
         return leads() ? poll() : follow();
       case BlockAt::copy:
@@ -210,9 +210,9 @@ class Program {
                : BlockAt::look;
   }
 
-  std::uint8_t look() {
+  std::uint8_t check_pair() {
     const bool closed = protocol::closed_before(hands_.state.truth.closed, epoch());
-    if (block_.is(Defect::late_block_does_not_look) && !leads()) {
+    if (block_.is(Defect::late_block_does_not_check) && !leads()) {
       actor_.late = closed;
       return BlockAt::poll;
     }

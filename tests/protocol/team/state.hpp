@@ -18,7 +18,7 @@ constexpr unsigned most_accesses = 32;  // of one call
 struct Actor {
   std::uint8_t at = 0;
   std::uint8_t epoch = 1;
-  bool willing = true;  // what a block's first look has found
+  bool willing = true;  // what a block's first poll has found
   bool given_up = false;
   bool untold = false;
   bool tells_host = false;

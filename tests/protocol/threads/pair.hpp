@@ -45,9 +45,9 @@ class Pair {
   virtual ~Pair() = default;
   Pair(const Pair&) = delete;
 
-  virtual bool settle_send() = 0;  // one look; true when the start may follow
+  virtual bool settle_send() = 0;  // one poll; true when the start may follow
   virtual protocol::StartOutcome start_send() = 0;
-  virtual bool wait_send() = 0;  // one look; true when the wait has ended
+  virtual bool wait_send() = 0;  // one poll; true when the wait has ended
   virtual void start_receive() = 0;
   virtual bool wait_receive() = 0;
   virtual Epoch epoch(Side side) const = 0;  // of the next start, or of the one not waited for yet

@@ -9,7 +9,7 @@ namespace penstock::threads {
 namespace {
 
 constexpr Epoch epochs = 6;
-constexpr unsigned looks_between_questions = 4;
+constexpr unsigned polls_between_questions = 4;
 
 // One end, with the order of calls that plan/host_plan.cpp has.
 class End {
@@ -43,14 +43,14 @@ class End {
 
   bool wait() {
     for (unsigned looks = 0;; ++looks) {
-      if (look()) return true;
+      if (poll()) return true;
       if (released_in_ == ended_ + 1 && looks == released_after_) return false;
-      if (looks % looks_between_questions == 0 && pair_.peer_closed(side_)) return look();
+      if (looks % polls_between_questions == 0 && pair_.peer_closed(side_)) return poll();
       std::this_thread::yield();
     }
   }
 
-  bool look() {
+  bool poll() {
     if (side_ == Side::sender) {
       if (!pair_.wait_send()) return false;
       pair_.overwrite_send_buffer();

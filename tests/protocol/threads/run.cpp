@@ -87,7 +87,7 @@ class Run {
     while (endpoints != 0 && !failed_.load(std::memory_order_relaxed)) {
       bool moved = false;
       for (unsigned e = 0; e < explorer::max_endpoints; ++e) {
-        if (!(endpoints >> e & 1) || !look(e)) continue;
+        if (!(endpoints >> e & 1) || !poll(e)) continue;
         endpoints &= static_cast<std::uint8_t>(~(1u << e));
         moved = true;
       }
@@ -96,7 +96,7 @@ class Run {
     }
   }
 
-  bool look(unsigned endpoint) {
+  bool poll(unsigned endpoint) {
     Pair& pair = *pairs_[pair_of(endpoint)];
     if (side_of(endpoint) == Side::sender) {
       if (!pair.wait_send()) return false;

@@ -41,19 +41,19 @@ class OfiBuffers : public ::testing::Test {
   }
 
   // The receiver's provider makes progress; its half does not, so that no credit leaves.
-  void look() {
-    sending_->look();
+  void poll() {
+    sending_->poll();
     sender_->advance();
-    receiving_->look();
+    receiving_->poll();
   }
   void send(protocol::Epoch epoch) {
     sender_->fill(epoch);
     sender_->trigger(epoch);
-    while (!sender_->complete(epoch) || !receiver_->arrived(epoch)) look();
+    while (!sender_->complete(epoch) || !receiver_->arrived(epoch)) poll();
   }
   void ask() {
-    while (!sender_->ask_what_is_taken()) look();
-    while (!sender_->brought()) look();
+    while (!sender_->ask_what_is_taken()) poll();
+    while (!sender_->brought()) poll();
   }
 
   static constexpr std::size_t bytes = 100;

@@ -30,7 +30,7 @@ struct Process {
 
   Process() { constants.words->done = 1; }
   // What a pass of the engine does with the completion queue.
-  void look() {
+  void poll() {
     fi_cq_entry entry;
     while (fi_cq_read(fabric.completions(), &entry, 1) == 1) {
       ASSERT_NE(entry.op_context, nullptr);

@@ -111,20 +111,20 @@ class OfiParting : public ::testing::Test {
     return pair;
   }
 
-  void look() {
-    sending_->look();
-    receiving_->look();
+  void poll() {
+    sending_->poll();
+    receiving_->poll();
     for (Pair* pair : {&first_, &second_})
       for (PairEnd* half : {pair->sender.get(), pair->receiver.get()})
         if (half != nullptr) half->advance();
   }
-  void look_long() {
-    for (int i = 0; i < passes; ++i) look();
+  void poll_long() {
+    for (int i = 0; i < passes; ++i) poll();
   }
 
   void send(Pair& pair, protocol::Epoch epoch) {
     pair.sender->trigger(epoch);
-    while (!pair.sender->complete(epoch) || !pair.receiver->arrived(epoch)) look();
+    while (!pair.sender->complete(epoch) || !pair.receiver->arrived(epoch)) poll();
   }
   void close(PairEnd& half, protocol::Epoch served) {
     half.tell(served + 1, base::ErrorKind::peer_freed);
@@ -155,10 +155,10 @@ TEST_F(OfiParting, ACreditThatTheProviderHasNoRoomForReachesNoOtherPair) {
   first_ = match();
   credits_->refused = true;
   send_take_and_close_both();
-  look_long();
+  poll_long();
   const bool early = reuse_words_of_first_sender();
   credits_->refused = false;
-  look_long();
+  poll_long();
   if (early) {
     EXPECT_FALSE(second_.sender->room(slots + 1)) << "the credit of another pair";
   }
@@ -170,12 +170,12 @@ TEST_F(OfiParting, ACreditThatANoticeOvertakesReachesNoOtherPair) {
   first_ = match();
   credits_->held = true;
   send_take_and_close_both();
-  look_long();
+  poll_long();
   EXPECT_EQ(credits_->on_their_way(), 1u);
   EXPECT_NE(closed_epoch(load(first_.sender->words().closed)), 0u) << "the notice is to have come";
   const bool early = reuse_words_of_first_sender();
   credits_->deliver();
-  look_long();
+  poll_long();
   if (early) {
     EXPECT_FALSE(second_.sender->room(slots + 1)) << "the credit of another pair";
   }
@@ -188,7 +188,7 @@ TEST_F(OfiParting, WordsOfAReceiveThatWasNeverConfirmedServeNoOtherPair) {
   first_.receiver.reset();  // the match was withdrawn
   second_ = match();
   close(*first_.sender, 0);
-  look_long();
+  poll_long();
   EXPECT_FALSE(second_.receiver->closed_before(1)) << "the notice of another pair";
 }
 
@@ -199,12 +199,12 @@ TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
   credits_->refused = true;
   send(first_, 1);
   first_.receiver->take_out(1);
-  look();
+  poll();
   first_.receiver->tell(2, base::ErrorKind::timeout);
   first_.receiver->give_up();
-  look_long();
+  poll_long();
   credits_->refused = false;
-  look_long();
+  poll_long();
   EXPECT_TRUE(first_.sender->room(slots + 1));
   EXPECT_TRUE(first_.sender->closed_before(2));
 }
