@@ -51,7 +51,7 @@ class RdmaOperation {
   // failure is. What it reads is copied before this returns if `copied` (small operations only).
   ssize_t issue(bool reported, bool copied) noexcept;
 
-  enum class Role : std::uint8_t { data, signal, cts, credit, question, notice };
+  enum class Role : std::uint8_t { data, signal, cts, credit, credit_query, notice };
   void belong_to(PairEnd& owner, Role its_role) noexcept {
     end = &owner;
     role = its_role;

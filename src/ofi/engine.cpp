@@ -55,7 +55,7 @@ Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
 }
 
 void Engine::add_peer(int rank, std::span<const std::byte> name) {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   const fi_addr_t address = fabric_.insert(name);
   addresses_[static_cast<std::size_t>(rank)] = address;
   if (rank == world_.rank()) common_.self = address;
@@ -86,7 +86,7 @@ std::shared_ptr<PairEnd> Engine::add(const transport::Message& message, protocol
                                      const Shape& shape) {
   // The calling thread may be one of ours.
   if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   // All the room that progress will need, so that it never allocates, and its thread: nothing may
   // fail later, when the peer has begun.
   const std::size_t room = ends_.size() + promised_ + 1;
@@ -101,7 +101,7 @@ std::shared_ptr<PairEnd> Engine::add(const transport::Message& message, protocol
 }
 
 void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   --promised_;
   end->enrolled = true;
   end->place = ends_.size();
@@ -110,7 +110,7 @@ void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
 }
 
 void Engine::drop(std::shared_ptr<PairEnd>& end) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   if (!end->enrolled) --promised_;
   end.reset();
 }
@@ -124,7 +124,7 @@ void Engine::arm(PairEnd& end) noexcept {
 }
 
 void Engine::reclaim() noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   deferred_.reclaim();
 }
 
@@ -149,71 +149,73 @@ void Engine::wake_if_asleep() noexcept {
 // thread.
 void Engine::mark_ready(PairEnd& end) noexcept {
   ready_.mark(end);
-  take_turn([this] { take_ready(); });
+  try_progress([this] { take_ready(); });
 }
 
 void Engine::poll(PairEnd& end) noexcept {
-  take_turn([&] {
+  try_progress([&] {
     pass(&end);
-    attended_.store(true, std::memory_order_relaxed);
+    worker_polls_.store(true, std::memory_order_relaxed);
   });
 }
 
 // Others that wait say so again at their next poll.
 void Engine::leave() noexcept {
-  attended_.store(false, std::memory_order_relaxed);
+  worker_polls_.store(false, std::memory_order_relaxed);
 }
 
 bool Engine::has_work() const noexcept {
   return !active_.empty() || !deferred_.empty() || !ready_.empty();
 }
 
-// Before the turn is given back: who rang meanwhile may have found the list empty, since we had
-// taken from it.
+// Before the progress lock is given back: who rang meanwhile may have found the list empty, since
+// we had taken from it.
 void Engine::wake_if_needed() noexcept {
   if (has_work()) wake_if_asleep();
 }
 
 template <class Act>
-void Engine::take_turn(Act act) noexcept {
+void Engine::try_progress(Act act) noexcept {
   bool work = !ready_.empty();
-  while (turn_.try_lock()) {
+  while (progress_lock_.try_lock()) {
     act();
     work = has_work();
-    turn_.unlock();
-    if (ready_.empty()) break;  // else somebody rang meanwhile, and may have found the turn taken
+    progress_lock_.unlock();
+    if (ready_.empty())
+      break;  // else somebody rang meanwhile, and may have found the progress lock taken
   }
-  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands
-  // in the list.
+  // Where another thread has the progress lock, it sees to what it has taken; what it has not taken
+  // stands in the list.
   if (work) wake_if_asleep();
 }
 
 void Engine::poll_until_sure(PairEnd& end) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < hard_passes; ++i) pass(&end);
   wake_if_needed();
 }
 
 plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept {
-  const std::lock_guard turn(turn_);
-  if (!asked) asked = end.ask_what_is_taken();
+  const std::lock_guard lock(progress_lock_);
+  if (!asked) asked = end.query_credits();
   pass(&end);
   wake_if_needed();
   if (end.buffer_free(epoch)) return plan::Buffer::free;
   // What has been taken has been delivered, so that the buffer here will be free when the network
   // has told.
-  return asked && end.brought() && !end.room(epoch) ? plan::Buffer::full : plan::Buffer::unknown;
+  return asked && end.credits_known() && !end.room(epoch) ? plan::Buffer::full
+                                                          : plan::Buffer::unknown;
 }
 
 bool Engine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < hard_passes && !end.arrived(epoch); ++i) pass(&end);
   wake_if_needed();
   return end.arrived(epoch);
 }
 
 void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   pass(&end);  // afterwards this end is not in the ready list
   end.tell(closed, ErrorKind::peer_freed);
   end.released = true;
@@ -223,7 +225,7 @@ void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
 }
 
 void Engine::spoil(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   end.tell(closed, reason);
   // Buffered messages are the library's own: those that had been started are still delivered.
   if (!end.buffered()) end.give_up();
@@ -259,11 +261,11 @@ bool Engine::move(PairEnd& end) noexcept {
   return moved;
 }
 
-// The list of active ends is that of those who are restless.
+// The list of active ends is that of those that have work.
 void Engine::list(PairEnd& end) noexcept {
-  const bool restless = end.restless();
-  if (restless == end.active) return;
-  if (restless) {
+  const bool has_work = end.has_work();
+  if (has_work == end.active) return;
+  if (has_work) {
     end.active = true;
     end.active_place = active_.size();
     active_.push_back(&end);
@@ -358,7 +360,7 @@ void Engine::forget(PairEnd& end) noexcept {
 }
 
 Statistics Engine::statistics() const noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   Statistics statistics = deferred_.statistics();
   statistics.taken_over = taken_over_;
   return statistics;
@@ -370,16 +372,16 @@ plan::ProgressThread::Outcome Engine::advance() noexcept {
   using enum plan::ProgressThread::Outcome;
   // Whoever waits makes all the progress there is to make; looking beside it would take its core,
   // or the peer's.
-  if (attended_.exchange(false, std::memory_order_relaxed)) return attended;
-  const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn) return waiting;
+  if (worker_polls_.exchange(false, std::memory_order_relaxed)) return worker_polls;
+  const std::unique_lock lock(progress_lock_, std::try_to_lock);
+  if (!lock) return waiting;
   if (pass(nullptr)) return moved;
   if (!active_.empty() || !deferred_.empty()) return waiting;
   return ends_.empty() ? idle : listening;
 }
 
 bool Engine::nothing_to_do(bool listening) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   return !has_work() && (listening || ends_.empty());
 }
 

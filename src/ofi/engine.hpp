@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves libfabric along. One pass posts deferred operations, rings doorbells, lets the provider
-// make progress and looks at what is under way; whoever gets the turn runs it: the progress thread,
-// or the worker of a stream that has just started something or waits for it. Lending a hand saves
-// the hand-over between two threads.
+// make progress and looks at what is under way; whoever gets the progress lock runs it: the
+// progress thread, or the worker of a stream that has just started something or waits for it.
+// Lending a hand saves the hand-over between two threads.
 #pragma once
 
 #include <atomic>
@@ -60,7 +60,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
 
   // ---- On a stream's worker
   void mark_ready(PairEnd& end) noexcept;  // after a word of it has been written
-  void poll(PairEnd& end) noexcept;        // a pass, if the turn is free
+  void poll(PairEnd& end) noexcept;        // a pass, if the progress lock is free
   void leave() noexcept;                   // after a wait: from now on the thread looks
   // Several passes, whatever the others do; before bad news is believed.
   void poll_until_sure(PairEnd& end) noexcept;
@@ -86,7 +86,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   unsigned post(DeferredQueue::Candidate& half) noexcept override;
 
   template <class Act>
-  void take_turn(Act act) noexcept;
+  void try_progress(Act act) noexcept;
   bool take_ready() noexcept;
   bool pass(PairEnd* favourite) noexcept;
   bool move(PairEnd& end) noexcept;
@@ -107,7 +107,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
 
   const Options options_;
   group::World& world_;
-  mutable std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
+  mutable std::mutex progress_lock_;  // taken by try_lock on workers' usual paths; guards all below
   Fabric fabric_;
   WordPool words_;
   OperationPool operations_;
@@ -123,7 +123,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   std::size_t cursor_ = 0;         // where the next pass goes on
   std::size_t leaving_cursor_ = 0;
   std::uint64_t taken_over_ = 0;
-  std::atomic<bool> attended_{false};  // a worker waits, and has looked since the thread asked
+  std::atomic<bool> worker_polls_{false};  // a worker waits, and has polled since the thread asked
   plan::ProgressThread thread_;
 };
 

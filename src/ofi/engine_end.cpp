@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 
 Engine::~Engine() {
   thread_.stop();
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   for (const auto& end : ends_) {
     const protocol::Epoch served =
         end->buffered() ? end->started.load(std::memory_order_relaxed) : end->completed();

@@ -88,7 +88,7 @@ void PairEnd::allocate(const transport::Message& message) {
   }
   using enum RdmaOperation::Role;
   cts_operation_.belong_to(*this, cts);
-  question_.belong_to(*this, question);
+  credit_query_.belong_to(*this, credit_query);
   notice_operation_.belong_to(*this, notice);
   if (sends() || !staging_) return;
   credit_operations_ = std::make_unique<RdmaOperation[]>(shape.slots);
@@ -354,19 +354,19 @@ bool PairEnd::give_credits() noexcept {
   return moved;
 }
 
-bool PairEnd::ask_what_is_taken() noexcept {
+bool PairEnd::query_credits() noexcept {
   // An earlier one, whose answer may be older than what the program knows.
-  if (question_.under_way) return false;
+  if (credit_query_.under_way) return false;
   const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
-  question_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
-  const ssize_t code = question_.issue(true, false);
+  credit_query_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
+  const ssize_t code = credit_query_.issue(true, false);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_readmsg", code));
-  question_.under_way = code == 0;
+  credit_query_.under_way = code == 0;
   return code == 0;
 }
 
-bool PairEnd::restless() const noexcept {
+bool PairEnd::has_work() const noexcept {
   if (notice_owed_) return true;
   if (given_up_) return !forgotten_;
   if (first_posted_ != nullptr) return true;

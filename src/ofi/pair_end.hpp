@@ -107,13 +107,13 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   unsigned entries() const noexcept;
   unsigned post() noexcept;  // entries taken; fewer: the provider has no more
   bool advance() noexcept;   // true: something has moved
-  // Buffered sends: what the receiver has taken is read from its memory; brought() afterwards.
-  // false: not now.
-  bool ask_what_is_taken() noexcept;
-  bool brought() const noexcept { return !question_.under_way; }
+  // Buffered sends: what the receiver has taken is read from its memory; credits_known()
+  // afterwards. false: not now.
+  bool query_credits() noexcept;
+  bool credits_known() const noexcept { return !credit_query_.under_way; }
   // Its message, whether or not it has been started.
   bool arrived(protocol::Epoch epoch) const noexcept;
-  bool restless() const noexcept;                 // there is something to look after
+  bool has_work() const noexcept;                 // there is something to look after
   void ended(RdmaOperation& operation) noexcept;  // reported by the completion queue
   void failed(RdmaOperation& operation, base::Error error) noexcept;
   void fail(base::Error error) noexcept;  // the first one counts
@@ -239,7 +239,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   protocol::Credits credits_;
   std::unique_ptr<RdmaOperation[]>
       credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
-  RdmaOperation question_;
+  RdmaOperation credit_query_;
   std::uint64_t notice_[2] = {};  // as it stands in Words
   bool notice_owed_ = false;
   RdmaOperation notice_operation_;

@@ -20,7 +20,7 @@ void PairEnd::tell(protocol::Epoch closed, ErrorKind reason) noexcept {
 
 // The last that goes to the peer's words, which are the peer's own from then on.
 bool PairEnd::send_notice() noexcept {
-  if (!notice_owed_ || !protocol::may_part(credits_, load(words().taken), question_.under_way))
+  if (!notice_owed_ || !protocol::may_part(credits_, load(words().taken), credit_query_.under_way))
     return false;
   notice_[1] = protocol::parting_word(credits_);
   notice_operation_.make_write(common_.fabric.endpoint(), {notice_, sizeof notice_, nullptr},
@@ -86,7 +86,8 @@ bool PairEnd::forget_posted() noexcept {
 
 // What is reported names its operation, which must be there until then.
 bool PairEnd::anything_under_way() const noexcept {
-  if (notice_operation_.under_way || question_.under_way || cts_operation_.under_way) return true;
+  if (notice_operation_.under_way || credit_query_.under_way || cts_operation_.under_way)
+    return true;
   for (unsigned i = 0; credit_operations_ && i < shape.slots; ++i)
     if (credit_operations_[i].under_way) return true;
   return false;
@@ -94,7 +95,7 @@ bool PairEnd::anything_under_way() const noexcept {
 
 bool PairEnd::over() const noexcept {
   const Words& ours = words();
-  return released && !restless() && !anything_under_way() &&
+  return released && !has_work() && !anything_under_way() &&
          protocol::words_are_free(load(ours.closed), load(ours.parting), load(ours.consumed));
 }
 

@@ -15,14 +15,14 @@ using base::trace::Clock;
 using base::trace::Kind;
 using device::host::Command;
 
-// How long a wait polls and finds nothing before the watchdog is told, which takes a lock: far beyond what
-// any wait of a program in its stride takes, and soon enough for a report. The clock is not read in
-// the first polls, and then seldom.
+// How long a wait polls and finds nothing before the watchdog is told, which takes a lock: far
+// beyond what any wait of a program in its stride takes, and soon enough for a report. The clock is
+// not read in the first polls, and then seldom.
 constexpr std::chrono::milliseconds until_blocked{20};
 constexpr std::uint32_t polls_before_clock = 512;
 // Whether the wait is hopeless is asked every so many polls: seldom enough to cost nothing, often
 // enough for a sleeping worker.
-constexpr std::uint32_t polls_between_questions = 32;
+constexpr std::uint32_t polls_between_checks = 32;
 
 using Ended = void (*)(void*);
 
@@ -173,14 +173,14 @@ bool HostPlan::wait_again(transport::Sink& sink) noexcept {
     give_up(sink, *release_error_);
     return end_wait(sink);
   }
-  if (polls_ % polls_between_questions == 0) {
+  if (polls_ % polls_between_checks == 0) {
     if (const auto reason = say_why_hopeless()) {
       // What the wait is for may have come just before its sender went.
       if (!run_wait()) give_up(sink, *reason);
       return end_wait(sink);
     }
   }
-  if (!blocked_ && polls_ >= polls_before_clock && polls_ % polls_between_questions == 0 &&
+  if (!blocked_ && polls_ >= polls_before_clock && polls_ % polls_between_checks == 0 &&
       waits_long()) {
     blocked_ = true;
     sink.blocked_since(*this);

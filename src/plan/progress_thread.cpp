@@ -49,19 +49,19 @@ void ProgressThread::run() noexcept {
   base::Backoff backoff(spin_);
   int idle = 0;
   auto last_news = steady_clock::now();
-  std::optional<steady_clock::time_point> attended_since;
+  std::optional<steady_clock::time_point> polled_since;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const Outcome outcome = work_.advance();
-    if (outcome == Outcome::attended) {
+    if (outcome == Outcome::worker_polls) {
       const auto now = steady_clock::now();
-      if (!attended_since) attended_since = now;
+      if (!polled_since) polled_since = now;
       std::this_thread::sleep_for(
-          std::max<steady_clock::duration>(step, poll_interval(now - *attended_since)));
+          std::max<steady_clock::duration>(step, poll_interval(now - *polled_since)));
       backoff.reset();
       idle = 0;
       continue;
     }
-    attended_since.reset();
+    polled_since.reset();
     if (outcome == Outcome::moved || outcome == Outcome::waiting) {
       if (outcome == Outcome::moved)
         backoff.reset();

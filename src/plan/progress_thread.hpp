@@ -18,9 +18,9 @@ class ProgressThread {
   // The last one counts least.
   enum class Outcome {
     moved,
-    waiting,    // something of ours is under way
-    attended,   // others look after it, as they wait for it
-    listening,  // a peer may begin something at any time, of which nobody tells us
+    waiting,       // something of ours is under way
+    worker_polls,  // others look after it, as they wait for it
+    listening,     // a peer may begin something at any time, of which nobody tells us
     idle
   };
 

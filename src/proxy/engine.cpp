@@ -48,7 +48,7 @@ std::shared_ptr<PairEnd> Engine::add_receiver(const transport::Message& receive,
                                               protocol::Mode send_mode) {
   PairName name;
   {
-    const std::lock_guard turn(turn_);
+    const std::lock_guard lock(progress_lock_);
     name = {next_pair_++, tags_.take(receive.peer)};
   }
   auto end = std::make_shared<PairEnd>(receive, send_mode, name, options_.slots, communicator());
@@ -57,7 +57,7 @@ std::shared_ptr<PairEnd> Engine::add_receiver(const transport::Message& receive,
 }
 
 void Engine::enroll(const std::shared_ptr<PairEnd>& end) {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   try {
     // All the room that progress will need, so that it never allocates.
     const std::size_t operations = operations_ + end->operations.size();
@@ -77,7 +77,7 @@ void Engine::enroll(const std::shared_ptr<PairEnd>& end) {
 }
 
 void Engine::drop(PairEnd& end) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   end.free_requests();
   forget(end);
 }
@@ -97,23 +97,23 @@ void Engine::mark_ready(PairEnd& end) noexcept {
 
 void Engine::poll(PairEnd& end) noexcept {
   bool active = false;
-  if (turn_.try_lock()) {
+  if (progress_lock_.try_lock()) {
     pass(&end);
     active = !active_.empty();
-    turn_.unlock();
+    progress_lock_.unlock();
   }
-  // Where another thread has the turn, it sees to what it has taken; what it has not taken stands
-  // in the list.
+  // Where another thread has the progress lock, it sees to what it has taken; what it has not taken
+  // stands in the list.
   if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
 }
 
 void Engine::poll_until_sure(PairEnd& end) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < hard_passes; ++i) pass(&end);
 }
 
 plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   pass(&end);
   if (!end.operation(epoch).taken.load(std::memory_order_relaxed)) return plan::Buffer::free;
   // An answer to an earlier question may be older than what the program knows.
@@ -137,7 +137,7 @@ bool Engine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
 }
 
 void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   take_ready();  // afterwards this end is in no list
   tell(end, closed, ErrorKind::peer_freed);
   end.released = true;
@@ -149,7 +149,7 @@ void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
 }
 
 void Engine::spoil(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   end.spoiled = true;
   tell(end, closed, reason);
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
@@ -269,7 +269,7 @@ bool Engine::take_notices() noexcept {
 void Engine::read(int sender, const Notice& notice) noexcept {
   const auto found = ends_.find({sender, notice.pair, notice.addressee});
   PairEnd* const end = found != ends_.end() ? found->second.get() : nullptr;
-  if (notice.kind == Notice::Kind::question) return answer(sender, notice.pair, end);
+  if (notice.kind == Notice::Kind::credit_query) return answer(sender, notice.pair, end);
   if (end == nullptr) return;
   if (notice.kind == Notice::Kind::answer) {
     end->taken = notice.messages;
@@ -284,8 +284,9 @@ void Engine::read(int sender, const Notice& notice) noexcept {
 
 void Engine::ask(PairEnd& end) noexcept {
   end.asking = true;
-  end.query.notice = {
-      .pair = end.pair, .addressee = transport::Direction::receive, .kind = Notice::Kind::question};
+  end.query.notice = {.pair = end.pair,
+                      .addressee = transport::Direction::receive,
+                      .kind = Notice::Kind::credit_query};
   notices_.send(end.query, end.peer);
 }
 
@@ -368,15 +369,15 @@ bool Engine::must_listen() const noexcept {
 
 plan::ProgressThread::Outcome Engine::advance() noexcept {
   using enum plan::ProgressThread::Outcome;
-  const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn) return waiting;
+  const std::unique_lock lock(progress_lock_, std::try_to_lock);
+  if (!lock) return waiting;
   if (pass(nullptr)) return moved;
   if (has_work()) return waiting;
   return must_listen() ? listening : idle;
 }
 
 bool Engine::nothing_to_do(bool listening) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   if (must_listen() && !listening) return false;
   return !has_work() && ready_.empty();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves MPI along. One pass starts what has been triggered and tests what is active; whoever gets
-// the turn runs it: the progress thread, or the worker of a stream that has just started something
-// or waits for it. Lending a hand saves the hand-over between two threads, which is most of a small
-// message's time; the thread is there for what nobody waits for.
+// the progress lock runs it: the progress thread, or the worker of a stream that has just started
+// something or waits for it. Lending a hand saves the hand-over between two threads, which is most
+// of a small message's time; the thread is there for what nobody waits for.
 #pragma once
 
 #include <mpi.h>
@@ -47,7 +47,7 @@ class Engine final : private plan::ProgressThread::Work {
 
   // ---- On a stream's worker
   void mark_ready(PairEnd& end) noexcept;  // after end.trigger()
-  void poll(PairEnd& end) noexcept;        // a pass, if the turn is free
+  void poll(PairEnd& end) noexcept;        // a pass, if the progress lock is free
   // Several passes, whatever the others do; before bad news is believed.
   void poll_until_sure(PairEnd& end) noexcept;
   // A message for this receive is here although it has not been started.
@@ -103,7 +103,7 @@ class Engine final : private plan::ProgressThread::Work {
   std::unique_ptr<group::PrivateCommunicator> communicator_;
 
   plan::ReadyList<PairEnd> ready_;
-  std::mutex turn_;  // taken by try_lock on workers' usual paths; guards all below
+  std::mutex progress_lock_;  // taken by try_lock on workers' usual paths; guards all below
   Tags tags_;
   std::uint64_t next_pair_ = 1;
   std::unordered_map<HalfKey, std::shared_ptr<PairEnd>, HalfKeyHash> ends_;

@@ -14,7 +14,7 @@ using std::chrono::steady_clock;
 
 Engine::~Engine() {
   thread_.stop();
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   take_ready();
   for (auto& [key, end] : ends_)
     tell(*end, end->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);

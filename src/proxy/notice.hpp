@@ -29,8 +29,8 @@ struct HalfKeyHash {
 // What the progress of one process tells that of another about a pair.
 struct Notice {
   enum class Kind : std::uint8_t {
-    closed,    // "my half is gone": sent once by each half
-    question,  // of a buffered send: what the receiver has taken
+    closed,        // "my half is gone": sent once by each half
+    credit_query,  // of a buffered send: what the receiver has taken
     answer
   };
 

@@ -105,7 +105,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool told = false;           // our notice is on its way, or has come
   std::uint64_t messages = 0;  // of the peer's notice
   Outgoing farewell;
-  Outgoing query;             // a question of this half, or an answer to the peer's
+  Outgoing query;             // a credit query of this half, or an answer to the peer's
   bool asking = false;        // the answer has not come
   protocol::Epoch taken = 0;  // what it said last
 

@@ -31,12 +31,12 @@ void Relay::begin_in_turn() {
 }
 
 void Relay::begin() {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   begin_in_turn();
 }
 
 void Relay::add(RelayedPair& pair) {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   begin_in_turn();
   pairs_.push_back(&pair);
 }
@@ -67,7 +67,7 @@ void Relay::expect(RelayedPair& pair, bool replayed) noexcept {
 }
 
 void Relay::abandon(RelayedPair& pair) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   pair.abandon();
 }
 
@@ -79,7 +79,7 @@ void Relay::close(RelayedPair& pair, Ended ended, void* argument) noexcept {
 }
 
 void Relay::close(RelayedPair& pair) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   remove(pair);
   pair.close();
 }
@@ -92,7 +92,7 @@ Activity Relay::round() noexcept {
   Activity activity = Activity::none;
   RelayedPair* closed = nullptr;
   {
-    const std::lock_guard turn(turn_);
+    const std::lock_guard lock(progress_lock_);
     for (std::size_t i = 0; i < pairs_.size();) {
       RelayedPair& pair = *pairs_[i];
       const bool closing = pair.closing_.load(std::memory_order_acquire);
@@ -117,7 +117,7 @@ Activity Relay::round() noexcept {
 }
 
 bool Relay::may_sleep(bool listening) noexcept {
-  const std::lock_guard turn(turn_);
+  const std::lock_guard lock(progress_lock_);
   return std::all_of(pairs_.begin(), pairs_.end(),
                      [&](const RelayedPair* pair) { return pair->lets_sleep(listening); });
 }

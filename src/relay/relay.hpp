@@ -54,7 +54,7 @@ class Relay {
   void remove(RelayedPair& pair) noexcept;
 
   const std::chrono::microseconds spin_;
-  std::mutex turn_;  // the pairs and their plans
+  std::mutex progress_lock_;  // the pairs and their plans
   std::vector<RelayedPair*> pairs_;
   std::thread thread_;
   std::atomic<bool> asleep_{false};

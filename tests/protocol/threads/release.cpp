@@ -9,7 +9,7 @@ namespace penstock::threads {
 namespace {
 
 constexpr Epoch epochs = 6;
-constexpr unsigned polls_between_questions = 4;
+constexpr unsigned polls_between_checks = 4;
 
 // One end, with the order of calls that plan/host_plan.cpp has.
 class End {
@@ -45,7 +45,7 @@ class End {
     for (unsigned looks = 0;; ++looks) {
       if (poll()) return true;
       if (released_in_ == ended_ + 1 && looks == released_after_) return false;
-      if (looks % polls_between_questions == 0 && pair_.peer_closed(side_)) return poll();
+      if (looks % polls_between_checks == 0 && pair_.peer_closed(side_)) return poll();
       std::this_thread::yield();
     }
   }

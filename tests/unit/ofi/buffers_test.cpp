@@ -52,8 +52,8 @@ class OfiBuffers : public ::testing::Test {
     while (!sender_->complete(epoch) || !receiver_->arrived(epoch)) poll();
   }
   void ask() {
-    while (!sender_->ask_what_is_taken()) poll();
-    while (!sender_->brought()) poll();
+    while (!sender_->query_credits()) poll();
+    while (!sender_->credits_known()) poll();
   }
 
   static constexpr std::size_t bytes = 100;

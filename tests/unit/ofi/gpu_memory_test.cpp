@@ -56,11 +56,11 @@ struct GpuEnd {
     for (std::size_t i = 0; i < message.bytes; ++i) memory.contents()[i] = peer::pattern(epoch, i);
     if (access == Access::staged) std::memcpy(staging.data(), memory.contents(), message.bytes);
     half->start();
-    ASSERT_TRUE(half->wait()) << half->lane.error().text();
+    ASSERT_TRUE(half->wait()) << half->pair.error().text();
   }
   void receive(std::uint64_t epoch) {
     half->start();
-    ASSERT_TRUE(half->wait()) << half->lane.error().text();
+    ASSERT_TRUE(half->wait()) << half->pair.error().text();
     if (access == Access::staged) std::memcpy(memory.contents(), staging.data(), message.bytes);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < message.bytes; ++i)
