@@ -213,9 +213,9 @@ void Library::finalise(const char* call) noexcept {
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
   while (MatchedRequest* const operation = Registry::get().remove_any(from))
-    MatchedRequest::retire(operation);
+    MatchedRequest::close(operation);
   library->monitor_.reset();
-  library->queues_.reset();  // ends the workers, after the commands that retire() has enqueued
+  library->queues_.reset();  // ends the workers, after the commands that close() has enqueued
   library->trace_.reset();
   library->matcher_->part();
   library->matcher_.reset();
@@ -302,7 +302,7 @@ void free_request(std::uintptr_t handle) {
         *operation, ErrorKind::stream,
         ": a stream that it was used on is being captured: free it after the capture has ended");
   Registry::get().remove(handle);
-  MatchedRequest::retire(operation);
+  MatchedRequest::close(operation);
 }
 
 }  // namespace penstock::core

@@ -156,7 +156,7 @@ std::shared_ptr<device::Stream> MatchedRequest::behind_all_uses() noexcept {
   return last;
 }
 
-void MatchedRequest::retire(MatchedRequest* operation) noexcept {
+void MatchedRequest::close(MatchedRequest* operation) noexcept {
   if (operation->plan_) {
     if (const auto stream = operation->behind_all_uses()) {
       operation->plan_->close(

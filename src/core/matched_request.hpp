@@ -104,7 +104,7 @@ class MatchedRequest {
 
   // Gives up this half of the pair, in stream order after all that is enqueued for it, and deletes
   // the operation.
-  static void retire(MatchedRequest* operation) noexcept;
+  static void close(MatchedRequest* operation) noexcept;
 
  private:
   static inline std::atomic<bool> any_matched_{false};

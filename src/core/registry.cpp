@@ -116,7 +116,7 @@ void put(Table& table, Handle handle, MatchedRequest* operation) {
 void Registry::discard(Handle handle) {
   if (!find(handle)) return;  // mostly, and without a lock
   if (MatchedRequest* stale = remove(handle); stale && !stale->in_use())
-    MatchedRequest::retire(stale);
+    MatchedRequest::close(stale);
 }
 
 void Registry::record(Handle handle, Recording recording) {

@@ -36,9 +36,9 @@ std::string describe_waits(Queues& queues, const DescribeMatches& matches) {
   return "what the queues and matches wait for:" + (lines.empty() ? " there are none" : lines);
 }
 
-void TimeLimit::release(BlockedWait& wait) noexcept {
+void TimeLimit::cancel(BlockedWait& wait) noexcept {
   wait.released = true;
-  wait.plan->release(base::error_by(base::ErrorKind::timeout, [&] {
+  wait.plan->cancel_wait(base::error_by(base::ErrorKind::timeout, [&] {
     return fmt::format(
         "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started as often as this "
         "one, and that "
@@ -65,7 +65,7 @@ void TimeLimit::enforce(Queues& queues) noexcept {
   }
   queues.for_each([&](Queue& queue) {
     queue.visit_blocked([&](BlockedWait& wait) {
-      if (over(wait)) release(wait);
+      if (over(wait)) cancel(wait);
     });
   });
 }

@@ -32,7 +32,7 @@ class TimeLimit {
   void enforce(Queues& queues) noexcept;
 
  private:
-  void release(BlockedWait& wait) noexcept;
+  void cancel(BlockedWait& wait) noexcept;
 
   std::chrono::milliseconds limit_;
   DescribeMatches matches_;

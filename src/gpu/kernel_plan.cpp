@@ -45,7 +45,7 @@ void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
   end_on(cuda_stream).record(cuda_stream);
 }
 
-void KernelPlan::release(const Error& error) noexcept {
+void KernelPlan::cancel_wait(const Error& error) noexcept {
   KernelQueue* const queue = queue_.load(std::memory_order_relaxed);
   if (queue == nullptr) return;
   queue->abort(

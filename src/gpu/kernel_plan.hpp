@@ -19,7 +19,7 @@ class KernelWatchdog;
 
 class KernelPlan : public transport::Plan {
  public:
-  void release(const base::Error& error) noexcept override;
+  void cancel_wait(const base::Error& error) noexcept override;
   void hand_over(device::Stream* last, device::Stream& next) override;
   void wait_flushed(device::Stream& stream) noexcept override;
 
@@ -42,7 +42,7 @@ class KernelPlan : public transport::Plan {
   virtual void follow(const KernelQueue& failed) noexcept = 0;
   // A kernel of this plan could not be launched, or none will run any more: the peer is told that
   // nothing is served.
-  virtual void give_up() noexcept = 0;
+  virtual void poison() noexcept = 0;
   virtual bool needs(int device) const noexcept = 0;
   // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch;
   // and lets it go on.

@@ -112,8 +112,8 @@ void KernelQueue::fail_sink(const Error& error) noexcept {
     sink->fail(error);
 }
 
-void KernelQueue::give_up(std::uint32_t id) noexcept {
-  watchdog_.give_up(id);
+void KernelQueue::poison(std::uint32_t id) noexcept {
+  watchdog_.poison(id);
 }
 
 void KernelQueue::synchronized(cudaError_t code) noexcept {

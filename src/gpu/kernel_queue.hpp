@@ -65,7 +65,7 @@ class KernelQueue final : public device::gpu::Attachment {
   // nothing.
   void fail(const base::Error& error) noexcept;
   // Of a plan whose kernel could not be launched, by its id in reports.
-  void give_up(std::uint32_t id) noexcept;
+  void poison(std::uint32_t id) noexcept;
 
   // Ends every wait of the queue; the first error counts. Any thread.
   void abort(const base::Error& error) noexcept;

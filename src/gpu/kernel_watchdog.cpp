@@ -77,9 +77,9 @@ void KernelWatchdog::look_at(KernelQueue& queue) noexcept {
   queue.poll();
 }
 
-void KernelWatchdog::give_up(std::uint32_t id) noexcept {
+void KernelWatchdog::poison(std::uint32_t id) noexcept {
   const std::lock_guard lock(mutex_);
-  if (KernelPlan* const plan = find(std::uint64_t{id} + 1); plan != nullptr) plan->give_up();
+  if (KernelPlan* const plan = find(std::uint64_t{id} + 1); plan != nullptr) plan->poison();
 }
 
 // The peers know before the queues.
@@ -91,8 +91,7 @@ void KernelWatchdog::lose(int device, const base::Error& error) noexcept {
     const auto used_on = [&](const KernelQueue* queue) {
       return lost(queue) && plan->used_on(*queue);
     };
-    if (plan->needs(device) || std::any_of(queues_.begin(), queues_.end(), used_on))
-      plan->give_up();
+    if (plan->needs(device) || std::any_of(queues_.begin(), queues_.end(), used_on)) plan->poison();
   }
   for (KernelQueue* queue : queues_)
     if (lost(queue)) queue->fail_sink(error);

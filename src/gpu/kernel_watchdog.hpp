@@ -28,7 +28,7 @@ class KernelWatchdog {
   std::uint32_t add(KernelPlan& plan);  // its id in reports
   void remove(KernelPlan& plan) noexcept;
   void look_at(KernelQueue& queue) noexcept;
-  void give_up(std::uint32_t id) noexcept;                   // the plan
+  void poison(std::uint32_t id) noexcept;                    // the plan
   void lose(int device, const base::Error& error) noexcept;  // all plans and queues that need it
 
   // For kernel queues, which are looked at under the lock.

@@ -24,12 +24,12 @@ class CallBatch final : public LaunchBatch {
   bool empty() const noexcept override { return starts_.empty() && waits_.empty(); }
   cudaError_t launch(const Launch& launch) noexcept override {
     // Of what does not run, no kernel can tell the peers.
-    const auto give_up = [this](std::uint32_t id) { queue_.give_up(id); };
+    const auto poison = [this](std::uint32_t id) { queue_.poison(id); };
     cudaError_t code = cudaSuccess;
     if (!starts_.empty()) code = starts_.launch_starts(launch);
-    if (code != cudaSuccess) starts_.each(give_up);
+    if (code != cudaSuccess) starts_.each(poison);
     if (!waits_.empty() && code == cudaSuccess) code = waits_.launch_waits(launch);
-    if (code != cudaSuccess) waits_.each(give_up);
+    if (code != cudaSuccess) waits_.each(poison);
     starts_.clear();
     waits_.clear();
     return code;

@@ -109,7 +109,7 @@ void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   if (thread_.asleep()) thread_.wake();
 }
 
-void Engine::drop(std::shared_ptr<PairEnd>& end) noexcept {
+void Engine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   if (!end->enrolled) --promised_;
   end.reset();
@@ -214,17 +214,17 @@ bool Engine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
   return end.arrived(epoch);
 }
 
-void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
+void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   pass(&end);  // afterwards this end is not in the ready list
   end.tell(closed, ErrorKind::peer_freed);
-  end.released = true;
+  end.closing = true;
   leaving_.push_back(&end);
   move(end);
   wake_if_asleep();
 }
 
-void Engine::spoil(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.tell(closed, reason);
   // Buffered messages are the library's own: those that had been started are still delivered.
@@ -245,7 +245,7 @@ bool Engine::pass(PairEnd* favourite) noexcept {
   if (favourite && favourite->active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
   if (deferred_.post(*this)) moved = true;  // what was ready has left by now
-  reap_one();
+  destroy_one_closed();
   return moved;
 }
 
@@ -330,7 +330,7 @@ void Engine::take_failure() noexcept {
 
 // Released ends wait for the peer's half to go: looked at one after the other, since nobody
 // waits for that.
-void Engine::reap_one() noexcept {
+void Engine::destroy_one_closed() noexcept {
   if (leaving_.empty()) return;
   if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;
   PairEnd& end = *leaving_[leaving_cursor_];

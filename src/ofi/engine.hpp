@@ -52,7 +52,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
                                const Shape& shape);
   void enroll(const std::shared_ptr<PairEnd>& end) noexcept;  // it is complete
   // Its owner has no use for it any more.
-  void drop(std::shared_ptr<PairEnd>& end) noexcept;
+  void destroy(std::shared_ptr<PairEnd>& end) noexcept;
 
   // ---- Where starts are enqueued
   void arm(PairEnd& end) noexcept;  // one more start will come
@@ -70,9 +70,9 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   // A message that has not been asked for is here.
   bool arrived(PairEnd& end, protocol::Epoch epoch) noexcept;
   // This half is gone: tells the peer.
-  void release(PairEnd& end, protocol::Epoch closed) noexcept;
+  void close(PairEnd& end, protocol::Epoch closed) noexcept;
   // The same, and gives it up.
-  void spoil(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void poison(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
 
   bool check_ready() const noexcept { return options_.check_ready; }
   std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
@@ -95,7 +95,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void take_failure() noexcept;
   void list(PairEnd& end) noexcept;
   void unlist(PairEnd& end) noexcept;
-  void reap_one() noexcept;
+  void destroy_one_closed() noexcept;
   void forget(PairEnd& end) noexcept;
   void wake_if_asleep() noexcept;
   bool has_work() const noexcept;  // under the lock

@@ -33,7 +33,7 @@ class OfiOffer final : public transport::Offer {
   OfiOffer(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
       : engine_(engine), end_(std::move(end)) {}
   ~OfiOffer() override {
-    if (end_) engine_.drop(end_);
+    if (end_) engine_.destroy(end_);
   }
   transport::WireRecord record() const override { return transport::to_wire(end_->offer()); }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
@@ -43,7 +43,7 @@ class OfiOffer final : public transport::Offer {
     try {
       return std::make_unique<OfiPlan>(engine_, std::move(end_));
     } catch (...) {
-      engine_.release(*end, 1);
+      engine_.close(*end, 1);
       throw;
     }
   }

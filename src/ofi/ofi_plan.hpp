@@ -13,7 +13,7 @@ namespace penstock::ofi {
 class OfiPlan final : public plan::EnginePlan<Engine, PairEnd> {
  public:
   using EnginePlan::EnginePlan;
-  ~OfiPlan() override { engine_.drop(end_); }
+  ~OfiPlan() override { engine_.destroy(end_); }
 
   void expect_start() override { engine_.arm(*end_); }
   std::string describe() const override;

@@ -138,7 +138,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   // Progress only.
   alignas(64) unsigned freed = 0;  // entries that have become free since the engine asked
   bool taken_over = false;         // the last epoch, or a part of it
-  bool released = false;           // our half is closed
+  bool closing = false;            // our half is closed
   bool enrolled = false;           // the engine moves it
   std::size_t place = 0;           // among all ends
   std::size_t active_place = 0;

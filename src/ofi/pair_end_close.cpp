@@ -95,7 +95,7 @@ bool PairEnd::anything_under_way() const noexcept {
 
 bool PairEnd::over() const noexcept {
   const Words& ours = words();
-  return released && !has_work() && !anything_under_way() &&
+  return closing && !has_work() && !anything_under_way() &&
          protocol::words_are_free(load(ours.closed), load(ours.parting), load(ours.consumed));
 }
 

@@ -82,12 +82,10 @@ class EndPlan : public PairPlan {
   void run_close() noexcept final {
     if (!std::exchange(closed_, true)) protocol::closing::close<side>(port_, next());
   }
-  void spoil() noexcept final {
-    if (!std::exchange(closed_, true)) leave();
+  void run_poison() noexcept final {
+    if (!std::exchange(closed_, true)) close_out_of_order();
   }
-  virtual void leave() noexcept {  // out of order
-    protocol::closing::close<side>(port_, next());
-  }
+  virtual void close_out_of_order() noexcept { protocol::closing::close<side>(port_, next()); }
 
   using State =
       std::conditional_t<side == Side::sender, protocol::SendState, protocol::ReceiveState>;

@@ -21,8 +21,8 @@ class RendezvousPlan : public EndPlan<side, HostPort<cache_line>> {
     if (const int error = this->port_.copy_error(); error != 0) return this->copy_failed(error);
     return this->why_hopeless(this->next());
   }
-  void leave() noexcept final {
-    protocol::rendezvous::give_up<mode, side>(this->port_, this->next());
+  void close_out_of_order() noexcept final {
+    protocol::rendezvous::poison<mode, side>(this->port_, this->next());
   }
 };
 

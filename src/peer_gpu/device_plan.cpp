@@ -183,7 +183,7 @@ void DevicePlan::leave_at(protocol::Epoch first_not_served) noexcept {
 // Epochs are known to the device alone, so it is all of them: what the peer has of the messages, it
 // may still take. If the device still works, its kernels learn of it as well, and the peer's, whose
 // copies do not count any more.
-void DevicePlan::give_up() noexcept {
+void DevicePlan::poison() noexcept {
   if (given_up_by_host_.exchange(true)) return;
   const device::gpu::DeviceGuard guard(fixed_.arena->device());
   const auto set_to_one = [&](Word64& word) {
@@ -226,12 +226,13 @@ void DevicePlan::look_for_lost_cause() noexcept {
   const protocol::Epoch epoch = reported_epoch();
   try {
     if (peer_closed(epoch))
-      release(Error(ErrorKind::peer_freed,
-                    fmt::format("rank {} has freed its request, or given it up, before epoch {}",
-                                fixed_.peer, epoch)));
+      cancel_wait(
+          Error(ErrorKind::peer_freed,
+                fmt::format("rank {} has freed its request, or given it up, before epoch {}",
+                            fixed_.peer, epoch)));
     else if (peer_dead())
-      release(Error(ErrorKind::peer_dead,
-                    fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
+      cancel_wait(Error(ErrorKind::peer_dead,
+                        fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
   } catch (const std::exception&) {
     // No memory for a text: the next poll tries again.
   }

@@ -52,7 +52,7 @@ class DevicePlan final : public KernelPlan {
   void look_for_lost_cause() noexcept override;
   base::Error error_of(Failure failure) const override;
   void note_death() noexcept override;
-  void give_up() noexcept override;
+  void poison() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
   // What a kernel has given up, the peer's host learns.
   void follow(const KernelQueue&) noexcept override;

@@ -31,9 +31,9 @@ __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
   Team team(pair, BlockIndex{}, Phase::wait, epoch);
   BlockPort<native> port(pair, team);
   if (pair.mode == protocol::Mode::ready)
-    protocol::rendezvous::give_up<protocol::Mode::ready, side>(port, epoch);
+    protocol::rendezvous::poison<protocol::Mode::ready, side>(port, epoch);
   else
-    protocol::rendezvous::give_up<protocol::Mode::standard, side>(port, epoch);
+    protocol::rendezvous::poison<protocol::Mode::standard, side>(port, epoch);
 }
 
 template <Route route>

@@ -119,8 +119,8 @@ class EnginePlan : public HostPlan {
     return error;
   }
 
-  void run_close() noexcept final { engine_.release(*end_, done_ + 1); }
-  void spoil() noexcept final { engine_.spoil(*end_, done_ + 1, reason_); }
+  void run_close() noexcept final { engine_.close(*end_, done_ + 1); }
+  void run_poison() noexcept final { engine_.poison(*end_, done_ + 1, reason_); }
 
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will
   // receive the send, and the message may have been fetched from a buffer that its sender had given
@@ -143,7 +143,7 @@ class EnginePlan : public HostPlan {
   }
 
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
-  base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is spoiled, for the peer
+  base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer
 };
 
 }  // namespace penstock::plan

@@ -67,20 +67,20 @@ void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
   host_stream(stream).push({&close_step, this, argument, reinterpret_cast<std::uintptr_t>(ended)});
 }
 
-void HostPlan::release(const Error& error) noexcept {
-  if (release_claimed_.exchange(true, std::memory_order_relaxed)) return;
-  release_error_ = error;
-  released_.store(true, std::memory_order_release);
+void HostPlan::cancel_wait(const Error& error) noexcept {
+  if (cancel_claimed_.exchange(true, std::memory_order_relaxed)) return;
+  cancel_error_ = error;
+  cancelled_.store(true, std::memory_order_release);
 }
 
-void HostPlan::abandon() noexcept {
-  if (!std::exchange(spoiled_, true)) spoil();
+void HostPlan::poison() noexcept {
+  if (!std::exchange(poisoned_, true)) run_poison();
 }
 
 // The pair is done with, and the queue gets the error. In this order: who sees the queue's failure
 // may use the buffers again, and by then the peer must be able to know.
-void HostPlan::give_up(transport::Sink& sink, const Error& error) noexcept {
-  abandon();
+void HostPlan::fail_and_poison(transport::Sink& sink, const Error& error) noexcept {
+  poison();
   try {
     failure_.emplace(error.kind(), fmt::format("{}: {}", label(), error.text()));
     sink.fail(*failure_);
@@ -146,37 +146,37 @@ void HostPlan::start_now(transport::Sink& sink) noexcept {
   // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait
   // for it.
   if (sink.failed()) {
-    abandon();
-  } else if (!spoiled_) {
-    if (const auto error = start_or_say_why()) give_up(sink, *error);
+    poison();
+  } else if (!poisoned_) {
+    if (const auto error = start_or_say_why()) fail_and_poison(sink, *error);
   } else if (failure_) {
     sink.fail(*failure_);
   } else {
-    give_up(sink, base::error_by(ErrorKind::transport, [] {
-              return "the pair was given up when another queue failed; free the request";
-            }));
+    fail_and_poison(sink, base::error_by(ErrorKind::transport, [] {
+                      return "the pair was given up when another queue failed; free the request";
+                    }));
   }
 }
 
 bool HostPlan::poll_step(transport::Sink& sink) noexcept {
   // After a start that failed or was suppressed there is nothing to wait for.
-  if (spoiled_ || run_wait()) return end_wait(sink);
+  if (poisoned_ || run_wait()) return end_wait(sink);
   return wait_again(sink);
 }
 
 bool HostPlan::wait_again(transport::Sink& sink) noexcept {
   if (++polls_ == 1 && sink.failed()) {
-    abandon();
+    poison();
     return end_wait(sink);
   }
-  if (blocked_ && released_.load(std::memory_order_acquire)) {
-    give_up(sink, *release_error_);
+  if (blocked_ && cancelled_.load(std::memory_order_acquire)) {
+    fail_and_poison(sink, *cancel_error_);
     return end_wait(sink);
   }
   if (polls_ % polls_between_checks == 0) {
     if (const auto reason = say_why_hopeless()) {
       // What the wait is for may have come just before its sender went.
-      if (!run_wait()) give_up(sink, *reason);
+      if (!run_wait()) fail_and_poison(sink, *reason);
       return end_wait(sink);
     }
   }
@@ -198,11 +198,11 @@ bool HostPlan::end_wait(transport::Sink& sink) noexcept {
   polls_ = 0;
   if (std::exchange(blocked_, false)) {
     sink.unblocked(*this);
-    // From here on nobody releases this wait. A release that came too late to matter is forgotten.
-    if (!spoiled_ && release_claimed_.load(std::memory_order_relaxed)) {
-      release_error_.reset();
-      released_.store(false, std::memory_order_relaxed);
-      release_claimed_.store(false, std::memory_order_relaxed);
+    // From here on nobody cancels this wait. A cancel that came too late to matter is forgotten.
+    if (!poisoned_ && cancel_claimed_.load(std::memory_order_relaxed)) {
+      cancel_error_.reset();
+      cancelled_.store(false, std::memory_order_relaxed);
+      cancel_claimed_.store(false, std::memory_order_relaxed);
     }
   }
   return true;

@@ -22,7 +22,7 @@ class HostPlan : public transport::Plan {
   void hand_over(device::Stream* last, device::Stream& next) final;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) final;
   void close() final { run_close(); }
-  void release(const base::Error& error) noexcept final;
+  void cancel_wait(const base::Error& error) noexcept final;
 
   // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits;
   // throws base::Error.
@@ -31,7 +31,7 @@ class HostPlan : public transport::Plan {
   // Neither blocks.
   void start_now(transport::Sink& sink) noexcept;
   bool poll_step(transport::Sink& sink) noexcept;
-  void abandon() noexcept;  // this half serves no more, and tells the peer if it can be told
+  void poison() noexcept;  // this half serves no more, and tells the peer if it can be told
 
  protected:
   // All run on one thread at a time, and must not block. Those that give an error may throw for
@@ -45,7 +45,7 @@ class HostPlan : public transport::Plan {
   virtual void run_close() noexcept = 0;  // tells the peer that this half is gone
   // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called
   // once.
-  virtual void spoil() noexcept = 0;
+  virtual void run_poison() noexcept = 0;
 
  private:
   static bool start_step(device::host::Command& command) noexcept;
@@ -59,7 +59,7 @@ class HostPlan : public transport::Plan {
   bool waits_long() noexcept;
   bool end_wait(transport::Sink& sink) noexcept;
   void pass_on() noexcept;
-  void give_up(transport::Sink& sink, const base::Error& error) noexcept;
+  void fail_and_poison(transport::Sink& sink, const base::Error& error) noexcept;
 
   protocol::Epoch waits_enqueued_ = 0;  // enqueue calls alone use it
   // The last thing that a wait on a stream writes: who has seen it may use all of the plan.
@@ -69,7 +69,7 @@ class HostPlan : public transport::Plan {
   std::uint32_t polls_ = 0;                              // that found nothing, in the present wait
   std::chrono::steady_clock::time_point first_clock_{};  // in the present wait
   bool blocked_ = false;                                 // told the sink so
-  bool spoiled_ = false;
+  bool poisoned_ = false;
   std::optional<base::Error> failure_;  // why, if it was this plan's own
   struct {
     protocol::Epoch epoch = 0;
@@ -77,9 +77,9 @@ class HostPlan : public transport::Plan {
     std::optional<base::trace::Clock::time_point> first_poll;  // of a wait that has not ended
   } trace_;
 
-  std::atomic<bool> release_claimed_{false};  // the first release counts
-  std::atomic<bool> released_{false};         // release: release_error_ has been written
-  std::optional<base::Error> release_error_;
+  std::atomic<bool> cancel_claimed_{false};  // the first cancel counts
+  std::atomic<bool> cancelled_{false};       // release order: cancel_error_ has been written
+  std::optional<base::Error> cancel_error_;
 };
 
 }  // namespace penstock::plan

@@ -163,7 +163,7 @@ PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
 // This end is released from the epoch, or will never start it. A ring has no copies to forbid and
 // only closes.
 template <Mode mode, Side side, Port P>
-PENSTOCK_HD void give_up(P& port, Epoch epoch) {
+PENSTOCK_HD void poison(P& port, Epoch epoch) {
   if constexpr (mode != Mode::ready) forbid_claim<side>(port, epoch);
   closing::close<side>(port, epoch);
 }

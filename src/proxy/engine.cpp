@@ -76,7 +76,7 @@ void Engine::enroll(const std::shared_ptr<PairEnd>& end) {
   }
 }
 
-void Engine::drop(PairEnd& end) noexcept {
+void Engine::destroy(PairEnd& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.free_requests();
   forget(end);
@@ -136,21 +136,21 @@ bool Engine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
   return false;
 }
 
-void Engine::release(PairEnd& end, protocol::Epoch closed) noexcept {
+void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   take_ready();  // afterwards this end is in no list
   tell(end, closed, ErrorKind::peer_freed);
-  end.released = true;
+  end.closing = true;
   // Of a pair in order only buffered sends can be under way here; those go on without us.
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
   end.free_requests();
-  reap(end);
+  destroy_if_over(end);
   wake_for_notices();
 }
 
-void Engine::spoil(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard lock(progress_lock_);
-  end.spoiled = true;
+  end.poisoned = true;
   tell(end, closed, reason);
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
   wake_for_notices();
@@ -179,11 +179,11 @@ bool Engine::pass(PairEnd* favourite) noexcept {
 
 void Engine::issue(PairEnd& end) noexcept {
   const protocol::Epoch wanted = end.started.load(std::memory_order_acquire);
-  while (end.issued < wanted && !end.spoiled) {
+  while (end.issued < wanted && !end.poisoned) {
     MpiSlot& operation = end.operation(end.issued + 1);
     const int code = PMPI_Start(&operation.request);
     if (code != MPI_SUCCESS) {
-      end.spoiled = true;
+      end.poisoned = true;
       end.fail(mpi_error("proxy: MPI_Start", code));
       return;
     }
@@ -218,7 +218,7 @@ bool Engine::test(MpiSlot& operation) noexcept {
   if (given_up) {
     // Neither a message nor an error: both ends know.
   } else if (code != MPI_SUCCESS) {
-    end.spoiled = true;
+    end.poisoned = true;
     end.fail(mpi_error(end.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
   } else if (end.buffered()) {
     operation.taken.store(false, std::memory_order_release);
@@ -227,12 +227,12 @@ bool Engine::test(MpiSlot& operation) noexcept {
     // notice left before that, over the same communicator, so it is looked for before the message
     // counts. MPI keeps the order in which they are matched; in which they end it does not say, so
     // that docs/semantics.md makes an exception of this.
-    if (!end.sends() && !end.released) take_notices();
+    if (!end.sends() && !end.closing) take_notices();
     end.completed.store(operation.epoch, std::memory_order_release);
   }
-  if (end.released) {
+  if (end.closing) {
     end.free_requests();
-    reap(end);
+    destroy_if_over(end);
   }
   return true;
 }
@@ -254,7 +254,7 @@ bool Engine::test_some(const PairEnd* tested) noexcept {
 bool Engine::take_notices() noexcept {
   bool moved = false;
   const auto reap_owner = [this](Outgoing& sent) {
-    if (sent.end != nullptr) reap(*sent.end);
+    if (sent.end != nullptr) destroy_if_over(*sent.end);
   };
   if (!notices_.all_sent()) notices_.flush(reap_owner);
   while (!stray_.under_way) {
@@ -277,9 +277,9 @@ void Engine::read(int sender, const Notice& notice) noexcept {
   } else {
     end->peer_closed(notice);
     // What the peer will never receive need not be waited for any longer.
-    if (end->released) give_up(*end, notice.closed);
+    if (end->closing) give_up(*end, notice.closed);
   }
-  reap(*end);
+  destroy_if_over(*end);
 }
 
 void Engine::ask(PairEnd& end) noexcept {
@@ -295,7 +295,7 @@ void Engine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept {
   Outgoing& outgoing = end != nullptr ? end->query : stray_;
   while (outgoing.under_way)
     notices_.flush([&](Outgoing& sent) {
-      if (sent.end != nullptr && sent.end != end) reap(*sent.end);
+      if (sent.end != nullptr && sent.end != end) destroy_if_over(*sent.end);
     });
   outgoing.notice = {
       .pair = pair,
@@ -345,8 +345,8 @@ void Engine::leave_to_mpi(PairEnd& end) noexcept {
 }
 
 // Both halves are gone and MPI holds nothing: forget the end.
-void Engine::reap(PairEnd& end) noexcept {
-  if (!end.released || end.farewell.under_way || end.query.under_way ||
+void Engine::destroy_if_over(PairEnd& end) noexcept {
+  if (!end.closing || end.farewell.under_way || end.query.under_way ||
       end.closed.load(std::memory_order_relaxed) == 0)
     return;
   if (end.any_active()) return;

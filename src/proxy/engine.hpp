@@ -42,8 +42,8 @@ class Engine final : private plan::ProgressThread::Work {
   // Names the pair.
   std::shared_ptr<PairEnd> add_receiver(const transport::Message& receive,
                                         protocol::Mode send_mode);
-  void drop(PairEnd& end) noexcept;  // never confirmed: its tag is not used again, since a
-                                     // message may be on its way
+  void destroy(PairEnd& end) noexcept;  // never confirmed: its tag is not used again, since a
+                                        // message may be on its way
 
   // ---- On a stream's worker
   void mark_ready(PairEnd& end) noexcept;  // after end.trigger()
@@ -52,11 +52,11 @@ class Engine final : private plan::ProgressThread::Work {
   void poll_until_sure(PairEnd& end) noexcept;
   // A message for this receive is here although it has not been started.
   bool arrived(const PairEnd& end, protocol::Epoch epoch) noexcept;
-  void release(PairEnd& end,
-               protocol::Epoch closed) noexcept;  // this half is gone: tells the peer, frees what
-                                                  // MPI does not hold
-  void spoil(PairEnd& end, protocol::Epoch closed,
-             base::ErrorKind reason) noexcept;  // tells the peer, gives up what is under way
+  void close(PairEnd& end,
+             protocol::Epoch closed) noexcept;  // this half is gone: tells the peer, frees what
+                                                // MPI does not hold
+  void poison(PairEnd& end, protocol::Epoch closed,
+              base::ErrorKind reason) noexcept;  // tells the peer, gives up what is under way
 
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver what it
   // has taken, at first; later calls find its answer, which takes the network and the progress of
@@ -90,7 +90,7 @@ class Engine final : private plan::ProgressThread::Work {
   bool has_work() const noexcept;
   bool must_listen() const noexcept;
   void tell(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
-  void reap(PairEnd& end) noexcept;
+  void destroy_if_over(PairEnd& end) noexcept;
   void forget(PairEnd& end) noexcept;
 
   void deliver() noexcept;

@@ -100,8 +100,8 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   // Progress only.
   alignas(64) std::vector<MpiSlot> operations;
   protocol::Epoch issued = 0;
-  bool released = false;       // our half is closed
-  bool spoiled = false;        // nothing is issued any more
+  bool closing = false;        // our half is closed
+  bool poisoned = false;       // nothing is issued any more
   bool told = false;           // our notice is on its way, or has come
   std::uint64_t messages = 0;  // of the peer's notice
   Outgoing farewell;

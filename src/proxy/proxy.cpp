@@ -54,7 +54,7 @@ class ProxyAcceptance final : public transport::Acceptance {
                   std::unique_ptr<transport::Plan> plan) noexcept
       : engine_(engine), end_(std::move(end)), plan_(std::move(plan)) {}
   ~ProxyAcceptance() override {
-    if (plan_) engine_.drop(*end_);
+    if (plan_) engine_.destroy(*end_);
   }
   transport::WireRecord record() const override {
     PairName name;
@@ -192,7 +192,7 @@ std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& r
     auto plan = std::make_unique<ProxyPlan>(engine, end);
     return std::make_unique<ProxyAcceptance>(engine, end, std::move(plan));
   } catch (...) {
-    engine.drop(*end);
+    engine.destroy(*end);
     throw;
   }
 }

@@ -66,9 +66,9 @@ void Relay::expect(RelayedPair& pair, bool replayed) noexcept {
   wake_if_asleep();
 }
 
-void Relay::abandon(RelayedPair& pair) noexcept {
+void Relay::poison(RelayedPair& pair) noexcept {
   const std::lock_guard lock(progress_lock_);
-  pair.abandon();
+  pair.poison();
 }
 
 void Relay::close(RelayedPair& pair, Ended ended, void* argument) noexcept {

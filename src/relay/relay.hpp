@@ -33,7 +33,7 @@ class Relay {
   void expect(RelayedPair& pair, bool replayed) noexcept;
   // The pair's queue has failed: its pair serves no more, of which the peer knows when this
   // returns. Any thread.
-  void abandon(RelayedPair& pair) noexcept;
+  void poison(RelayedPair& pair) noexcept;
   // The stream has run all that was enqueued for the pair: the peer is told that this half is gone,
   // then `ended(argument)` is called from the relay's thread, after which the pair may be deleted.
   // Does not wait for that.

@@ -60,7 +60,7 @@ Activity RelayedPair::advance() noexcept {
   }
   under_way_ = false;
   if (failed())
-    give_up();
+    end_waits();
   else
     complete(epoch_);
   return Activity::moved;
@@ -70,20 +70,20 @@ Activity RelayedPair::advance() noexcept {
 // word of the gate, so a fence keeps whoever closes the gate behind this from missing it.
 void RelayedPair::complete(std::uint64_t epoch) noexcept {
   std::atomic_ref(words_.completed).store(epoch, std::memory_order_release);
-  if (epoch == relay::given_up) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (epoch == relay::no_more) std::atomic_thread_fence(std::memory_order_seq_cst);
   Gate gate{words_.gate};
   protocol::gate::post(gate, epoch_);
 }
 
-void RelayedPair::give_up() noexcept {
+void RelayedPair::end_waits() noexcept {
   over_ = true;
-  complete(relay::given_up);
+  complete(relay::no_more);
 }
 
-void RelayedPair::abandon() noexcept {
+void RelayedPair::poison() noexcept {
   if (over_) return;
-  plan_.abandon();
-  give_up();
+  plan_.poison();
+  end_waits();
 }
 
 void RelayedPair::close() noexcept {
@@ -91,8 +91,8 @@ void RelayedPair::close() noexcept {
   plan_.close();
 }
 
-bool RelayedPair::given_up() const noexcept {
-  return load(words_.completed) == relay::given_up;
+bool RelayedPair::poisoned() const noexcept {
+  return load(words_.completed) == relay::no_more;
 }
 
 void RelayedPair::fail(const Error& error) noexcept {

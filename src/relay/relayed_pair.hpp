@@ -27,7 +27,7 @@ class RelayedPair final : private transport::Sink {
   RelayedPair(const RelayedPair&) = delete;
   RelayedPair& operator=(const RelayedPair&) = delete;
 
-  bool given_up() const noexcept;
+  bool poisoned() const noexcept;
   base::Error error() const;  // why
 
  private:
@@ -42,11 +42,11 @@ class RelayedPair final : private transport::Sink {
   // Asked by a thread that has announced its sleep: whether it may sleep until it is woken, or,
   // `listening`, for a moment.
   bool lets_sleep(bool listening) const noexcept;
-  void abandon() noexcept;
+  void poison() noexcept;
   void close() noexcept;
 
   void complete(std::uint64_t epoch) noexcept;
-  void give_up() noexcept;
+  void end_waits() noexcept;
   void fail(const base::Error& error) noexcept override;
   // The stream's own wait tells how long it lasts: this one begins with the start.
   void blocked_since(transport::Plan&) noexcept override {}

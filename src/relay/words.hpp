@@ -18,11 +18,11 @@ struct Words {
   std::uint64_t awaited;              // e: wait e lasts
   // The relay's. Release, and acquire by the stream: the message comes before what the stream does
   // after its wait.
-  alignas(64) std::uint64_t completed;  // e: epoch e is complete; given_up: no later one will be
+  alignas(64) std::uint64_t completed;  // e: epoch e is complete; no_more: no later one will be
   protocol::gate::Words
       gate;  // before the kernel of a wait, where many wait; opened behind `completed`
 };
 
-inline constexpr std::uint64_t given_up = ~std::uint64_t{0};
+inline constexpr std::uint64_t no_more = ~std::uint64_t{0};
 
 }  // namespace penstock::relay

@@ -22,7 +22,7 @@ class Sink {
   virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
   // A wait that has looked many times in vain says so, for the watchdog's table, and again when it
   // ends. Slow path only. Between the two calls the watchdog may call the plan's describe() and
-  // release(); unblocked() returns only when it does not.
+  // cancel_wait(); unblocked() returns only when it does not.
   virtual void blocked_since(Plan& plan) noexcept = 0;
   virtual void unblocked(Plan& plan) noexcept = 0;
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
@@ -60,8 +60,8 @@ class Plan {
   virtual void close() = 0;
   // True when the peer has freed its half and cannot serve start number `epoch`.
   virtual bool peer_closed(Epoch epoch) const noexcept = 0;
-  // Makes a wait that is under way end with this error, and spoils the pair. Any thread.
-  virtual void release(const base::Error& error) noexcept = 0;
+  // Makes a wait that is under way end with this error, and poisons the pair. Any thread.
+  virtual void cancel_wait(const base::Error& error) noexcept = 0;
   // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called
   // between blocked_since and unblocked only.
   virtual std::string describe() const = 0;

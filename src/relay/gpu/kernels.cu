@@ -81,7 +81,7 @@ __device__ void start(const Reports& reports, const Post& post, const BlockIndex
     // By a graph without the wait. After a failure the wait has ended without its epoch, and the
     // next one says why.
     twice = started.load(::cuda::memory_order_relaxed) >= epoch &&
-            SystemWord(post.words->completed).load(::cuda::memory_order_relaxed) != given_up;
+            SystemWord(post.words->completed).load(::cuda::memory_order_relaxed) != no_more;
   }
   if (post.staging != nullptr && post.sends) copy_share(post, place);
   const Arrival arrival = arrive(post, place, twice);
@@ -104,7 +104,7 @@ __device__ Failure await(const Reports& reports, const Post& post, Word64 epoch)
   }
   timer.ended();
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_system);
-  if (seen == given_up) return Failure::given_up;
+  if (seen == no_more) return Failure::given_up;
   return seen < epoch ? Failure::released : Failure::none;
 }
 
@@ -174,7 +174,7 @@ __global__ void close_gates(const __grid_constant__ Batch<capacity> argument) {
   if (batch.queue_failure->failed != 0) return gate.store_open(1);
   protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
   // Behind the fence of the closing, as given_up is stored before the gate is opened for it.
-  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == given_up)
+  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == no_more)
     gate.store_open(1);
 }
 

@@ -60,7 +60,7 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& m
 RelayedPlan::~RelayedPlan() {
   equipment_.host_halves->remove(*this);
   leave_watch();
-  if (pair_ && pair_->given_up() && staging_) equipment_.gpus->keep(std::move(staging_));
+  if (pair_ && pair_->poisoned() && staging_) equipment_.gpus->keep(std::move(staging_));
 }
 
 void RelayedPlan::serve_by(std::unique_ptr<transport::Plan> plan) {
@@ -184,11 +184,11 @@ void RelayedPlan::close() {
     host_->close();
 }
 
-void RelayedPlan::release(const Error& error) noexcept {
+void RelayedPlan::cancel_wait(const Error& error) noexcept {
   if (used_on_ == StreamKind::host)
-    host_->release(error);
+    host_->cancel_wait(error);
   else
-    KernelPlan::release(error);
+    KernelPlan::cancel_wait(error);
 }
 
 std::string RelayedPlan::path() const {
@@ -209,8 +209,8 @@ Error RelayedPlan::error_of(Failure failure) const {
   return pair_->error();
 }
 
-void RelayedPlan::give_up() noexcept {
-  if (!pair_->given_up()) equipment_.relay->abandon(*pair_);
+void RelayedPlan::poison() noexcept {
+  if (!pair_->poisoned()) equipment_.relay->poison(*pair_);
 }
 
 protocol::Epoch RelayedPlan::awaited_epoch() const noexcept {
@@ -227,7 +227,7 @@ void RelayedPlan::open_gate() noexcept {
 }
 
 void RelayedPlan::follow(const KernelQueue& failed) noexcept {
-  if (used_on(failed)) give_up();
+  if (used_on(failed)) poison();
 }
 
 }  // namespace penstock::relay

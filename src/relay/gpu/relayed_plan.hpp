@@ -54,7 +54,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   bool peer_closed(protocol::Epoch epoch) const noexcept override {
     return host_->peer_closed(epoch);
   }
-  void release(const base::Error& error) noexcept override;
+  void cancel_wait(const base::Error& error) noexcept override;
   std::string describe() const override { return host_->describe(); }
   std::string path() const override;
   void set_label(std::string label) override;
@@ -63,7 +63,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   // The relay looks for lost causes itself, and a hopeless wait ends by the pair's word.
   void look_for_lost_cause() noexcept override {}
   base::Error error_of(Failure failure) const override;
-  void give_up() noexcept override;
+  void poison() noexcept override;
   bool needs(int device) const noexcept override { return device == device_; }
   void follow(const gpu::KernelQueue& failed) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;

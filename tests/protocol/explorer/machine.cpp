@@ -97,7 +97,7 @@ template <Mode mode, Side side, class P>
 Closing rendezvous_closing() {
   return closing_of<side, P>([](ModelPort& model, Epoch epoch) {
     P port(model);
-    rendezvous::give_up<mode, side>(port, epoch);
+    rendezvous::poison<mode, side>(port, epoch);
   });
 }
 

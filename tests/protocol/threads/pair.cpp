@@ -78,7 +78,7 @@ class PairOver final : public Pair {
     if constexpr (path == Path::ring)
       protocol::closing::close<side>(port, epoch(side));
     else
-      protocol::rendezvous::give_up<mode, side>(port, epoch(side));
+      protocol::rendezvous::poison<mode, side>(port, epoch(side));
   }
   static bool ended(protocol::Progress progress) { return progress == protocol::Progress::ended; }
 

@@ -81,7 +81,7 @@ class TestPlan final : public transport::Plan {
   void close(device::Stream&, void (*)(void*), void*) override {}
   void close() override {}
   bool peer_closed(transport::Epoch) const noexcept override { return false; }
-  void release(const Error& error) noexcept override {
+  void cancel_wait(const Error& error) noexcept override {
     const std::lock_guard lock(mutex_);
     released_.push_back(error);
     changed_.notify_all();

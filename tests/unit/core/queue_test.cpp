@@ -84,7 +84,7 @@ class TestPlan final : public transport::Plan {
   bool peer_closed(transport::Epoch epoch) const noexcept override {
     return calls_.closed != 0 && epoch >= calls_.closed;
   }
-  void release(const Error&) noexcept override {}
+  void cancel_wait(const Error&) noexcept override {}
   std::string describe() const override { return ""; }
   std::string path() const override { return "test"; }
 
@@ -414,7 +414,7 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptur
   second->in_capture = 7;
   epoch(*other);
   second->in_capture = 0;
-  MatchedRequest::retire(operations[0].release());
+  MatchedRequest::close(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
   EXPECT_EQ(calls[0].hand_overs, 0);
@@ -426,7 +426,7 @@ TEST_F(ChangedStream, ItsEndComesBehindACapturedStreamThatHasBeenUsedOutsideSinc
   stream->in_capture = 0;
   epoch(*queue);
   epoch(*other);
-  MatchedRequest::retire(operations[0].release());
+  MatchedRequest::close(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
 }
@@ -436,7 +436,7 @@ TEST_F(ChangedStream, ItsEndComesBehindAllStreamsOfACapture) {
   epoch(*queue);
   epoch(*other);
   stream->in_capture = second->in_capture = 0;
-  MatchedRequest::retire(operations[0].release());
+  MatchedRequest::close(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
 }
@@ -461,7 +461,7 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStartOutsideThoughTheStreamOfACapt
   second->in_capture = 0;
   queues.free_queue(second_handle, {});
   second.reset();
-  MatchedRequest::retire(operations[0].release());
+  MatchedRequest::close(operations[0].release());
   EXPECT_EQ(calls[0].closed_on, stream.get());
 }
 

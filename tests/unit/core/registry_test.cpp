@@ -23,7 +23,7 @@ Recording tagged(int tag) {
 }
 
 void forget(Handle handle) {
-  if (MatchedRequest* operation = Registry::get().remove(handle)) MatchedRequest::retire(operation);
+  if (MatchedRequest* operation = Registry::get().remove(handle)) MatchedRequest::close(operation);
 }
 
 TEST(Registry, FindsWhatWasRecordedAndNothingElse) {
@@ -109,7 +109,7 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   EXPECT_EQ(wrong.load(), 0);
   std::size_t from = 0;
   while (MatchedRequest* const operation = registry.remove_any(from))
-    MatchedRequest::retire(operation);
+    MatchedRequest::close(operation);
   EXPECT_EQ(registry.find(mine), nullptr);
 }
 
@@ -123,7 +123,7 @@ class CountingPlan final : public transport::Plan {
   void close(device::Stream&, void (*)(void*), void*) override {}
   void close() override { ++closed_; }
   bool peer_closed(transport::Epoch) const noexcept override { return false; }
-  void release(const base::Error&) noexcept override {}
+  void cancel_wait(const base::Error&) noexcept override {}
   std::string describe() const override { return ""; }
   std::string path() const override { return ""; }
 
@@ -144,7 +144,7 @@ TEST(Registry, WhatIsInUseOutlivesItsHandle) {
   EXPECT_EQ(registry.find(handle), nullptr);
   EXPECT_EQ(closed, 0);
   operation->publish_match();
-  MatchedRequest::retire(operation);
+  MatchedRequest::close(operation);
   EXPECT_EQ(closed, 1);
 
   registry.record(handle, tagged(2));

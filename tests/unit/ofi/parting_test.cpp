@@ -128,7 +128,7 @@ class OfiParting : public ::testing::Test {
   }
   void close(PairEnd& half, protocol::Epoch served) {
     half.tell(served + 1, base::ErrorKind::peer_freed);
-    half.released = true;
+    half.closing = true;
   }
   void send_take_and_close_both() {
     send(first_, 1);

@@ -198,7 +198,7 @@ TEST(PeerEnds, L21ReleasedWaitSpoilsThePairOnBothSides) {
       once(sender_released ? *pair.send : *pair.receive, released);
       released.sink.when_blocked([](transport::Plan& plan) {
         EXPECT_NE(plan.describe().find("epoch 1"), std::string::npos) << plan.describe();
-        plan.release(Error(ErrorKind::timeout, "too long"));
+        plan.cancel_wait(Error(ErrorKind::timeout, "too long"));
       });
       released.stream->synchronize({});
       ASSERT_TRUE(released.sink.error());

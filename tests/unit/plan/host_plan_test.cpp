@@ -74,7 +74,7 @@ class TestPlan final : public HostPlan {
   std::uint64_t starts = 0;
   std::uint64_t waits = 0;
   int closed = 0;
-  int spoiled = 0;
+  int poisoned = 0;
 
  protected:
   std::optional<Error> run_start() noexcept override {
@@ -93,7 +93,7 @@ class TestPlan final : public HostPlan {
     return Error(ErrorKind::peer_dead, "the peer has ended");
   }
   void run_close() noexcept override { ++closed; }
-  void spoil() noexcept override { ++spoiled; }
+  void run_poison() noexcept override { ++poisoned; }
 };
 
 class HostPlanTest : public ::testing::Test {
@@ -115,7 +115,7 @@ TEST_F(HostPlanTest, RunsStartsAndWaitsInOrder) {
   EXPECT_EQ(plan.waits, 1000u);
   EXPECT_FALSE(sink.failed());
   EXPECT_EQ(sink.times_blocked(), 0);
-  EXPECT_EQ(plan.spoiled, 0);
+  EXPECT_EQ(plan.poisoned, 0);
 }
 
 TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
@@ -134,13 +134,13 @@ TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
   start_and_wait();
   start_and_wait();
   sink.when_blocked(
-      [](transport::Plan& blocked) { blocked.release(Error(ErrorKind::timeout, "too long")); });
+      [](transport::Plan& blocked) { blocked.cancel_wait(Error(ErrorKind::timeout, "too long")); });
   stream.synchronize({});
   ASSERT_TRUE(sink.error().has_value());
   EXPECT_EQ(sink.error()->kind(), ErrorKind::timeout);
   EXPECT_EQ(sink.error()->text(), "receive from rank 3 (tag 7): too long");
   EXPECT_EQ(plan.starts, 1u);  // the second one was suppressed
-  EXPECT_EQ(plan.spoiled, 1);
+  EXPECT_EQ(plan.poisoned, 1);
 }
 
 TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
@@ -149,7 +149,7 @@ TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
     // The wait cannot tell the sink that it has ended before this returns.
     plan.arrived = 1;
     std::this_thread::yield();
-    blocked.release(Error(ErrorKind::timeout, "too long"));
+    blocked.cancel_wait(Error(ErrorKind::timeout, "too long"));
   });
   stream.synchronize({});
   const bool too_late = plan.waits == 1;
@@ -169,7 +169,7 @@ TEST_F(HostPlanTest, AHopelessWaitFails) {
   stream.synchronize({});
   ASSERT_TRUE(sink.error().has_value());
   EXPECT_EQ(sink.error()->kind(), ErrorKind::peer_dead);
-  EXPECT_EQ(plan.spoiled, 1);
+  EXPECT_EQ(plan.poisoned, 1);
 }
 
 TEST_F(HostPlanTest, AMessageThatCameJustBeforeItsSenderWentCounts) {
@@ -179,7 +179,7 @@ TEST_F(HostPlanTest, AMessageThatCameJustBeforeItsSenderWentCounts) {
   stream.synchronize({});
   EXPECT_EQ(plan.waits, 1u);
   EXPECT_FALSE(sink.failed());
-  EXPECT_EQ(plan.spoiled, 0);
+  EXPECT_EQ(plan.poisoned, 0);
 }
 
 TEST_F(HostPlanTest, AfterAFailedStartTheWaitEndsAtOnce) {
@@ -188,7 +188,7 @@ TEST_F(HostPlanTest, AfterAFailedStartTheWaitEndsAtOnce) {
   stream.synchronize({});
   ASSERT_TRUE(sink.error().has_value());
   EXPECT_EQ(sink.error()->kind(), ErrorKind::buffer);
-  EXPECT_EQ(plan.spoiled, 1);
+  EXPECT_EQ(plan.poisoned, 1);
 }
 
 TEST_F(HostPlanTest, OnAFailedQueueStartsDoNothingAndThePeerIsTold) {
@@ -196,7 +196,7 @@ TEST_F(HostPlanTest, OnAFailedQueueStartsDoNothingAndThePeerIsTold) {
   start_and_wait();
   stream.synchronize({});
   EXPECT_EQ(plan.starts, 0u);
-  EXPECT_EQ(plan.spoiled, 1);
+  EXPECT_EQ(plan.poisoned, 1);
   EXPECT_EQ(sink.error()->text(), "another request");
 }
 
@@ -211,9 +211,9 @@ TEST_F(HostPlanTest, OnAFailedQueueAWaitTakesWhatIsThereAndElseEnds) {
   other.wait(stream, sink);
   stream.synchronize({});
   EXPECT_EQ(plan.waits, 1u);
-  EXPECT_EQ(plan.spoiled, 0);
+  EXPECT_EQ(plan.poisoned, 0);
   EXPECT_EQ(other.waits, 0u);
-  EXPECT_EQ(other.spoiled, 1);
+  EXPECT_EQ(other.poisoned, 1);
 }
 
 TEST_F(HostPlanTest, ASpoiledPairFailsTheNextQueueToo) {
@@ -225,7 +225,7 @@ TEST_F(HostPlanTest, ASpoiledPairFailsTheNextQueueToo) {
   stream.synchronize({});
   EXPECT_TRUE(next.failed());
   EXPECT_EQ(plan.starts, 0u);
-  EXPECT_EQ(plan.spoiled, 1);
+  EXPECT_EQ(plan.poisoned, 1);
 }
 
 TEST_F(HostPlanTest, CloseTellsThePeerAndThenItsCaller) {

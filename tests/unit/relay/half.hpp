@@ -32,7 +32,7 @@ class Half {
   bool wait() {
     for (;; std::this_thread::yield()) {
       const auto completed = std::atomic_ref(words_.completed).load(std::memory_order_acquire);
-      if (completed == given_up) return false;
+      if (completed == no_more) return false;
       if (completed <= words_.done) continue;
       ++words_.done;
       return true;

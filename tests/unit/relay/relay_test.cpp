@@ -138,7 +138,7 @@ TEST_F(RelayTest, APeerThatHasGoneEndsTheWait) {
   sender.reset();
   EXPECT_FALSE(receiver->wait());
   EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::peer_freed);
-  EXPECT_TRUE(receiver->pair.given_up());
+  EXPECT_TRUE(receiver->pair.poisoned());
 }
 
 TEST_F(RelayTest, AProcessThatHasEndedEndsTheWait) {
@@ -155,7 +155,7 @@ TEST_F(RelayTest, AHalfThatIsAbandonedTellsItsPeer) {
     match(bytes);
     receiver->enqueue();
     receiver->start();
-    relays[1].abandon(receiver->pair);
+    relays[1].poison(receiver->pair);
     EXPECT_FALSE(receiver->wait());
     EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::transport);
     sender->enqueue();

@@ -146,7 +146,7 @@ class OfficePlan final : public transport::Plan {
     if (pigeons_.on_close) pigeons_.on_close();
   }
   bool peer_closed(transport::Epoch) const noexcept override { return false; }
-  void release(const Error&) noexcept override {}
+  void cancel_wait(const Error&) noexcept override {}
   std::string describe() const override { return ""; }
   std::string path() const override {
     if (pigeons_.on_path) pigeons_.on_path();
