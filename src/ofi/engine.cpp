@@ -103,15 +103,15 @@ std::shared_ptr<PairEnd> Engine::add(const transport::Message& message, protocol
 void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   --promised_;
-  end->enrolled = true;
-  end->place = ends_.size();
+  end->seat.enrolled = true;
+  end->seat.place = ends_.size();
   ends_.push_back(end);
   if (thread_.asleep()) thread_.wake();
 }
 
 void Engine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
-  if (!end->enrolled) --promised_;
+  if (!end->seat.enrolled) --promised_;
   end.reset();
 }
 
@@ -218,7 +218,7 @@ void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   pass(&end);  // afterwards this end is not in the ready list
   end.tell(closed, ErrorKind::peer_freed);
-  end.closing = true;
+  end.seat.closing = true;
   leaving_.push_back(&end);
   move(end);
   wake_if_asleep();
@@ -228,7 +228,7 @@ void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noex
   const std::lock_guard lock(progress_lock_);
   end.tell(closed, reason);
   // Buffered messages are the library's own: those that had been started are still delivered.
-  if (!end.buffered()) end.give_up();
+  if (!end.buffered()) end.stop();
   move(end);
   wake_if_asleep();
 }
@@ -242,7 +242,7 @@ bool Engine::take_ready() noexcept {
 
 bool Engine::pass(PairEnd* favourite) noexcept {
   bool moved = take_ready();
-  if (favourite && favourite->active && move(*favourite)) moved = true;
+  if (favourite && favourite->seat.active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
   if (deferred_.post(*this)) moved = true;  // what was ready has left by now
   destroy_one_closed();
@@ -251,8 +251,9 @@ bool Engine::pass(PairEnd* favourite) noexcept {
 
 bool Engine::move(PairEnd& end) noexcept {
   const bool moved = end.advance();
-  if (const unsigned freed = std::exchange(end.freed, 0); freed > 0) deferred_.completed(freed);
-  if (std::exchange(end.taken_over, false)) {
+  if (const unsigned freed = std::exchange(end.seat.freed, 0); freed > 0)
+    deferred_.completed(freed);
+  if (std::exchange(end.seat.taken_over, false)) {
     ++taken_over_;
     deferred_.overtaken(end);
   }
@@ -264,10 +265,10 @@ bool Engine::move(PairEnd& end) noexcept {
 // The list of active ends is that of those that have work.
 void Engine::list(PairEnd& end) noexcept {
   const bool has_work = end.has_work();
-  if (has_work == end.active) return;
+  if (has_work == end.seat.active) return;
   if (has_work) {
-    end.active = true;
-    end.active_place = active_.size();
+    end.seat.active = true;
+    end.seat.active_place = active_.size();
     active_.push_back(&end);
   } else {
     unlist(end);
@@ -275,9 +276,9 @@ void Engine::list(PairEnd& end) noexcept {
 }
 
 void Engine::unlist(PairEnd& end) noexcept {
-  if (!std::exchange(end.active, false)) return;
-  active_.back()->active_place = end.active_place;
-  active_[end.active_place] = active_.back();
+  if (!std::exchange(end.seat.active, false)) return;
+  active_.back()->seat.active_place = end.seat.active_place;
+  active_[end.seat.active_place] = active_.back();
   active_.pop_back();
 }
 
@@ -288,7 +289,7 @@ bool Engine::move_some(const PairEnd* moved_already) noexcept {
     if (cursor_ >= active_.size()) cursor_ = 0;
     PairEnd& end = *active_[cursor_];
     if (&end != moved_already && move(end)) moved = true;
-    if (end.active) ++cursor_;  // otherwise another one stands in its place
+    if (end.seat.active) ++cursor_;  // otherwise another one stands in its place
   }
   return moved;
 }
@@ -338,7 +339,7 @@ void Engine::destroy_one_closed() noexcept {
   if (closed_epoch(load(end.words().closed)) != 0 && !end.over()) {
     // Nor need what has been posted beyond the last start.
     const protocol::Epoch last = end.started.load(std::memory_order_relaxed);
-    if (end.closed_before(last) || (end.sends() && end.complete(last))) end.give_up();
+    if (end.closed_before(last) || (end.sends() && end.complete(last))) end.stop();
     move(end);
   }
   if (!end.over()) {
@@ -353,8 +354,8 @@ void Engine::destroy_one_closed() noexcept {
 void Engine::forget(PairEnd& end) noexcept {
   deferred_.leave(end);
   unlist(end);  // what the network writes may have made it idle since it was last moved
-  const std::size_t place = end.place;
-  ends_.back()->place = place;
+  const std::size_t place = end.seat.place;
+  ends_.back()->seat.place = place;
   std::swap(ends_[place], ends_.back());
   ends_.pop_back();
 }

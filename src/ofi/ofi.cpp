@@ -35,9 +35,11 @@ class OfiOffer final : public transport::Offer {
   ~OfiOffer() override {
     if (end_) engine_.destroy(end_);
   }
-  transport::WireRecord record() const override { return transport::to_wire(end_->offer()); }
+  transport::WireRecord record() const override {
+    return transport::to_wire(end_->memory().offer());
+  }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    end_->connect(transport::from_wire<AnswerRecord>(answer));
+    end_->memory().connect(transport::from_wire<AnswerRecord>(answer));
     const std::shared_ptr<PairEnd> end = end_;
     engine_.enroll(end);
     try {
@@ -59,7 +61,7 @@ class OfiAcceptance final : public transport::Acceptance {
   OfiAcceptance(Engine& engine, const std::shared_ptr<PairEnd>& end)
       : engine_(engine), end_(end), plan_(std::make_unique<OfiPlan>(engine, end)) {}
   transport::WireRecord record() const override {
-    return transport::to_wire(end_.lock()->answer());
+    return transport::to_wire(end_.lock()->memory().answer());
   }
   bool needs_confirmation() const override { return false; }
   std::unique_ptr<transport::Plan> confirm() override {
@@ -297,7 +299,7 @@ std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& rec
   Engine& engine = state_->engine();
   const auto theirs = transport::from_wire<OfferRecord>(offer);
   auto end = engine.add(receive, send.mode, theirs.shape);
-  end->connect(theirs);
+  end->memory().connect(theirs);
   return std::make_unique<OfiAcceptance>(engine, std::move(end));
 }
 

@@ -26,7 +26,7 @@ const char* name_of(Protocol protocol) {
 std::optional<Error> OfiPlan::take_buffer(protocol::Epoch epoch) {
   if (!end_->buffer_free(epoch))
     if (auto error = find_buffer(epoch)) return error;
-  end_->fill(epoch);
+  end_->memory().fill_slot(epoch);
   return std::nullopt;
 }
 
@@ -39,7 +39,7 @@ bool OfiPlan::complete(protocol::Epoch epoch) const noexcept {
 void OfiPlan::finish(protocol::Epoch epoch) noexcept {
   engine_.leave();
   if (end_->sends() || !in_slots()) return;
-  end_->take_out(epoch);
+  end_->memory().empty_slot(epoch);
   engine_.mark_ready(*end_);  // gives the slot back
 }
 

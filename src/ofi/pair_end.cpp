@@ -5,7 +5,6 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace penstock::ofi {
@@ -19,10 +18,6 @@ namespace {
 // we make one.
 constexpr std::uint64_t polls_between_pokes = 64;
 
-void count(const Counter& counter, std::int64_t amount) noexcept {
-  fi_cntr_add(counter.get(), static_cast<std::uint64_t>(amount));
-}
-
 }  // namespace
 
 // ---- At match
@@ -32,111 +27,30 @@ PairEnd::PairEnd(Common& common, const transport::Message& message, protocol::Mo
     : direction(message.direction),
       mode(send_mode),
       peer(message.peer),
-      buffer(message.buffer),
       shape(form),
       common_(common),
-      peer_address_(peer_address),
-      words_(common.words.take()) {
-  try {
-    allocate(message);
-  } catch (...) {
-    common_.words.give(words_);
-    throw;
+      counters_(common.fabric, sends() || rendezvous(), common.signals, rendezvous() && !sends()),
+      memory_({common.fabric, common.words, common.self, peer_address}, message, shape, buffered(),
+              counters_) {
+  using enum RdmaOperation::Role;
+  hand_.cts.belong_to(*this, cts);
+  credits_.query.belong_to(*this, credit_query);
+  notice_.operation.belong_to(*this, notice);
+  if (sends()) {
+    hand_.writes = operations(shape.parts, data);
+  } else if (memory_.has_slots()) {
+    credits_.operations = operations(shape.slots, credit);
   }
 }
 
 PairEnd::~PairEnd() {
-  // Regions before the counters that they are bound to.
-  landing_.close();
-  cts_.close();
-  // Words that a peer may still write serve nobody else: they are lost, which happens after
-  // failures alone.
-  if (!reachable_ || over()) common_.words.give(words_);
+  if (over()) memory_.words_are_free();
 }
 
-void PairEnd::allocate(const transport::Message& message) {
-  Fabric& fabric = common_.fabric;
-  if (sends() || rendezvous()) {
-    trigger_ = fabric.counter();
-    doorbell_ = make_doorbell(*trigger_, doorbell_word_);
-  }
-  data_ = fabric.counter();
-  if (common_.signals) signals_ = fabric.counter();
-  if (rendezvous() && !sends()) cts_ends_ = fabric.counter();
-  Words& words = *words_.words;
-  const std::size_t ring_bytes = shape.slots * shape.slot_bytes();
-  const std::optional<int> gpu =
-      message.memory == device::MemoryKind::host ? std::nullopt : std::optional(message.gpu);
-  if (buffered() || (!sends() && shape.protocol == Protocol::ring)) {
-    if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
-    staging_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
-  }
-  if (sends()) {
-    hand_ = std::make_unique<RdmaOperation[]>(shape.parts);
-    for (unsigned part = 0; part < shape.parts; ++part)
-      hand_[part].belong_to(*this, RdmaOperation::Role::data);
-    if (rendezvous()) cts_ = Region(fabric, &words.cts, sizeof(words.cts), trigger_.get());
-    if ((fabric.has(FI_MR_LOCAL) || gpu) && shape.bytes > 0)
-      source_ = buffered() ? Region(fabric, staging_.get(), ring_bytes)
-                           : Region(fabric, message.buffer, shape.bytes, nullptr, gpu);
-  } else if (staging_) {
-    landing_ = Region(fabric, staging_.get(), ring_bytes, data_.get());
-  } else if (shape.bytes > 0) {
-    landing_ = Region(fabric, message.buffer, shape.bytes, data_.get(), gpu);
-  } else {
-    landing_ = Region(fabric, &words.nothing, 1, data_.get());
-  }
-  using enum RdmaOperation::Role;
-  cts_operation_.belong_to(*this, cts);
-  credit_query_.belong_to(*this, credit_query);
-  notice_operation_.belong_to(*this, notice);
-  if (sends() || !staging_) return;
-  credit_operations_ = std::make_unique<RdmaOperation[]>(shape.slots);
-  for (unsigned i = 0; i < shape.slots; ++i) credit_operations_[i].belong_to(*this, credit);
-}
-
-OfferRecord PairEnd::offer() const {
-  const Words& words = *words_.words;
-  OfferRecord record;
-  record.shape = shape;
-  record.words = {words_.region->address(&words), words_.region->key()};
-  if (cts_) record.cts = {cts_.address(&words.cts), cts_.key()};
-  return record;
-}
-
-AnswerRecord PairEnd::answer() const {
-  const void* const landing = staging_          ? static_cast<const void*>(staging_.get())
-                              : shape.bytes > 0 ? buffer
-                                                : static_cast<const void*>(&words_.words->nothing);
-  AnswerRecord record;
-  record.words = {words_.region->address(words_.words), words_.region->key()};
-  record.landing = {landing_.address(landing), landing_.key()};
-  return record;
-}
-
-void PairEnd::connect(const OfferRecord& sender) noexcept {
-  peer_words_ = sender.words;
-  peer_cts_ = sender.cts;
-  reachable_ = true;  // by what answer() says
-}
-
-void PairEnd::connect(const AnswerRecord& receiver) noexcept {
-  peer_words_ = receiver.words;
-  peer_landing_ = receiver.landing;
-  reachable_ = true;
-}
-
-// ---- On the worker
-
-void PairEnd::fill(protocol::Epoch epoch) noexcept {
-  if (shape.bytes > 0)
-    std::memcpy(staging_.get() + epoch % shape.slots * shape.slot_bytes(), buffer, shape.bytes);
-}
-
-void PairEnd::take_out(protocol::Epoch epoch) noexcept {
-  if (shape.bytes > 0)
-    std::memcpy(buffer, staging_.get() + epoch % shape.slots * shape.slot_bytes(), shape.bytes);
-  store(words_.words->taken, epoch);
+std::unique_ptr<RdmaOperation[]> PairEnd::operations(unsigned count, RdmaOperation::Role role) {
+  auto made = std::make_unique<RdmaOperation[]>(count);
+  for (unsigned i = 0; i < count; ++i) made[i].belong_to(*this, role);
+  return made;
 }
 
 std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
@@ -159,40 +73,16 @@ std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   return std::nullopt;
 }
 
-// ---- Where things are
-
-Source PairEnd::source(protocol::Epoch epoch, unsigned part) const noexcept {
-  if (shape.bytes == 0) return {&words_.words->nothing, 1, words_.region->descriptor()};
-  const auto* memory = static_cast<const std::byte*>(buffer);
-  if (buffered()) memory = staging_.get() + epoch % shape.slots * shape.slot_bytes();
-  const std::uint64_t from = part * shape.part_bytes;
-  return {memory + from, std::min(shape.part_bytes, shape.bytes - from), source_.descriptor()};
-}
-
-Target PairEnd::target(protocol::Epoch epoch, unsigned part) const noexcept {
-  std::uint64_t address = peer_landing_.address + part * shape.part_bytes;
-  if (shape.protocol == Protocol::ring) address += epoch % shape.slots * shape.slot_bytes();
-  return {peer_address_, address, peer_landing_.key};
-}
-
-Target PairEnd::own_word(const std::uint64_t& word) const noexcept {
-  return {common_.self, words_.region->address(&word), words_.region->key()};
-}
-
-Target PairEnd::remote_word(std::size_t offset) const noexcept {
-  return {peer_address_, peer_words_.address + offset, peer_words_.key};
-}
-
 // ---- Progress
 
 bool PairEnd::ready_for_next() const noexcept {
-  return !given_up_ && carrying_ == 0 && rung_ < started.load(std::memory_order_acquire) &&
+  return !stopped_.now && !hand_.under_way() && rung_ < started.load(std::memory_order_acquire) &&
          complete(rung_);
 }
 
 bool PairEnd::advance() noexcept {
   bool moved = false;
-  if (!given_up_) {
+  if (!stopped_.now) {
     moved = carry_out();
     if (poll_counters()) moved = true;
     while (ready_for_next()) {
@@ -204,7 +94,7 @@ bool PairEnd::advance() noexcept {
     }
     poke();
   }
-  if (given_up_ ? forget_posted() : free_entries()) moved = true;
+  if (stopped_.now ? forget_posted() : free_entries()) moved = true;
   if (give_credits()) moved = true;
   if (send_notice()) moved = true;
   return moved;
@@ -213,25 +103,20 @@ bool PairEnd::advance() noexcept {
 void PairEnd::take_doorbell() noexcept {
   rewind();
   const protocol::Epoch epoch = ++rung_;
-  if (posted_ < epoch) {
-    posted_ = epoch;
-    part_ = {};
+  if (posted_.epoch < epoch) {
+    posted_.epoch = epoch;
+    posted_.part = {};
   }
-  if (posted_ == epoch && !whole(part_)) {
-    carrying_ = epoch;
-    carried_ = part_;
-    fired_ = counted_placed_ = false;
-    issued_ = part_.parts;
-    placed_ = 0;
-    cts_owed_ = !sends() && rendezvous() && !part_.cts;
-    taken_over = true;
+  if (posted_.epoch == epoch && !whole(posted_.part)) {
+    hand_.begin(epoch, posted_.part, !sends() && rendezvous() && !posted_.part.cts);
+    seat.taken_over = true;
   }
 }
 
 void PairEnd::hand_on_doorbell() noexcept {
-  if (!doorbell_) return;
-  if (!stream_rings()) doorbell_->ring(1);
-  if (const int code = doorbell_->relay(); code < 0)
+  if (!counters_.doorbell) return;
+  if (!stream_rings()) counters_.doorbell->ring(1);
+  if (const int code = counters_.doorbell->relay(); code < 0)
     fail(common_.fabric.error("fi_cntr_add", code));
 }
 
@@ -242,92 +127,94 @@ void PairEnd::rewind() noexcept {
   if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet())
     return;
   const auto amount = static_cast<std::int64_t>(epochs);
-  if (trigger_) count(trigger_, -amount * static_cast<std::int64_t>(steps()));
-  count(data_, -amount * shape.parts);
-  if (signals_) count(signals_, -static_cast<std::int64_t>(std::exchange(signals_posted_, 0)));
-  if (cts_ends_) count(cts_ends_, -static_cast<std::int64_t>(std::exchange(cts_posted_, 0)));
-  base_ = rung_;
+  if (counters_.trigger) count(counters_.trigger, -amount * static_cast<std::int64_t>(steps()));
+  count(counters_.data, -amount * shape.parts);
+  if (counters_.signals)
+    count(counters_.signals, -static_cast<std::int64_t>(std::exchange(posted_.signals, 0)));
+  if (counters_.cts_ends)
+    count(counters_.cts_ends, -static_cast<std::int64_t>(std::exchange(posted_.cts, 0)));
+  counters_.base = rung_;
 }
 
 bool PairEnd::quiet() const noexcept {
-  return first_posted_ == nullptr && carrying_ == 0 && posted_ <= rung_ && complete(rung_);
+  return posted_.empty() && !hand_.under_way() && posted_.epoch <= rung_ && complete(rung_);
 }
 
 // What the provider has not been given in time.
 bool PairEnd::carry_out() noexcept {
-  if (carrying_ == 0) return false;
+  if (!hand_.under_way()) return false;
   bool moved = false;
-  if (!fired_) {
-    if (trigger_ && read(trigger_) < steps() * relative(carrying_)) return false;
-    fired_ = moved = true;
+  if (!hand_.fired) {
+    if (counters_.trigger && read(counters_.trigger) < steps() * relative(hand_.epoch))
+      return false;
+    hand_.fired = moved = true;
   }
   if (sends()) {
     if (issue_parts()) moved = true;
-    const unsigned ours = shape.parts - carried_.parts;
-    if (placed_ < ours) return moved;
-    if (!std::exchange(counted_placed_, true)) count(data_, ours);
+    const unsigned ours = shape.parts - hand_.posted.parts;
+    if (hand_.placed < ours) return moved;
+    if (!std::exchange(hand_.counted, true)) count(counters_.data, ours);
   } else if (send_cts()) {
     moved = true;
   }
-  if (cts_owed_ || read(data_) < shape.parts * relative(carrying_)) return moved;
-  if (common_.signals && !carried_.signal) {
+  if (hand_.cts_owed || read(counters_.data) < shape.parts * relative(hand_.epoch)) return moved;
+  if (common_.signals && !hand_.posted.signal) {
     // The provider may still owe the signal of the epoch before.
-    std::uint64_t& done = words_.words->done;
-    if (load(done) != carrying_ - 1) return moved;
-    store(done, carrying_);
+    std::uint64_t& done = memory_.words().done;
+    if (load(done) != hand_.epoch - 1) return moved;
+    store(done, hand_.epoch);
   }
-  carrying_ = 0;
+  hand_.epoch = 0;
   return true;
 }
 
 bool PairEnd::issue_parts() noexcept {
   bool moved = false;
-  while (issued_ < shape.parts) {
-    RdmaOperation& operation = hand_[issued_];
-    operation.epoch = carrying_;
-    operation.make_write(common_.fabric.endpoint(), source(carrying_, issued_),
-                         target(carrying_, issued_));
+  while (hand_.issued < shape.parts) {
+    RdmaOperation& operation = hand_.writes[hand_.issued];
+    operation.epoch = hand_.epoch;
+    operation.make_write(common_.fabric.endpoint(), memory_.source(hand_.epoch, hand_.issued),
+                         memory_.target(hand_.epoch, hand_.issued));
     const ssize_t code = operation.issue(true, false);
     if (code == -FI_EAGAIN) break;
     if (code != 0) {
       fail(common_.fabric.error("fi_writemsg", code));
       break;
     }
-    ++issued_;
+    ++hand_.issued;
     moved = true;
   }
   return moved;
 }
 
 bool PairEnd::send_cts() noexcept {
-  if (!cts_owed_ || cts_operation_.under_way) return false;
-  cts_operation_.make_addition(common_.fabric.endpoint(), common_.one,
-                               {peer_address_, peer_cts_.address, peer_cts_.key});
-  const ssize_t code = cts_operation_.issue(true, true);
+  if (!hand_.cts_owed || hand_.cts.under_way) return false;
+  hand_.cts.make_addition(common_.fabric.endpoint(), common_.one, memory_.cts_target());
+  const ssize_t code = hand_.cts.issue(true, true);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_atomicmsg", code));
-  cts_operation_.under_way = code == 0;
-  cts_owed_ = false;
+  hand_.cts.under_way = code == 0;
+  hand_.cts_owed = false;
   return true;
 }
 
 // The counters tell earlier than a signal, which is one operation more.
 bool PairEnd::poll_counters() noexcept {
-  if (complete(rung_) || read(data_) < shape.parts * relative(rung_)) return false;
+  if (complete(rung_) || read(counters_.data) < shape.parts * relative(rung_)) return false;
   counted_.store(rung_, std::memory_order_release);
   return true;
 }
 
 bool PairEnd::arrived(protocol::Epoch epoch) const noexcept {
-  return read(data_) >= shape.parts * relative(epoch);
+  return read(counters_.data) >= shape.parts * relative(epoch);
 }
 
 void PairEnd::poke() noexcept {
-  if (complete(rung_) && first_posted_ == nullptr) {
+  if (complete(rung_) && posted_.empty()) {
     polls_ = 0;
   } else if (++polls_ % polls_between_pokes == 0) {
-    if (trigger_) count(trigger_, 0);
-    count(data_, 0);
+    if (counters_.trigger) count(counters_.trigger, 0);
+    count(counters_.data, 0);
   }
 }
 
@@ -335,50 +222,50 @@ void PairEnd::poke() noexcept {
 bool PairEnd::give_credits() noexcept {
   const protocol::Epoch taken = load(words().taken);
   bool moved = false;
-  while (credits_.owed(taken)) {
-    RdmaOperation& operation = credit_operations_[credits_.given % shape.slots];
+  while (credits_.count.owed(taken)) {
+    RdmaOperation& operation = credits_.operations[credits_.count.given % shape.slots];
     if (operation.under_way) break;
     operation.make_addition(common_.fabric.endpoint(), common_.one,
-                            remote_word(offsetof(Words, consumed)));
+                            memory_.remote_word(offsetof(Words, consumed)));
     const ssize_t code = operation.issue(true, true);
     if (code == -FI_EAGAIN) break;
     moved = true;
     if (code != 0) {
-      credits_.refused = true;
+      credits_.count.refused = true;
       fail(common_.fabric.error("fi_atomicmsg", code));
       break;
     }
     operation.under_way = true;
-    ++credits_.given;
+    ++credits_.count.given;
   }
   return moved;
 }
 
 bool PairEnd::query_credits() noexcept {
   // An earlier one, whose answer may be older than what the program knows.
-  if (credit_query_.under_way) return false;
-  const Source landing{&words_.words->seen, sizeof(std::uint64_t), words_.region->descriptor()};
-  credit_query_.make_read(common_.fabric.endpoint(), landing, remote_word(offsetof(Words, taken)));
-  const ssize_t code = credit_query_.issue(true, false);
+  if (credits_.query.under_way) return false;
+  credits_.query.make_read(common_.fabric.endpoint(), memory_.landing_word(memory_.words().seen),
+                           memory_.remote_word(offsetof(Words, taken)));
+  const ssize_t code = credits_.query.issue(true, false);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_readmsg", code));
-  credit_query_.under_way = code == 0;
+  credits_.query.under_way = code == 0;
   return code == 0;
 }
 
 bool PairEnd::has_work() const noexcept {
-  if (notice_owed_) return true;
-  if (given_up_) return !forgotten_;
-  if (first_posted_ != nullptr) return true;
-  return carrying_ != 0 || rung_ < started.load(std::memory_order_acquire) || !complete(rung_) ||
-         credits_.owed(load(words().taken));
+  if (notice_.owed) return true;
+  if (stopped_.now) return !stopped_.forgotten;
+  if (!posted_.empty()) return true;
+  return hand_.under_way() || rung_ < started.load(std::memory_order_acquire) || !complete(rung_) ||
+         credits_.count.owed(load(words().taken));
 }
 
 // ---- What the completion queue reports
 
 void PairEnd::ended(RdmaOperation& operation) noexcept {
   operation.under_way = false;
-  if (operation.role == RdmaOperation::Role::data) ++placed_;
+  if (operation.role == RdmaOperation::Role::data) ++hand_.placed;
 }
 
 void PairEnd::failed(RdmaOperation& operation, Error error) noexcept {
@@ -386,9 +273,9 @@ void PairEnd::failed(RdmaOperation& operation, Error error) noexcept {
   operation.under_way = false;
   if (operation.role == notice) return;  // to a process that is gone
   // Counted as given, and may never come: then the peer's words serve nobody else.
-  if (operation.role == credit) credits_.refused = true;
+  if (operation.role == credit) credits_.count.refused = true;
   const bool counted = operation.role == data || operation.role == signal || operation.role == cts;
-  if (counted && &operation != &cts_operation_) ++lost_;
+  if (counted && &operation != &hand_.cts) ++lost_;
   fail(std::move(error));
 }
 

@@ -28,12 +28,11 @@
 
 #include "base/error.hpp"
 #include "ofi/deferred_queue.hpp"
-#include "ofi/deferred_work.hpp"
-#include "ofi/doorbell.hpp"
-#include "ofi/fabric.hpp"
-#include "ofi/handshake.hpp"
+#include "ofi/hand_epoch.hpp"
 #include "ofi/operation_pool.hpp"
-#include "ofi/word_pool.hpp"
+#include "ofi/pair_counters.hpp"
+#include "ofi/pair_memory.hpp"
+#include "ofi/posted_ahead.hpp"
 #include "plan/ready_list.hpp"
 #include "protocol/parting.hpp"
 #include "transport/message.hpp"
@@ -60,10 +59,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
-  OfferRecord offer() const;
-  AnswerRecord answer() const;
-  void connect(const OfferRecord& sender) noexcept;
-  void connect(const AnswerRecord& receiver) noexcept;
+  PairMemory& memory() noexcept { return memory_; }
 
   // ---- Where starts are enqueued, one thread at a time
   // One more start will come. True: soon, so that it may be posted now; the others are seen when
@@ -75,20 +71,17 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   }
 
   // ---- The worker's side
-  void fill(protocol::Epoch epoch) noexcept;  // copies the message of a buffered send
-  // Copies a ring's message to its receiver's buffer.
-  void take_out(protocol::Epoch epoch) noexcept;
   void trigger(protocol::Epoch epoch) noexcept {
-    if (stream_rings()) doorbell_->ring(1);
+    if (stream_rings()) counters_.doorbell->ring(1);
     started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
   }
   protocol::Epoch completed() const noexcept {
-    return std::max(load(words_.words->done), counted_.load(std::memory_order_acquire));
+    return std::max(load(words().done), counted_.load(std::memory_order_acquire));
   }
   bool complete(protocol::Epoch epoch) const noexcept { return completed() >= epoch; }
   // Ring: whether the slot of that epoch is free.
   bool room(protocol::Epoch epoch) const noexcept {
-    return std::max(load(words_.words->consumed), load(words_.words->seen)) + shape.slots >= epoch;
+    return std::max(load(words().consumed), load(words().seen)) + shape.slots >= epoch;
   }
   // Buffered sends: whether that epoch's buffer here and its slot there are free.
   bool buffer_free(protocol::Epoch epoch) const noexcept {
@@ -96,11 +89,11 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   }
   unsigned buffers() const noexcept { return shape.slots; }
   bool closed_before(protocol::Epoch epoch) const noexcept {
-    return protocol::closed_before(closed_epoch(load(words_.words->closed)), epoch);
+    return protocol::closed_before(closed_epoch(load(words().closed)), epoch);
   }
   // Why start or wait number `epoch` cannot succeed, as far as the words tell.
   std::optional<base::Error> broken(protocol::Epoch epoch) const;
-  const Words& words() const noexcept { return *words_.words; }
+  const Words& words() const noexcept { return memory_.words(); }
 
   // ---- The side of progress, under the engine's lock
   // That posting the next start takes; 0: there is none to be posted now.
@@ -110,7 +103,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   // Buffered sends: what the receiver has taken is read from its memory; credits_known()
   // afterwards. false: not now.
   bool query_credits() noexcept;
-  bool credits_known() const noexcept { return !credit_query_.under_way; }
+  bool credits_known() const noexcept { return !credits_.query.under_way; }
   // Its message, whether or not it has been started.
   bool arrived(protocol::Epoch epoch) const noexcept;
   bool has_work() const noexcept;                 // there is something to look after
@@ -118,9 +111,9 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   void failed(RdmaOperation& operation, base::Error error) noexcept;
   void fail(base::Error error) noexcept;  // the first one counts
   void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
-  void give_up() noexcept;  // nothing that has not begun ever will
+  void stop() noexcept;  // nothing that has not begun ever will
   // The network has not said that it has been delivered.
-  bool owes_notice() const noexcept { return notice_owed_ || notice_operation_.under_way; }
+  bool owes_notice() const noexcept { return notice_.owed || notice_.operation.under_way; }
   // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way
   // to our words.
   bool over() const noexcept;
@@ -128,51 +121,41 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   const transport::Direction direction;
   const protocol::Mode mode;
   const int peer;
-  void* const buffer;
   const Shape shape;
 
   // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
   // the receive buffer's last use, before the provider touches it.
   alignas(64) std::atomic<protocol::Epoch> started{0};
 
-  // Progress only.
-  alignas(64) unsigned freed = 0;  // entries that have become free since the engine asked
-  bool taken_over = false;         // the last epoch, or a part of it
-  bool closing = false;            // our half is closed
-  bool enrolled = false;           // the engine moves it
-  std::size_t place = 0;           // among all ends
-  std::size_t active_place = 0;
-  bool active = false;
+  // Progress only: what the engine keeps with each end.
+  struct Seat {
+    unsigned freed = 0;       // entries that have become free since the engine asked
+    bool taken_over = false;  // the last epoch, or a part of it
+    bool closing = false;     // our half is closed
+    bool enrolled = false;    // the engine moves it
+    std::size_t place = 0;    // among all ends
+    std::size_t active_place = 0;
+    bool active = false;
+  };
+  alignas(64) Seat seat;
 
  private:
   // Providers walk through what they hold, and the more a pair has posted the less is left for
   // others.
   static constexpr protocol::Epoch epochs_ahead = 8;
 
-  // How much of the epoch `posted_` the provider has.
-  struct Posted {
-    bool signal = false;
-    bool cts = false;
-    unsigned parts = 0;
-  };
-
-  void allocate(const transport::Message& message);
-  bool whole(const Posted& part) const noexcept;
+  std::unique_ptr<RdmaOperation[]> operations(unsigned count, RdmaOperation::Role role);
+  bool whole(const PostedPart& part) const noexcept;
   std::uint64_t steps() const noexcept { return rendezvous() && sends() ? 2 : 1; }
   bool rendezvous() const noexcept { return shape.protocol == Protocol::rendezvous; }
-  std::uint64_t relative(protocol::Epoch epoch) const noexcept { return epoch - base_; }
-  std::uint64_t read(const Counter& counter) const noexcept { return fi_cntr_read(counter.get()); }
+  std::uint64_t relative(protocol::Epoch epoch) const noexcept { return counters_.relative(epoch); }
   bool ready_for_next() const noexcept;
   // Several epochs of a buffered send may have been started: the engine lets one after the other
   // go.
-  bool stream_rings() const noexcept { return doorbell_ && !buffered(); }
+  bool stream_rings() const noexcept { return counters_.doorbell && !buffered(); }
   // The doorbell does not wait for the engine.
-  bool rings_ahead() const noexcept { return stream_rings() && !doorbell_->needs_relay(); }
+  bool rings_ahead() const noexcept { return stream_rings() && !counters_.doorbell->needs_relay(); }
 
-  Source source(protocol::Epoch epoch, unsigned part) const noexcept;
-  Target target(protocol::Epoch epoch, unsigned part) const noexcept;
-  Target own_word(const std::uint64_t& word) const noexcept;
-  Target remote_word(std::size_t offset) const noexcept;
   bool defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
              const Counter& completion) noexcept;
   bool defer_signal(protocol::Epoch epoch) noexcept;
@@ -197,19 +180,27 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   bool anything_under_way() const noexcept;
   bool quiet() const noexcept;
 
+  // What a ring's receiver gives back, and what a buffered send asks of it.
+  struct Credits {
+    protocol::Credits count;
+    std::unique_ptr<RdmaOperation[]> operations;  // in turns: as many as there are slots
+    RdmaOperation query;
+  };
+  // The last that the peer hears of us.
+  struct Notice {
+    std::uint64_t words[2] = {};  // as they stand in Words
+    bool owed = false;
+    RdmaOperation operation;
+  };
+  struct Stopped {
+    bool now = false;
+    bool forgotten = false;     // the provider has nothing of ours any more
+    protocol::Epoch begun = 0;  // the last epoch whose operations had begun
+  };
+
   Common& common_;
-  const fi_addr_t peer_address_;
-  WordPool::Position words_;
-  std::unique_ptr<std::byte[]>
-      staging_;  // the slots of a ring's receiver, the copies of a buffered send
-  Counter trigger_, data_, signals_, cts_ends_;
-  std::unique_ptr<Doorbell> doorbell_;  // of the trigger
-  std::uint64_t doorbell_word_ = 0;
-  std::uint64_t signals_posted_ = 0, cts_posted_ = 0;
-  Region source_;   // where the provider wants it, and of a GPU's memory
-  Region landing_;  // receiver
-  Region cts_;      // sender of a rendezvous
-  RemoteAddress peer_words_, peer_landing_, peer_cts_;
+  PairCounters counters_;
+  PairMemory memory_;  // behind the counters that its regions are bound to
 
   alignas(64) std::atomic<protocol::Epoch> armed_{0};  // starts that have been enqueued
   // Complete as the counters tell, ahead of a signal.
@@ -217,37 +208,14 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   std::atomic<const base::Error*> failure_{nullptr};  // points to failure_text_, written before
   std::optional<base::Error> failure_text_;
 
-  protocol::Epoch base_ = 0;    // the counters count from here
-  protocol::Epoch rung_ = 0;    // doorbells
-  protocol::Epoch posted_ = 0;  // posted or passed over
-  Posted part_;                 // of epoch posted_
+  protocol::Epoch rung_ = 0;  // doorbells
+  PostedAhead posted_;
+  HandEpoch hand_;
   std::uint64_t polls_ = 0;
-  RdmaOperation* first_posted_ = nullptr;
-  RdmaOperation* last_posted_ = nullptr;
-
-  // Of the epoch that the engine carries out, if there is one.
-  protocol::Epoch carrying_ = 0;
-  Posted carried_;  // what the provider has of it
-  bool fired_ = false;
-  unsigned issued_ = 0;
-  unsigned placed_ = 0;
-  bool counted_placed_ = false;
-  std::unique_ptr<RdmaOperation[]> hand_;  // one a part
-  bool cts_owed_ = false;
-  RdmaOperation cts_operation_;
-
-  protocol::Credits credits_;
-  std::unique_ptr<RdmaOperation[]>
-      credit_operations_;  // of a ring's receiver, in turns: as many as there are slots
-  RdmaOperation credit_query_;
-  std::uint64_t notice_[2] = {};  // as it stands in Words
-  bool notice_owed_ = false;
-  RdmaOperation notice_operation_;
-  bool reachable_ = false;  // the peer knows our words
-  bool given_up_ = false;
-  bool forgotten_ = false;     // given up, and the provider has nothing of ours any more
-  protocol::Epoch begun_ = 0;  // given up: the last epoch whose operations had begun
-  unsigned lost_ = 0;          // operations that have failed
+  Credits credits_;
+  Notice notice_;
+  Stopped stopped_;
+  unsigned lost_ = 0;  // operations that have failed
 };
 
 }  // namespace penstock::ofi

@@ -10,20 +10,20 @@
 namespace penstock::ofi {
 
 unsigned PairEnd::entries() const noexcept {
-  const protocol::Epoch epoch = posted_ + 1;
-  if (given_up_ || notice_[0] != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
+  const protocol::Epoch epoch = posted_.epoch + 1;
+  if (stopped_.now || notice_.words[0] != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
       epoch > armed_.load(std::memory_order_acquire))
     return 0;
   // An epoch that is posted in part stays the last one until its doorbell.
-  if (posted_ > rung_ && !whole(part_)) return 0;
+  if (posted_.epoch > rung_ && !whole(posted_.part)) return 0;
   // A signal posted now might come before the one that we shall write ourselves.
-  if (common_.signals && (!sends() || rings_ahead()) && carrying_ != 0 && !carried_.signal)
+  if (common_.signals && (!sends() || rings_ahead()) && hand_.under_way() && !hand_.posted.signal)
     return 0;
   if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
   return (common_.signals ? 1 : 0) + (sends() ? shape.parts : rendezvous() ? 1 : 0);
 }
 
-bool PairEnd::whole(const Posted& part) const noexcept {
+bool PairEnd::whole(const PostedPart& part) const noexcept {
   if (common_.signals && !part.signal) return false;
   return sends() ? part.parts == shape.parts : part.cts || !rendezvous();
 }
@@ -48,42 +48,43 @@ bool PairEnd::defer(RdmaOperation* operation, const Counter& trigger, std::uint6
       fail(common_.fabric.error("fi_control", code));
     return false;
   }
-  (last_posted_ ? last_posted_->next : first_posted_) = operation;
-  last_posted_ = operation;
+  posted_.push(*operation);
   return true;
 }
 
 bool PairEnd::defer_signal(protocol::Epoch epoch) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::signal);
   if (operation == nullptr) return false;
-  operation->number = signals_posted_ + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one, own_word(words_.words->done));
-  if (!defer(operation, data_, shape.parts * relative(epoch), signals_)) return false;
-  ++signals_posted_;
+  operation->number = posted_.signals + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one,
+                           memory_.own_word(memory_.words().done));
+  if (!defer(operation, counters_.data, shape.parts * relative(epoch), counters_.signals))
+    return false;
+  ++posted_.signals;
   return true;
 }
 
 bool PairEnd::defer_data(protocol::Epoch epoch, unsigned part) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::data);
   if (operation == nullptr) return false;
-  operation->make_write(common_.fabric.endpoint(), source(epoch, part), target(epoch, part));
-  return defer(operation, trigger_, steps() * relative(epoch), data_);
+  operation->make_write(common_.fabric.endpoint(), memory_.source(epoch, part),
+                        memory_.target(epoch, part));
+  return defer(operation, counters_.trigger, steps() * relative(epoch), counters_.data);
 }
 
 bool PairEnd::defer_cts(protocol::Epoch epoch) noexcept {
   RdmaOperation* const operation = take_operation(epoch, RdmaOperation::Role::cts);
   if (operation == nullptr) return false;
-  operation->number = cts_posted_ + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one,
-                           {peer_address_, peer_cts_.address, peer_cts_.key});
-  if (!defer(operation, trigger_, relative(epoch), cts_ends_)) return false;
-  ++cts_posted_;
+  operation->number = posted_.cts + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one, memory_.cts_target());
+  if (!defer(operation, counters_.trigger, relative(epoch), counters_.cts_ends)) return false;
+  ++posted_.cts;
   return true;
 }
 
 unsigned PairEnd::post() noexcept {
-  const protocol::Epoch epoch = posted_ + 1;
-  Posted part;
+  const protocol::Epoch epoch = posted_.epoch + 1;
+  PostedPart part;
   if (common_.signals) {
     if (!defer_signal(epoch)) return 0;
     part.signal = true;
@@ -94,8 +95,8 @@ unsigned PairEnd::post() noexcept {
     part.cts = rendezvous() && defer_cts(epoch);
   const unsigned taken = (part.signal ? 1 : 0) + (part.cts ? 1 : 0) + part.parts;
   if (taken == 0) return 0;
-  posted_ = epoch;
-  part_ = part;
+  posted_.epoch = epoch;
+  posted_.part = part;
   return taken;
 }
 
@@ -103,11 +104,12 @@ unsigned PairEnd::post() noexcept {
 bool PairEnd::has_ended(const RdmaOperation& operation) const noexcept {
   switch (operation.role) {
     case RdmaOperation::Role::data:
-      return common_.signals || read(data_) >= shape.parts * relative(operation.epoch);
+      return common_.signals || read(counters_.data) >= shape.parts * relative(operation.epoch);
     case RdmaOperation::Role::signal:
-      return load(words_.words->done) >= operation.epoch && read(signals_) >= operation.number;
+      return load(memory_.words().done) >= operation.epoch &&
+             read(counters_.signals) >= operation.number;
     case RdmaOperation::Role::cts:
-      return read(cts_ends_) >= operation.number;
+      return read(counters_.cts_ends) >= operation.number;
     default:  // is not posted ahead
       return false;
   }
@@ -115,13 +117,11 @@ bool PairEnd::has_ended(const RdmaOperation& operation) const noexcept {
 
 bool PairEnd::free_entries() noexcept {
   bool moved = false;
-  while (first_posted_ != nullptr && has_ended(*first_posted_)) {
-    RdmaOperation* const operation = std::exchange(first_posted_, first_posted_->next);
-    common_.operations.give(*operation);
-    ++freed;
+  while (!posted_.empty() && has_ended(*posted_.first())) {
+    common_.operations.give(posted_.pop());
+    ++seat.freed;
     moved = true;
   }
-  if (first_posted_ == nullptr) last_posted_ = nullptr;
   return moved;
 }
 

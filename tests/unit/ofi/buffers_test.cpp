@@ -32,8 +32,8 @@ class OfiBuffers : public ::testing::Test {
                         shape, *receiving_);
     receiver_ = make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::buffered,
                           shape, *sending_);
-    sender_->connect(receiver_->answer());
-    receiver_->connect(sender_->offer());
+    sender_->memory().connect(receiver_->memory().answer());
+    receiver_->memory().connect(sender_->memory().offer());
   }
   void TearDown() override {
     for (const auto& process : {sending_.get(), receiving_.get()})
@@ -47,7 +47,7 @@ class OfiBuffers : public ::testing::Test {
     receiving_->poll();
   }
   void send(protocol::Epoch epoch) {
-    sender_->fill(epoch);
+    sender_->memory().fill_slot(epoch);
     sender_->trigger(epoch);
     while (!sender_->complete(epoch) || !receiver_->arrived(epoch)) poll();
   }
@@ -72,7 +72,7 @@ TEST_F(OfiBuffers, G5_CreditsThatAreLateRefuseNoStart) {
   EXPECT_FALSE(sender_->buffer_free(slots + 1)) << "nothing has been taken";
 
   for (protocol::Epoch epoch = 1; epoch <= 20; ++epoch) {
-    receiver_->take_out(epoch);
+    receiver_->memory().empty_slot(epoch);
     EXPECT_EQ(in_, out_);
     EXPECT_FALSE(sender_->buffer_free(slots + epoch))
         << "the credit has come, which this test holds back";

@@ -106,8 +106,8 @@ class OfiParting : public ::testing::Test {
                         shape, *receiving_),
               make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::standard,
                         shape, *sending_)};
-    pair.sender->connect(pair.receiver->answer());
-    pair.receiver->connect(pair.sender->offer());
+    pair.sender->memory().connect(pair.receiver->memory().answer());
+    pair.receiver->memory().connect(pair.sender->memory().offer());
     return pair;
   }
 
@@ -128,11 +128,11 @@ class OfiParting : public ::testing::Test {
   }
   void close(PairEnd& half, protocol::Epoch served) {
     half.tell(served + 1, base::ErrorKind::peer_freed);
-    half.closing = true;
+    half.seat.closing = true;
   }
   void send_take_and_close_both() {
     send(first_, 1);
-    first_.receiver->take_out(1);
+    first_.receiver->memory().empty_slot(1);
     close(*first_.receiver, 1);
     close(*first_.sender, 1);
   }
@@ -198,10 +198,10 @@ TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
   first_ = match();
   credits_->refused = true;
   send(first_, 1);
-  first_.receiver->take_out(1);
+  first_.receiver->memory().empty_slot(1);
   poll();
   first_.receiver->tell(2, base::ErrorKind::timeout);
-  first_.receiver->give_up();
+  first_.receiver->stop();
   poll_long();
   credits_->refused = false;
   poll_long();

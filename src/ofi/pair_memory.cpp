@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ofi/pair_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace penstock::ofi {
+
+using base::Error;
+using base::ErrorKind;
+
+PairMemory::PairMemory(const Owner& owner, const transport::Message& message, const Shape& shape,
+                       bool buffered, const PairCounters& counters)
+    : owner_(owner),
+      shape_(shape),
+      buffer_(message.buffer),
+      sends_(message.direction == transport::Direction::send),
+      buffered_(buffered),
+      words_(owner.words.take()) {
+  try {
+    register_memory(message, counters);
+  } catch (...) {
+    owner_.words.give(words_);
+    throw;
+  }
+}
+
+PairMemory::~PairMemory() {
+  close_regions();
+  if (!may_be_written_) owner_.words.give(words_);
+}
+
+void PairMemory::register_memory(const transport::Message& message, const PairCounters& counters) {
+  Fabric& fabric = owner_.fabric;
+  const std::size_t ring_bytes = shape_.slots * shape_.slot_bytes();
+  const std::optional<int> gpu =
+      message.memory == device::MemoryKind::host ? std::nullopt : std::optional(message.gpu);
+  if (buffered_ || (!sends_ && shape_.protocol == Protocol::ring)) {
+    if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
+    slots_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
+  }
+  if (sends_) {
+    if (shape_.protocol == Protocol::rendezvous)
+      cts_ = Region(fabric, &words().cts, sizeof(words().cts), counters.trigger.get());
+    if ((fabric.has(FI_MR_LOCAL) || gpu) && shape_.bytes > 0)
+      source_ = buffered_ ? Region(fabric, slots_.get(), ring_bytes)
+                          : Region(fabric, message.buffer, shape_.bytes, nullptr, gpu);
+  } else if (slots_) {
+    landing_ = Region(fabric, slots_.get(), ring_bytes, counters.data.get());
+  } else if (shape_.bytes > 0) {
+    landing_ = Region(fabric, message.buffer, shape_.bytes, counters.data.get(), gpu);
+  } else {
+    landing_ = Region(fabric, &words().nothing, 1, counters.data.get());
+  }
+}
+
+void PairMemory::close_regions() noexcept {
+  landing_.close();
+  cts_.close();
+}
+
+// ---- What the two ends tell each other
+
+OfferRecord PairMemory::offer() const {
+  OfferRecord record;
+  record.shape = shape_;
+  record.words = {words_.region->address(&words()), words_.region->key()};
+  if (cts_) record.cts = {cts_.address(&words().cts), cts_.key()};
+  return record;
+}
+
+AnswerRecord PairMemory::answer() const {
+  const void* const landing = slots_             ? static_cast<const void*>(slots_.get())
+                              : shape_.bytes > 0 ? buffer_
+                                                 : static_cast<const void*>(&words().nothing);
+  AnswerRecord record;
+  record.words = {words_.region->address(&words()), words_.region->key()};
+  record.landing = {landing_.address(landing), landing_.key()};
+  return record;
+}
+
+void PairMemory::connect(const OfferRecord& sender) noexcept {
+  peer_words_ = sender.words;
+  peer_cts_ = sender.cts;
+  may_be_written_ = true;  // by what answer() says
+}
+
+void PairMemory::connect(const AnswerRecord& receiver) noexcept {
+  peer_words_ = receiver.words;
+  peer_landing_ = receiver.landing;
+  may_be_written_ = true;
+}
+
+// ---- Slots
+
+void PairMemory::fill_slot(protocol::Epoch epoch) noexcept {
+  if (shape_.bytes > 0) std::memcpy(slot(epoch), buffer_, shape_.bytes);
+}
+
+void PairMemory::empty_slot(protocol::Epoch epoch) noexcept {
+  if (shape_.bytes > 0) std::memcpy(buffer_, slot(epoch), shape_.bytes);
+  store(words().taken, epoch);
+}
+
+// ---- Where things are
+
+Source PairMemory::source(protocol::Epoch epoch, unsigned part) const noexcept {
+  if (shape_.bytes == 0) return {&words().nothing, 1, words_.region->descriptor()};
+  const auto* memory = buffered_ ? slot(epoch) : static_cast<const std::byte*>(buffer_);
+  const std::uint64_t from = part * shape_.part_bytes;
+  return {memory + from, std::min(shape_.part_bytes, shape_.bytes - from), source_.descriptor()};
+}
+
+Target PairMemory::target(protocol::Epoch epoch, unsigned part) const noexcept {
+  std::uint64_t address = peer_landing_.address + part * shape_.part_bytes;
+  if (shape_.protocol == Protocol::ring) address += epoch % shape_.slots * shape_.slot_bytes();
+  return {owner_.peer, address, peer_landing_.key};
+}
+
+Target PairMemory::own_word(const std::uint64_t& word) const noexcept {
+  return {owner_.self, words_.region->address(&word), words_.region->key()};
+}
+
+Target PairMemory::remote_word(std::size_t offset) const noexcept {
+  return {owner_.peer, peer_words_.address + offset, peer_words_.key};
+}
+
+}  // namespace penstock::ofi
