@@ -70,7 +70,7 @@ void IdupWatch::look(int code) {
   Children ended;
   {
     const std::lock_guard lock(state().mutex);
-    std::erase_if(claimed_, [&](const Claim& claim) {
+    std::erase_if(claimed_, [&](const ChildClaim& claim) {
       if (*claim.request != MPI_REQUEST_NULL) return false;
       ended.splice(ended.end(), state().children, claim.child);
       return true;
@@ -86,13 +86,13 @@ void IdupWatch::look(int code) {
 
 void IdupWatch::completed() {
   static const MPI_Request null = MPI_REQUEST_NULL;
-  for (Claim& claim : claimed_) claim.request = &null;
+  for (ChildClaim& claim : claimed_) claim.request = &null;
   if (!claimed_.empty()) look(MPI_SUCCESS);
 }
 
 void IdupWatch::give_back() {
   const std::lock_guard lock(state().mutex);
-  for (const Claim& claim : claimed_) claim.child->claimed = false;
+  for (const ChildClaim& claim : claimed_) claim.child->claimed = false;
 }
 
 }  // namespace penstock::api

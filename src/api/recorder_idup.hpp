@@ -44,7 +44,7 @@ class IdupWatch {
   void completed();
 
  private:
-  struct Claim {
+  struct ChildClaim {
     const MPI_Request* request;
     std::list<Child>::iterator child;
   };
@@ -54,7 +54,7 @@ class IdupWatch {
   void give_back();
 
   static std::atomic<int> pending;
-  std::vector<Claim> claimed_;
+  std::vector<ChildClaim> claimed_;
 
   friend void idup_begun(MPI_Comm, group::Creation, MPI_Comm*, MPI_Request);
 };

@@ -21,15 +21,15 @@ namespace {
 
 std::atomic<LogLevel> threshold{LogLevel::warn};
 
-struct Destination {
+struct LogDestination {
   std::mutex mutex;
   std::shared_ptr<spdlog::logger> logger;
   int rank = -1;
 };
 
 // Never destroyed: threads and exit handlers may still write.
-Destination& destination() {
-  static auto* const it = new Destination;
+LogDestination& destination() {
+  static auto* const it = new LogDestination;
   return *it;
 }
 
@@ -37,7 +37,7 @@ Destination& destination() {
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit FileSink(const std::string& pattern)
-      : file_("PENSTOCK_LOG_FILE", pattern, OutputFile::Mode::append) {}
+      : file_("PENSTOCK_LOG_FILE", pattern, OutputFile::OpenMode::append) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -59,12 +59,12 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 // Called with the destination's lock held.
-void set_pattern(Destination& to) {
+void set_pattern(LogDestination& to) {
   const std::string who = to.rank < 0 ? "penstock" : fmt::format("penstock {}", to.rank);
   to.logger->set_pattern(fmt::format("[{}] [%H:%M:%S.%e] [%l] %v", who));
 }
 
-void use_sink(Destination& to, spdlog::sink_ptr sink) {
+void use_sink(LogDestination& to, spdlog::sink_ptr sink) {
   to.logger = std::make_shared<spdlog::logger>("penstock", std::move(sink));
   to.logger->set_level(spdlog::level::trace);  // write() has looked at the level
   to.logger->flush_on(spdlog::level::trace);

@@ -39,16 +39,16 @@ bool is_of_kernel(int descriptor) noexcept {
 
 // O_NONBLOCK: to open a FIFO would otherwise wait for somebody who reads it, and to write it, or to
 // a terminal, for somebody who goes on reading.
-OutputFile::OutputFile(const char* setting, const std::string& pattern, Mode mode,
+OutputFile::OutputFile(const char* setting, const std::string& pattern, OpenMode mode,
                        std::chrono::milliseconds patience)
     : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)), patience_(patience) {
-  const int flags = mode == Mode::append ? O_APPEND : O_NOFOLLOW;
+  const int flags = mode == OpenMode::append ? O_APPEND : O_NOFOLLOW;
   descriptor_ =
       open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
   if (descriptor_ < 0) refuse_to_open(errno, mode);
   try {
     require_writable_kind();
-    if (mode == Mode::replace && type_of(descriptor_) == S_IFREG) lock();
+    if (mode == OpenMode::replace && type_of(descriptor_) == S_IFREG) lock();
   } catch (...) {
     close(descriptor_);
     throw;
@@ -59,13 +59,13 @@ OutputFile::~OutputFile() {
   close(descriptor_);
 }
 
-void OutputFile::refuse_to_open(int error, Mode mode) const {
+void OutputFile::refuse_to_open(int error, OpenMode mode) const {
   struct stat status {};
   const mode_t type = stat(path_.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
   if (error == ENXIO && type == S_IFIFO) refuse("nobody reads that FIFO");
   if (error == ENXIO && type == S_IFSOCK)
     refuse("that is a socket: give an ordinary file, a terminal or a pipe");
-  if (error == ELOOP && mode == Mode::replace)
+  if (error == ELOOP && mode == OpenMode::replace)
     refuse(
         "a symbolic link, as /dev/stdout is one, is not followed, since what it leads to would be "
         "overwritten: name "

@@ -11,7 +11,7 @@ namespace penstock::base {
 
 class OutputFile {
  public:
-  enum class Mode {
+  enum class OpenMode {
     append,
     replace  // what was there goes, so it must not be behind a symbolic link, nor be another
              // process's
@@ -19,7 +19,7 @@ class OutputFile {
 
   // `setting` is the variable that holds `pattern`, a name as in expand_file_name(). Never blocks.
   // A pipe or terminal that takes nothing for `patience` fails. Throws Error(setting).
-  OutputFile(const char* setting, const std::string& pattern, Mode mode,
+  OutputFile(const char* setting, const std::string& pattern, OpenMode mode,
              std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -31,7 +31,7 @@ class OutputFile {
   [[noreturn]] void refuse_by_errno() const;
 
  private:
-  [[noreturn]] void refuse_to_open(int error, Mode mode) const;
+  [[noreturn]] void refuse_to_open(int error, OpenMode mode) const;
   void require_writable_kind();
   bool wait_for_room(std::chrono::steady_clock::time_point since) const noexcept;
   void lock() const;

@@ -19,14 +19,14 @@ namespace penstock::base::trace {
 using Clock = std::chrono::steady_clock;
 
 // One half of a matched pair.
-struct Message {
+struct TracedMessage {
   bool sends = false;
   int peer = -1;
   int tag = -1;
   std::uint64_t bytes = 0;
 };
 
-enum class Kind : std::uint8_t {
+enum class TraceKind : std::uint8_t {
   start_call,  // on the host: a start is enqueued
   wait_call,
   trigger,   // on the stream: the start's step
@@ -36,8 +36,8 @@ enum class Kind : std::uint8_t {
 };
 
 struct Event {
-  Kind kind{};
-  Message message;
+  TraceKind kind{};
+  TracedMessage message;
   std::uint64_t epoch = 0;  // of a function: its address
   Clock::time_point begin, end;
 };

@@ -28,7 +28,7 @@ constexpr std::size_t text_at_once = std::size_t{1} << 20;
 }  // namespace
 
 TraceFile::TraceFile(const std::string& pattern, int rank)
-    : file_("PENSTOCK_TRACE", pattern, OutputFile::Mode::replace), lines_(rank) {
+    : file_("PENSTOCK_TRACE", pattern, OutputFile::OpenMode::replace), lines_(rank) {
   lines_.add_process();
   if (!file_.write(lines_.text())) file_.refuse_by_errno();
   lines_.clear();

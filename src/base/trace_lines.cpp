@@ -19,9 +19,9 @@ namespace penstock::base {
 
 using trace::Clock;
 using trace::Event;
-using trace::Kind;
 using trace::OwnerTrace;
 using trace::QueueTrace;
+using trace::TraceKind;
 
 namespace {
 
@@ -69,18 +69,18 @@ double duration(const Event& event) {
   return std::chrono::duration<double, std::micro>(event.end - event.begin).count();
 }
 
-bool is_call(Kind kind) {
-  return kind < Kind::trigger;
+bool is_call(TraceKind kind) {
+  return kind < TraceKind::trigger;
 }
 
-const char* name_of(Kind kind) {
+const char* name_of(TraceKind kind) {
   switch (kind) {
-    case Kind::start_call:
+    case TraceKind::start_call:
       return "start";
-    case Kind::wait_call:
-    case Kind::wait:
+    case TraceKind::wait_call:
+    case TraceKind::wait:
       return "wait";
-    case Kind::trigger:
+    case TraceKind::trigger:
       return "trigger";
     default:
       return "transfer";
@@ -129,9 +129,9 @@ void TraceLines::add_thread(std::uint64_t thread, const std::string& name,
 }
 
 void TraceLines::add(std::uint64_t owner, const Event& event) {
-  if (event.kind == Kind::function) return add_function(owner, event);
+  if (event.kind == TraceKind::function) return add_function(owner, event);
   const std::uint64_t thread = owner * 2 + (is_call(event.kind) ? 0 : 1);
-  if (event.kind == Kind::transfer)
+  if (event.kind == TraceKind::transfer)
     add_transfer(thread, event);
   else
     add_span(thread, event);

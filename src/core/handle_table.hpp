@@ -31,7 +31,7 @@ class HandleTable {
     } else {
       return 0;
     }
-    Slot& slot = slot_of(place);
+    HandleSlot& slot = slot_of(place);
     slot.owner = std::move(object);
     slot.object.store(slot.owner.get(), std::memory_order_relaxed);
     const std::uint32_t use = slot.use.load(std::memory_order_relaxed) + 1;  // odd: in use
@@ -41,19 +41,19 @@ class HandleTable {
 
   // Null for a handle that is null, freed or not one of ours. Any thread, no lock.
   T* find(std::uintptr_t handle) const noexcept {
-    const Slot* slot = find_slot(handle);
+    const HandleSlot* slot = find_slot(handle);
     return slot ? slot->object.load(std::memory_order_relaxed) : nullptr;
   }
 
   std::shared_ptr<T> share(std::uintptr_t handle) {
     const std::lock_guard lock(mutex_);
-    const Slot* slot = find_slot(handle);
+    const HandleSlot* slot = find_slot(handle);
     return slot ? slot->owner : nullptr;
   }
 
   std::shared_ptr<T> remove(std::uintptr_t handle) noexcept {
     const std::lock_guard lock(mutex_);
-    Slot* slot = const_cast<Slot*>(find_slot(handle));
+    HandleSlot* slot = const_cast<HandleSlot*>(find_slot(handle));
     if (!slot) return nullptr;
     slot->use.fetch_add(1, std::memory_order_relaxed);  // even: free
     slot->object.store(nullptr, std::memory_order_relaxed);
@@ -78,26 +78,26 @@ class HandleTable {
  private:
   static constexpr std::uint32_t chunk_size = 256;
   static constexpr std::uint32_t chunk_count = 256;
-  struct Slot {
+  struct HandleSlot {
     std::atomic<std::uint32_t> use{0};
     std::atomic<T*> object{nullptr};
     std::shared_ptr<T> owner;  // under the lock
   };
-  using Chunk = std::array<Slot, chunk_size>;
+  using Chunk = std::array<HandleSlot, chunk_size>;
 
   // The number of uses is odd for a live handle, hence the value is never 0.
   std::uintptr_t encode(std::uint32_t place, std::uint32_t use) const noexcept {
     return kind_ | (static_cast<std::uintptr_t>(use) << 16) | place;
   }
-  Slot& slot_of(std::uint32_t place) noexcept {
+  HandleSlot& slot_of(std::uint32_t place) noexcept {
     return (*chunks_[place / chunk_size].load(std::memory_order_relaxed))[place % chunk_size];
   }
-  const Slot* find_slot(std::uintptr_t handle) const noexcept {
+  const HandleSlot* find_slot(std::uintptr_t handle) const noexcept {
     const auto place = static_cast<std::uint32_t>(handle & 0xffff);
     const std::uintptr_t use = (handle ^ kind_) >> 16;  // too large for a handle of another kind
     const Chunk* chunk = chunks_[place / chunk_size].load(std::memory_order_acquire);
     if (!chunk || use % 2 == 0) return nullptr;
-    const Slot& slot = (*chunk)[place % chunk_size];
+    const HandleSlot& slot = (*chunk)[place % chunk_size];
     return slot.use.load(std::memory_order_acquire) == use ? &slot : nullptr;
   }
 

@@ -42,10 +42,10 @@ void leave_to_parent() noexcept {
 }
 
 // Why the library could not be initialised, for the calls that come after.
-class Failure {
+class InitFailure {
  public:
-  static Failure& last() {
-    static auto* const one = new Failure;  // never destroyed: exit handlers may still ask
+  static InitFailure& last() {
+    static auto* const one = new InitFailure;  // never destroyed: exit handlers may still ask
     return *one;
   }
   void set(const std::string& why) {
@@ -151,7 +151,7 @@ Library& Library::require() {
   Library* library = get();
   if (library) return *library;
   refuse_in_child();
-  if (const std::string why = Failure::last().get(); !why.empty())
+  if (const std::string why = InitFailure::last().get(); !why.empty())
     throw Error(ErrorKind::not_initialized,
                 "Penstock is not initialised: PST_Init, or MPI_Init, has failed: " + why);
   if (finalised())
@@ -174,9 +174,9 @@ void Library::initialise() {
     library->world_ = group::World::join();
     library->begin();
     current.store(library.release(), std::memory_order_release);
-    Failure::last().set("");
+    InitFailure::last().set("");
   } catch (const std::exception& error) {
-    Failure::last().set(error.what());
+    InitFailure::last().set(error.what());
     throw;
   }
 }

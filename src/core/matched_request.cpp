@@ -64,8 +64,9 @@ void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<trans
   uses_.reserve(2);  // enough for what most programs do: no start takes memory
   plan_->set_label(label_of(&result_));
   plan_->set_traced(
-      is_receive() ? base::trace::Message{false, result_.source, result_.tag, result_.bytes}
-                   : base::trace::Message{true, recording_.peer, recording_.tag, recording_.bytes});
+      is_receive()
+          ? base::trace::TracedMessage{false, result_.source, result_.tag, result_.bytes}
+          : base::trace::TracedMessage{true, recording_.peer, recording_.tag, recording_.bytes});
 }
 
 void MatchedRequest::give_up_plan() noexcept {

@@ -84,7 +84,9 @@ class MatchedRequest {
   bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(direct_starts_ + 1); }
 
   // What traces say of it, and the epoch of its last start. Nothing is done for MPI_PROC_NULL.
-  const base::trace::Message* traced() const noexcept { return plan_ ? &plan_->traced() : nullptr; }
+  const base::trace::TracedMessage* traced() const noexcept {
+    return plan_ ? &plan_->traced() : nullptr;
+  }
   std::uint64_t starts() const noexcept { return starts_; }
 
   // A queue or a match call refers to it.

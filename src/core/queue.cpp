@@ -13,7 +13,7 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 using base::trace::Clock;
-using base::trace::Kind;
+using base::trace::TraceKind;
 
 Queue::Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
              std::uint64_t number, std::function<void(const Error&)> when_failed,
@@ -102,7 +102,7 @@ void Queue::start(std::size_t count, MatchedRequest* const* operations) {
       add(*operations[checked]);
     }
     for (std::size_t i = 0; i < count; ++i) operations[i]->follow(stream_, capture);
-    enqueue(Kind::start_call, count, operations, enqueued,
+    enqueue(TraceKind::start_call, count, operations, enqueued,
             [this, capture](MatchedRequest& operation) {
               operation.enqueue_start(*stream_, capture, *this);
             });
@@ -122,7 +122,7 @@ void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
       check_wait(*operations[checked], capture);
       remove(*operations[checked]);
     }
-    enqueue(Kind::wait_call, count, operations, enqueued,
+    enqueue(TraceKind::wait_call, count, operations, enqueued,
             [this](MatchedRequest& operation) { operation.enqueue_wait(*stream_, *this); });
   } catch (...) {
     while (checked-- > enqueued) add(*operations[checked]);
@@ -147,7 +147,7 @@ void Queue::run(std::size_t count, MatchedRequest* const* operations) {
 }
 
 template <class Enqueue>
-void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* operations,
+void Queue::trace_calls(TraceKind call, std::size_t count, MatchedRequest* const* operations,
                         std::size_t& enqueued, Enqueue& enqueue_one) {
   for (; enqueued < count; ++enqueued) {
     MatchedRequest& operation = *operations[enqueued];
@@ -164,7 +164,7 @@ void Queue::trace_calls(Kind call, std::size_t count, MatchedRequest* const* ope
 // has failed. A trace has the spans of a call's requests one after the other; what the stream does
 // at the end of the call is part of the last.
 template <class Enqueue>
-void Queue::enqueue(Kind call, std::size_t count, MatchedRequest* const* operations,
+void Queue::enqueue(TraceKind call, std::size_t count, MatchedRequest* const* operations,
                     std::size_t& enqueued, Enqueue&& enqueue_one) {
   if (count > 1) stream_->make_room(count);
   settled_ = false;
@@ -190,7 +190,8 @@ void Queue::enqueue_outstanding() {
     remove(*operation);
     if (!first_) stream_->flush();
     if (const auto* message = trace_ ? operation->traced() : nullptr)
-      trace_->calls.record({Kind::wait_call, *message, operation->starts(), begin, Clock::now()});
+      trace_->calls.record(
+          {TraceKind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
   // They have left the list one after the other, and still know who came next.
   for (MatchedRequest* operation = first; operation; operation = operation->next)

@@ -85,11 +85,11 @@ class Queue final : public transport::Sink {
   // The work of an enqueue call for operations that have been checked, and its flush; `enqueued`
   // counts along.
   template <class Enqueue>
-  void enqueue(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations,
+  void enqueue(base::trace::TraceKind call, std::size_t count, MatchedRequest* const* operations,
                std::size_t& enqueued, Enqueue&& enqueue_one);
   template <class Enqueue>
-  void trace_calls(base::trace::Kind call, std::size_t count, MatchedRequest* const* operations,
-                   std::size_t& enqueued, Enqueue& enqueue_one);
+  void trace_calls(base::trace::TraceKind call, std::size_t count,
+                   MatchedRequest* const* operations, std::size_t& enqueued, Enqueue& enqueue_one);
 
   std::shared_ptr<device::Stream> stream_;
   std::shared_ptr<void> lease_;

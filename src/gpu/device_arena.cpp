@@ -86,7 +86,7 @@ void DeviceArena::read(void* to, const void* from, std::size_t bytes) noexcept {
 }
 
 DevicePlace export_memory(const void* address) {
-  const device::gpu::Region region = device::gpu::look_at(address);
+  const device::gpu::MemoryRegion region = device::gpu::look_at(address);
   if (!region.exportable)
     throw base::Error(base::ErrorKind::unsupported,
                       "the memory cannot be exported to another process");

@@ -54,7 +54,7 @@ unsigned Devices::processors(int device) const {
   return static_cast<unsigned>(processors);
 }
 
-Devices::Reach Devices::reach(int device, const DeviceIdentity& other) const {
+Devices::DeviceReach Devices::reach(int device, const DeviceIdentity& other) const {
   int count = 0;
   check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   for (int each = 0; each < count; ++each) {

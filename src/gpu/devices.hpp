@@ -22,7 +22,7 @@ class Devices {
   DeviceIdentity identity(int device) const;
   unsigned processors(int device) const;  // multiprocessors
 
-  struct Reach {
+  struct DeviceReach {
     bool possible = false;
     bool native_atomics = false;
     bool whole_lines =
@@ -30,7 +30,7 @@ class Devices {
   };
   // From our device to another one. A device that this process does not see may still be mapped: it
   // is tried.
-  Reach reach(int device, const DeviceIdentity& other) const;
+  DeviceReach reach(int device, const DeviceIdentity& other) const;
   // Whether the kernels of other processes can run beside ours on the device: by CUDA's
   // multi-process service. A driver that does not know is taken to have it.
   bool runs_beside_others(int device) const noexcept;

@@ -9,9 +9,9 @@ namespace penstock::gpu {
 
 class GatePort {
  public:
-  __device__ explicit GatePort(protocol::gate::Words& words) : words_(words) {}
+  __device__ explicit GatePort(protocol::gate::GateWords& words) : words_(words) {}
 
-  __device__ void store_both(protocol::gate::Words words) const {
+  __device__ void store_both(protocol::gate::GateWords words) const {
     SystemWord(reinterpret_cast<Word64&>(words_))
         .store(words.open | static_cast<Word64>(words.posted) << 32, ::cuda::memory_order_relaxed);
   }
@@ -28,7 +28,7 @@ class GatePort {
  private:
   using Word32 = ::cuda::atomic_ref<std::uint32_t, ::cuda::thread_scope_system>;
 
-  protocol::gate::Words& words_;
+  protocol::gate::GateWords& words_;
 };
 
 }  // namespace penstock::gpu

@@ -15,7 +15,7 @@ class GateStand {
 
   explicit GateStand(Report& report) noexcept : report_(report) {}
   // `id`: of its plan in reports. At most `most` of them.
-  void add(std::uint32_t id, protocol::gate::Words& gate) noexcept {
+  void add(std::uint32_t id, protocol::gate::GateWords& gate) noexcept {
     operations_.store(report_.gated, id + 1);
     operations_.await(gate.open, 1);
   }

@@ -22,7 +22,7 @@ class KernelPlan;
 class KernelWatchdog;
 
 // Transports that work on CUDA queues.
-enum class Form : std::uint8_t { peer, relay };
+enum class TransportForm : std::uint8_t { peer, relay };
 inline constexpr std::size_t forms = 2;
 
 // What an enqueue call has gathered for the kernels of one of them.
@@ -44,10 +44,10 @@ class KernelQueue final : public device::gpu::Attachment {
               KernelWatchdog& watchdog);
   ~KernelQueue() override;
 
-  void add(Form form, std::unique_ptr<LaunchBatch> batch) noexcept {
+  void add(TransportForm form, std::unique_ptr<LaunchBatch> batch) noexcept {
     batches_[at(form)] = std::move(batch);
   }
-  LaunchBatch* batch(Form form) const noexcept { return batches_[at(form)].get(); }
+  LaunchBatch* batch(TransportForm form) const noexcept { return batches_[at(form)].get(); }
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
 
@@ -72,7 +72,9 @@ class KernelQueue final : public device::gpu::Attachment {
 
  private:
   friend class KernelWatchdog;
-  static constexpr std::size_t at(Form form) noexcept { return static_cast<std::size_t>(form); }
+  static constexpr std::size_t at(TransportForm form) noexcept {
+    return static_cast<std::size_t>(form);
+  }
   // Passes on what the kernels have reported. Under the watchdog's lock.
   void poll() noexcept;
   void poll_waits() noexcept;

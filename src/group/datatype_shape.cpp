@@ -14,14 +14,14 @@ namespace penstock::group {
 
 namespace {
 
-struct Envelope {
+struct TypeEnvelope {
   int integers = 0, addresses = 0, datatypes = 0, combiner = MPI_COMBINER_NAMED;
   bool large = false;  // made with counts that may not fit an int: MPI_Type_get_contents does not
                        // describe it
 };
 
-Envelope envelope_of(MPI_Datatype datatype) {
-  Envelope result;
+TypeEnvelope envelope_of(MPI_Datatype datatype) {
+  TypeEnvelope result;
 #if MPI_VERSION >= 4
   MPI_Count integers = 0, addresses = 0, counts = 0, datatypes = 0;
   check_mpi(PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &counts, &datatypes,
@@ -47,7 +47,7 @@ bool is_predefined(int combiner) {
 // What a datatype was made of. The datatypes in it are new handles, to be freed where they are not
 // predefined.
 struct Contents {
-  Contents(MPI_Datatype datatype, const Envelope& envelope)
+  Contents(MPI_Datatype datatype, const TypeEnvelope& envelope)
       : integers(envelope.integers),
         addresses(envelope.addresses),
         datatypes(envelope.datatypes, MPI_DATATYPE_NULL) {
@@ -171,7 +171,7 @@ DatatypeShape ask_for_shape(MPI_Datatype datatype) {
   check_mpi(PMPI_Type_get_extent_x(datatype, &lower_bound, &shape.extent), "MPI_Type_get_extent_x");
   check_mpi(PMPI_Type_get_true_extent_x(datatype, &shape.true_lower_bound, &true_extent),
             "MPI_Type_get_true_extent_x");
-  const Envelope envelope = envelope_of(datatype);
+  const TypeEnvelope envelope = envelope_of(datatype);
   shape.predefined = is_predefined(envelope.combiner);
   shape.solid = shape.size == true_extent;
   if (!shape.solid || shape.predefined || shape.size == 0) return shape;

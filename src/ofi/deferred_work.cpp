@@ -7,15 +7,15 @@ namespace penstock::ofi {
 
 void RdmaOperation::make_write(fid_ep* endpoint, const Source& source,
                                const Target& target) noexcept {
-  make_transfer(Kind::write, endpoint, source, target);
+  make_transfer(Transfer::write, endpoint, source, target);
 }
 
 void RdmaOperation::make_read(fid_ep* endpoint, const Source& landing,
                               const Target& from) noexcept {
-  make_transfer(Kind::read, endpoint, landing, from);
+  make_transfer(Transfer::read, endpoint, landing, from);
 }
 
-void RdmaOperation::make_transfer(Kind kind, fid_ep* endpoint, const Source& here,
+void RdmaOperation::make_transfer(Transfer kind, fid_ep* endpoint, const Source& here,
                                   const Target& there) noexcept {
   kind_ = kind;
   descriptor_ = here.descriptor;
@@ -34,7 +34,7 @@ void RdmaOperation::make_transfer(Kind kind, fid_ep* endpoint, const Source& her
 
 void RdmaOperation::make_addition(fid_ep* endpoint, const Source& one,
                                   const Target& target) noexcept {
-  kind_ = Kind::addition;
+  kind_ = Transfer::addition;
   descriptor_ = one.descriptor;
   operand_.addr = const_cast<void*>(one.memory);
   operand_.count = 1;
@@ -58,7 +58,7 @@ int RdmaOperation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t th
   work.threshold = threshold;
   work.triggering_cntr = trigger;
   work.completion_cntr = completion;
-  if (kind_ == Kind::addition) {
+  if (kind_ == Transfer::addition) {
     work.op_type = FI_OP_ATOMIC;
     work.op.atomic = &addition_;
   } else {
@@ -71,11 +71,11 @@ int RdmaOperation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t th
 ssize_t RdmaOperation::issue(bool reported, bool copied) noexcept {
   const std::uint64_t flags = (reported ? FI_COMPLETION : 0) | (copied ? FI_INJECT : 0);
   switch (kind_) {
-    case Kind::write:
+    case Transfer::write:
       return fi_writemsg(transfer_.ep, &transfer_.msg, flags);
-    case Kind::read:
+    case Transfer::read:
       return fi_readmsg(transfer_.ep, &transfer_.msg, flags);
-    case Kind::addition:
+    case Transfer::addition:
       return fi_atomicmsg(addition_.ep, &addition_.msg, flags);
   }
   return -FI_EINVAL;

@@ -77,13 +77,14 @@ class RdmaOperation {
   };
   static_assert(offsetof(fi_deferred_work, context) == 0);
 
-  enum class Kind : std::uint8_t { write, read, addition };
+  enum class Transfer : std::uint8_t { write, read, addition };
 
   void* context() noexcept { return &work_; }
-  void make_transfer(Kind kind, fid_ep* endpoint, const Source& here, const Target& there) noexcept;
+  void make_transfer(Transfer kind, fid_ep* endpoint, const Source& here,
+                     const Target& there) noexcept;
 
   Work work_;
-  Kind kind_ = Kind::write;
+  Transfer kind_ = Transfer::write;
   void* descriptor_ = nullptr;
   iovec local_{};
   fi_rma_iov remote_{};

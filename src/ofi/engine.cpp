@@ -32,7 +32,7 @@ constexpr int hard_passes = 64;
 
 }  // namespace
 
-Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
+OfiEngine::OfiEngine(const OfiOptions& options, group::World& world, FabricInfo provider)
     : options_(options),
       world_(world),
       fabric_(std::move(provider)),
@@ -54,7 +54,7 @@ Engine::Engine(const Options& options, group::World& world, FabricInfo provider)
   common_.one = {&constants_.words->done, sizeof(std::uint64_t), constants_.region->descriptor()};
 }
 
-void Engine::add_peer(int rank, std::span<const std::byte> name) {
+void OfiEngine::add_peer(int rank, std::span<const std::byte> name) {
   const std::lock_guard lock(progress_lock_);
   const fi_addr_t address = fabric_.insert(name);
   addresses_[static_cast<std::size_t>(rank)] = address;
@@ -65,8 +65,8 @@ void Engine::add_peer(int rank, std::span<const std::byte> name) {
 
 // Small messages need no receive: they wait in slots. A synchronous send waits for its receive in
 // any case, a ready one never does.
-Shape Engine::shape_for(const transport::Message& send) const {
-  Shape shape;
+MessageShape OfiEngine::shape_for(const transport::Message& send) const {
+  MessageShape shape;
   shape.bytes = send.bytes;
   shape.slots = options_.slots;
   if (send.mode == protocol::Mode::ready)
@@ -82,8 +82,8 @@ Shape Engine::shape_for(const transport::Message& send) const {
   return shape;
 }
 
-std::shared_ptr<PairEnd> Engine::add(const transport::Message& message, protocol::Mode send_mode,
-                                     const Shape& shape) {
+std::shared_ptr<PairEnd> OfiEngine::add(const transport::Message& message, protocol::Mode send_mode,
+                                        const MessageShape& shape) {
   // The calling thread may be one of ours.
   if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
   const std::lock_guard lock(progress_lock_);
@@ -100,7 +100,7 @@ std::shared_ptr<PairEnd> Engine::add(const transport::Message& message, protocol
   return end;
 }
 
-void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
+void OfiEngine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   --promised_;
   end->seat.enrolled = true;
@@ -109,7 +109,7 @@ void Engine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   if (thread_.asleep()) thread_.wake();
 }
 
-void Engine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
+void OfiEngine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   if (!end->seat.enrolled) --promised_;
   end.reset();
@@ -117,22 +117,22 @@ void Engine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
 
 // ---- Where starts are enqueued
 
-void Engine::arm(PairEnd& end) noexcept {
+void OfiEngine::arm(PairEnd& end) noexcept {
   if (!end.arm()) return;
   ready_.mark(end);
   wake_if_asleep();
 }
 
-void Engine::reclaim() noexcept {
+void OfiEngine::reclaim() noexcept {
   const std::lock_guard lock(progress_lock_);
   deferred_.reclaim();
 }
 
-unsigned Engine::entries_for(const DeferredQueue::Candidate& half) noexcept {
+unsigned OfiEngine::entries_for(const DeferredQueue::Candidate& half) noexcept {
   return static_cast<const PairEnd&>(half).entries();
 }
 
-unsigned Engine::post(DeferredQueue::Candidate& half) noexcept {
+unsigned OfiEngine::post(DeferredQueue::Candidate& half) noexcept {
   auto& end = static_cast<PairEnd&>(half);
   const unsigned taken = end.post();
   if (taken > 0) list(end);
@@ -141,18 +141,18 @@ unsigned Engine::post(DeferredQueue::Candidate& half) noexcept {
 
 // ---- On a stream's worker
 
-void Engine::wake_if_asleep() noexcept {
+void OfiEngine::wake_if_asleep() noexcept {
   if (thread_.asleep()) thread_.wake();
 }
 
 // A call may start many: what is under way besides is left to those who wait for it, and to the
 // thread.
-void Engine::mark_ready(PairEnd& end) noexcept {
+void OfiEngine::mark_ready(PairEnd& end) noexcept {
   ready_.mark(end);
   try_progress([this] { take_ready(); });
 }
 
-void Engine::poll(PairEnd& end) noexcept {
+void OfiEngine::poll(PairEnd& end) noexcept {
   try_progress([&] {
     pass(&end);
     worker_polls_.store(true, std::memory_order_relaxed);
@@ -160,22 +160,22 @@ void Engine::poll(PairEnd& end) noexcept {
 }
 
 // Others that wait say so again at their next poll.
-void Engine::leave() noexcept {
+void OfiEngine::leave() noexcept {
   worker_polls_.store(false, std::memory_order_relaxed);
 }
 
-bool Engine::has_work() const noexcept {
+bool OfiEngine::has_work() const noexcept {
   return !active_.empty() || !deferred_.empty() || !ready_.empty();
 }
 
 // Before the progress lock is given back: who rang meanwhile may have found the list empty, since
 // we had taken from it.
-void Engine::wake_if_needed() noexcept {
+void OfiEngine::wake_if_needed() noexcept {
   if (has_work()) wake_if_asleep();
 }
 
 template <class Act>
-void Engine::try_progress(Act act) noexcept {
+void OfiEngine::try_progress(Act act) noexcept {
   bool work = !ready_.empty();
   while (progress_lock_.try_lock()) {
     act();
@@ -189,32 +189,33 @@ void Engine::try_progress(Act act) noexcept {
   if (work) wake_if_asleep();
 }
 
-void Engine::poll_until_sure(PairEnd& end) noexcept {
+void OfiEngine::poll_until_sure(PairEnd& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < hard_passes; ++i) pass(&end);
   wake_if_needed();
 }
 
-plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept {
+plan::BufferState OfiEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
+                                         bool& asked) noexcept {
   const std::lock_guard lock(progress_lock_);
   if (!asked) asked = end.query_credits();
   pass(&end);
   wake_if_needed();
-  if (end.buffer_free(epoch)) return plan::Buffer::free;
+  if (end.buffer_free(epoch)) return plan::BufferState::free;
   // What has been taken has been delivered, so that the buffer here will be free when the network
   // has told.
-  return asked && end.credits_known() && !end.room(epoch) ? plan::Buffer::full
-                                                          : plan::Buffer::unknown;
+  return asked && end.credits_known() && !end.room(epoch) ? plan::BufferState::full
+                                                          : plan::BufferState::unknown;
 }
 
-bool Engine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
+bool OfiEngine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
   const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < hard_passes && !end.arrived(epoch); ++i) pass(&end);
   wake_if_needed();
   return end.arrived(epoch);
 }
 
-void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
+void OfiEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   pass(&end);  // afterwards this end is not in the ready list
   end.tell(closed, ErrorKind::peer_freed);
@@ -224,7 +225,7 @@ void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   wake_if_asleep();
 }
 
-void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void OfiEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.tell(closed, reason);
   // Buffered messages are the library's own: those that had been started are still delivered.
@@ -235,12 +236,12 @@ void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noex
 
 // ---- Under the lock
 
-bool Engine::take_ready() noexcept {
+bool OfiEngine::take_ready() noexcept {
   const bool took = ready_.take([this](PairEnd& end) { move(end); });
   return take_completions() || took;
 }
 
-bool Engine::pass(PairEnd* favourite) noexcept {
+bool OfiEngine::pass(PairEnd* favourite) noexcept {
   bool moved = take_ready();
   if (favourite && favourite->seat.active && move(*favourite)) moved = true;
   if (move_some(favourite)) moved = true;
@@ -249,7 +250,7 @@ bool Engine::pass(PairEnd* favourite) noexcept {
   return moved;
 }
 
-bool Engine::move(PairEnd& end) noexcept {
+bool OfiEngine::move(PairEnd& end) noexcept {
   const bool moved = end.advance();
   if (const unsigned freed = std::exchange(end.seat.freed, 0); freed > 0)
     deferred_.completed(freed);
@@ -263,7 +264,7 @@ bool Engine::move(PairEnd& end) noexcept {
 }
 
 // The list of active ends is that of those that have work.
-void Engine::list(PairEnd& end) noexcept {
+void OfiEngine::list(PairEnd& end) noexcept {
   const bool has_work = end.has_work();
   if (has_work == end.seat.active) return;
   if (has_work) {
@@ -275,14 +276,14 @@ void Engine::list(PairEnd& end) noexcept {
   }
 }
 
-void Engine::unlist(PairEnd& end) noexcept {
+void OfiEngine::unlist(PairEnd& end) noexcept {
   if (!std::exchange(end.seat.active, false)) return;
   active_.back()->seat.active_place = end.seat.active_place;
   active_[end.seat.active_place] = active_.back();
   active_.pop_back();
 }
 
-bool Engine::move_some(const PairEnd* moved_already) noexcept {
+bool OfiEngine::move_some(const PairEnd* moved_already) noexcept {
   bool moved = false;
   for (std::size_t i = 0, most = std::min(window, active_.size()); i < most && !active_.empty();
        ++i) {
@@ -295,7 +296,7 @@ bool Engine::move_some(const PairEnd* moved_already) noexcept {
 }
 
 // Reading the queue is also what lets the provider make progress.
-bool Engine::take_completions() noexcept {
+bool OfiEngine::take_completions() noexcept {
   fi_cq_entry entries[completions_at_once];
   bool moved = false;
   while (true) {
@@ -316,7 +317,7 @@ bool Engine::take_completions() noexcept {
   }
 }
 
-void Engine::take_failure() noexcept {
+void OfiEngine::take_failure() noexcept {
   fi_cq_err_entry entry{};
   if (fi_cq_readerr(fabric_.completions(), &entry, 0) < 0) return;
   if (entry.op_context == nullptr) return;
@@ -331,7 +332,7 @@ void Engine::take_failure() noexcept {
 
 // Released ends wait for the peer's half to go: looked at one after the other, since nobody
 // waits for that.
-void Engine::destroy_one_closed() noexcept {
+void OfiEngine::destroy_one_closed() noexcept {
   if (leaving_.empty()) return;
   if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;
   PairEnd& end = *leaving_[leaving_cursor_];
@@ -351,7 +352,7 @@ void Engine::destroy_one_closed() noexcept {
   forget(end);
 }
 
-void Engine::forget(PairEnd& end) noexcept {
+void OfiEngine::forget(PairEnd& end) noexcept {
   deferred_.leave(end);
   unlist(end);  // what the network writes may have made it idle since it was last moved
   const std::size_t place = end.seat.place;
@@ -360,7 +361,7 @@ void Engine::forget(PairEnd& end) noexcept {
   ends_.pop_back();
 }
 
-Statistics Engine::statistics() const noexcept {
+Statistics OfiEngine::statistics() const noexcept {
   const std::lock_guard lock(progress_lock_);
   Statistics statistics = deferred_.statistics();
   statistics.taken_over = taken_over_;
@@ -369,7 +370,7 @@ Statistics Engine::statistics() const noexcept {
 
 // ---- The progress thread
 
-plan::ProgressThread::Outcome Engine::advance() noexcept {
+plan::ProgressThread::Outcome OfiEngine::advance() noexcept {
   using enum plan::ProgressThread::Outcome;
   // Whoever waits makes all the progress there is to make; looking beside it would take its core,
   // or the peer's.
@@ -381,7 +382,7 @@ plan::ProgressThread::Outcome Engine::advance() noexcept {
   return ends_.empty() ? idle : listening;
 }
 
-bool Engine::nothing_to_do(bool listening) noexcept {
+bool OfiEngine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard lock(progress_lock_);
   return !has_work() && (listening || ends_.empty());
 }

@@ -24,9 +24,9 @@
 
 namespace penstock::ofi {
 
-class Engine final : private plan::ProgressThread::Work, private DeferredQueue::Poster {
+class OfiEngine final : private plan::ProgressThread::ProgressWork, private DeferredQueue::Poster {
  public:
-  struct Options {
+  struct OfiOptions {
     unsigned slots;
     std::size_t eager_max;
     bool check_ready;
@@ -37,8 +37,9 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
     std::optional<std::uint64_t> counter_limit;  // empty: what the counters can hold
   };
 
-  Engine(const Options& options, group::World& world, FabricInfo provider);  // throws base::Error
-  ~Engine() override;  // inside MPI_Finalize: delivers what is owed, then waits for the others
+  OfiEngine(const OfiOptions& options, group::World& world,
+            FabricInfo provider);  // throws base::Error
+  ~OfiEngine() override;  // inside MPI_Finalize: delivers what is owed, then waits for the others
 
   const std::string& provider() const noexcept { return fabric_.provider(); }
   std::vector<std::byte> name() const { return fabric_.name(); }
@@ -47,9 +48,9 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void add_peer(int rank, std::span<const std::byte> name);  // throws base::Error
 
   // ---- At match; throw base::Error
-  Shape shape_for(const transport::Message& send) const;
+  MessageShape shape_for(const transport::Message& send) const;
   std::shared_ptr<PairEnd> add(const transport::Message& message, protocol::Mode send_mode,
-                               const Shape& shape);
+                               const MessageShape& shape);
   void enroll(const std::shared_ptr<PairEnd>& end) noexcept;  // it is complete
   // Its owner has no use for it any more.
   void destroy(std::shared_ptr<PairEnd>& end) noexcept;
@@ -66,7 +67,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void poll_until_sure(PairEnd& end) noexcept;
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver's memory,
   // at first; later calls find its answer, which takes the network alone and no act of any program.
-  plan::Buffer find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
+  plan::BufferState find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
   // A message that has not been asked for is here.
   bool arrived(PairEnd& end, protocol::Epoch epoch) noexcept;
   // This half is gone: tells the peer.
@@ -105,7 +106,7 @@ class Engine final : private plan::ProgressThread::Work, private DeferredQueue::
   void say_farewell() noexcept;
   bool owes_messages() const noexcept;
 
-  const Options options_;
+  const OfiOptions options_;
   group::World& world_;
   mutable std::mutex progress_lock_;  // taken by try_lock on workers' usual paths; guards all below
   Fabric fabric_;

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 }  // namespace
 
-Engine::~Engine() {
+OfiEngine::~OfiEngine() {
   thread_.stop();
   const std::lock_guard lock(progress_lock_);
   for (const auto& end : ends_) {
@@ -44,7 +44,7 @@ Engine::~Engine() {
 
 // As MPI_Finalize does for MPI_Bsend, buffered messages are delivered before the end, to all who
 // can still receive them.
-void Engine::deliver() noexcept {
+void OfiEngine::deliver() noexcept {
   const auto began = steady_clock::now();
   while (true) {
     world_.watch(0);  // the monitor has ended
@@ -59,7 +59,7 @@ void Engine::deliver() noexcept {
 // Nobody stops making progress while others may wait for a message or a notice. When all have come
 // here nobody does any more: true. Ends early when a process has died, or has not come within
 // PENSTOCK_TIMEOUT.
-bool Engine::part() noexcept {
+bool OfiEngine::part() noexcept {
   if (world_.given_up()) return false;
   const auto began = steady_clock::now();
   return world_.part([] { return true; },
@@ -74,7 +74,7 @@ bool Engine::part() noexcept {
 // There is no point at which all who are left have heard of our end, and the provider, which may
 // have no room for a process that is cut off, does not tell that it never will. So this has a
 // limit, of its own.
-void Engine::say_farewell() noexcept {
+void OfiEngine::say_farewell() noexcept {
   constexpr auto farewell = std::chrono::seconds(1);
   const auto waited_for = [this](const auto& end) {
     return end->owes_notice() && !dead(end->peer);
@@ -86,7 +86,7 @@ void Engine::say_farewell() noexcept {
   }
 }
 
-bool Engine::owes_messages() const noexcept {
+bool OfiEngine::owes_messages() const noexcept {
   return std::any_of(ends_.begin(), ends_.end(), [this](const auto& end) {
     const protocol::Epoch last = end->started.load(std::memory_order_relaxed);
     return end->buffered() && !end->complete(last) && !end->broken(last) && !dead(end->peer);

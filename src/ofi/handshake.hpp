@@ -11,7 +11,7 @@ namespace penstock::ofi {
 
 inline constexpr std::uint64_t handshake_version = 0x70656e7374660003;
 
-struct AddressRecord {
+struct OfiAddressRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t usable = 0;
   std::uint32_t name_bytes = 0;
@@ -25,10 +25,10 @@ struct RemoteAddress {
   std::uint64_t key = 0;
 };
 
-// How the messages of a pair travel: see Engine::shape_for().
+// How the messages of a pair travel: see OfiEngine::shape_for().
 enum class Protocol : std::uint32_t { ring, rendezvous, ready };
 
-struct Shape {
+struct MessageShape {
   std::uint64_t bytes = 0;  // of the message
   std::uint64_t part_bytes = 0;
   std::uint32_t parts = 1;  // writes a message
@@ -41,14 +41,14 @@ struct Shape {
   std::uint64_t slot_bytes() const noexcept { return (wire_bytes() + 63) / 64 * 64; }
 };
 
-struct OfferRecord {
+struct OfiOfferRecord {
   std::uint64_t version = handshake_version;
-  Shape shape;
+  MessageShape shape;
   RemoteAddress words;
   RemoteAddress cts;  // of a rendezvous: writes there count on the sender's trigger
 };
 
-struct AnswerRecord {
+struct OfiAnswerRecord {
   std::uint64_t version = handshake_version;
   RemoteAddress words;
   RemoteAddress landing;  // the receive buffer, or the slots

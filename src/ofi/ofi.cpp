@@ -30,7 +30,7 @@ constexpr unsigned entries_unless_told = 500;
 
 class OfiOffer final : public transport::Offer {
  public:
-  OfiOffer(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
+  OfiOffer(OfiEngine& engine, std::shared_ptr<PairEnd> end) noexcept
       : engine_(engine), end_(std::move(end)) {}
   ~OfiOffer() override {
     if (end_) engine_.destroy(end_);
@@ -39,7 +39,7 @@ class OfiOffer final : public transport::Offer {
     return transport::to_wire(end_->memory().offer());
   }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    end_->memory().connect(transport::from_wire<AnswerRecord>(answer));
+    end_->memory().connect(transport::from_wire<OfiAnswerRecord>(answer));
     const std::shared_ptr<PairEnd> end = end_;
     engine_.enroll(end);
     try {
@@ -51,14 +51,14 @@ class OfiOffer final : public transport::Offer {
   }
 
  private:
-  Engine& engine_;
+  OfiEngine& engine_;
   std::shared_ptr<PairEnd> end_;
 };
 
 // Its plan is made before the sender has connected, so that nothing is left to fail.
 class OfiAcceptance final : public transport::Acceptance {
  public:
-  OfiAcceptance(Engine& engine, const std::shared_ptr<PairEnd>& end)
+  OfiAcceptance(OfiEngine& engine, const std::shared_ptr<PairEnd>& end)
       : engine_(engine), end_(end), plan_(std::make_unique<OfiPlan>(engine, end)) {}
   transport::WireRecord record() const override {
     return transport::to_wire(end_.lock()->memory().answer());
@@ -70,7 +70,7 @@ class OfiAcceptance final : public transport::Acceptance {
   }
 
  private:
-  Engine& engine_;
+  OfiEngine& engine_;
   std::weak_ptr<PairEnd> end_;  // the plan's, who gives it back
   std::unique_ptr<transport::Plan> plan_;
 };
@@ -87,8 +87,8 @@ class Ofi::State {
         needed_(std::move(needed)),
         for_gpus_(for_gpus) {}
 
-  AddressRecord address() {
-    AddressRecord ours;
+  OfiAddressRecord address() {
+    OfiAddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
     // Collective: whatever the settings of one process are, all are here.
@@ -125,7 +125,7 @@ class Ofi::State {
     for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
       transport::Verdict& peer = peers_[rank];
       try {
-        const auto theirs = transport::from_wire<AddressRecord>(addresses[rank]);
+        const auto theirs = transport::from_wire<OfiAddressRecord>(addresses[rank]);
         if (theirs.usable != 0) anybody_ = true;
         peer = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
@@ -172,7 +172,7 @@ class Ofi::State {
            "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
   }
 
-  Engine& engine() {
+  OfiEngine& engine() {
     if (!engine_) throw Error(ErrorKind::transport, why_not_);
     return *engine_;
   }
@@ -193,16 +193,16 @@ class Ofi::State {
 
  private:
   void open(FabricInfo provider) {
-    engine_ =
-        std::make_unique<Engine>(Engine::Options{.slots = settings_.slots,
-                                                 .eager_max = settings_.ofi_eager_max,
-                                                 .check_ready = settings_.check,
-                                                 .spin = spin_,
-                                                 .timeout = settings_.timeout,
-                                                 .throttle = settings_.ofi_throttle,
-                                                 .entries = entries(),
-                                                 .counter_limit = settings_.ofi_counter_limit},
-                                 world_, std::move(provider));
+    engine_ = std::make_unique<OfiEngine>(
+        OfiEngine::OfiOptions{.slots = settings_.slots,
+                              .eager_max = settings_.ofi_eager_max,
+                              .check_ready = settings_.check,
+                              .spin = spin_,
+                              .timeout = settings_.timeout,
+                              .throttle = settings_.ofi_throttle,
+                              .entries = entries(),
+                              .counter_limit = settings_.ofi_counter_limit},
+        world_, std::move(provider));
   }
 
   // Where the provider has it and it will be used: it may cost other messages something.
@@ -236,7 +236,7 @@ class Ofi::State {
 
   unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }
 
-  transport::Verdict judge(int rank, const AddressRecord& theirs) {
+  transport::Verdict judge(int rank, const OfiAddressRecord& theirs) {
     if (!engine_) return {false, why_not_};
     if (theirs.usable == 0)
       return {false, fmt::format("rank {} has no provider that can defer work", rank)};
@@ -255,7 +255,7 @@ class Ofi::State {
   std::string why_not_gpu_memory_;  // of a provider that has it
   bool anybody_ = false;
   std::vector<transport::Verdict> peers_;  // by world rank
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<OfiEngine> engine_;
 };
 
 Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
@@ -289,15 +289,15 @@ std::string Ofi::against_blocking_streams() const {
 }
 
 std::unique_ptr<transport::Offer> Ofi::offer(const transport::Message& send) {
-  Engine& engine = state_->engine();
+  OfiEngine& engine = state_->engine();
   return std::make_unique<OfiOffer>(engine, engine.add(send, send.mode, engine.shape_for(send)));
 }
 
 std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& receive,
                                                    const transport::Message& send,
                                                    std::span<const std::byte> offer) {
-  Engine& engine = state_->engine();
-  const auto theirs = transport::from_wire<OfferRecord>(offer);
+  OfiEngine& engine = state_->engine();
+  const auto theirs = transport::from_wire<OfiOfferRecord>(offer);
   auto end = engine.add(receive, send.mode, theirs.shape);
   end->memory().connect(theirs);
   return std::make_unique<OfiAcceptance>(engine, std::move(end));

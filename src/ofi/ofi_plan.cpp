@@ -49,7 +49,7 @@ std::string OfiPlan::path() const {
 
 std::string OfiPlan::describe() const {
   const protocol::Epoch epoch = end_->started.load(std::memory_order_acquire);
-  const Words& words = end_->words();
+  const PairWords& words = end_->words();
   const protocol::Epoch done = end_->completed();
   std::string what;
   if (!end_->sends())

@@ -10,7 +10,7 @@
 
 namespace penstock::ofi {
 
-class OfiPlan final : public plan::EnginePlan<Engine, PairEnd> {
+class OfiPlan final : public plan::EnginePlan<OfiEngine, PairEnd> {
  public:
   using EnginePlan::EnginePlan;
   ~OfiPlan() override { engine_.destroy(end_); }

@@ -23,7 +23,7 @@ constexpr std::uint64_t polls_between_pokes = 64;
 // ---- At match
 
 PairEnd::PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
-                 const Shape& form, fi_addr_t peer_address)
+                 const MessageShape& form, fi_addr_t peer_address)
     : direction(message.direction),
       mode(send_mode),
       peer(message.peer),
@@ -226,7 +226,7 @@ bool PairEnd::give_credits() noexcept {
     RdmaOperation& operation = credits_.operations[credits_.count.given % shape.slots];
     if (operation.under_way) break;
     operation.make_addition(common_.fabric.endpoint(), common_.one,
-                            memory_.remote_word(offsetof(Words, consumed)));
+                            memory_.remote_word(offsetof(PairWords, consumed)));
     const ssize_t code = operation.issue(true, true);
     if (code == -FI_EAGAIN) break;
     moved = true;
@@ -245,7 +245,7 @@ bool PairEnd::query_credits() noexcept {
   // An earlier one, whose answer may be older than what the program knows.
   if (credits_.query.under_way) return false;
   credits_.query.make_read(common_.fabric.endpoint(), memory_.landing_word(memory_.words().seen),
-                           memory_.remote_word(offsetof(Words, taken)));
+                           memory_.remote_word(offsetof(PairWords, taken)));
   const ssize_t code = credits_.query.issue(true, false);
   if (code == -FI_EAGAIN) return false;
   if (code != 0) fail(common_.fabric.error("fi_readmsg", code));

@@ -53,7 +53,7 @@ struct Common {
 class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate {
  public:
   PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
-          const Shape& shape,
+          const MessageShape& shape,
           fi_addr_t peer);  // throws Error
   ~PairEnd();
 
@@ -93,7 +93,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   }
   // Why start or wait number `epoch` cannot succeed, as far as the words tell.
   std::optional<base::Error> broken(protocol::Epoch epoch) const;
-  const Words& words() const noexcept { return memory_.words(); }
+  const PairWords& words() const noexcept { return memory_.words(); }
 
   // ---- The side of progress, under the engine's lock
   // That posting the next start takes; 0: there is none to be posted now.
@@ -121,7 +121,7 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   const transport::Direction direction;
   const protocol::Mode mode;
   const int peer;
-  const Shape shape;
+  const MessageShape shape;
 
   // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
   // the receive buffer's last use, before the provider touches it.
@@ -181,14 +181,14 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   bool quiet() const noexcept;
 
   // What a ring's receiver gives back, and what a buffered send asks of it.
-  struct Credits {
+  struct CreditState {
     protocol::Credits count;
     std::unique_ptr<RdmaOperation[]> operations;  // in turns: as many as there are slots
     RdmaOperation query;
   };
   // The last that the peer hears of us.
-  struct Notice {
-    std::uint64_t words[2] = {};  // as they stand in Words
+  struct LastNotice {
+    std::uint64_t words[2] = {};  // as they stand in PairWords
     bool owed = false;
     RdmaOperation operation;
   };
@@ -212,8 +212,8 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   PostedAhead posted_;
   HandEpoch hand_;
   std::uint64_t polls_ = 0;
-  Credits credits_;
-  Notice notice_;
+  CreditState credits_;
+  LastNotice notice_;
   Stopped stopped_;
   unsigned lost_ = 0;  // operations that have failed
 };

@@ -26,7 +26,7 @@ bool PairEnd::send_notice() noexcept {
   notice_.words[1] = protocol::parting_word(credits_.count);
   notice_.operation.make_write(common_.fabric.endpoint(),
                                {notice_.words, sizeof notice_.words, nullptr},
-                               memory_.remote_word(offsetof(Words, closed)));
+                               memory_.remote_word(offsetof(PairWords, closed)));
   const ssize_t code = notice_.operation.issue(true, true);
   if (code == -FI_EAGAIN) return false;
   notice_.owed = false;
@@ -88,7 +88,7 @@ bool PairEnd::anything_under_way() const noexcept {
 }
 
 bool PairEnd::over() const noexcept {
-  const Words& ours = words();
+  const PairWords& ours = words();
   return seat.closing && !has_work() && !anything_under_way() &&
          protocol::words_are_free(load(ours.closed), load(ours.parting), load(ours.consumed));
 }

@@ -10,8 +10,8 @@ namespace penstock::ofi {
 using base::Error;
 using base::ErrorKind;
 
-PairMemory::PairMemory(const Owner& owner, const transport::Message& message, const Shape& shape,
-                       bool buffered, const PairCounters& counters)
+PairMemory::PairMemory(const Owner& owner, const transport::Message& message,
+                       const MessageShape& shape, bool buffered, const PairCounters& counters)
     : owner_(owner),
       shape_(shape),
       buffer_(message.buffer),
@@ -62,31 +62,31 @@ void PairMemory::close_regions() noexcept {
 
 // ---- What the two ends tell each other
 
-OfferRecord PairMemory::offer() const {
-  OfferRecord record;
+OfiOfferRecord PairMemory::offer() const {
+  OfiOfferRecord record;
   record.shape = shape_;
   record.words = {words_.region->address(&words()), words_.region->key()};
   if (cts_) record.cts = {cts_.address(&words().cts), cts_.key()};
   return record;
 }
 
-AnswerRecord PairMemory::answer() const {
+OfiAnswerRecord PairMemory::answer() const {
   const void* const landing = slots_             ? static_cast<const void*>(slots_.get())
                               : shape_.bytes > 0 ? buffer_
                                                  : static_cast<const void*>(&words().nothing);
-  AnswerRecord record;
+  OfiAnswerRecord record;
   record.words = {words_.region->address(&words()), words_.region->key()};
   record.landing = {landing_.address(landing), landing_.key()};
   return record;
 }
 
-void PairMemory::connect(const OfferRecord& sender) noexcept {
+void PairMemory::connect(const OfiOfferRecord& sender) noexcept {
   peer_words_ = sender.words;
   peer_cts_ = sender.cts;
   may_be_written_ = true;  // by what answer() says
 }
 
-void PairMemory::connect(const AnswerRecord& receiver) noexcept {
+void PairMemory::connect(const OfiAnswerRecord& receiver) noexcept {
   peer_words_ = receiver.words;
   peer_landing_ = receiver.landing;
   may_be_written_ = true;

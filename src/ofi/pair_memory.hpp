@@ -28,7 +28,7 @@ class PairMemory {
 
   // `buffered`: of a buffered send. Writes into the regions count on `counters`, which outlive
   // this. Throws base::Error.
-  PairMemory(const Owner& owner, const transport::Message& message, const Shape& shape,
+  PairMemory(const Owner& owner, const transport::Message& message, const MessageShape& shape,
              bool buffered, const PairCounters& counters);
   // The words serve another end, unless somebody may still write them: then they are lost, which
   // happens after failures alone.
@@ -36,16 +36,16 @@ class PairMemory {
   PairMemory(const PairMemory&) = delete;
   PairMemory& operator=(const PairMemory&) = delete;
 
-  OfferRecord offer() const;
-  AnswerRecord answer() const;
-  void connect(const OfferRecord& sender) noexcept;
-  void connect(const AnswerRecord& receiver) noexcept;
+  OfiOfferRecord offer() const;
+  OfiAnswerRecord answer() const;
+  void connect(const OfiOfferRecord& sender) noexcept;
+  void connect(const OfiAnswerRecord& receiver) noexcept;
   // Late data finds no place any more.
   void close_regions() noexcept;
   // The peer writes these words no more.
   void words_are_free() noexcept { may_be_written_ = false; }
 
-  Words& words() const noexcept { return *words_.words; }
+  PairWords& words() const noexcept { return *words_.words; }
   bool has_slots() const noexcept { return slots_ != nullptr; }
   // Buffered sends: the message into the slot of that epoch. Receivers: out of it.
   void fill_slot(protocol::Epoch epoch) noexcept;
@@ -68,7 +68,7 @@ class PairMemory {
   }
 
   const Owner owner_;
-  const Shape& shape_;
+  const MessageShape& shape_;
   void* const buffer_;
   const bool sends_;
   const bool buffered_;

@@ -19,7 +19,7 @@ class WordPool {
   explicit WordPool(Fabric& fabric) : fabric_(fabric) {}
 
   struct Position {
-    Words* words = nullptr;
+    PairWords* words = nullptr;
     const Region* region = nullptr;
   };
   Position take();  // zeroed; throws base::Error
@@ -27,13 +27,13 @@ class WordPool {
 
  private:
   static constexpr std::size_t per_chunk = 256;
-  struct Chunk {
-    alignas(4096) std::array<Words, per_chunk> words;
+  struct WordChunk {
+    alignas(4096) std::array<PairWords, per_chunk> words;
     Region region;
   };
 
   Fabric& fabric_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<std::unique_ptr<WordChunk>> chunks_;
   std::vector<Position> free_;  // has room for all there are
 };
 

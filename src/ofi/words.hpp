@@ -11,7 +11,7 @@
 
 namespace penstock::ofi {
 
-struct alignas(64) Words {
+struct alignas(64) PairWords {
   std::uint64_t done =
       0;  // epochs complete here: a send's writes are placed, a receive's message has arrived
   std::uint64_t consumed = 0;  // sender: epochs that the receiver has taken out of its slots
@@ -22,8 +22,8 @@ struct alignas(64) Words {
   std::uint64_t taken = 0;     // receiver: epochs taken out of its slots; a sender may read it
   std::uint64_t seen = 0;      // sender: what its last reading of `taken` has brought
 };
-static_assert(sizeof(Words) == 64);
-static_assert(offsetof(Words, parting) == offsetof(Words, closed) + sizeof(std::uint64_t));
+static_assert(sizeof(PairWords) == 64);
+static_assert(offsetof(PairWords, parting) == offsetof(PairWords, closed) + sizeof(std::uint64_t));
 
 // Acquire orders the payload before its use, and the provider's last look at a buffer before it is
 // written again.

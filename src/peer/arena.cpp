@@ -98,7 +98,7 @@ bool Arena::add_chunk(std::uint64_t bytes) {
 }
 
 // Where there is no memory for that, the chunk goes.
-void Arena::note_chunk(const Chunk& chunk) {
+void Arena::note_chunk(const ArenaChunk& chunk) {
   const auto address = reinterpret_cast<std::uintptr_t>(chunk.address);
   try {
     by_offset_.emplace(chunk.offset, chunk);
@@ -161,7 +161,7 @@ void Arena::fill_holes(std::uint64_t offset, std::uint64_t bytes) {
 
 void Arena::free(std::byte* address) noexcept {
   const std::lock_guard lock(mutex_);
-  const Chunk* chunk = chunk_of(address);
+  const ArenaChunk* chunk = chunk_of(address);
   if (chunk == nullptr) return;
   const std::uint64_t offset = chunk->offset + static_cast<std::uint64_t>(address - chunk->address);
   const auto range = taken_.find(offset);
@@ -180,30 +180,30 @@ void Arena::release_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
     has_holes_ = true;
 }
 
-std::optional<RemoteAddress> Arena::find(const void* address, std::size_t bytes) const {
+std::optional<ArenaAddress> Arena::find(const void* address, std::size_t bytes) const {
   const std::lock_guard lock(mutex_);
-  const Chunk* chunk = chunk_of(address);
+  const ArenaChunk* chunk = chunk_of(address);
   if (chunk == nullptr) return std::nullopt;
   const auto inside =
       static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - chunk->address);
   if (bytes > chunk->bytes - inside) return std::nullopt;
-  return RemoteAddress{chunk->offset, chunk->bytes, chunk->offset + inside};
+  return ArenaAddress{chunk->offset, chunk->bytes, chunk->offset + inside};
 }
 
-const Arena::Chunk* Arena::chunk_of(const void* address) const {
+const Arena::ArenaChunk* Arena::chunk_of(const void* address) const {
   const auto value = reinterpret_cast<std::uintptr_t>(address);
   auto after = by_address_.upper_bound(value);
   if (after == by_address_.begin()) return nullptr;
-  const Chunk& chunk = std::prev(after)->second;
+  const ArenaChunk& chunk = std::prev(after)->second;
   return value - reinterpret_cast<std::uintptr_t>(chunk.address) < chunk.bytes ? &chunk : nullptr;
 }
 
 std::byte* Arena::address_of(std::uint64_t offset) const {
-  const Chunk& chunk = std::prev(by_offset_.upper_bound(offset))->second;
+  const ArenaChunk& chunk = std::prev(by_offset_.upper_bound(offset))->second;
   return chunk.address + (offset - chunk.offset);
 }
 
-std::byte* Arena::at(const RemoteAddress& place) const {
+std::byte* Arena::at(const ArenaAddress& place) const {
   const std::lock_guard lock(mutex_);
   return address_of(place.offset);
 }

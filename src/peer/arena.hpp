@@ -20,7 +20,7 @@ namespace penstock::peer {
 
 // Where bytes lie in a process's file, and the chunk to be mapped to get at them. Travels in
 // handshakes.
-struct RemoteAddress {
+struct ArenaAddress {
   std::uint64_t chunk = 0;
   std::uint64_t chunk_bytes = 0;
   std::uint64_t offset = 0;  // from the start of the file
@@ -52,13 +52,13 @@ class Arena {
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
   void free(std::byte* address) noexcept;
   // nullopt: not all of it is ours.
-  std::optional<RemoteAddress> find(const void* address, std::size_t bytes) const;
-  std::byte* at(const RemoteAddress& place) const;
+  std::optional<ArenaAddress> find(const void* address, std::size_t bytes) const;
+  std::byte* at(const ArenaAddress& place) const;
   std::size_t file_bytes() const;
   std::size_t free_bytes() const;
 
  private:
-  struct Chunk {
+  struct ArenaChunk {
     std::uint64_t offset;
     std::uint64_t bytes;
     std::byte* address;
@@ -69,9 +69,9 @@ class Arena {
   std::byte* try_to_allocate(std::size_t bytes, std::size_t alignment);
   void grow(std::size_t bytes, std::size_t alignment);
   bool add_chunk(std::uint64_t bytes);
-  void note_chunk(const Chunk& chunk);
+  void note_chunk(const ArenaChunk& chunk);
   void fill_holes(std::uint64_t offset, std::uint64_t bytes);
-  const Chunk* chunk_of(const void* address) const;
+  const ArenaChunk* chunk_of(const void* address) const;
   std::byte* address_of(std::uint64_t offset) const;
   void release_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
@@ -82,8 +82,8 @@ class Arena {
   std::uint64_t file_bytes_ = 0;
   bool has_holes_ = false;  // pages were given back: ranges have to be reserved again
   base::Ranges ranges_;
-  std::map<std::uint64_t, Chunk> by_offset_;
-  std::map<std::uintptr_t, Chunk> by_address_;
+  std::map<std::uint64_t, ArenaChunk> by_offset_;
+  std::map<std::uintptr_t, ArenaChunk> by_address_;
   std::map<std::uint64_t, std::uint64_t> taken_;  // offset, bytes
 };
 

@@ -13,7 +13,7 @@ namespace penstock::peer {
 
 inline constexpr std::uint64_t handshake_version = 0x70656e73746f0003;
 
-struct AddressRecord {
+struct PeerAddressRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t usable = 0;
   std::int32_t process = 0;
@@ -30,10 +30,10 @@ struct BufferPlace {
   std::uint64_t address = 0;   // in its own process
   std::uint32_t in_arena = 0;  // then `place` says where
   std::uint32_t padding = 0;
-  RemoteAddress place;
+  ArenaAddress place;
 };
 
-struct OfferRecord {
+struct PeerOfferRecord {
   std::uint64_t version = handshake_version;
   std::uint64_t eager_max = 0;
   std::uint32_t slots = 0;
@@ -42,10 +42,10 @@ struct OfferRecord {
       0;  // the sender can write the receiver's memory by cross-memory copy
   std::uint32_t padding = 0;
   BufferPlace buffer;
-  RemoteAddress block;
+  ArenaAddress block;
 };
 
-struct AnswerRecord {
+struct PeerAnswerRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t path = 0;
   std::uint32_t line_bytes = 0;
@@ -54,7 +54,7 @@ struct AnswerRecord {
   std::uint32_t checks_ready = 0;
   std::uint32_t padding = 0;
   BufferPlace buffer;
-  RemoteAddress block;
+  ArenaAddress block;
 };
 
 // A receiver that comes first and will not act, to its sender; and that one's whole choice.
@@ -63,7 +63,7 @@ struct InviteRecord {
   std::uint32_t checks_ready = 0;
   std::uint32_t reads_across = 0;  // the receiver can read the sender's memory by cross-memory copy
   BufferPlace buffer;
-  RemoteAddress block;
+  ArenaAddress block;
 };
 
 struct InvitedRecord {
@@ -76,7 +76,7 @@ struct InvitedRecord {
   std::uint32_t parts = 1;
   std::uint32_t checks_ready = 0;
   BufferPlace buffer;
-  RemoteAddress block;  // SenderBlock, then the ring
+  ArenaAddress block;  // SenderBlock, then the ring
 };
 
 }  // namespace penstock::peer

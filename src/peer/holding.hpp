@@ -22,7 +22,7 @@ class Holding {
   Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> user_memory);
 
   std::byte* block() const noexcept { return body_ ? body_->block : nullptr; }
-  RemoteAddress place() const { return *body_->arena.find(body_->block, body_->bytes); }
+  ArenaAddress place() const { return *body_->arena.find(body_->block, body_->bytes); }
 
  private:
   friend class Retired;

@@ -37,7 +37,7 @@ Mapping::~Mapping() {
   close(descriptor_);
 }
 
-std::byte* Mapping::at(const RemoteAddress& place) {
+std::byte* Mapping::at(const ArenaAddress& place) {
   const std::lock_guard lock(mutex_);
   auto known = chunks_.find(place.chunk);
   if (known == chunks_.end()) {
@@ -52,8 +52,10 @@ std::byte* Mapping::at(const RemoteAddress& place) {
       throw base::Error(base::ErrorKind::resources,
                         fmt::format("cannot map {} bytes of the peer's shared memory: {}",
                                     place.chunk_bytes, std::strerror(errno)));
-    known = chunks_.emplace(place.chunk, Chunk{static_cast<std::byte*>(address), place.chunk_bytes})
-                .first;
+    known =
+        chunks_
+            .emplace(place.chunk, MappedChunk{static_cast<std::byte*>(address), place.chunk_bytes})
+            .first;
   }
   return known->second.address + (place.offset - place.chunk);
 }

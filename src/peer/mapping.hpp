@@ -21,10 +21,10 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   // The address of that place here. Throws Error(resources). Any thread.
-  std::byte* at(const RemoteAddress& place);
+  std::byte* at(const ArenaAddress& place);
 
  private:
-  struct Chunk {
+  struct MappedChunk {
     std::byte* address;
     std::uint64_t bytes;
   };
@@ -33,7 +33,7 @@ class Mapping {
 
   int descriptor_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Chunk> chunks_;
+  std::map<std::uint64_t, MappedChunk> chunks_;
 };
 
 }  // namespace penstock::peer

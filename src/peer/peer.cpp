@@ -37,7 +37,7 @@ class Peer::SendHalf final : public transport::Offer {
   transport::WireRecord record() const override { return transport::to_wire(record_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    const auto theirs = transport::from_wire<AnswerRecord>(answer);
+    const auto theirs = transport::from_wire<PeerAnswerRecord>(answer);
     const auto path = static_cast<Path>(theirs.path);
     Pair pair = owner_.pair_with(send_.peer);
     pair.holding = std::move(holding_);
@@ -47,7 +47,7 @@ class Peer::SendHalf final : public transport::Offer {
   }
 
  private:
-  std::unique_ptr<transport::Plan> complete(const AnswerRecord& theirs, Path path, Pair& pair) {
+  std::unique_ptr<transport::Plan> complete(const PeerAnswerRecord& theirs, Path path, Pair& pair) {
     std::byte* block = owner_.map(send_.peer, theirs.block);
     pair.port.receiver = reinterpret_cast<ReceiverBlock*>(block);
     pair.port.lines = block + sizeof(ReceiverBlock);
@@ -67,7 +67,7 @@ class Peer::SendHalf final : public transport::Offer {
   Peer& owner_;
   transport::Message send_;
   Holding holding_;
-  OfferRecord record_;
+  PeerOfferRecord record_;
 };
 
 // The receiver's half until the sender has confirmed. Its plan is made by then, so that nothing is
@@ -75,7 +75,7 @@ class Peer::SendHalf final : public transport::Offer {
 class Peer::ReceiveHalf final : public transport::Acceptance {
  public:
   ReceiveHalf(Peer& owner, const transport::Message& receive, const transport::Message& send,
-              const OfferRecord& offer) {
+              const PeerOfferRecord& offer) {
     const auto& local_peer = owner.peers_[static_cast<std::size_t>(send.peer)];
     const auto pull = owner.reach(send.peer, offer.buffer, local_peer.cross_memory);
     const BufferPlace ours = owner.place_of(receive, send.bytes);
@@ -126,7 +126,7 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
 
  private:
   ReceiverBlock* block_ = nullptr;
-  AnswerRecord record_;
+  PeerAnswerRecord record_;
   std::unique_ptr<transport::Plan> plan_;
 };
 
@@ -142,7 +142,7 @@ Peer::Peer(const base::Settings& settings, group::World& world)
 Peer::~Peer() = default;
 
 transport::WireRecord Peer::address() {
-  AddressRecord address;
+  PeerAddressRecord address;
   address.process = getpid();
   address.flag_bits = PENSTOCK_FLAG_BITS;
   remove_leftover_files();
@@ -168,8 +168,8 @@ void Peer::add_peers(std::span<const transport::WireRecord> addresses) {
     LocalPeer& local_peer = peers_[rank];
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
-      local_peer = get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(),
-                               settings_.cross_memory);
+      local_peer = get_to_know(transport::from_wire<PeerAddressRecord>(addresses[rank]),
+                               world_.rank(), settings_.cross_memory);
     } catch (const Error& error) {
       local_peer.why_not = error.text();
     }
@@ -218,7 +218,7 @@ std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& re
   transport::Message sender = send;
   sender.peer = receive.peer;
   return std::make_unique<ReceiveHalf>(*this, receive, sender,
-                                       transport::from_wire<OfferRecord>(offer));
+                                       transport::from_wire<PeerOfferRecord>(offer));
 }
 
 BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes) const {
@@ -232,7 +232,7 @@ BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes)
   return where;
 }
 
-std::byte* Peer::map(int rank, const RemoteAddress& place) const {
+std::byte* Peer::map(int rank, const ArenaAddress& place) const {
   if (rank == world_.rank()) return arena_->at(place);
   return peers_[static_cast<std::size_t>(rank)].arena->at(place);
 }

@@ -52,7 +52,7 @@ class Peer final : public transport::Transport {
     return Holding(*arena_, block_bytes, std::move(keep));
   }
   Arena& arena() noexcept { return *arena_; }  // where usable()
-  std::byte* map(int rank, const RemoteAddress& place) const;
+  std::byte* map(int rank, const ArenaAddress& place) const;
   Retired& retired() const noexcept { return retired_; }
 
   Memory& memory() noexcept { return *memory_; }                        // from address() on

@@ -96,7 +96,7 @@ struct alignas(64) HostNotice {
 // In host memory that both processes' devices address: so the host can open it without a call that
 // might itself wait for the device.
 struct alignas(64) Gate {
-  protocol::gate::Words words;
+  protocol::gate::GateWords words;
 };
 
 // ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128

@@ -55,7 +55,7 @@ class Crew<Form::one_stays> {
     Word64 answer = static_cast<Word64>(Answer::stay);
     if (gridDim.x > 1) {
       if (threadIdx.x == 0) {
-        Word word{word_};
+        CrewWord word{word_};
         answer = static_cast<Word64>(protocol::relief::leave(word, duty_, may_stay));
       }
     }
@@ -70,7 +70,7 @@ class Crew<Form::one_stays> {
   __device__ void stay() {
     if (threadIdx.x == 0) request() = 0;
     if (stays_ || gridDim.x == 1) return;
-    Word word{word_};
+    CrewWord word{word_};
     stays_ = agree(threadIdx.x == 0 && protocol::relief::stay(word) ? 1 : 0) != 0;
   }
 
@@ -82,7 +82,7 @@ class Crew<Form::one_stays> {
       return true;
     }
     if (!stays_ || gridDim.x == 1) return false;
-    Word word{word_};
+    CrewWord word{word_};
     const auto next = static_cast<int>(
         agree(threadIdx.x == 0 ? static_cast<Word64>(protocol::relief::next(word)) : 0));
     if (next == protocol::relief::no_duty) return false;
@@ -95,7 +95,7 @@ class Crew<Form::one_stays> {
     __shared__ std::uint32_t word;
     return word;
   }
-  struct Word {
+  struct CrewWord {
     Word64& word;
     __device__ Word64 load() const { return DeviceWord(word).load(::cuda::memory_order_relaxed); }
     __device__ bool exchange_if(Word64& expected, Word64 desired) const {

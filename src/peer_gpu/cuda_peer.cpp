@@ -34,7 +34,7 @@ using base::ErrorKind;
 namespace {
 
 // A user's buffer, for the other side.
-struct Buffer {
+struct BufferRecord {
   std::uint32_t exported = 0;  // otherwise only its own process reaches it
   std::int32_t device = -1;    // in its own process
   DeviceIdentity device_identity{};
@@ -43,14 +43,14 @@ struct Buffer {
 
 // Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's
 // can too.
-enum class Gates : std::uint32_t { none, possible, wanted };
+enum class GateUse : std::uint32_t { none, possible, wanted };
 
 // What both letters hold.
 struct HalfRecord {
-  Buffer buffer;
-  peer::RemoteAddress gate;        // where its calls may stand at it
-  DevicePlace words;               // SenderWords, or ReceiverWords and a ring
-  peer::RemoteAddress host_words;  // EndWords
+  BufferRecord buffer;
+  peer::ArenaAddress gate;        // where its calls may stand at it
+  DevicePlace words;              // SenderWords, or ReceiverWords and a ring
+  peer::ArenaAddress host_words;  // EndWords
   std::uint32_t has_gate = 0;
   std::uint32_t needs_gate =
       0;  // for its own sake, as there was no place for it to wait by kernels
@@ -61,7 +61,7 @@ struct DeviceOffer {
   std::uint64_t eager_max = 0;
   std::uint32_t checks_ready = 0;
   std::uint32_t native_atomics = 0;  // may be used, where the link has them
-  Gates gates = Gates::none;
+  GateUse gates = GateUse::none;
   std::uint32_t padding = 0;
   HalfRecord half;
 };
@@ -126,25 +126,25 @@ class CudaPeer final : public transport::Transport {
   class SendHalf;
   class ReceiveHalf;
 
-  Buffer describe_buffer(const transport::Message& message);
+  BufferRecord describe_buffer(const transport::Message& message);
   // Our half: private words, and the words that the peer stores into.
   DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half,
                           bool always_at_gates);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
-  Gates gates_on(int device);
-  bool take_turns(int rank, const Buffer& ours, const Buffer& theirs) const;
+  GateUse gates_on(int device);
+  bool take_turns(int rank, const BufferRecord& ours, const BufferRecord& theirs) const;
   bool may_take_turns(int rank, int device) const;
-  bool always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours);
+  bool always_at_gates(int rank, const DeviceOffer& offer, const BufferRecord& ours);
   std::shared_ptr<WaitPlaces> places_on(int device) {
     const Devices& devices = gpus_->devices();
     return shares_->places(devices.identity(device), devices.processors(device),
-                           gates_on(device) != Gates::none);
+                           gates_on(device) != GateUse::none);
   }
   void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
   void warn_of_turns(int rank, bool gated);
   GatePages& gate_pages();
-  EndWords* reach_host_words(int rank, const peer::RemoteAddress& place) {
+  EndWords* reach_host_words(int rank, const peer::ArenaAddress& place) {
     return reinterpret_cast<EndWords*>(host_.map(rank, place));
   }
   std::unique_ptr<transport::Plan> make_plan(DevicePair pair) {
@@ -224,9 +224,10 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
     record_.half.buffer = owner.describe_buffer(receive);
-    const Buffer& ours = record_.half.buffer;
-    const Buffer& theirs = offer.half.buffer;
-    const Devices::Reach reach = owner.gpus_->devices().reach(ours.device, theirs.device_identity);
+    const BufferRecord& ours = record_.half.buffer;
+    const BufferRecord& theirs = offer.half.buffer;
+    const Devices::DeviceReach reach =
+        owner.gpus_->devices().reach(ours.device, theirs.device_identity);
     if (!reach.possible)
       throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
     const bool always = owner.always_at_gates(rank, offer, ours);
@@ -322,14 +323,14 @@ void CudaPeer::prepare(device::Stream& stream) {
     if (loaded_.insert(cuda_stream.device()).second)
       device::gpu::check(load_kernels(launch), "loading the kernels");
   }
-  queue.add(Form::peer, std::make_unique<PairBatch>(queue));
+  queue.add(TransportForm::peer, std::make_unique<PairBatch>(queue));
 }
 
-Buffer CudaPeer::describe_buffer(const transport::Message& message) {
-  const device::gpu::Region region = device::gpu::look_at(message.buffer);
+BufferRecord CudaPeer::describe_buffer(const transport::Message& message) {
+  const device::gpu::MemoryRegion region = device::gpu::look_at(message.buffer);
   if (!region.on_device)
     throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
-  Buffer buffer;
+  BufferRecord buffer;
   buffer.device = region.device;
   buffer.device_identity = gpus_->devices().identity(region.device);
   buffer.place.address = reinterpret_cast<std::uint64_t>(message.buffer);
@@ -362,8 +363,8 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   kept->words = pair.arena->allocate(words_bytes);
   half.words = export_memory(kept->words.get());
   pair.always_at_gates = always_at_gates;
-  if (gates_on(device) != Gates::none) pair.wait_place = places_on(device)->take_for_pair();
-  if (gates_on(device) != Gates::none && (always_at_gates || !pair.wait_place)) {
+  if (gates_on(device) != GateUse::none) pair.wait_place = places_on(device)->take_for_pair();
+  if (gates_on(device) != GateUse::none && (always_at_gates || !pair.wait_place)) {
     half.has_gate = 1;
     half.needs_gate = !pair.wait_place;
     kept->gate = gate_pages().take();
@@ -383,22 +384,22 @@ GatePages& CudaPeer::gate_pages() {
 }
 
 // Tried once a device.
-Gates CudaPeer::gates_on(int device) {
-  if (settings_.cuda_wait == base::CudaWait::kernel) return Gates::none;
+GateUse CudaPeer::gates_on(int device) {
+  if (settings_.cuda_wait == base::CudaWait::kernel) return GateUse::none;
   const bool wanted = settings_.cuda_wait == base::CudaWait::value;
   const device::gpu::DeviceGuard guard(device);
   if (host_.usable().yes && device::gpu::has_word_operations() &&
       gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
-    return wanted ? Gates::wanted : Gates::possible;
+    return wanted ? GateUse::wanted : GateUse::possible;
   if (wanted)
     throw Error(ErrorKind::transport,
                 "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
-  return Gates::none;
+  return GateUse::none;
 }
 
 // A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the
 // wait, has none meanwhile.
-bool CudaPeer::take_turns(int rank, const Buffer& ours, const Buffer& theirs) const {
+bool CudaPeer::take_turns(int rank, const BufferRecord& ours, const BufferRecord& theirs) const {
   return rank != world_.rank() && ours.device_identity == theirs.device_identity &&
          !gpus_->devices().runs_beside_others(ours.device);
 }
@@ -410,11 +411,11 @@ bool CudaPeer::may_take_turns(int rank, int device) const {
 }
 
 // Within one process all streams run beside each other.
-bool CudaPeer::always_at_gates(int rank, const DeviceOffer& offer, const Buffer& ours) {
+bool CudaPeer::always_at_gates(int rank, const DeviceOffer& offer, const BufferRecord& ours) {
   if (rank == world_.rank() || offer.half.has_gate == 0) return false;
-  const Gates possible = gates_on(ours.device);
-  const bool wanted = offer.gates == Gates::wanted || possible == Gates::wanted;
-  return possible != Gates::none && (wanted || take_turns(rank, ours, offer.half.buffer));
+  const GateUse possible = gates_on(ours.device);
+  const bool wanted = offer.gates == GateUse::wanted || possible == GateUse::wanted;
+  return possible != GateUse::none && (wanted || take_turns(rank, ours, offer.half.buffer));
 }
 
 // Each message that opens a gate costs a store into the host's memory, so it is done only where a

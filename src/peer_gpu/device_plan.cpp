@@ -32,7 +32,7 @@ bool wait_has_work(const Pair& pair) noexcept {
 }
 
 PairBatch& pairs_on(const KernelQueue& queue) noexcept {
-  return static_cast<PairBatch&>(*queue.batch(Form::peer));
+  return static_cast<PairBatch&>(*queue.batch(TransportForm::peer));
 }
 
 Pair behind_gate(Pair pair) noexcept {
@@ -40,7 +40,7 @@ Pair behind_gate(Pair pair) noexcept {
   return pair;
 }
 
-Pair with(Pair pair, const Shape& shape) noexcept {
+Pair with(Pair pair, const KernelShape& shape) noexcept {
   pair.blocks = shape.blocks;
   pair.threads = shape.threads;
   return pair;

@@ -9,7 +9,7 @@ namespace penstock::peer_gpu {
 namespace {
 
 template <int capacity>
-struct Gates {
+struct GateBatch {
   QueueFailure* queue_failure = nullptr;
   int count = 0;
   Gating gating[capacity];
@@ -34,17 +34,17 @@ __device__ void close(const Gating& gating, bool failed) {
 }
 
 template <int capacity>
-__global__ void run(const __grid_constant__ Gates<capacity> argument) {
+__global__ void run(const __grid_constant__ GateBatch<capacity> argument) {
   await_predecessor();
   let_successor_in();
-  const Gates<capacity>& gates = vendor::grid_constant(argument);
+  const GateBatch<capacity>& gates = vendor::grid_constant(argument);
   const auto which = static_cast<int>(threadIdx.x);
   if (which < gates.count) close(gates.gating[which], gates.queue_failure->failed != 0);
 }
 
 template <int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Gating> gates) {
-  Gates<capacity> argument;
+  GateBatch<capacity> argument;
   argument.queue_failure = launch.queue_failure;
   argument.count = static_cast<int>(gates.size());
   std::copy(gates.begin(), gates.end(), argument.gating);

@@ -23,7 +23,7 @@ class GatePages : public std::enable_shared_from_this<GatePages> {
 
   // Zeroed, and for the host so far. Throws Error(resources). Any thread.
   std::shared_ptr<Gate> take();
-  peer::RemoteAddress place(const Gate& gate) const { return *arena_.find(&gate, sizeof(Gate)); }
+  peer::ArenaAddress place(const Gate& gate) const { return *arena_.find(&gate, sizeof(Gate)); }
   // A gate of ours, or of another process's pages: from now on kernels and streams address it as
   // the host does. Throws Error.
   void show_to_devices(const Gate& gate);

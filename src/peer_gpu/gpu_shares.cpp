@@ -49,15 +49,15 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   Place take(User user) noexcept override {
     const unsigned kernels = user == User::queue ? 2 : 1;
     if (processors_ >= least_processors_for_wide && kernels <= most())
-      if (auto held = hold(&Use::wide, kernels); held && shares_->totals(gpu_).wide <= most_wide)
+      if (auto held = hold(&GpuUse::wide, kernels); held && shares_->totals(gpu_).wide <= most_wide)
         return {Standing::all_stay, std::move(held)};
-    auto held = hold(&Use::narrow, kernels);
+    auto held = hold(&GpuUse::narrow, kernels);
     const Totals totals = shares_->totals(gpu_);
     if (held && (!gates_ || totals.narrow <= most())) return {Standing::one_stays, std::move(held)};
     return {};
   }
   std::shared_ptr<void> take_for_pair() noexcept override {
-    auto held = hold(&Use::pairs, 1);
+    auto held = hold(&GpuUse::pairs, 1);
     return held && shares_->totals(gpu_).pairs <= most_pairs() ? held : nullptr;
   }
   unsigned room() const noexcept override {
@@ -72,7 +72,7 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   unsigned most_pairs() const noexcept {
     return std::min(shares_->most_, narrow_room(processors_) / 4);
   }
-  std::shared_ptr<void> hold(std::uint32_t Use::*what, unsigned kernels) noexcept {
+  std::shared_ptr<void> hold(std::uint32_t GpuUse::*what, unsigned kernels) noexcept {
     shares_->count(use_, what, kernels);
     try {
       // Without memory for the owner the deleter is called at once.
@@ -105,7 +105,7 @@ void GpuShares::add_peers(group::World& world, const peer::Peer& host,
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const int rank = static_cast<int>(i);
     if (addresses[i].empty() || rank == world.rank() || !host.reaches(rank).yes) continue;
-    const auto place = transport::from_wire<peer::RemoteAddress>(addresses[i]);
+    const auto place = transport::from_wire<peer::ArenaAddress>(addresses[i]);
     others_.push_back({reinterpret_cast<const Table*>(host.map(rank, place)), &world.dead(rank)});
   }
 }
@@ -113,7 +113,7 @@ void GpuShares::add_peers(group::World& world, const peer::Peer& host,
 // What this process still holds, in graphs that live on, nobody counts any more.
 void GpuShares::part() noexcept {
   const std::lock_guard lock(mutex_);
-  for (Use& use : *ours_) shared(use.in_use).store(0, std::memory_order_release);
+  for (GpuUse& use : *ours_) shared(use.in_use).store(0, std::memory_order_release);
   ours_ = &own_;
   others_.clear();
 }
@@ -126,7 +126,7 @@ std::shared_ptr<WaitPlaces> GpuShares::places(const DeviceIdentity& gpu, unsigne
 // Release: the identity comes before what says that there is one.
 std::size_t GpuShares::use_of(const DeviceIdentity& gpu) {
   const std::lock_guard lock(mutex_);
-  for (Use& use : *ours_) {
+  for (GpuUse& use : *ours_) {
     if (use.in_use != 0 && use.gpu != gpu) continue;
     use.gpu = gpu;
     shared(use.in_use).store(1, std::memory_order_release);
@@ -135,7 +135,7 @@ std::size_t GpuShares::use_of(const DeviceIdentity& gpu) {
   throw base::Error(base::ErrorKind::resources, "a process may have queues on 32 GPUs at most");
 }
 
-void GpuShares::count(std::size_t use, std::uint32_t Use::*what, std::uint32_t more) noexcept {
+void GpuShares::count(std::size_t use, std::uint32_t GpuUse::*what, std::uint32_t more) noexcept {
   const std::lock_guard lock(mutex_);
   shared((*ours_)[use].*what).fetch_add(more);
 }
@@ -144,7 +144,7 @@ GpuShares::Totals GpuShares::totals(const DeviceIdentity& gpu) const noexcept {
   const std::lock_guard lock(mutex_);
   Totals totals;
   const auto add = [&](const Table& table) {
-    for (const Use& use : table) {
+    for (const GpuUse& use : table) {
       if (shared(use.in_use).load(std::memory_order_acquire) == 0) return;
       if (use.gpu != gpu) continue;
       ++totals.processes;

@@ -42,7 +42,7 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
 
  private:
   class Places;
-  struct Use {
+  struct GpuUse {
     DeviceIdentity gpu{};
     std::uint32_t in_use = 0;  // by this process: some of its queues run there
     std::uint32_t wide = 0;    // kernels of queues and graphs that may wait: all blocks stay
@@ -50,7 +50,7 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
     std::uint32_t pairs = 0;   // and for ends of pairs
   };
   static constexpr std::size_t most_gpus = 32;
-  using Table = std::array<Use, most_gpus>;
+  using Table = std::array<GpuUse, most_gpus>;
 
   struct Totals {
     unsigned processes = 0;
@@ -59,7 +59,7 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
     unsigned pairs = 0;
   };
   std::size_t use_of(const DeviceIdentity& gpu);
-  void count(std::size_t use, std::uint32_t Use::*what, std::uint32_t more) noexcept;
+  void count(std::size_t use, std::uint32_t GpuUse::*what, std::uint32_t more) noexcept;
   Totals totals(const DeviceIdentity& gpu) const noexcept;
 
   const unsigned most_;

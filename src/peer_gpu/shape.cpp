@@ -17,7 +17,7 @@ constexpr std::uint64_t bytes_a_part = 16 * 1024;
 constexpr unsigned most_waiting = 16;
 constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
-Shape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
+KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.route == Route::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
             most_threads};
@@ -45,12 +45,12 @@ std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcep
   return ((bytes + parts - 1) / parts + device_line - 1) / device_line * device_line;
 }
 
-Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
+KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
   // A receive only says that it is there.
-  return pair.sends ? shape_of(pair, most_blocks) : Shape{};
+  return pair.sends ? shape_of(pair, most_blocks) : KernelShape{};
 }
 
-Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
+KernelShape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
   if (is_ring(pair.route) && pair.sends) return {};  // looks at one word
   return shape_of(
       pair, std::min(most_blocks, is_ring(pair.route) ? most_waiting_in_rings : most_waiting));

@@ -9,7 +9,7 @@
 
 namespace penstock::peer_gpu {
 
-struct Shape {
+struct KernelShape {
   std::uint16_t blocks = 1;
   std::uint16_t threads = 32;
 };
@@ -20,8 +20,8 @@ std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) 
 std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept;
 
 // `most_blocks` bounds kernels that only start.
-Shape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;
-Shape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept;
+KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;
+KernelShape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept;
 
 // Shares the blocks of a kernel out among those of its pairs that `counts` says, as each wants
 // them: together no more than `most`, or one each. The blocks of all these.

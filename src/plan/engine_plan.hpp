@@ -18,7 +18,7 @@
 namespace penstock::plan {
 
 // Of a buffered send's next message.
-enum class Buffer : std::uint8_t {
+enum class BufferState : std::uint8_t {
   free,
   full,    // the receiver has not taken what it holds
   unknown  // the answer is on its way
@@ -59,10 +59,10 @@ class EnginePlan : public HostPlan {
     base::Backoff backoff(std::chrono::microseconds(0));
     bool asked = false;
     while (true) {
-      const Buffer buffer = engine_.find_buffer(*end_, epoch, asked);
-      if (buffer == Buffer::free) return std::nullopt;
+      const BufferState buffer = engine_.find_buffer(*end_, epoch, asked);
+      if (buffer == BufferState::free) return std::nullopt;
       if (auto error = broken(epoch)) return error;
-      if (buffer == Buffer::full)
+      if (buffer == BufferState::full)
         return base::Error(base::ErrorKind::buffer,
                            "all " + std::to_string(end_->buffers()) +
                                " library buffers hold messages that rank " +

@@ -12,7 +12,7 @@ namespace {
 using base::Error;
 using base::ErrorKind;
 using base::trace::Clock;
-using base::trace::Kind;
+using base::trace::TraceKind;
 using device::host::Command;
 
 // How long a wait polls and finds nothing before the watchdog is told, which takes a lock: far
@@ -107,8 +107,8 @@ bool HostPlan::traced_start_step(Command& command) noexcept {
   auto& sink = *static_cast<transport::Sink*>(command.context);
   plan.trace_.triggered = Clock::now();
   plan.start_now(sink);
-  sink.track()->record(
-      {Kind::trigger, plan.traced(), ++plan.trace_.epoch, plan.trace_.triggered, Clock::now()});
+  sink.track()->record({TraceKind::trigger, plan.traced(), ++plan.trace_.epoch,
+                        plan.trace_.triggered, Clock::now()});
   return true;
 }
 
@@ -119,8 +119,8 @@ bool HostPlan::traced_wait_step(Command& command) noexcept {
   if (!trace.first_poll) trace.first_poll = Clock::now();
   if (!plan.poll_step(sink)) return false;
   const auto end = Clock::now();
-  sink.track()->record({Kind::wait, plan.traced(), trace.epoch, *trace.first_poll, end});
-  sink.track()->record({Kind::transfer, plan.traced(), trace.epoch, trace.triggered, end});
+  sink.track()->record({TraceKind::wait, plan.traced(), trace.epoch, *trace.first_poll, end});
+  sink.track()->record({TraceKind::transfer, plan.traced(), trace.epoch, trace.triggered, end});
   trace.first_poll.reset();
   plan.pass_on();
   return true;

@@ -24,9 +24,9 @@ class ProgressThread {
     idle
   };
 
-  class Work {
+  class ProgressWork {
    public:
-    virtual ~Work() = default;
+    virtual ~ProgressWork() = default;
     virtual Outcome advance() noexcept = 0;
     // Asked once more after the thread has announced its sleep: whether it still has no work of its
     // own. `listening`: it will look again by itself; otherwise it sleeps until it is woken.
@@ -34,7 +34,7 @@ class ProgressThread {
   };
 
   // `name`: see base::start_thread.
-  ProgressThread(const char* name, Work& work, std::chrono::microseconds spin)
+  ProgressThread(const char* name, ProgressWork& work, std::chrono::microseconds spin)
       : name_(name), work_(work), spin_(spin) {}
   ~ProgressThread() { stop(); }
 
@@ -52,7 +52,7 @@ class ProgressThread {
   bool sleep(std::optional<std::chrono::steady_clock::duration> limit) noexcept;
 
   const char* const name_;
-  Work& work_;
+  ProgressWork& work_;
   const std::chrono::microseconds spin_;
   std::thread thread_;
   std::atomic<bool> asleep_{false};

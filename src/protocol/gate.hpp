@@ -22,7 +22,7 @@
 namespace penstock::protocol::gate {
 
 // POSTED has the lower half of the epoch; no end is half of what that counts ahead of the other.
-struct alignas(8) Words {
+struct alignas(8) GateWords {
   std::uint32_t open;
   std::uint32_t posted;
 };

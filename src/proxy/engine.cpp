@@ -28,7 +28,7 @@ constexpr int probes = 8;
 
 }  // namespace
 
-Engine::Engine(const Options& options, group::World& world)
+ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
     : options_(options),
       world_(world),
       communicator_(std::make_unique<group::PrivateCommunicator>()),
@@ -38,14 +38,15 @@ Engine::Engine(const Options& options, group::World& world)
 
 // ---- At match
 
-std::shared_ptr<PairEnd> Engine::add_sender(const transport::Message& send, const PairName& name) {
+std::shared_ptr<PairEnd> ProxyEngine::add_sender(const transport::Message& send,
+                                                 const PairName& name) {
   auto end = std::make_shared<PairEnd>(send, send.mode, name, options_.slots, communicator());
   enroll(end);
   return end;
 }
 
-std::shared_ptr<PairEnd> Engine::add_receiver(const transport::Message& receive,
-                                              protocol::Mode send_mode) {
+std::shared_ptr<PairEnd> ProxyEngine::add_receiver(const transport::Message& receive,
+                                                   protocol::Mode send_mode) {
   PairName name;
   {
     const std::lock_guard lock(progress_lock_);
@@ -56,7 +57,7 @@ std::shared_ptr<PairEnd> Engine::add_receiver(const transport::Message& receive,
   return end;
 }
 
-void Engine::enroll(const std::shared_ptr<PairEnd>& end) {
+void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
   const std::lock_guard lock(progress_lock_);
   try {
     // All the room that progress will need, so that it never allocates.
@@ -76,13 +77,13 @@ void Engine::enroll(const std::shared_ptr<PairEnd>& end) {
   }
 }
 
-void Engine::destroy(PairEnd& end) noexcept {
+void ProxyEngine::destroy(PairEnd& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.free_requests();
   forget(end);
 }
 
-void Engine::forget(PairEnd& end) noexcept {
+void ProxyEngine::forget(PairEnd& end) noexcept {
   operations_ -= end.operations.size();
   if (end.may_be_asked()) --listeners_;
   ends_.erase(end.key());
@@ -90,12 +91,12 @@ void Engine::forget(PairEnd& end) noexcept {
 
 // ---- On a stream's worker
 
-void Engine::mark_ready(PairEnd& end) noexcept {
+void ProxyEngine::mark_ready(PairEnd& end) noexcept {
   ready_.mark(end);
   poll(end);
 }
 
-void Engine::poll(PairEnd& end) noexcept {
+void ProxyEngine::poll(PairEnd& end) noexcept {
   bool active = false;
   if (progress_lock_.try_lock()) {
     pass(&end);
@@ -107,15 +108,16 @@ void Engine::poll(PairEnd& end) noexcept {
   if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
 }
 
-void Engine::poll_until_sure(PairEnd& end) noexcept {
+void ProxyEngine::poll_until_sure(PairEnd& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < hard_passes; ++i) pass(&end);
 }
 
-plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept {
+plan::BufferState ProxyEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
+                                           bool& asked) noexcept {
   const std::lock_guard lock(progress_lock_);
   pass(&end);
-  if (!end.operation(epoch).taken.load(std::memory_order_relaxed)) return plan::Buffer::free;
+  if (!end.operation(epoch).taken.load(std::memory_order_relaxed)) return plan::BufferState::free;
   // An answer to an earlier question may be older than what the program knows.
   if (!asked && !end.asking && !end.query.under_way) {
     ask(end);
@@ -123,10 +125,10 @@ plan::Buffer Engine::find_buffer(PairEnd& end, protocol::Epoch epoch, bool& aske
   }
   // What has been taken has been delivered, of which MPI only has to tell.
   const bool full = asked && !end.asking && end.taken + end.operations.size() < epoch;
-  return full ? plan::Buffer::full : plan::Buffer::unknown;
+  return full ? plan::BufferState::full : plan::BufferState::unknown;
 }
 
-bool Engine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
+bool ProxyEngine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
   for (int i = 0; i < probes; ++i) {
     int here = 0;
     if (PMPI_Iprobe(end.peer, end.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
@@ -136,7 +138,7 @@ bool Engine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
   return false;
 }
 
-void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
+void ProxyEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   take_ready();  // afterwards this end is in no list
   tell(end, closed, ErrorKind::peer_freed);
@@ -148,7 +150,7 @@ void Engine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   wake_for_notices();
 }
 
-void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.poisoned = true;
   tell(end, closed, reason);
@@ -158,15 +160,15 @@ void Engine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noex
 
 // ---- Under the lock
 
-void Engine::wake_for_notices() noexcept {
+void ProxyEngine::wake_for_notices() noexcept {
   if (!notices_.all_sent() && thread_.asleep()) thread_.wake();
 }
 
-void Engine::take_ready() noexcept {
+void ProxyEngine::take_ready() noexcept {
   ready_.take([this](PairEnd& end) { issue(end); });
 }
 
-bool Engine::pass(PairEnd* favourite) noexcept {
+bool ProxyEngine::pass(PairEnd* favourite) noexcept {
   if (gpu_ >= 0) device::enter_gpu(gpu_);
   bool moved = ready_.take([this](PairEnd& end) { issue(end); });
   if (favourite)
@@ -177,7 +179,7 @@ bool Engine::pass(PairEnd* favourite) noexcept {
   return moved;
 }
 
-void Engine::issue(PairEnd& end) noexcept {
+void ProxyEngine::issue(PairEnd& end) noexcept {
   const protocol::Epoch wanted = end.started.load(std::memory_order_acquire);
   while (end.issued < wanted && !end.poisoned) {
     MpiSlot& operation = end.operation(end.issued + 1);
@@ -192,13 +194,13 @@ void Engine::issue(PairEnd& end) noexcept {
   }
 }
 
-void Engine::activate(MpiSlot& operation) noexcept {
+void ProxyEngine::activate(MpiSlot& operation) noexcept {
   operation.active = true;
   operation.place = active_.size();
   active_.push_back(&operation);
 }
 
-void Engine::deactivate(MpiSlot& operation) noexcept {
+void ProxyEngine::deactivate(MpiSlot& operation) noexcept {
   operation.active = false;
   if (std::exchange(operation.given_up, false)) --given_up_;
   active_.back()->place = operation.place;
@@ -208,7 +210,7 @@ void Engine::deactivate(MpiSlot& operation) noexcept {
 
 // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some
 // libraries, which may end the process; MPI_Test uses that of the request's communicator.
-bool Engine::test(MpiSlot& operation) noexcept {
+bool ProxyEngine::test(MpiSlot& operation) noexcept {
   int ended = 0;
   const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && !ended) return false;
@@ -237,7 +239,7 @@ bool Engine::test(MpiSlot& operation) noexcept {
   return true;
 }
 
-bool Engine::test_some(const PairEnd* tested) noexcept {
+bool ProxyEngine::test_some(const PairEnd* tested) noexcept {
   bool moved = false;
   for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty();
        ++i) {
@@ -251,7 +253,7 @@ bool Engine::test_some(const PairEnd* tested) noexcept {
   return moved;
 }
 
-bool Engine::take_notices() noexcept {
+bool ProxyEngine::take_notices() noexcept {
   bool moved = false;
   const auto reap_owner = [this](Outgoing& sent) {
     if (sent.end != nullptr) destroy_if_over(*sent.end);
@@ -266,12 +268,12 @@ bool Engine::take_notices() noexcept {
   return moved;
 }
 
-void Engine::read(int sender, const Notice& notice) noexcept {
+void ProxyEngine::read(int sender, const Notice& notice) noexcept {
   const auto found = ends_.find({sender, notice.pair, notice.addressee});
   PairEnd* const end = found != ends_.end() ? found->second.get() : nullptr;
-  if (notice.kind == Notice::Kind::credit_query) return answer(sender, notice.pair, end);
+  if (notice.kind == Notice::NoticeKind::credit_query) return answer(sender, notice.pair, end);
   if (end == nullptr) return;
-  if (notice.kind == Notice::Kind::answer) {
+  if (notice.kind == Notice::NoticeKind::answer) {
     end->taken = notice.messages;
     end->asking = false;
   } else {
@@ -282,16 +284,16 @@ void Engine::read(int sender, const Notice& notice) noexcept {
   destroy_if_over(*end);
 }
 
-void Engine::ask(PairEnd& end) noexcept {
+void ProxyEngine::ask(PairEnd& end) noexcept {
   end.asking = true;
   end.query.notice = {.pair = end.pair,
                       .addressee = transport::Direction::receive,
-                      .kind = Notice::Kind::credit_query};
+                      .kind = Notice::NoticeKind::credit_query};
   notices_.send(end.query, end.peer);
 }
 
 // Who asks again has had the answer before, which MPI has therefore taken.
-void Engine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept {
+void ProxyEngine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept {
   Outgoing& outgoing = end != nullptr ? end->query : stray_;
   while (outgoing.under_way)
     notices_.flush([&](Outgoing& sent) {
@@ -301,11 +303,11 @@ void Engine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept {
       .pair = pair,
       .messages = end != nullptr ? end->completed.load(std::memory_order_relaxed) : 0,
       .addressee = transport::Direction::send,
-      .kind = Notice::Kind::answer};
+      .kind = Notice::NoticeKind::answer};
   notices_.send(outgoing, sender);
 }
 
-void Engine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   if (end.told) return;
   end.told = true;
   if (dead(end.peer)) return;
@@ -321,7 +323,7 @@ void Engine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexce
 // Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a
 // receive that nothing has come for ends at once, and what MPI cannot cancel it keeps until it has
 // moved it. Until then the half is there.
-void Engine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
+void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
   if (first == 0) return;
   for (MpiSlot& operation : end.operations) {
     if (!operation.active || operation.given_up || operation.epoch < first) continue;
@@ -335,7 +337,7 @@ void Engine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
 }
 
 // At the end of the library: MPI keeps what it is not done with, without us.
-void Engine::leave_to_mpi(PairEnd& end) noexcept {
+void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
   for (MpiSlot& operation : end.operations) {
     if (!operation.active) continue;
     deactivate(operation);
@@ -345,7 +347,7 @@ void Engine::leave_to_mpi(PairEnd& end) noexcept {
 }
 
 // Both halves are gone and MPI holds nothing: forget the end.
-void Engine::destroy_if_over(PairEnd& end) noexcept {
+void ProxyEngine::destroy_if_over(PairEnd& end) noexcept {
   if (!end.closing || end.farewell.under_way || end.query.under_way ||
       end.closed.load(std::memory_order_relaxed) == 0)
     return;
@@ -359,15 +361,15 @@ void Engine::destroy_if_over(PairEnd& end) noexcept {
 // ---- The progress thread
 
 // What has been given up may last for ever: it is looked at now and then.
-bool Engine::has_work() const noexcept {
+bool ProxyEngine::has_work() const noexcept {
   return active_.size() > given_up_ || !notices_.all_sent();
 }
 
-bool Engine::must_listen() const noexcept {
+bool ProxyEngine::must_listen() const noexcept {
   return listeners_ > 0 || given_up_ > 0;
 }
 
-plan::ProgressThread::Outcome Engine::advance() noexcept {
+plan::ProgressThread::Outcome ProxyEngine::advance() noexcept {
   using enum plan::ProgressThread::Outcome;
   const std::unique_lock lock(progress_lock_, std::try_to_lock);
   if (!lock) return waiting;
@@ -376,7 +378,7 @@ plan::ProgressThread::Outcome Engine::advance() noexcept {
   return must_listen() ? listening : idle;
 }
 
-bool Engine::nothing_to_do(bool listening) noexcept {
+bool ProxyEngine::nothing_to_do(bool listening) noexcept {
   const std::lock_guard lock(progress_lock_);
   if (must_listen() && !listening) return false;
   return !has_work() && ready_.empty();

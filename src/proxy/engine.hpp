@@ -24,9 +24,9 @@
 
 namespace penstock::proxy {
 
-class Engine final : private plan::ProgressThread::Work {
+class ProxyEngine final : private plan::ProgressThread::ProgressWork {
  public:
-  struct Options {
+  struct ProxyOptions {
     unsigned slots;
     bool check_ready;
     std::chrono::microseconds spin;
@@ -34,8 +34,8 @@ class Engine final : private plan::ProgressThread::Work {
     int last_tag;
   };
 
-  Engine(const Options& options, group::World& world);  // collective
-  ~Engine() override;
+  ProxyEngine(const ProxyOptions& options, group::World& world);  // collective
+  ~ProxyEngine() override;
 
   // ---- At match; throw base::Error
   std::shared_ptr<PairEnd> add_sender(const transport::Message& send, const PairName& name);
@@ -61,7 +61,7 @@ class Engine final : private plan::ProgressThread::Work {
   // Whether that epoch's buffer is free, as far as this process knows. Asks the receiver what it
   // has taken, at first; later calls find its answer, which takes the network and the progress of
   // both processes and no act of any program.
-  plan::Buffer find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
+  plan::BufferState find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
 
   MPI_Comm communicator() const noexcept { return communicator_->get(); }
   bool check_ready() const noexcept { return options_.check_ready; }
@@ -98,7 +98,7 @@ class Engine final : private plan::ProgressThread::Work {
   void say_farewell() noexcept;
   bool owes_messages() const noexcept;
 
-  const Options options_;
+  const ProxyOptions options_;
   group::World& world_;
   std::unique_ptr<group::PrivateCommunicator> communicator_;
 

@@ -12,7 +12,7 @@ namespace penstock::proxy {
 using base::ErrorKind;
 using std::chrono::steady_clock;
 
-Engine::~Engine() {
+ProxyEngine::~ProxyEngine() {
   thread_.stop();
   const std::lock_guard lock(progress_lock_);
   take_ready();
@@ -35,7 +35,7 @@ Engine::~Engine() {
 
 // As MPI_Finalize does for MPI_Bsend, buffered messages are delivered before the end, to all who
 // can still receive them.
-void Engine::deliver() noexcept {
+void ProxyEngine::deliver() noexcept {
   const auto began = steady_clock::now();
   while (true) {
     world_.watch(0);  // the monitor has ended
@@ -50,7 +50,7 @@ void Engine::deliver() noexcept {
 // Nobody stops making progress while others still send, or wait for a notice: a process that is
 // done would leave them waiting inside MPI. When all have come here nobody does any more: true.
 // Ends early when a process has died, or has not come within PENSTOCK_TIMEOUT.
-bool Engine::part() noexcept {
+bool ProxyEngine::part() noexcept {
   if (world_.given_up()) return false;  // not everybody has an engine
   const auto began = steady_clock::now();
   const auto goes_on = [&] {
@@ -66,14 +66,14 @@ bool Engine::part() noexcept {
 // There is no point at which all who are left have heard of our end, and MPI, which may take no
 // notice for a process that is gone or cut off, does not tell that it never will. So this has a
 // limit, of its own.
-void Engine::say_farewell() noexcept {
+void ProxyEngine::say_farewell() noexcept {
   constexpr auto farewell = std::chrono::seconds(1);
   for (const auto began = steady_clock::now();
        !notices_.all_sent() && steady_clock::now() - began < farewell; std::this_thread::yield())
     pass(nullptr);
 }
 
-bool Engine::owes_messages() const noexcept {
+bool ProxyEngine::owes_messages() const noexcept {
   return std::any_of(active_.begin(), active_.end(), [this](const MpiSlot* operation) {
     const PairEnd& end = *operation->end;
     return end.buffered() && !operation->given_up && !end.closed_before(operation->epoch) &&

@@ -28,7 +28,7 @@ struct HalfKeyHash {
 
 // What the progress of one process tells that of another about a pair.
 struct Notice {
-  enum class Kind : std::uint8_t {
+  enum class NoticeKind : std::uint8_t {
     closed,        // "my half is gone": sent once by each half
     credit_query,  // of a buffered send: what the receiver has taken
     answer
@@ -41,7 +41,7 @@ struct Notice {
   transport::Direction addressee =
       transport::Direction::send;  // which half of the receiving process is meant
   std::uint8_t reason = 0;         // closed: base::ErrorKind: peer_freed, or what has failed
-  Kind kind = Kind::closed;
+  NoticeKind kind = NoticeKind::closed;
   std::uint8_t unused[5] = {};
 };
 static_assert(sizeof(Notice) == 32);

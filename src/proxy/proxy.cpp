@@ -21,7 +21,7 @@ using group::ThreadLevel;
 
 namespace {
 
-struct AddressRecord {
+struct ProxyAddressRecord {
   ThreadLevel level = ThreadLevel::single;
   bool allowed = false;
 };
@@ -36,7 +36,7 @@ int last_tag() {
 
 class ProxyOffer final : public transport::Offer {
  public:
-  ProxyOffer(Engine& engine, const transport::Message& send) : engine_(engine), send_(send) {}
+  ProxyOffer(ProxyEngine& engine, const transport::Message& send) : engine_(engine), send_(send) {}
   transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
     return std::make_unique<ProxyPlan>(
@@ -44,13 +44,13 @@ class ProxyOffer final : public transport::Offer {
   }
 
  private:
-  Engine& engine_;
+  ProxyEngine& engine_;
   transport::Message send_;
 };
 
 class ProxyAcceptance final : public transport::Acceptance {
  public:
-  ProxyAcceptance(Engine& engine, std::shared_ptr<PairEnd> end,
+  ProxyAcceptance(ProxyEngine& engine, std::shared_ptr<PairEnd> end,
                   std::unique_ptr<transport::Plan> plan) noexcept
       : engine_(engine), end_(std::move(end)), plan_(std::move(plan)) {}
   ~ProxyAcceptance() override {
@@ -66,7 +66,7 @@ class ProxyAcceptance final : public transport::Acceptance {
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 
  private:
-  Engine& engine_;
+  ProxyEngine& engine_;
   std::shared_ptr<PairEnd> end_;
   std::unique_ptr<transport::Plan>
       plan_;  // made before the sender has connected, so that nothing is left to fail
@@ -88,8 +88,8 @@ class Proxy::State {
 
   ThreadLevel level() const { return world_.thread_level(); }
 
-  AddressRecord address() const {
-    AddressRecord ours;
+  ProxyAddressRecord address() const {
+    ProxyAddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.level = level();
     ours.allowed = allowed_;
@@ -99,13 +99,13 @@ class Proxy::State {
   void add_peers(std::span<const transport::WireRecord> addresses) {
     bool anybody = false;
     for (const transport::WireRecord& record : addresses) {
-      const auto theirs = transport::from_wire<AddressRecord>(record);
+      const auto theirs = transport::from_wire<ProxyAddressRecord>(record);
       levels_.push_back(theirs.level);
       anybody = anybody || (theirs.allowed && theirs.level == ThreadLevel::multiple);
     }
     // Making the communicators is collective, and so is the engine's end: all take part if one can
     // use it.
-    if (anybody) engine_ = std::make_unique<Engine>(options_, world_);
+    if (anybody) engine_ = std::make_unique<ProxyEngine>(options_, world_);
   }
 
   transport::Verdict usable() const {
@@ -137,7 +137,7 @@ class Proxy::State {
         ErrorKind::thread_level};
   }
 
-  Engine& engine() {
+  ProxyEngine& engine() {
     if (!engine_ || level() != ThreadLevel::multiple)
       throw Error(ErrorKind::thread_level, usable().why);
     return *engine_;
@@ -147,9 +147,9 @@ class Proxy::State {
   group::World& world_;
   const bool allowed_;  // by PENSTOCK_TRANSPORT
   const bool gpu_aware_;
-  const Engine::Options options_;
+  const ProxyEngine::ProxyOptions options_;
   std::vector<ThreadLevel> levels_;  // by world rank
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ProxyEngine> engine_;
 };
 
 Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
@@ -186,7 +186,7 @@ std::unique_ptr<transport::Offer> Proxy::offer(const transport::Message& send) {
 std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& receive,
                                                      const transport::Message& send,
                                                      std::span<const std::byte>) {
-  Engine& engine = state_->engine();
+  ProxyEngine& engine = state_->engine();
   auto end = engine.add_receiver(receive, send.mode);
   try {
     auto plan = std::make_unique<ProxyPlan>(engine, end);

@@ -11,7 +11,7 @@
 
 namespace penstock::proxy {
 
-class ProxyPlan final : public plan::EnginePlan<Engine, PairEnd> {
+class ProxyPlan final : public plan::EnginePlan<ProxyEngine, PairEnd> {
  public:
   using EnginePlan::EnginePlan;
 

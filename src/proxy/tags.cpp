@@ -8,7 +8,7 @@
 namespace penstock::proxy {
 
 int Tags::take(int source) {
-  Source& tags = sources_[static_cast<std::size_t>(source)];
+  TagSource& tags = sources_[static_cast<std::size_t>(source)];
   if (!tags.free.empty()) {
     const int tag = tags.free.back();
     tags.free.pop_back();

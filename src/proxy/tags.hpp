@@ -20,12 +20,12 @@ class Tags {
   }
 
  private:
-  struct Source {
+  struct TagSource {
     int next = first;
     std::vector<int> free;
   };
   int last_;
-  std::vector<Source> sources_;
+  std::vector<TagSource> sources_;
 };
 
 }  // namespace penstock::proxy

@@ -17,9 +17,9 @@ std::uint64_t load(std::uint64_t& word) noexcept {
 }
 
 // As the relay posts.
-struct Gate {
-  protocol::gate::Words& words;
-  void store_both(protocol::gate::Words both) const noexcept {
+struct PostingGate {
+  protocol::gate::GateWords& words;
+  void store_both(protocol::gate::GateWords both) const noexcept {
     std::atomic_ref(reinterpret_cast<std::uint64_t&>(words))
         .store(std::bit_cast<std::uint64_t>(both), std::memory_order_release);
   }
@@ -71,7 +71,7 @@ Activity RelayedPair::advance() noexcept {
 void RelayedPair::complete(std::uint64_t epoch) noexcept {
   std::atomic_ref(words_.completed).store(epoch, std::memory_order_release);
   if (epoch == relay::no_more) std::atomic_thread_fence(std::memory_order_seq_cst);
-  Gate gate{words_.gate};
+  PostingGate gate{words_.gate};
   protocol::gate::post(gate, epoch_);
 }
 

@@ -23,7 +23,7 @@ enum class Activity : std::uint8_t {
 
 class RelayedPair final : private transport::Sink {
  public:
-  RelayedPair(plan::HostPlan& plan, Words& words) noexcept : plan_(plan), words_(words) {}
+  RelayedPair(plan::HostPlan& plan, RelayWords& words) noexcept : plan_(plan), words_(words) {}
   RelayedPair(const RelayedPair&) = delete;
   RelayedPair& operator=(const RelayedPair&) = delete;
 
@@ -53,7 +53,7 @@ class RelayedPair final : private transport::Sink {
   void unblocked(transport::Plan&) noexcept override {}
 
   plan::HostPlan& plan_;
-  Words& words_;
+  RelayWords& words_;
   std::uint64_t epoch_ = 0;  // of the start under way or the last one
   bool under_way_ = false;
   bool over_ = false;                       // given up or closed

@@ -72,12 +72,12 @@ class Plan {
   const std::string& label() const noexcept { return label_; }
   virtual void set_label(std::string label) { label_ = std::move(label); }
   // What traces say of it: set by core once.
-  const base::trace::Message& traced() const noexcept { return traced_; }
-  virtual void set_traced(const base::trace::Message& message) { traced_ = message; }
+  const base::trace::TracedMessage& traced() const noexcept { return traced_; }
+  virtual void set_traced(const base::trace::TracedMessage& message) { traced_ = message; }
 
  private:
   std::string label_;
-  base::trace::Message traced_;
+  base::trace::TracedMessage traced_;
 };
 
 }  // namespace penstock::transport

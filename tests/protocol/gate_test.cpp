@@ -31,7 +31,7 @@ struct Gate {
   std::uint32_t load_posted() {
     return defect == Defect::polled_first ? looked : thread.load(posted, Order::relaxed);
   }
-  void store_both(protocol::gate::Words words) {
+  void store_both(protocol::gate::GateWords words) {
     if (defect == Defect::opened_first)
       thread.overwrite(open, Order::relaxed, static_cast<Value>(words.open));
     thread.store(posted, Order::relaxed, static_cast<Value>(words.posted));

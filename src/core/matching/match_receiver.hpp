@@ -15,7 +15,7 @@ namespace penstock::core {
 
 class MatchReceiver final : public MatchSide {
  public:
-  MatchReceiver(const Context& context, int self) : MatchSide(context), self_(self) {}
+  MatchReceiver(const MatchContext& context, int self) : MatchSide(context), self_(self) {}
 
   void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
   void read_offer(int rank, LetterReader& letter);

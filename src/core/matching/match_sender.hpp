@@ -13,7 +13,7 @@ namespace penstock::core {
 
 class MatchSender final : public MatchSide {
  public:
-  explicit MatchSender(const Context& context) : MatchSide(context) {}
+  explicit MatchSender(const MatchContext& context) : MatchSide(context) {}
 
   void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
   void read_answer(LetterReader& letter);

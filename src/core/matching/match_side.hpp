@@ -19,7 +19,7 @@ namespace penstock::core {
 
 class MatchSide {
  public:
-  struct Context {
+  struct MatchContext {
     Transports& transports;
     MatchLetters& letters;
     MatchJobs& jobs;
@@ -36,7 +36,7 @@ class MatchSide {
   using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
   using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
 
-  explicit MatchSide(const Context& context)
+  explicit MatchSide(const MatchContext& context)
       : transports_(context.transports),
         letters_(context.letters),
         jobs_(context.jobs),

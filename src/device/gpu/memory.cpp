@@ -13,8 +13,8 @@ using PointerGetAttributes = CUresult (*)(unsigned, CUpointer_attribute*, void**
 
 }  // namespace
 
-Region look_at(const void* address) noexcept {
-  Region region;
+MemoryRegion look_at(const void* address) noexcept {
+  MemoryRegion region;
   if (address == nullptr || !driver_is_loaded()) return region;
   static const auto get_attributes =
       reinterpret_cast<PointerGetAttributes>(driver_function("cuPointerGetAttributes", 7000));

@@ -7,7 +7,7 @@
 
 namespace penstock::device::gpu {
 
-struct Region {
+struct MemoryRegion {
   bool on_device = false;  // memory of a device, managed memory too
   bool exportable =
       false;  // other processes can map it: cudaMalloc's, not stream-ordered, VMM or managed memory
@@ -20,6 +20,6 @@ struct Region {
 };
 
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.
-Region look_at(const void* address) noexcept;
+MemoryRegion look_at(const void* address) noexcept;
 
 }  // namespace penstock::device::gpu

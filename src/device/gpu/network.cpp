@@ -41,7 +41,7 @@ bool sees_writes_in_order(int device) noexcept {
 }  // namespace
 
 std::string against_network_access(const void* address, bool written) {
-  const Region region = look_at(address);
+  const MemoryRegion region = look_at(address);
   if (!region.on_device) return "";
   if (!cards_reach(address))
     return "network cards do not reach this kind of memory (GPUDirect RDMA)";

@@ -10,7 +10,7 @@
 namespace penstock::device::host {
 
 CommandStore::CommandStore() {
-  auto* const first = new Chunk;
+  auto* const first = new CommandChunk;
   first->lap = lap_;
   first->count.store(0, std::memory_order_relaxed);
   tail_.store(first, std::memory_order_relaxed);
@@ -19,7 +19,7 @@ CommandStore::CommandStore() {
 
 // Nobody pushes any more: what is not free is linked from the worker's chunk on.
 CommandStore::~CommandStore() {
-  for (Chunk* chunk = chunk_; chunk != nullptr;) {
+  for (CommandChunk* chunk = chunk_; chunk != nullptr;) {
     delete std::exchange(chunk, chunk->next.load(std::memory_order_relaxed));
   }
   while (spare_ != nullptr) delete std::exchange(spare_, spare_->spare);
@@ -27,13 +27,13 @@ CommandStore::~CommandStore() {
 
 std::uint64_t CommandStore::pushed() const {
   const std::lock_guard lock(mutex_);
-  const Chunk* const tail = tail_.load(std::memory_order_relaxed);
+  const CommandChunk* const tail = tail_.load(std::memory_order_relaxed);
   return tail->base + std::min<std::uint64_t>(tail->count.load(std::memory_order_relaxed), slots);
 }
 
-CommandStore::Chunk* CommandStore::new_chunk() {
+CommandStore::CommandChunk* CommandStore::new_chunk() {
   try {
-    return new Chunk;
+    return new CommandChunk;
   } catch (const std::bad_alloc&) {
     throw base::Error(base::ErrorKind::resources,
                       "no memory for the commands of a stream; enqueue less ahead");
@@ -41,7 +41,7 @@ CommandStore::Chunk* CommandStore::new_chunk() {
 }
 
 // Called with the lock held.
-CommandStore::Chunk* CommandStore::unused_chunk() {
+CommandStore::CommandChunk* CommandStore::unused_chunk() {
   if (spare_ != nullptr) return std::exchange(spare_, spare_->spare);
   return new_chunk();
 }
@@ -52,22 +52,22 @@ void CommandStore::make_room_slowly(std::size_t commands) {
       slots -
       std::min<std::uint64_t>(
           tail_.load(std::memory_order_relaxed)->count.load(std::memory_order_relaxed), slots);
-  for (const Chunk* chunk = spare_; chunk != nullptr; chunk = chunk->spare) room += slots;
+  for (const CommandChunk* chunk = spare_; chunk != nullptr; chunk = chunk->spare) room += slots;
   for (; room < commands; room += slots) {
-    Chunk* const chunk = new_chunk();
+    CommandChunk* const chunk = new_chunk();
     chunk->spare = spare_;
     spare_ = chunk;
   }
 }
 
-CommandStore::Position CommandStore::reserve_slowly() {
+CommandStore::CommandPosition CommandStore::reserve_slowly() {
   const std::lock_guard lock(mutex_);
-  Chunk* const tail = tail_.load(std::memory_order_relaxed);
+  CommandChunk* const tail = tail_.load(std::memory_order_relaxed);
   // Another producer may have appended a chunk meanwhile.
   const std::uint64_t slot = tail->count.fetch_add(1, std::memory_order_acquire);
   if (slot < slots) return {tail, slot};
 
-  Chunk* const chunk = unused_chunk();
+  CommandChunk* const chunk = unused_chunk();
   chunk->lap ^= 1;
   chunk->base = tail->base + slots;
   chunk->next.store(nullptr, std::memory_order_relaxed);
@@ -78,7 +78,7 @@ CommandStore::Position CommandStore::reserve_slowly() {
 }
 
 bool CommandStore::next_chunk() noexcept {
-  Chunk* const next = chunk_->next.load(std::memory_order_acquire);
+  CommandChunk* const next = chunk_->next.load(std::memory_order_acquire);
   if (next == nullptr) return false;
   {
     const std::lock_guard lock(mutex_);

@@ -18,16 +18,17 @@ namespace penstock::device::host {
 // that the chunk is closed, and the producer appends the next one under a lock. Memory orders and
 // their reasons:
 //
-//   Slot::word: release/acquire orders the operands before the worker's use of them. Its top bit is
-//   the chunk's lap: each slot is written once a lap, so a stale word always shows the other lap.
+//   CommandSlot::word: release/acquire orders the operands before the worker's use of them. Its top
+//   bit is the chunk's lap: each slot is written once a lap, so a stale word always shows the other
+//   lap.
 //
-//   Chunk::count: who reserves a slot of a lap has acquired the store that opened it, and sees its
-//   `lap`. A slow producer may raise the count of a chunk that has been used up: it finds it
-//   closed, or opened anew, and then its slot is as good as any. Therefore a chunk is linked behind
-//   its predecessor before it is opened.
+//   CommandChunk::count: who reserves a slot of a lap has acquired the store that opened it, and
+//   sees its `lap`. A slow producer may raise the count of a chunk that has been used up: it finds
+//   it closed, or opened anew, and then its slot is as good as any. Therefore a chunk is linked
+//   behind its predecessor before it is opened.
 //
-//   Chunk::next, tail_: release/acquire orders the chunk's construction, and for the worker its
-//   `lap`.
+//   CommandChunk::next, tail_: release/acquire orders the chunk's construction, and for the worker
+//   its `lap`.
 //
 // A chunk becomes spare only when the worker has taken all its commands, under the lock that the
 // next user takes: so nobody reads `lap` while it is changed, and chunks are not freed before the
@@ -42,14 +43,14 @@ class CommandStore {
 
   // Any thread, several at once. Throws Error(resources) when the store has to grow and cannot.
   void push(const Command& command) {
-    Chunk* chunk = tail_.load(std::memory_order_acquire);
+    CommandChunk* chunk = tail_.load(std::memory_order_acquire);
     std::uint64_t slot = chunk->count.fetch_add(1, std::memory_order_acquire);
     if (slot >= slots) [[unlikely]] {
-      const Position place = reserve_slowly();
+      const CommandPosition place = reserve_slowly();
       chunk = place.chunk;
       slot = place.slot;
     }
-    Slot& to = chunk->slot[slot];
+    CommandSlot& to = chunk->slot[slot];
     to.object = command.object;
     to.context = command.context;
     to.value = command.value;
@@ -59,7 +60,7 @@ class CommandStore {
   // Throws Error(resources) unless that many commands can be pushed without asking for memory. That
   // holds until another thread pushes.
   void make_room(std::size_t commands) {
-    const Chunk* const tail = tail_.load(std::memory_order_acquire);
+    const CommandChunk* const tail = tail_.load(std::memory_order_acquire);
     if (tail->count.load(std::memory_order_relaxed) + commands > slots) [[unlikely]]
       make_room_slowly(commands);
   }
@@ -76,7 +77,7 @@ class CommandStore {
   }
   // The worker only, after ready().
   Command take() noexcept {
-    const Slot& from = chunk_->slot[slot_++];
+    const CommandSlot& from = chunk_->slot[slot_++];
     return {unpack(word_), from.object, from.context, from.value};
   }
 
@@ -87,22 +88,22 @@ class CommandStore {
   static constexpr unsigned lap_bit = 63;
   static_assert(sizeof(Step) == sizeof(std::uint64_t));
 
-  struct alignas(32) Slot {
+  struct alignas(32) CommandSlot {
     std::atomic<std::uint64_t> word{0};
     void* object = nullptr;
     void* context = nullptr;
     std::uint64_t value = 0;
   };
-  struct Chunk {
+  struct CommandChunk {
     alignas(line) std::atomic<std::uint64_t> count{slots};
     std::uint64_t lap = 0;   // 0 or 1, in turn
     std::uint64_t base = 0;  // commands pushed before this lap; under the lock
-    alignas(line) std::atomic<Chunk*> next{nullptr};
-    Chunk* spare = nullptr;  // the next one that is free; under the lock
-    alignas(line) std::array<Slot, slots> slot;
+    alignas(line) std::atomic<CommandChunk*> next{nullptr};
+    CommandChunk* spare = nullptr;  // the next one that is free; under the lock
+    alignas(line) std::array<CommandSlot, slots> slot;
   };
-  struct Position {
-    Chunk* chunk;
+  struct CommandPosition {
+    CommandChunk* chunk;
     std::uint64_t slot;
   };
 
@@ -113,19 +114,19 @@ class CommandStore {
     return reinterpret_cast<Step>(
         static_cast<std::uintptr_t>(word & ~(std::uint64_t{1} << lap_bit)));
   }
-  Position reserve_slowly();
+  CommandPosition reserve_slowly();
   void make_room_slowly(std::size_t commands);
-  static Chunk* new_chunk();
-  Chunk* unused_chunk();
+  static CommandChunk* new_chunk();
+  CommandChunk* unused_chunk();
   bool next_chunk() noexcept;
 
   // Written once a chunk, read by every producer.
-  alignas(line) std::atomic<Chunk*> tail_;
+  alignas(line) std::atomic<CommandChunk*> tail_;
   mutable std::mutex mutex_;
-  Chunk* spare_ = nullptr;
+  CommandChunk* spare_ = nullptr;
 
   // The worker's own.
-  alignas(line) Chunk* chunk_;
+  alignas(line) CommandChunk* chunk_;
   std::size_t slot_ = 0;
   std::uint64_t lap_ = 1;
   std::uint64_t word_ = 0;

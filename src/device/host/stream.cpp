@@ -17,7 +17,7 @@ bool trace_function(Command& command) noexcept {
   const auto begin = Clock::now();
   run_function(command);
   reinterpret_cast<base::trace::Track*>(command.value)
-      ->record({base::trace::Kind::function,
+      ->record({base::trace::TraceKind::function,
                 {},
                 reinterpret_cast<std::uint64_t>(command.object),
                 begin,

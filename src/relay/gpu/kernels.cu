@@ -22,7 +22,7 @@ constexpr unsigned most_blocks = 8;
 constexpr unsigned most_threads = 512;
 
 template <int capacity>
-struct Batch {
+struct RelayBatch {
   Report* report = nullptr;
   QueueFailure* queue_failure = nullptr;
   int count = 0;
@@ -125,7 +125,7 @@ __device__ void wait(const Reports& reports, const Post& post, const BlockIndex&
 }
 
 template <int capacity>
-__device__ const Post& find(const Batch<capacity>& batch, BlockIndex& place) {
+__device__ const Post& find(const RelayBatch<capacity>& batch, BlockIndex& place) {
   int which = 0;
   place.index = blockIdx.x;
   for (; place.index >= batch.post[which].blocks; ++which) place.index -= batch.post[which].blocks;
@@ -135,9 +135,9 @@ __device__ const Post& find(const Batch<capacity>& batch, BlockIndex& place) {
 
 template <bool starts, int capacity>
 __global__ void __launch_bounds__(most_threads)
-    run(const __grid_constant__ Batch<capacity> argument) {
+    run(const __grid_constant__ RelayBatch<capacity> argument) {
   await_predecessor();
-  const Batch<capacity>& batch = vendor::grid_constant(argument);
+  const RelayBatch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0 || batch.queue_failure->failed != 0) return;
   BlockIndex place;
   const Post& post = find(batch, place);
@@ -152,9 +152,9 @@ __global__ void __launch_bounds__(most_threads)
 // completes each of them without the others.
 template <int capacity>
 __global__ void __launch_bounds__(most_threads)
-    wait_in_turn(const __grid_constant__ Batch<capacity> argument) {
+    wait_in_turn(const __grid_constant__ RelayBatch<capacity> argument) {
   await_predecessor();
-  const Batch<capacity>& batch = vendor::grid_constant(argument);
+  const RelayBatch<capacity>& batch = vendor::grid_constant(argument);
   if (batch.count == 0 || batch.queue_failure->failed != 0) return;
   for (int i = 0; i < batch.count; ++i)
     wait({*batch.report, *batch.queue_failure}, batch.post[i], BlockIndex{0, 1},
@@ -164,12 +164,12 @@ __global__ void __launch_bounds__(most_threads)
 // Before the stream stands at the gates of waits. After a failure they stay open: what follows ends
 // at once.
 template <int capacity>
-__global__ void close_gates(const __grid_constant__ Batch<capacity> argument) {
+__global__ void close_gates(const __grid_constant__ RelayBatch<capacity> argument) {
   await_predecessor();
   let_successor_in();
-  const Batch<capacity>& batch = vendor::grid_constant(argument);
+  const RelayBatch<capacity>& batch = vendor::grid_constant(argument);
   if (static_cast<int>(threadIdx.x) >= batch.count) return;
-  Words& words = *batch.post[threadIdx.x].words;
+  RelayWords& words = *batch.post[threadIdx.x].words;
   GatePort gate(words.gate);
   if (batch.queue_failure->failed != 0) return gate.store_open(1);
   protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
@@ -179,8 +179,8 @@ __global__ void close_gates(const __grid_constant__ Batch<capacity> argument) {
 }
 
 template <int capacity>
-Batch<capacity> batch_of(const Launch& launch, std::span<const Post> posts) {
-  Batch<capacity> batch;
+RelayBatch<capacity> batch_of(const Launch& launch, std::span<const Post> posts) {
+  RelayBatch<capacity> batch;
   batch.report = launch.report;
   batch.queue_failure = launch.queue_failure;
   batch.count = static_cast<int>(posts.size());
@@ -190,7 +190,7 @@ Batch<capacity> batch_of(const Launch& launch, std::span<const Post> posts) {
 
 template <bool starts, int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Post> posts) {
-  Batch<capacity> batch = batch_of<capacity>(launch, posts);
+  RelayBatch<capacity> batch = batch_of<capacity>(launch, posts);
   unsigned threads = 32, blocks = 0;
   for (const Post& post : posts) {
     threads = std::max<unsigned>(threads, post.threads);

@@ -14,7 +14,7 @@ namespace penstock::relay {
 using gpu::Word64;
 
 struct Post {
-  Words* words = nullptr;
+  RelayWords* words = nullptr;
   // Where the message lies in memory of a device that the host's thread does not read: its copy in
   // pinned memory, and a count that its blocks share, on the device. Null: nothing is copied.
   std::byte* staging = nullptr;

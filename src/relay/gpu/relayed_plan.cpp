@@ -18,21 +18,21 @@ namespace penstock::relay {
 using base::Error;
 using base::ErrorKind;
 using device::StreamKind;
-using gpu::Form;
 using gpu::KernelQueue;
 using gpu::PinnedPool;
 using gpu::Standing;
+using gpu::TransportForm;
 
 namespace {
 
-static_assert(sizeof(Words) <= PinnedPool::piece);
+static_assert(sizeof(RelayWords) <= PinnedPool::piece);
 
 device::gpu::Stream& cuda_stream(device::Stream& stream) noexcept {
   return static_cast<device::gpu::Stream&>(stream);
 }
 
 PostBatch& posts_on(const KernelQueue& queue) noexcept {
-  return static_cast<PostBatch&>(*queue.batch(Form::relay));
+  return static_cast<PostBatch&>(*queue.batch(TransportForm::relay));
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void RelayedPlan::serve_by(std::unique_ptr<transport::Plan> plan) {
 
 void RelayedPlan::take_words() {
   words_ = equipment_.gpus->pinned().take();
-  post_.words = static_cast<Words*>(words_.get());
+  post_.words = static_cast<RelayWords*>(words_.get());
 }
 
 void RelayedPlan::prepare_lane() {
@@ -98,7 +98,7 @@ void RelayedPlan::set_label(std::string label) {
   transport::Plan::set_label(std::move(label));
 }
 
-void RelayedPlan::set_traced(const base::trace::Message& message) {
+void RelayedPlan::set_traced(const base::trace::TracedMessage& message) {
   host_->set_traced(message);
   transport::Plan::set_traced(message);
 }

@@ -58,7 +58,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   std::string describe() const override { return host_->describe(); }
   std::string path() const override;
   void set_label(std::string label) override;
-  void set_traced(const base::trace::Message& message) override;
+  void set_traced(const base::trace::TracedMessage& message) override;
 
   // The relay looks for lost causes itself, and a hopeless wait ends by the pair's word.
   void look_for_lost_cause() noexcept override {}

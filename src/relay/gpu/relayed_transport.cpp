@@ -13,8 +13,8 @@
 
 namespace penstock::relay {
 
-using gpu::Form;
 using gpu::KernelQueue;
+using gpu::TransportForm;
 
 namespace {
 
@@ -112,7 +112,7 @@ void Relayed::prepare(device::Stream& stream) {
   equipment_.host_halves->equip();
   auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   KernelQueue& queue = equipment_.gpus->kernel_queue_on(cuda_stream);
-  if (queue.batch(Form::relay) != nullptr) return;
+  if (queue.batch(TransportForm::relay) != nullptr) return;
   const device::gpu::DeviceGuard guard(cuda_stream.device());
   {
     const std::lock_guard lock(mutex_);
@@ -121,7 +121,7 @@ void Relayed::prepare(device::Stream& stream) {
     if (loaded_.insert(cuda_stream.device()).second)
       device::gpu::check(load_kernels(launch), "loading the kernels");
   }
-  queue.add(Form::relay, std::make_unique<PostBatch>(queue));
+  queue.add(TransportForm::relay, std::make_unique<PostBatch>(queue));
 }
 
 transport::Verdict Relayed::can_serve(const transport::Message& message) const {

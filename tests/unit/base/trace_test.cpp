@@ -31,12 +31,12 @@ namespace {
 using nlohmann::json;
 using trace::Clock;
 using trace::Event;
-using trace::Kind;
 using trace::QueueTrace;
 using trace::StreamTrace;
+using trace::TraceKind;
 using trace::Track;
 
-Event event(std::uint64_t epoch, Kind kind = Kind::trigger) {
+Event event(std::uint64_t epoch, TraceKind kind = TraceKind::trigger) {
   const auto begin =
       Clock::time_point(std::chrono::nanoseconds(1'234'567'890'123'456 + static_cast<int>(epoch)));
   return {kind, {true, 3, 7, 4096}, epoch, begin, begin + std::chrono::nanoseconds(500)};
@@ -90,8 +90,8 @@ TEST_F(TraceFileTest, EventsHaveTheirPlaceAndWhatTheyAreAbout) {
   {
     TraceFile file(folder_ / "trace.%p.json", 5);
     QueueTrace& queue = file.add_queue(2, 0);
-    queue.calls.record(event(1, Kind::start_call));
-    queue.stream.record(event(1, Kind::wait));
+    queue.calls.record(event(1, TraceKind::start_call));
+    queue.stream.record(event(1, TraceKind::wait));
     queue.close();
   }
   const json events = read("trace." + std::to_string(getpid()) + ".json");
@@ -118,7 +118,7 @@ TEST_F(TraceFileTest, FunctionsAreNamedAndLieOnTheirStream) {
     QueueTrace& queue = file.add_queue(2, 3);
     // One that every linker keeps the name of, and one of nobody.
     for (const auto address : {reinterpret_cast<std::uint64_t>(&std::abort), std::uint64_t{16}})
-      stream.functions.record(event(address, Kind::function));
+      stream.functions.record(event(address, TraceKind::function));
     queue.close();
     stream.close();
   }
@@ -144,7 +144,7 @@ TEST_F(TraceFileTest, WhatIsNotWrittenIsCounted) {
     QueueTrace& queue = file.add_queue(1, 0);
     std::thread caller([&] {
       for (std::uint64_t epoch = 1; epoch <= count; ++epoch)
-        queue.calls.record(event(epoch, Kind::start_call));
+        queue.calls.record(event(epoch, TraceKind::start_call));
     });
     for (std::uint64_t epoch = 1; epoch <= count; ++epoch) queue.stream.record(event(epoch));
     caller.join();
@@ -201,7 +201,8 @@ TEST_F(TraceFileTest, AFifoWhoseReaderDoesNotReadFailsAndSaysSo) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);
-  OutputFile file("PENSTOCK_TRACE", path, OutputFile::Mode::replace, std::chrono::milliseconds(1));
+  OutputFile file("PENSTOCK_TRACE", path, OutputFile::OpenMode::replace,
+                  std::chrono::milliseconds(1));
   const std::string text(std::size_t{1} << 22, 'x');  // more than a pipe takes
   EXPECT_FALSE(file.write(text));
   EXPECT_EQ(errno, ETIME);

@@ -25,7 +25,7 @@ class OfiBuffers : public ::testing::Test {
     }
     out_.assign(bytes, std::byte{7});
     in_.assign(bytes, std::byte{0});
-    Shape shape;
+    MessageShape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
     sender_ = make_half(*sending_, transport::Direction::send, out_, protocol::Mode::buffered,

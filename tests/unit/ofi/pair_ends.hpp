@@ -43,7 +43,7 @@ struct Process {
 // A half whose messages go from, or to, `buffer`. It is not connected yet.
 inline std::unique_ptr<PairEnd> make_half(Process& process, transport::Direction direction,
                                           std::vector<std::byte>& buffer, protocol::Mode mode,
-                                          const Shape& shape, Process& peer) {
+                                          const MessageShape& shape, Process& peer) {
   transport::Message message;
   message.direction = direction;
   message.mode = mode;

@@ -99,7 +99,7 @@ class OfiParting : public ::testing::Test {
   }
 
   Pair match() {
-    Shape shape;
+    MessageShape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
     Pair pair{make_half(*sending_, transport::Direction::send, out_, protocol::Mode::standard,

@@ -47,7 +47,7 @@ class Half {
  private:
   Relay& relay_;
   std::unique_ptr<transport::Plan> plan_;
-  Words words_{};
+  RelayWords words_{};
   bool closed_ = false;
 
  public:
