@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""documents_test.py ROOT: every kind of error stands in docs/errors.md and every setting in docs/settings.md, and
+nothing stands there that does not exist. Then that it finds what is missing and what is too much."""
+import pathlib
+import re
+import sys
+
+
+def names(pattern, text):
+    return set(re.findall(pattern, text, re.MULTILINE))
+
+
+def complaints(header, errors_page, settings_source, settings_page):
+    kinds = names(r"^  (PST_ERROR_\w+) = ", header) - {"PST_ERROR_NONE"}
+    settings = names(r'"(PENSTOCK_\w*[A-Z])"', settings_source) - {"PENSTOCK_ROOT", "PENSTOCK_DIR"}
+    pages = (
+        ("docs/errors.md", kinds, names(r"^\| `(PST_ERROR_\w+)`", errors_page)),
+        ("docs/settings.md", settings, names(r"^\| `(PENSTOCK_\w+)`", settings_page)),
+    )
+    for page, there, told in pages:
+        yield from (f"{page} does not tell of {name}" for name in sorted(there - told))
+        yield from (f"{page} tells of {name}, which does not exist" for name in sorted(told - there))
+
+
+root = pathlib.Path(sys.argv[1])
+files = ["include/penstock/penstock.h", "docs/errors.md", "src/base/settings.cpp", "docs/settings.md"]
+texts = [(root / each).read_text() for each in files]
+found = list(complaints(*texts))
+print("\n".join(found))
+assert not found
+
+header, errors_page, settings_source, settings_page = texts
+planted = list(
+    complaints(
+        header + "\n  PST_ERROR_PLANTED = 99,",
+        errors_page,
+        settings_source.replace('"PENSTOCK_TRACE"', '"PENSTOCK_PLANTED"'),
+        settings_page,
+    )
+)
+assert planted == [
+    "docs/errors.md does not tell of PST_ERROR_PLANTED",
+    "docs/settings.md does not tell of PENSTOCK_PLANTED",
+    "docs/settings.md tells of PENSTOCK_TRACE, which does not exist",
+], planted
