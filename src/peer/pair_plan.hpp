@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "peer/holding.hpp"
 #include "peer/host_port.hpp"
@@ -63,41 +64,63 @@ class PairPlan : public plan::HostPlan {
   std::string path_;
 };
 
-// One end of a pair: its port, its private words, and how it closes.
-template <Side side, class Port>
-class EndPlan : public PairPlan {
+// The plan of one end of a pair: its port and its private words. End says what it does: its side
+// and port, start, wait, what it waits for, and how it closes out of order (ring_ends.hpp,
+// rendezvous_ends.hpp). A template, so that the state machine is inlined into the two functions
+// that the worker calls.
+template <class End>
+class EndPlan final : public PairPlan {
  public:
-  bool peer_closed(protocol::Epoch epoch) const noexcept final {
-    return protocol::closing::peer_closed<side>(port_, epoch);
-  }
-
- protected:
   explicit EndPlan(Pair pair) : EndPlan(pair.port, std::move(pair)) {}
 
-  protocol::Epoch next() const noexcept {
-    return state_.done + 1;
-  }  // the epoch of the next start, or of the present wait
-  std::optional<base::Error> hopeless() override { return why_hopeless(next()); }
-  // Nothing may be stored into the peer's block afterwards: it may be reused once both have closed.
-  void run_close() noexcept final {
-    if (!std::exchange(closed_, true)) protocol::closing::close<side>(port_, next());
+  bool peer_closed(protocol::Epoch epoch) const noexcept override {
+    return protocol::closing::peer_closed<End::side>(port_, epoch);
   }
-  void run_poison() noexcept final {
-    if (!std::exchange(closed_, true)) close_out_of_order();
-  }
-  virtual void close_out_of_order() noexcept { protocol::closing::close<side>(port_, next()); }
-
-  using State =
-      std::conditional_t<side == Side::sender, protocol::SendState, protocol::ReceiveState>;
-  Port port_;
-  State state_;
 
  private:
+  using Port = typename End::Port;
+  using State =
+      std::conditional_t<End::side == Side::sender, protocol::SendState, protocol::ReceiveState>;
+
   EndPlan(const PortSetup& port, Pair&& pair)
       : PairPlan(std::move(pair),
-                 side == Side::sender ? port.sender->closed : port.receiver->closed),
+                 End::side == Side::sender ? port.sender->closed : port.receiver->closed),
         port_(port) {}
 
+  // The epoch of the next start, or of the present wait.
+  protocol::Epoch next() const noexcept { return state_.done + 1; }
+
+  std::optional<base::Error> run_start() override {
+    begin(next());
+    const StartOutcome outcome = End::start(port_, state_);
+    if (auto error = copy_error()) return error;
+    if (outcome == StartOutcome::started) [[likely]]
+      return std::nullopt;
+    return why_not_started(outcome, next());
+  }
+  bool run_wait() noexcept override { return End::wait(port_, state_) == Progress::ended; }
+  std::optional<base::Error> hopeless() override {
+    if (auto error = End::broken(state_)) return error;
+    if (auto error = copy_error()) return error;
+    return why_hopeless(next());
+  }
+  // Of the copies that this end makes itself.
+  std::optional<base::Error> copy_error() const {
+    if constexpr (End::copies)
+      if (const int error = port_.copy_error(); error != 0) return copy_failed(error);
+    return std::nullopt;
+  }
+  // Nothing may be stored into the peer's block afterwards: it may be reused once both have closed.
+  void run_close() noexcept override {
+    if (!std::exchange(closed_, true)) protocol::closing::close<End::side>(port_, next());
+  }
+  void run_poison() noexcept override {
+    if (!std::exchange(closed_, true)) End::close_out_of_order(port_, next());
+  }
+  std::string missing(protocol::Epoch epoch) const override { return End::missing(port_, epoch); }
+
+  Port port_;
+  State state_;
   bool closed_ = false;
 };
 

@@ -6,8 +6,9 @@
 #include <atomic>
 
 #include "base/error.hpp"
-#include "peer/rendezvous_plan.hpp"
-#include "peer/ring_plan.hpp"
+#include "peer/pair_plan.hpp"
+#include "peer/rendezvous_ends.hpp"
+#include "peer/ring_ends.hpp"
 
 namespace penstock::peer {
 
@@ -30,8 +31,8 @@ std::uint64_t value_of(const std::uint64_t& word) {
 template <protocol::Mode mode, std::size_t line_bytes>
 std::unique_ptr<transport::Plan> make_ring(transport::Direction direction, Pair&& pair) {
   if (direction == transport::Direction::send)
-    return std::make_unique<RingSend<mode, line_bytes>>(std::move(pair));
-  return std::make_unique<RingReceive<mode, line_bytes>>(std::move(pair));
+    return std::make_unique<EndPlan<RingSend<mode, line_bytes>>>(std::move(pair));
+  return std::make_unique<EndPlan<RingReceive<mode, line_bytes>>>(std::move(pair));
 }
 
 template <protocol::Mode mode>
@@ -51,8 +52,8 @@ std::unique_ptr<transport::Plan> make(transport::Direction direction, Path path,
     }
   }
   if (direction == transport::Direction::send)
-    return std::make_unique<RendezvousSend<mode>>(std::move(pair));
-  return std::make_unique<RendezvousReceive<mode>>(std::move(pair));
+    return std::make_unique<EndPlan<RendezvousSend<mode>>>(std::move(pair));
+  return std::make_unique<EndPlan<RendezvousReceive<mode>>>(std::move(pair));
 }
 
 }  // namespace
