@@ -102,9 +102,9 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   const int code = wait_driving(
       [&](bool& done) {
         int flag = 0;
-        const int code = PMPI_Testall(count, requests, &flag, statuses);
+        const int tested = PMPI_Testall(count, requests, &flag, statuses);
         done = flag != 0;
-        return code;
+        return tested;
       },
       [&] { return PMPI_Waitall(count, requests, statuses); });
   if (code == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests, statuses);
