@@ -5,39 +5,38 @@
 
 namespace penstock::ofi {
 
-void DeferredQueue::join(Candidate& half, unsigned entries) noexcept {
-  if (half.ticket_ != 0 || entries == 0 || entries > limit_) return;
-  half.ticket_ = ++tickets_;
-  half.behind_ = nullptr;
-  (last_ ? last_->behind_ : first_) = &half;
-  last_ = &half;
+void DeferredQueue::join(EngineClient& client) noexcept {
+  const unsigned entries = client.entries();
+  if (client.ticket_ != 0 || entries == 0 || entries > limit_) return;
+  client.ticket_ = ++tickets_;
+  client.behind_ = nullptr;
+  (last_ ? last_->behind_ : first_) = &client;
+  last_ = &client;
 }
 
-void DeferredQueue::leave(Candidate& half) noexcept {
-  if (half.ticket_ == 0) return;
-  Candidate* before = nullptr;
-  for (Candidate* other = first_; other != &half; other = other->behind_) before = other;
-  (before ? before->behind_ : first_) = half.behind_;
-  if (last_ == &half) last_ = before;
-  half.ticket_ = 0;
+void DeferredQueue::leave(EngineClient& client) noexcept {
+  if (client.ticket_ == 0) return;
+  EngineClient* before = nullptr;
+  for (EngineClient* other = first_; other != &client; other = other->behind_) before = other;
+  (before ? before->behind_ : first_) = client.behind_;
+  if (last_ == &client) last_ = before;
+  client.ticket_ = 0;
 }
 
-void DeferredQueue::overtaken(Candidate& half) noexcept {
-  if (half.ticket_ == 0) return;
-  count(half);
-  half.ticket_ = ++tickets_;
+void DeferredQueue::overtaken(EngineClient& client) noexcept {
+  if (client.ticket_ == 0) return;
+  count(client);
+  client.ticket_ = ++tickets_;
 }
 
-void DeferredQueue::count(const Candidate& half) noexcept {
-  if (half.ticket_ <= refused_) ++statistics_.throttled;
+void DeferredQueue::count(const EngineClient& client) noexcept {
+  if (client.ticket_ <= refused_) ++statistics_.throttled;
 }
 
-DeferredQueue::Candidate& DeferredQueue::take_first() noexcept {
-  Candidate& half = *first_;
-  first_ = half.behind_;
+void DeferredQueue::take_first() noexcept {
+  first_->ticket_ = 0;
+  first_ = first_->behind_;
   if (first_ == nullptr) last_ = nullptr;
-  half.ticket_ = 0;
-  return half;
 }
 
 bool DeferredQueue::room(unsigned entries) noexcept {
@@ -47,25 +46,23 @@ bool DeferredQueue::room(unsigned entries) noexcept {
   return fits;
 }
 
-bool DeferredQueue::post(Poster& poster) noexcept {
-  bool moved = false;
-  for (; first_ != nullptr; moved = true) {
-    Candidate& half = *first_;
-    if (const unsigned entries = poster.entries_for(half); entries > 0) {
-      const unsigned taken = room(entries) ? poster.post(half) : 0;
-      if (taken == 0) {
-        refused_ = tickets_;
-        return moved;
-      }
-      statistics_.in_use += taken;
-      statistics_.most_in_use = std::max(statistics_.most_in_use, statistics_.in_use);
-      ++statistics_.posted;
-      count(half);
+EngineClient* DeferredQueue::post_next() noexcept {
+  EngineClient* const client = first_;
+  if (client == nullptr) return nullptr;
+  if (const unsigned entries = client->entries(); entries > 0) {
+    const unsigned taken = room(entries) ? client->post() : 0;
+    if (taken == 0) {
+      refused_ = tickets_;
+      return nullptr;
     }
-    take_first();
-    join(half, poster.entries_for(half));
+    statistics_.in_use += taken;
+    statistics_.most_in_use = std::max(statistics_.most_in_use, statistics_.in_use);
+    ++statistics_.posted;
+    count(*client);
   }
-  return moved;
+  take_first();
+  join(*client);
+  return client;
 }
 
 void DeferredQueue::completed(unsigned entries) noexcept {

@@ -15,7 +15,7 @@
 
 namespace penstock::ofi {
 
-class PairEnd;
+class EngineClient;
 
 // A place in the memory of a process.
 struct Target {
@@ -52,8 +52,8 @@ class RdmaOperation {
   ssize_t issue(bool reported, bool copied) noexcept;
 
   enum class Role : std::uint8_t { data, signal, cts, credit, credit_query, notice };
-  void belong_to(PairEnd& owner, Role its_role) noexcept {
-    end = &owner;
+  void belong_to(EngineClient& client, Role its_role) noexcept {
+    owner = &client;
     role = its_role;
   }
 
@@ -62,8 +62,8 @@ class RdmaOperation {
     return *static_cast<Work*>(context)->operation;
   }
 
-  PairEnd* end = nullptr;     // whose it is
-  protocol::Epoch epoch = 0;  // it is for
+  EngineClient* owner = nullptr;  // hears of its end
+  protocol::Epoch epoch = 0;      // it is for
   Role role = Role::data;
   bool under_way = false;         // issued, and its end has not been reported; not of data
   std::uint64_t number = 0;       // of its role, as the counter of its end counts; not of data

@@ -194,11 +194,9 @@ class Ofi::State {
  private:
   void open(FabricInfo provider) {
     engine_ = std::make_unique<OfiEngine>(
-        OfiEngine::OfiOptions{.slots = settings_.slots,
+        OfiEngine::OfiOptions{.progress = {settings_.check, spin_, settings_.timeout},
+                              .slots = settings_.slots,
                               .eager_max = settings_.ofi_eager_max,
-                              .check_ready = settings_.check,
-                              .spin = spin_,
-                              .timeout = settings_.timeout,
                               .throttle = settings_.ofi_throttle,
                               .entries = entries(),
                               .counter_limit = settings_.ofi_counter_limit},

@@ -37,7 +37,6 @@ bool OfiPlan::complete(protocol::Epoch epoch) const noexcept {
 }
 
 void OfiPlan::finish(protocol::Epoch epoch) noexcept {
-  engine_.leave();
   if (end_->sends() || !in_slots()) return;
   end_->memory().empty_slot(epoch);
   engine_.mark_ready(*end_);  // gives the slot back

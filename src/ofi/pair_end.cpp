@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/peer_closed.hpp"
+
 namespace penstock::ofi {
 
 using base::Error;
@@ -55,20 +57,9 @@ std::unique_ptr<RdmaOperation[]> PairEnd::operations(unsigned count, RdmaOperati
 
 std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   // What the peer has done explains what the network says.
-  if (closed_before(epoch)) {
-    const auto reason = static_cast<ErrorKind>(closing_reason(load(words().closed)));
-    if (reason == ErrorKind::ready)
-      return Error(ErrorKind::ready,
-                   "a ready send was started before its receive, as the receiver has seen: use a "
-                   "standard send, or order "
-                   "the start");
-    if (reason == ErrorKind::peer_freed)
-      return Error(
-          ErrorKind::peer_freed,
-          fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
-    return Error(ErrorKind::peer_freed,
-                 fmt::format("rank {} has given up its half of the pair after an error", peer));
-  }
+  if (closed_before(epoch))
+    return plan::peer_closed_error(static_cast<ErrorKind>(closing_reason(load(words().closed))),
+                                   peer);
   if (const Error* error = failure_.load(std::memory_order_acquire)) return *error;
   return std::nullopt;
 }
@@ -109,7 +100,7 @@ void PairEnd::take_doorbell() noexcept {
   }
   if (posted_.epoch == epoch && !whole(posted_.part)) {
     hand_.begin(epoch, posted_.part, !sends() && rendezvous() && !posted_.part.cts);
-    seat.taken_over = true;
+    taken_over_ = true;
   }
 }
 
@@ -268,7 +259,7 @@ void PairEnd::ended(RdmaOperation& operation) noexcept {
   if (operation.role == RdmaOperation::Role::data) ++hand_.placed;
 }
 
-void PairEnd::failed(RdmaOperation& operation, Error error) noexcept {
+void PairEnd::failed(RdmaOperation& operation, int code) noexcept {
   using enum RdmaOperation::Role;
   operation.under_way = false;
   if (operation.role == notice) return;  // to a process that is gone
@@ -276,7 +267,10 @@ void PairEnd::failed(RdmaOperation& operation, Error error) noexcept {
   if (operation.role == credit) credits_.count.refused = true;
   const bool counted = operation.role == data || operation.role == signal || operation.role == cts;
   if (counted && &operation != &hand_.cts) ++lost_;
-  fail(std::move(error));
+  fail(base::error_by(ErrorKind::transport, [&] {
+    return fmt::format("the network ({}) reports for rank {}: {}", common_.fabric.provider(), peer,
+                       libfabric().strerror(code));
+  }));
 }
 
 void PairEnd::fail(Error error) noexcept {

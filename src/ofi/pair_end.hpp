@@ -27,13 +27,12 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "ofi/deferred_queue.hpp"
+#include "ofi/engine_client.hpp"
 #include "ofi/hand_epoch.hpp"
 #include "ofi/operation_pool.hpp"
 #include "ofi/pair_counters.hpp"
 #include "ofi/pair_memory.hpp"
 #include "ofi/posted_ahead.hpp"
-#include "plan/ready_list.hpp"
 #include "protocol/parting.hpp"
 #include "transport/message.hpp"
 
@@ -50,12 +49,12 @@ struct Common {
   bool signals;  // the provider tells streams what has ended, as no thread of ours need be awake
 };
 
-class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate {
+class PairEnd final : public EngineClient {
  public:
   PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
           const MessageShape& shape,
           fi_addr_t peer);  // throws Error
-  ~PairEnd();
+  ~PairEnd() override;
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
@@ -96,19 +95,18 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
   const PairWords& words() const noexcept { return memory_.words(); }
 
   // ---- The side of progress, under the engine's lock
-  // That posting the next start takes; 0: there is none to be posted now.
-  unsigned entries() const noexcept;
-  unsigned post() noexcept;  // entries taken; fewer: the provider has no more
-  bool advance() noexcept;   // true: something has moved
+  unsigned entries() const noexcept override;
+  unsigned post() noexcept override;
+  bool advance() noexcept override;
   // Buffered sends: what the receiver has taken is read from its memory; credits_known()
   // afterwards. false: not now.
   bool query_credits() noexcept;
   bool credits_known() const noexcept { return !credits_.query.under_way; }
   // Its message, whether or not it has been started.
   bool arrived(protocol::Epoch epoch) const noexcept;
-  bool has_work() const noexcept;                 // there is something to look after
-  void ended(RdmaOperation& operation) noexcept;  // reported by the completion queue
-  void failed(RdmaOperation& operation, base::Error error) noexcept;
+  bool has_work() const noexcept override;
+  void ended(RdmaOperation& operation) noexcept override;
+  void failed(RdmaOperation& operation, int code) noexcept override;
   void fail(base::Error error) noexcept;  // the first one counts
   void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
   void stop() noexcept;  // nothing that has not begun ever will
@@ -129,13 +127,9 @@ class PairEnd : public plan::ReadyItem<PairEnd>, public DeferredQueue::Candidate
 
   // Progress only: what the engine keeps with each end.
   struct Seat {
-    unsigned freed = 0;       // entries that have become free since the engine asked
-    bool taken_over = false;  // the last epoch, or a part of it
-    bool closing = false;     // our half is closed
-    bool enrolled = false;    // the engine moves it
-    std::size_t place = 0;    // among all ends
-    std::size_t active_place = 0;
-    bool active = false;
+    bool closing = false;   // our half is closed
+    bool enrolled = false;  // the engine moves it
+    std::size_t place = 0;  // among all ends
   };
   alignas(64) Seat seat;
 

@@ -75,7 +75,7 @@ bool PairEnd::forget_posted() noexcept {
   if (!stopped_.now || stopped_.forgotten || in_flight()) return false;
   stopped_.forgotten = true;
   counters_.close_others();
-  for (; !posted_.empty(); ++seat.freed) common_.operations.give(posted_.pop());
+  for (; !posted_.empty(); ++freed_entries_) common_.operations.give(posted_.pop());
   return true;
 }
 

@@ -31,9 +31,8 @@ bool PairEnd::whole(const PostedPart& part) const noexcept {
 RdmaOperation* PairEnd::take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept {
   RdmaOperation* const operation = common_.operations.take();
   if (operation == nullptr) return nullptr;
-  operation->end = this;
+  operation->belong_to(*this, role);
   operation->epoch = epoch;
-  operation->role = role;
   operation->next = nullptr;
   return operation;
 }
@@ -119,7 +118,7 @@ bool PairEnd::free_entries() noexcept {
   bool moved = false;
   while (!posted_.empty() && has_ended(*posted_.first())) {
     common_.operations.give(posted_.pop());
-    ++seat.freed;
+    ++freed_entries_;
     moved = true;
   }
   return moved;

@@ -104,6 +104,7 @@ class EnginePlan : public HostPlan {
       if (!ended(epoch)) return false;
     }
     done_ = epoch;
+    engine_.leave();
     finish(epoch);
     return true;
   }

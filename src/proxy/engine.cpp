@@ -14,14 +14,6 @@ using base::ErrorKind;
 
 namespace {
 
-// Active operations tested in one pass: enough to get through many soon, few enough that one more
-// pass is cheap.
-constexpr std::size_t window = 32;
-// Passes before bad news is believed. MPI does not tell whether anything of a peer that is gone is
-// still on its way; so this proves nothing, and nothing rests on it: it finds the better of two
-// right answers, a message that has come before its sender died, or the peer's own word instead of
-// MPI's.
-constexpr int hard_passes = 64;
 // Looks for a message that should not be there yet: PENSTOCK_CHECK finds what it can, and no more
 // is promised.
 constexpr int probes = 8;
@@ -29,18 +21,17 @@ constexpr int probes = 8;
 }  // namespace
 
 ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
-    : options_(options),
-      world_(world),
+    : ProgressEngine("penstock-proxy", plan::BesideWorkers::polls, options.progress, world),
+      slots_(options.slots),
       communicator_(std::make_unique<group::PrivateCommunicator>()),
       tags_(world.size(), options.last_tag),
-      notices_(communicator_->get()),
-      thread_("penstock-proxy", *this, options.spin) {}
+      notices_(communicator_->get()) {}
 
 // ---- At match
 
 std::shared_ptr<PairEnd> ProxyEngine::add_sender(const transport::Message& send,
                                                  const PairName& name) {
-  auto end = std::make_shared<PairEnd>(send, send.mode, name, options_.slots, communicator());
+  auto end = std::make_shared<PairEnd>(send, send.mode, name, slots_, communicator());
   enroll(end);
   return end;
 }
@@ -52,7 +43,7 @@ std::shared_ptr<PairEnd> ProxyEngine::add_receiver(const transport::Message& rec
     const std::lock_guard lock(progress_lock_);
     name = {next_pair_++, tags_.take(receive.peer)};
   }
-  auto end = std::make_shared<PairEnd>(receive, send_mode, name, options_.slots, communicator());
+  auto end = std::make_shared<PairEnd>(receive, send_mode, name, slots_, communicator());
   enroll(end);
   return end;
 }
@@ -62,15 +53,15 @@ void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
   try {
     // All the room that progress will need, so that it never allocates.
     const std::size_t operations = operations_ + end->operations.size();
-    base::reserve_for(active_, operations);
+    active_.reserve(operations);
     notices_.reserve(ends_.size() + 1);
     notices_.listen();
-    thread_.start();
+    start_thread();
     ends_.emplace(end->key(), end);
     if (end->memory != device::MemoryKind::host) gpu_ = device::gpu_of(end->buffer);
     operations_ = operations;
     if (end->may_be_asked()) ++listeners_;
-    if (must_listen() && thread_.asleep()) thread_.wake();
+    if (must_listen()) wake_if_asleep();
   } catch (...) {
     end->free_requests();
     throw;
@@ -91,41 +82,9 @@ void ProxyEngine::forget(PairEnd& end) noexcept {
 
 // ---- On a stream's worker
 
-void ProxyEngine::mark_ready(PairEnd& end) noexcept {
-  ready_.mark(end);
-  poll(end);
-}
-
-void ProxyEngine::poll(PairEnd& end) noexcept {
-  bool active = false;
-  if (progress_lock_.try_lock()) {
-    pass(&end);
-    active = !active_.empty();
-    progress_lock_.unlock();
-  }
-  // Where another thread has the progress lock, it sees to what it has taken; what it has not taken
-  // stands in the list.
-  if (thread_.asleep() && (active || !ready_.empty())) thread_.wake();
-}
-
-void ProxyEngine::poll_until_sure(PairEnd& end) noexcept {
-  const std::lock_guard lock(progress_lock_);
-  for (int i = 0; i < hard_passes; ++i) pass(&end);
-}
-
 plan::BufferState ProxyEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
                                            bool& asked) noexcept {
-  const std::lock_guard lock(progress_lock_);
-  pass(&end);
-  if (!end.operation(epoch).taken.load(std::memory_order_relaxed)) return plan::BufferState::free;
-  // An answer to an earlier question may be older than what the program knows.
-  if (!asked && !end.asking && !end.query.under_way) {
-    ask(end);
-    asked = true;
-  }
-  // What has been taken has been delivered, of which MPI only has to tell.
-  const bool full = asked && !end.asking && end.taken + end.operations.size() < epoch;
-  return full ? plan::BufferState::full : plan::BufferState::unknown;
+  return state_of_buffer(end, epoch, asked, [&] { return ask(end); });
 }
 
 bool ProxyEngine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
@@ -161,20 +120,23 @@ void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason)
 // ---- Under the lock
 
 void ProxyEngine::wake_for_notices() noexcept {
-  if (!notices_.all_sent() && thread_.asleep()) thread_.wake();
+  if (!notices_.all_sent()) wake_if_asleep();
 }
 
-void ProxyEngine::take_ready() noexcept {
-  ready_.take([this](PairEnd& end) { issue(end); });
+bool ProxyEngine::take_ready() noexcept {
+  if (gpu_ >= 0) device::enter_gpu(gpu_);
+  return ready_.take([this](PairEnd& end) {
+    issue(end);
+    test_all(end);
+  });
 }
 
 bool ProxyEngine::pass(PairEnd* favourite) noexcept {
-  if (gpu_ >= 0) device::enter_gpu(gpu_);
-  bool moved = ready_.take([this](PairEnd& end) { issue(end); });
-  if (favourite)
-    for (MpiSlot& operation : favourite->operations)
-      if (operation.active && test(operation)) moved = true;
-  if (test_some(favourite)) moved = true;
+  bool moved = take_ready();
+  if (favourite && test_all(*favourite)) moved = true;
+  if (active_.move_some(
+          [&](MpiSlot& operation) { return operation.end != favourite && test(operation); }))
+    moved = true;
   if (take_notices()) moved = true;
   return moved;
 }
@@ -190,22 +152,13 @@ void ProxyEngine::issue(PairEnd& end) noexcept {
       return;
     }
     operation.epoch = ++end.issued;
-    activate(operation);
+    active_.add(operation);
   }
 }
 
-void ProxyEngine::activate(MpiSlot& operation) noexcept {
-  operation.active = true;
-  operation.place = active_.size();
-  active_.push_back(&operation);
-}
-
 void ProxyEngine::deactivate(MpiSlot& operation) noexcept {
-  operation.active = false;
+  active_.remove(operation);
   if (std::exchange(operation.given_up, false)) --given_up_;
-  active_.back()->place = operation.place;
-  active_[operation.place] = active_.back();
-  active_.pop_back();
 }
 
 // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some
@@ -239,17 +192,10 @@ bool ProxyEngine::test(MpiSlot& operation) noexcept {
   return true;
 }
 
-bool ProxyEngine::test_some(const PairEnd* tested) noexcept {
+bool ProxyEngine::test_all(PairEnd& end) noexcept {
   bool moved = false;
-  for (std::size_t i = 0, end = std::min(window, active_.size()); i < end && !active_.empty();
-       ++i) {
-    if (cursor_ >= active_.size()) cursor_ = 0;
-    MpiSlot& operation = *active_[cursor_];
-    if (operation.end != tested && test(operation))
-      moved = true;  // another one stands in its place now
-    else
-      ++cursor_;
-  }
+  for (MpiSlot& operation : end.operations)
+    if (operation.active && test(operation)) moved = true;
   return moved;
 }
 
@@ -284,12 +230,14 @@ void ProxyEngine::read(int sender, const Notice& notice) noexcept {
   destroy_if_over(*end);
 }
 
-void ProxyEngine::ask(PairEnd& end) noexcept {
+bool ProxyEngine::ask(PairEnd& end) noexcept {
+  if (end.asking || end.query.under_way) return false;
   end.asking = true;
   end.query.notice = {.pair = end.pair,
                       .addressee = transport::Direction::receive,
                       .kind = Notice::NoticeKind::credit_query};
   notices_.send(end.query, end.peer);
+  return true;
 }
 
 // Who asks again has had the answer before, which MPI has therefore taken.
@@ -336,16 +284,6 @@ void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
   }
 }
 
-// At the end of the library: MPI keeps what it is not done with, without us.
-void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
-  for (MpiSlot& operation : end.operations) {
-    if (!operation.active) continue;
-    deactivate(operation);
-    PMPI_Request_free(&operation.request);
-    static_cast<void>(operation.buffer.release());  // MPI may still read it
-  }
-}
-
 // Both halves are gone and MPI holds nothing: forget the end.
 void ProxyEngine::destroy_if_over(PairEnd& end) noexcept {
   if (!end.closing || end.farewell.under_way || end.query.under_way ||
@@ -356,32 +294,6 @@ void ProxyEngine::destroy_if_over(PairEnd& end) noexcept {
   const bool all_received = end.messages == end.completed.load(std::memory_order_relaxed);
   if (!end.sends() && all_received) tags_.give_back(end.peer, end.tag);
   forget(end);
-}
-
-// ---- The progress thread
-
-// What has been given up may last for ever: it is looked at now and then.
-bool ProxyEngine::has_work() const noexcept {
-  return active_.size() > given_up_ || !notices_.all_sent();
-}
-
-bool ProxyEngine::must_listen() const noexcept {
-  return listeners_ > 0 || given_up_ > 0;
-}
-
-plan::ProgressThread::Outcome ProxyEngine::advance() noexcept {
-  using enum plan::ProgressThread::Outcome;
-  const std::unique_lock lock(progress_lock_, std::try_to_lock);
-  if (!lock) return waiting;
-  if (pass(nullptr)) return moved;
-  if (has_work()) return waiting;
-  return must_listen() ? listening : idle;
-}
-
-bool ProxyEngine::nothing_to_do(bool listening) noexcept {
-  const std::lock_guard lock(progress_lock_);
-  if (must_listen() && !listening) return false;
-  return !has_work() && ready_.empty();
 }
 
 }  // namespace penstock::proxy

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "plan/peer_closed.hpp"
 #include "proxy/mpi_call.hpp"
 
 namespace penstock::proxy {
@@ -96,17 +97,7 @@ std::optional<Error> PairEnd::fill(protocol::Epoch epoch, MPI_Comm communicator)
 std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   if (const Error* error = failure.load(std::memory_order_acquire)) return *error;
   if (!closed_before(epoch)) return std::nullopt;
-  if (closed_reason_ == ErrorKind::ready)
-    return Error(ErrorKind::ready,
-                 "a ready send was started before its receive, as the receiver has seen: use a "
-                 "standard send, or order "
-                 "the start");
-  if (closed_reason_ == ErrorKind::peer_freed)
-    return Error(
-        ErrorKind::peer_freed,
-        fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
-  return Error(ErrorKind::peer_freed,
-               fmt::format("rank {} has given up its half of the pair after an error", peer));
+  return plan::peer_closed_error(closed_reason_, peer);
 }
 
 void PairEnd::fail(Error error) noexcept {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "plan/active_list.hpp"
 #include "plan/ready_list.hpp"
 #include "proxy/elements.hpp"
 #include "proxy/notice.hpp"
@@ -24,12 +25,10 @@ class PairEnd;
 
 // One persistent request. A buffered send has one for each library buffer, every other end has
 // one.
-struct MpiSlot {
+struct MpiSlot : plan::ActiveItem {  // active: MPI has it
   MPI_Request request = MPI_REQUEST_NULL;
   PairEnd* end = nullptr;
   protocol::Epoch epoch = 0;            // of the start under way
-  std::size_t place = 0;                // in the list of active operations
-  bool active = false;                  // MPI has it
   bool given_up = false;                // active, and of no use any more
   std::unique_ptr<std::byte[]> buffer;  // buffered sends: the library's copy
   std::atomic<bool> taken{false};  // buffered sends: holds a message that has not been received
@@ -71,12 +70,19 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   }
   // Why start or wait number `epoch` cannot succeed, as far as the words tell.
   std::optional<base::Error> broken(protocol::Epoch epoch) const;
+  // Of a buffered send's message of that epoch: whether its buffer here is free.
+  bool buffer_free(protocol::Epoch epoch) noexcept {
+    return !operation(epoch).taken.load(std::memory_order_acquire);
+  }
 
   // ---- The side of progress, under the engine's lock
   void fail(base::Error error) noexcept;  // the first one counts
   void peer_closed(const Notice& theirs) noexcept;
   void free_requests() noexcept;  // of the operations that are not active
   bool any_active() const noexcept;
+  bool credits_known() const noexcept { return !asking; }
+  // Whether the receiver has taken what stood in that epoch's buffer, as it said last.
+  bool room(protocol::Epoch epoch) const noexcept { return taken + operations.size() >= epoch; }
 
   const transport::Direction direction;
   const protocol::Mode mode;

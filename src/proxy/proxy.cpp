@@ -80,10 +80,8 @@ class Proxy::State {
       : world_(world),
         allowed_(settings.allows(base::proxy_transport)),
         gpu_aware_(settings.gpu_aware_mpi),
-        options_{.slots = settings.slots,
-                 .check_ready = settings.check,
-                 .spin = spin,
-                 .timeout = settings.timeout,
+        options_{.progress = {settings.check, spin, settings.timeout},
+                 .slots = settings.slots,
                  .last_tag = last_tag()} {}
 
   ThreadLevel level() const { return world_.thread_level(); }

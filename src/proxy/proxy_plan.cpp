@@ -8,7 +8,7 @@ namespace penstock::proxy {
 using base::Error;
 
 std::optional<Error> ProxyPlan::take_buffer(protocol::Epoch epoch) {
-  if (end_->operation(epoch).taken.load(std::memory_order_acquire))
+  if (!end_->buffer_free(epoch))
     if (auto error = find_buffer(epoch)) return error;
   return end_->fill(epoch, engine_.communicator());
 }

@@ -13,46 +13,56 @@ namespace {
 
 using Policy = DeferredQueue::Policy;
 
-// Has starts that can be posted, each of which takes some entries.
-struct Candidate : DeferredQueue::Candidate {
-  Candidate(char its_name, unsigned count, unsigned entries = 2)
-      : name(its_name), starts(count), size(entries) {}
-  const char name;
-  unsigned starts;
-  const unsigned size;
+struct FakeProvider {
+  unsigned left = 1000;  // entries
+  std::string posted;    // whose starts, in order
 };
 
-// A provider with as many entries as it says.
-struct FakeProvider final : DeferredQueue::Poster {
-  unsigned entries_for(const DeferredQueue::Candidate& half) noexcept override {
-    const auto& one = static_cast<const Candidate&>(half);
-    return one.starts > 0 ? one.size : 0;
-  }
-  unsigned post(DeferredQueue::Candidate& half) noexcept override {
-    auto& one = static_cast<Candidate&>(half);
-    const unsigned taken = std::min(one.size, left);
-    left -= taken;
+// Has starts that can be posted, each of which takes some entries.
+class Candidate final : public EngineClient {
+ public:
+  Candidate(char name, unsigned its_starts, unsigned entries = 2)
+      : starts(its_starts), name_(name), entries_(entries) {}
+
+  unsigned entries() const noexcept override { return starts > 0 ? entries_ : 0; }
+  unsigned post() noexcept override {
+    const unsigned taken = std::min(entries_, provider->left);
+    provider->left -= taken;
     if (taken == 0) return 0;
-    --one.starts;
-    posted += one.name;
+    --starts;
+    provider->posted += name_;
     return taken;
   }
+  bool advance() noexcept override { return false; }
+  bool has_work() const noexcept override { return false; }
+  void ended(RdmaOperation&) noexcept override {}
+  void failed(RdmaOperation&, int) noexcept override {}
 
-  unsigned left = 1000;
-  std::string posted;
+  unsigned starts;
+  FakeProvider* provider = nullptr;
+
+ private:
+  const char name_;
+  const unsigned entries_;
 };
 
-// A queue over such a provider, and halves that stand in line in the order in which they were
+// A queue over such a provider, and candidates that stand in line in the order in which they were
 // given.
 struct Line {
   Line(Policy policy, unsigned limit) : queue(policy, limit) {}
-  void join(Candidate& half) { queue.join(half, provider.entries_for(half)); }
-  template <class... Halves>
-  void join(Candidate& half, Halves&... others) {
-    join(half);
-    join(others...);
+  template <class... Candidates>
+  void join(Candidates&... candidates) {
+    const auto one = [this](Candidate& candidate) {
+      candidate.provider = &provider;
+      queue.join(candidate);
+    };
+    (one(candidates), ...);
   }
-  bool post() { return queue.post(provider); }
+  bool post() {
+    bool moved = false;
+    while (queue.post_next() != nullptr) moved = true;
+    return moved;
+  }
   unsigned in_use() const { return queue.statistics().in_use; }
 
   FakeProvider provider;

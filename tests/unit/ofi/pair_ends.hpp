@@ -35,7 +35,7 @@ struct Process {
     while (fi_cq_read(fabric.completions(), &entry, 1) == 1) {
       ASSERT_NE(entry.op_context, nullptr);
       RdmaOperation& operation = RdmaOperation::of(entry.op_context);
-      operation.end->ended(operation);
+      operation.owner->ended(operation);
     }
   }
 };

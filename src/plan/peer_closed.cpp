@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/peer_closed.hpp"
+
+#include <fmt/format.h>
+
+namespace penstock::plan {
+
+using base::Error;
+using base::ErrorKind;
+
+Error peer_closed_error(ErrorKind reason, int peer) {
+  switch (reason) {
+    case ErrorKind::ready:
+      return Error(ErrorKind::ready,
+                   "a ready send was started before its receive, as the receiver has seen: use a "
+                   "standard send, or order the start");
+    case ErrorKind::peer_freed:
+      return Error(
+          ErrorKind::peer_freed,
+          fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
+    default:
+      return Error(ErrorKind::peer_freed,
+                   fmt::format("rank {} has given up its half of the pair after an error", peer));
+  }
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engines of ofi and proxy share. One pass begins what has been marked as ready and looks
+// at what is under way; whoever gets the progress lock runs it: the progress thread, or the worker
+// of a stream that has just started something or waits for it. Lending a hand saves the hand-over
+// between two threads, which is most of a small message's time; the thread is there for what nobody
+// waits for.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "group/world.hpp"
+#include "plan/engine_plan.hpp"
+#include "plan/progress_thread.hpp"
+#include "plan/ready_list.hpp"
+
+namespace penstock::plan {
+
+struct ProgressOptions {
+  bool check_ready = false;              // PENSTOCK_CHECK
+  std::chrono::microseconds spin{0};     // of the thread, before it yields
+  std::chrono::milliseconds timeout{0};  // 0: none
+};
+
+// What the thread does while a worker polls. With a network it would take the worker's core, or the
+// peer's. MPI moves large messages faster when both poll: 64 KiB in 7.2 us, and 8.9 us where the
+// thread rests (docs/performance.md).
+enum class BesideWorkers : std::uint8_t { rests, polls };
+
+// `Client` is what is marked as ready and moved along; it derives from ReadyItem.
+template <class Client>
+class ProgressEngine : private ProgressThread::ProgressWork {
+ public:
+  // ---- On a stream's worker
+  // After a word of it has been written. A call may start many: what is under way besides is left
+  // to those who wait for it, and to the thread.
+  void mark_ready(Client& client) noexcept {
+    ready_.mark(client);
+    try_progress([this] { take_ready(); });
+  }
+  // A pass, if the progress lock is free.
+  void poll(Client& client) noexcept {
+    try_progress([&] {
+      pass(&client);
+      if (beside_workers_ == BesideWorkers::rests)
+        worker_polls_.store(true, std::memory_order_relaxed);
+    });
+  }
+  // After a wait: from now on the thread looks. Others that wait say so again at their next poll.
+  void leave() noexcept { worker_polls_.store(false, std::memory_order_relaxed); }
+  // Several passes, whatever the others do; before bad news is believed. Neither MPI nor a provider
+  // tells whether anything of a peer that is gone is still on its way; so this proves nothing, and
+  // nothing rests on it: it finds the better of two right answers, a message that has come before
+  // its sender died, or the peer's own word instead of MPI's or the network's.
+  void poll_until_sure(Client& client) noexcept {
+    const std::lock_guard lock(progress_lock_);
+    for (int i = 0; i < passes_until_sure; ++i) pass(&client);
+    wake_if_needed();
+  }
+
+  bool check_ready() const noexcept { return options_.check_ready; }
+  std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
+  bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
+
+ protected:
+  static constexpr int passes_until_sure = 64;
+
+  // `thread`: see base::start_thread.
+  ProgressEngine(const char* thread, BesideWorkers beside_workers, const ProgressOptions& options,
+                 group::World& world)
+      : beside_workers_(beside_workers),
+        options_(options),
+        world_(world),
+        thread_(thread, *this, options.spin) {}
+  // The engine has called stop_thread() and end_with_others(): what those call is its own.
+  ~ProgressEngine() override = default;
+
+  // ---- Under the progress lock
+  // Begins what has been marked; true: there was something.
+  virtual bool take_ready() noexcept = 0;
+  // take_ready(), then `favourite` (may be null), then some of the others; true: something moved.
+  virtual bool pass(Client* favourite) noexcept = 0;
+  virtual bool under_way() const noexcept = 0;  // something that this process has begun
+  // A peer may begin something at any time, of which nobody tells us.
+  virtual bool must_listen() const noexcept = 0;
+  virtual bool owes_messages() const noexcept = 0;  // buffered ones, to processes that live
+  virtual bool owes_notices() const noexcept = 0;   // to processes that live
+  // Whether a process that waits for the others at the end may say that it has come.
+  virtual bool may_part() const noexcept { return true; }
+
+  // Whether a buffered send's buffer for that epoch is free, as far as this process knows. Asks the
+  // receiver what it has taken, at first: ask() is true if the question is on its way, which it is
+  // not while the answer to an earlier one is, that may be older than what the program knows. Later
+  // calls find the answer, which takes no act of any program.
+  template <class PairEnd, class Ask>
+  BufferState state_of_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked, Ask ask) noexcept {
+    const std::lock_guard lock(progress_lock_);
+    pass(&end);
+    const bool free = end.buffer_free(epoch);
+    if (!free && !asked) asked = ask();
+    wake_if_needed();
+    if (free) return BufferState::free;
+    // What has been taken has been delivered: the buffer here will be free when that is told.
+    return asked && end.credits_known() && !end.room(epoch) ? BufferState::full
+                                                            : BufferState::unknown;
+  }
+
+  void start_thread() { thread_.start(); }  // does nothing when it runs; throws base::Error
+  void stop_thread() noexcept { thread_.stop(); }
+  void wake_if_asleep() noexcept {
+    if (thread_.asleep()) thread_.wake();
+  }
+  // Before the progress lock is given back: who marked something meanwhile may have found the list
+  // empty, since we had taken from it.
+  void wake_if_needed() noexcept {
+    if (has_work()) wake_if_asleep();
+  }
+  bool has_work() const noexcept { return under_way() || !ready_.empty(); }
+
+  // Inside MPI_Finalize: what is owed is delivered, and nobody stops making progress while others
+  // still need it. Waits for no process that is gone.
+  void end_with_others() noexcept {
+    deliver();
+    if (!part()) say_farewell();
+  }
+
+  group::World& world() const noexcept { return world_; }
+
+  ReadyList<Client> ready_;
+  // Taken by try_lock on workers' usual paths; guards all that an engine knows but the ready list.
+  mutable std::mutex progress_lock_;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <class Act>
+  void try_progress(Act act) noexcept {
+    bool work = !ready_.empty();
+    while (progress_lock_.try_lock()) {
+      act();
+      work = has_work();
+      progress_lock_.unlock();
+      if (ready_.empty())
+        break;  // else somebody marked meanwhile, and may have found the progress lock taken
+    }
+    // Where another thread has the progress lock, it sees to what it has taken; what it has not
+    // taken stands in the list.
+    if (work) wake_if_asleep();
+  }
+
+  ProgressThread::Outcome advance() noexcept final {
+    using enum ProgressThread::Outcome;
+    // Whoever waits makes all the progress there is to make.
+    if (worker_polls_.exchange(false, std::memory_order_relaxed)) return worker_polls;
+    const std::unique_lock lock(progress_lock_, std::try_to_lock);
+    if (!lock) return waiting;
+    if (pass(nullptr)) return moved;
+    if (under_way()) return waiting;
+    return must_listen() ? listening : idle;
+  }
+
+  bool nothing_to_do(bool listening) noexcept final {
+    const std::lock_guard lock(progress_lock_);
+    return !has_work() && (listening || !must_listen());
+  }
+
+  bool late(Clock::time_point began) const noexcept {
+    return options_.timeout.count() > 0 && Clock::now() - began > options_.timeout;
+  }
+
+  // As MPI_Finalize does for MPI_Bsend, buffered messages are delivered before the end, to all who
+  // can still receive them.
+  void deliver() noexcept {
+    for (const auto began = Clock::now();; std::this_thread::yield()) {
+      world_.watch(0);  // the monitor has ended
+      pass(nullptr);
+      if (late(began) || !owes_messages()) return;
+    }
+  }
+
+  // A process that is done and stopped making progress would leave others waiting for a message or
+  // a notice. When all have come here nobody waits any more: true. Ends early when a process has
+  // died, or has not come within PENSTOCK_TIMEOUT.
+  bool part() noexcept {
+    if (world_.given_up()) return false;  // not everybody has an engine
+    const auto began = Clock::now();
+    return world_.part([this] { return may_part(); },
+                       [&] {
+                         if (world_.anybody_dead()) return false;
+                         pass(nullptr);
+                         return !late(began);
+                       });
+  }
+
+  // There is no point at which all who are left have heard of our end; and neither MPI nor a
+  // provider, which may have no room for a process that is gone or cut off, tells that it never
+  // will. So this has a limit, of its own.
+  void say_farewell() noexcept {
+    constexpr auto farewell = std::chrono::seconds(1);
+    for (const auto began = Clock::now(); owes_notices() && Clock::now() - began < farewell;
+         std::this_thread::yield())
+      pass(nullptr);
+  }
+
+  const BesideWorkers beside_workers_;
+  const ProgressOptions options_;
+  group::World& world_;
+  std::atomic<bool> worker_polls_{false};  // a worker waits, and has polled since the thread asked
+  ProgressThread thread_;
+};
+
+}  // namespace penstock::plan
