@@ -7,7 +7,7 @@
 
 #if PENSTOCK_CUDA || PENSTOCK_HIP
 #include "gpu/make_gpus.hpp"
-#include "peer_gpu/cuda_peer.hpp"
+#include "peer_gpu/gpu_peer.hpp"
 #include "relay/gpu/relayed_transport.hpp"
 #include "relay/relay.hpp"
 #endif

@@ -18,9 +18,9 @@ using base::Error;
 using base::ErrorKind;
 
 // The receiver's half until its sender has come.
-class Peer::InvitingHalf final : public transport::Offer {
+class Peer::PeerInvitation final : public transport::Offer {
  public:
-  InvitingHalf(Peer& owner, const transport::Message& receive)
+  PeerInvitation(Peer& owner, const transport::Message& receive)
       : owner_(owner),
         receive_(receive),
         holding_(owner.hold(sizeof(ReceiverBlock), owner.memory_->pin(receive.buffer))) {
@@ -65,9 +65,9 @@ class Peer::InvitingHalf final : public transport::Offer {
 };
 
 // The sender's half, which is complete.
-class Peer::InvitedHalf final : public transport::Acceptance {
+class Peer::InvitationAcceptance final : public transport::Acceptance {
  public:
-  InvitedHalf(Peer& owner, const transport::Message& send, const InviteRecord& theirs) {
+  InvitationAcceptance(Peer& owner, const transport::Message& send, const InviteRecord& theirs) {
     const bool writes_across = owner.peers_[static_cast<std::size_t>(send.peer)].cross_memory;
     const BufferPlace ours = owner.place_of(send, send.bytes);
     const PathChoice choice =
@@ -109,7 +109,7 @@ class Peer::InvitedHalf final : public transport::Acceptance {
     record_.block = pair.holding.place();
     plan_ = make_plan(transport::Direction::send, path, send.mode, std::move(pair));
   }
-  ~InvitedHalf() override {
+  ~InvitationAcceptance() override {
     // Without a letter the receiver knows nothing of our block.
     if (plan_) std::atomic_ref(block_->closed).store(1, std::memory_order_release);
   }
@@ -125,14 +125,15 @@ class Peer::InvitedHalf final : public transport::Acceptance {
 
 std::unique_ptr<transport::Offer> Peer::invite(const transport::Message& receive) {
   retired_.sweep();
-  return std::make_unique<InvitingHalf>(*this, receive);
+  return std::make_unique<PeerInvitation>(*this, receive);
 }
 
 std::unique_ptr<transport::Acceptance> Peer::accept_invitation(
     const transport::Message& send, const transport::Message&,
     std::span<const std::byte> invitation) {
   retired_.sweep();
-  return std::make_unique<InvitedHalf>(*this, send, transport::from_wire<InviteRecord>(invitation));
+  return std::make_unique<InvitationAcceptance>(*this, send,
+                                                transport::from_wire<InviteRecord>(invitation));
 }
 
 // The other half may be in use already: where this one cannot be made, it hears so from its block,

@@ -20,9 +20,9 @@ using base::Error;
 using base::ErrorKind;
 
 // The sender's half until the answer has come.
-class Peer::SendHalf final : public transport::Offer {
+class Peer::PeerOffer final : public transport::Offer {
  public:
-  SendHalf(Peer& owner, const transport::Message& send)
+  PeerOffer(Peer& owner, const transport::Message& send)
       : owner_(owner),
         send_(send),
         holding_(owner.hold(sizeof(SenderBlock), owner.memory_->pin(send.buffer))) {
@@ -72,10 +72,10 @@ class Peer::SendHalf final : public transport::Offer {
 
 // The receiver's half until the sender has confirmed. Its plan is made by then, so that nothing is
 // left to fail.
-class Peer::ReceiveHalf final : public transport::Acceptance {
+class Peer::PeerAcceptance final : public transport::Acceptance {
  public:
-  ReceiveHalf(Peer& owner, const transport::Message& receive, const transport::Message& send,
-              const PeerOfferRecord& offer) {
+  PeerAcceptance(Peer& owner, const transport::Message& receive, const transport::Message& send,
+                 const PeerOfferRecord& offer) {
     const auto& local_peer = owner.peers_[static_cast<std::size_t>(send.peer)];
     const auto pull = owner.reach(send.peer, offer.buffer, local_peer.cross_memory);
     const BufferPlace ours = owner.place_of(receive, send.bytes);
@@ -114,7 +114,7 @@ class Peer::ReceiveHalf final : public transport::Acceptance {
     record_.block = pair.holding.place();
     plan_ = make_plan(transport::Direction::receive, path, send.mode, std::move(pair));
   }
-  ~ReceiveHalf() override {
+  ~PeerAcceptance() override {
     if (!plan_) return;
     // Never confirmed: no sender will say that it is gone from our block.
     std::atomic_ref(block_->closed).store(1, std::memory_order_release);
@@ -208,7 +208,7 @@ transport::Verdict Peer::reaches(int rank) const {
 
 std::unique_ptr<transport::Offer> Peer::offer(const transport::Message& send) {
   retired_.sweep();
-  return std::make_unique<SendHalf>(*this, send);
+  return std::make_unique<PeerOffer>(*this, send);
 }
 
 std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& receive,
@@ -217,8 +217,8 @@ std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& re
   retired_.sweep();
   transport::Message sender = send;
   sender.peer = receive.peer;
-  return std::make_unique<ReceiveHalf>(*this, receive, sender,
-                                       transport::from_wire<PeerOfferRecord>(offer));
+  return std::make_unique<PeerAcceptance>(*this, receive, sender,
+                                          transport::from_wire<PeerOfferRecord>(offer));
 }
 
 BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes) const {

@@ -59,10 +59,10 @@ class Peer final : public transport::Transport {
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
 
  private:
-  class SendHalf;
-  class ReceiveHalf;
-  class InvitingHalf;
-  class InvitedHalf;
+  class PeerOffer;
+  class PeerAcceptance;
+  class PeerInvitation;
+  class InvitationAcceptance;
 
   BufferPlace place_of(const transport::Message& message, std::size_t bytes) const;
   std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;

@@ -41,7 +41,7 @@ struct alignas(device_line) ReceiverWords {
 };
 
 // The private words of one half for one part, on its own device, touched in stream order only.
-struct alignas(32) Half {
+struct alignas(32) PartWords {
   Word64 done;     // as protocol::SendState and ReceiveState have it
   Word64 started;  // the last start: see started(). Rendezvous: what is left is part 0's
   Word64 command;  // part 0's: from the first block to the others, for which kernel of which epoch,
@@ -51,8 +51,8 @@ struct alignas(32) Half {
 };
 
 // All of a half's private words.
-struct HalfWords {
-  Half part[most_parts];
+struct PrivateWords {
+  PartWords part[most_parts];
   Word64 relief;   // of the kernel that serves this pair first (protocol/relief.hpp)
   Word64 through;  // how many blocks are through with their copies (protocol/team.hpp)
 };
@@ -66,14 +66,14 @@ enum class Left : std::uint8_t { nothing, message, copy };
 PENSTOCK_HD constexpr Word64 started(protocol::Epoch epoch, Left left) noexcept {
   return epoch << 2 | static_cast<Word64>(left);
 }
-PENSTOCK_HD constexpr protocol::Epoch last_started(const Half& half) noexcept {
-  return half.started >> 2;
+PENSTOCK_HD constexpr protocol::Epoch last_started(const PartWords& words) noexcept {
+  return words.started >> 2;
 }
 PENSTOCK_HD constexpr bool has_started(Word64 last_start, protocol::Epoch epoch) noexcept {
   return last_start >> 2 == epoch;
 }
-PENSTOCK_HD constexpr bool has_started(const Half& half, protocol::Epoch epoch) noexcept {
-  return has_started(half.started, epoch);
+PENSTOCK_HD constexpr bool has_started(const PartWords& words, protocol::Epoch epoch) noexcept {
+  return has_started(words.started, epoch);
 }
 
 // In host memory, zero at first: what the other end's host says of it.
@@ -85,7 +85,7 @@ struct alignas(64) EndWords {
 
 // In pinned memory of the host: what a half's kernels and the host tell each other when it ends.
 struct alignas(64) HostNotice {
-  Half last;        // a copy, made when the half is freed
+  PartWords last;   // a copy, made when the half is freed
   Word64 given_up;  // kernels: as in Half
   Word64
       peer_dead;   // host: the peer's process has ended, and nothing more is stored into its memory
@@ -134,7 +134,7 @@ static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
 // A kernel's first read of each 64 bytes of its arguments waits for them. So what the way of a
 // message needs stands first, and the rest last (Batch, below).
 struct Pair {
-  Half* half = nullptr;  // one for each part
+  PartWords* words = nullptr;  // one for each part
   HostNotice* notice = nullptr;
   SenderWords* sender = nullptr;
   ReceiverWords* receiver = nullptr;  // ring: the first slot follows
@@ -158,8 +158,8 @@ struct Pair {
   std::uint8_t work = 0;       // which of works.cuh this kernel does
 };
 
-inline PENSTOCK_HD HalfWords& words_of(const Pair& pair) {
-  return *reinterpret_cast<HalfWords*>(pair.half);
+inline PENSTOCK_HD PrivateWords& words_of(const Pair& pair) {
+  return *reinterpret_cast<PrivateWords*>(pair.words);
 }
 
 inline PENSTOCK_HD Cell* ring_of(const Pair& pair) {

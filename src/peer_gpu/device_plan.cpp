@@ -71,7 +71,7 @@ DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_
 }
 
 Gating DevicePlan::gating(bool starts) const noexcept {
-  return {fixed_.gate, fixed_.pair.half, fixed_.pair.notice, fixed_.pair.id, starts};
+  return {fixed_.gate, fixed_.pair.words, fixed_.pair.notice, fixed_.pair.id, starts};
 }
 
 bool DevicePlan::at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept {
@@ -128,9 +128,9 @@ void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   ended_argument_ = argument;
   drop_wait_ends();
   const device::gpu::DeviceGuard guard(cuda_stream.device());
-  const auto* half = reinterpret_cast<const Half*>(fixed_.half.get());
+  const auto* words = reinterpret_cast<const PartWords*>(fixed_.private_words.get());
   if (!cuda_stream.is_captured()) {
-    if (cudaMemcpyAsync(&notice().last, half, sizeof(Half), cudaMemcpyDeviceToHost,
+    if (cudaMemcpyAsync(&notice().last, words, sizeof(PartWords), cudaMemcpyDeviceToHost,
                         cuda_stream.handle()) == cudaSuccess &&
         cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
       return;
@@ -147,17 +147,17 @@ void DevicePlan::end_close(void* plan) {
 }
 
 void DevicePlan::close() {
-  Half half{};
-  fixed_.arena->read(&half, fixed_.half.get(), sizeof half);
-  leave_at(first_not_served(half));
+  PartWords words{};
+  fixed_.arena->read(&words, fixed_.private_words.get(), sizeof words);
+  leave_at(first_not_served(words));
 }
 
 // A message of the ring has been sent by its start, though the next start is yet to see to its
 // wait.
-protocol::Epoch DevicePlan::first_not_served(const Half& half) const noexcept {
-  if (half.given_up != 0) return protocol::team::epoch_given_up(half.given_up);
-  const protocol::Epoch next = half.done + 1;
-  const bool sent = fixed_.pair.sends && is_ring(fixed_.pair.route) && has_started(half, next);
+protocol::Epoch DevicePlan::first_not_served(const PartWords& words) const noexcept {
+  if (words.given_up != 0) return protocol::team::epoch_given_up(words.given_up);
+  const protocol::Epoch next = words.done + 1;
+  const bool sent = fixed_.pair.sends && is_ring(fixed_.pair.route) && has_started(words, next);
   return sent ? next + 1 : next;
 }
 
@@ -190,7 +190,7 @@ void DevicePlan::poison() noexcept {
     if (cudaMemsetAsync(&word, 1, 1, fixed_.arena->stream()) != cudaSuccess)
       (void)cudaGetLastError();
   };
-  set_to_one(fixed_.pair.half->given_up);
+  set_to_one(fixed_.pair.words->given_up);
   if (!is_ring(fixed_.pair.route) && !peer_dead())
     set_to_one(fixed_.pair.sends ? fixed_.pair.receiver->closed : fixed_.pair.sender->closed);
   close_at(1);

@@ -21,7 +21,7 @@ struct DevicePair {
   int peer = -1;  // world rank
   const std::atomic<bool>* peer_dead = nullptr;
   std::shared_ptr<DeviceArena> arena;
-  std::shared_ptr<std::byte> half;  // ours, on the device
+  std::shared_ptr<std::byte> private_words;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
   std::shared_ptr<void> notice;  // pinned
   peer::Holding holding;         // host words, and the memory that the peer's kernels store into
@@ -68,7 +68,7 @@ class DevicePlan final : public KernelPlan {
   void close_at(protocol::Epoch first_not_served) noexcept;
   void leave_at(protocol::Epoch first_not_served) noexcept;
   static void end_close(void* plan);
-  protocol::Epoch first_not_served(const Half& half) const noexcept;
+  protocol::Epoch first_not_served(const PartWords& words) const noexcept;
 
   DevicePair fixed_;
   Pair start_;  // for its kernel, if a start needs one

@@ -66,7 +66,7 @@ __device__ void tell(const Pair& pair, Word64 epoch) {
 // is reported.
 template <Route route>
 __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoch, Failure why) {
-  DeviceWord given_up(pair.half->given_up);
+  DeviceWord given_up(pair.words->given_up);
   Word64 before = 0;
   bool first = false;
   if (threadIdx.x == 0) {
@@ -90,7 +90,7 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
 // leader.
 static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch,
                                               bool host_too, Failure why) {
-  if (threadIdx.x == 0) DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
+  if (threadIdx.x == 0) DeviceWord(pair.words->given_up).store(epoch, ::cuda::memory_order_release);
   tell<Route::rendezvous>(pair, epoch);
   if (threadIdx.x == 0 && (host_too || fails_first(reports))) report(reports, pair.id, why);
 }
@@ -110,7 +110,7 @@ __device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Tea
       telling = team.end_well();
     } else {
       // Blocks that come later find it, and copy nothing.
-      DeviceWord(pair.half->given_up).store(epoch, ::cuda::memory_order_release);
+      DeviceWord(pair.words->given_up).store(epoch, ::cuda::memory_order_release);
       telling = team.end_badly(fails_first(reports));
     }
   }
@@ -123,7 +123,7 @@ __device__ inline void end_without_leader(const Reports& reports, const Pair& pa
                                           Word64 epoch) {
   if (threadIdx.x == 0) {
     Word64 none = 0;
-    DeviceWord(pair.half->given_up)
+    DeviceWord(pair.words->given_up)
         .compare_exchange_strong(none, epoch | team::untold, ::cuda::memory_order_release,
                                  ::cuda::memory_order_relaxed);
   }

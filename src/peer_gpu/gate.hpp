@@ -16,7 +16,7 @@ namespace penstock::peer_gpu {
 // The gate before one kind of call of a half, start or wait.
 struct Gating {
   Gate* passes = nullptr;  // ours; null: the call never waits
-  const Half* half = nullptr;
+  const PartWords* words = nullptr;
   HostNotice* notice = nullptr;
   std::uint32_t id = 0;  // in reports
   bool starts = false;   // the call is a start

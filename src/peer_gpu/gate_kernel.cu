@@ -18,10 +18,10 @@ struct GateBatch {
 // Before the stream stands at the gate. After a failure the gate stays open: what follows ends at
 // once.
 __device__ void close(const Gating& gating, bool failed) {
-  const Half& half = *gating.half;
+  const PartWords& words = *gating.words;
   GatePort gate(gating.passes->words);
-  if (failed || half.given_up != 0) return gate.store_open(1);
-  const Word64 next = (gating.starts ? last_started(half) : half.done) + 1;
+  if (failed || words.given_up != 0) return gate.store_open(1);
+  const Word64 next = (gating.starts ? last_started(words) : words.done) + 1;
   // A start that stands at the gate does so for the wait before it.
   SystemWord(gating.notice->gated)
       .store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);

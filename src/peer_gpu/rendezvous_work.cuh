@@ -29,12 +29,12 @@ __device__ Beginning poll_together(const Reports& reports, const Pair& pair,
   constexpr unsigned count = starts_send ? 7 : 6;
   __shared__ Word64 seen[count];
   if (const unsigned i = threadIdx.x; i < count) {
-    Half* const half = pair.half;
+    PartWords* const words = pair.words;
     Word64* const word = i == 0       ? &reports.queue_failure.failed
-                         : i == 1     ? &half->given_up
-                         : i == 2     ? &half[place.index].done
-                         : i == 3     ? &half[place.index].started
-                         : i == 4     ? &half->started
+                         : i == 1     ? &words->given_up
+                         : i == 2     ? &words[place.index].done
+                         : i == 3     ? &words[place.index].started
+                         : i == 4     ? &words->started
                          : i == 6     ? &pair.sender->cts
                          : pair.sends ? &pair.sender->closed
                                       : &pair.receiver->closed;
@@ -105,7 +105,7 @@ struct StartRendezvousSend {
       if (help == Team::Help::no_leader)
         end_without_leader(context, pair, team, epoch);
       else if (threadIdx.x == 0)
-        pair.half[place.index].started = started(epoch, Left::nothing);
+        pair.words[place.index].started = started(epoch, Left::nothing);
       return;
     }
     SendState state;
@@ -121,7 +121,7 @@ struct StartRendezvousSend {
     if (why != Failure::none) {
       fail<Route::rendezvous>(context, pair, epoch, why);
     } else if (threadIdx.x == 0) {
-      pair.half->started = started(epoch, state.posted ? Left::message : Left::copy);
+      pair.words->started = started(epoch, state.posted ? Left::message : Left::copy);
       open_peers_gate(pair, epoch);
     }
   }
@@ -141,7 +141,7 @@ struct StartRendezvousReceive {
 __device__ void advance(const Pair& pair, const BlockIndex& place, Word64 epoch) {
   if (threadIdx.x != 0) return;
   for (unsigned part = place.index; part < pair.parts; part += place.blocks)
-    pair.half[part].done = epoch;
+    pair.words[part].done = epoch;
 }
 
 // The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves

@@ -17,19 +17,19 @@ namespace ring = protocol::ring;
 
 // No barrier stands before the message.
 __device__ Context poll_alone(const Reports& reports, const Pair& pair) {
-  return {reports, reports.queue_failure.failed, pair.half->given_up};
+  return {reports, reports.queue_failure.failed, pair.words->given_up};
 }
 
-__device__ SendState load_send(const Half& half) {
+__device__ SendState load_send(const PartWords& words) {
   SendState state;
-  state.done = half.done;
-  state.posted = has_started(half, half.done + 1);
+  state.done = words.done;
+  state.posted = has_started(words, words.done + 1);
   return state;
 }
 
-__device__ ReceiveState load_receive(const Half& half) {
+__device__ ReceiveState load_receive(const PartWords& words) {
   ReceiveState state;
-  state.done = half.done;
+  state.done = words.done;
   return state;
 }
 
@@ -62,10 +62,10 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
 
 // Where a block begins: `word` is what doing a part changes.
 template <Form form>
-__device__ unsigned first_part(const Pair& pair, const BlockIndex& place, Word64 Half::*word) {
+__device__ unsigned first_part(const Pair& pair, const BlockIndex& place, Word64 PartWords::*word) {
   if constexpr (form == Form::all_stay) return place.index;
   return protocol::relief::first_part(place.index, place.blocks, pair.parts,
-                                      [&](unsigned part) { return pair.half[part].*word; });
+                                      [&](unsigned part) { return pair.words[part].*word; });
 }
 
 // A part that has not come to its end, for all threads of the block: they fail, or leave. A ring's
@@ -87,10 +87,10 @@ template <Form form, protocol::Mode mode, class RingPort>
 __device__ bool start_part(const Context& context, const Pair& pair, const BlockIndex& place,
                            unsigned part, Crew<form>& crew) {
   constexpr bool has_wait = ring::send_has_wait(mode, rings_are_deferred);
-  Half& half = pair.half[part];
+  PartWords& words = pair.words[part];
   RingPort port(pair, part);
   port.fetch();
-  SendState state = load_send(half);
+  SendState state = load_send(words);
   if constexpr (!has_wait) port.poll_fin();
   const bool twice = has_wait && state.posted;
   const Word64 epoch = ring::next_epoch(state, has_wait);
@@ -117,8 +117,8 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
     return false;
   }
   if (threadIdx.x == 0) {
-    half.done = state.done;
-    half.started = started(epoch, Left::nothing);
+    words.done = state.done;
+    words.started = started(epoch, Left::nothing);
   }
   return true;
 }
@@ -128,9 +128,9 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
 template <Form form, class RingPort>
 __device__ bool receive_part(const Context& context, const Pair& pair, const BlockIndex& place,
                              unsigned part, Crew<form>& crew) {
-  Half& half = pair.half[part];
+  PartWords& words = pair.words[part];
   RingPort port(pair, part);
-  ReceiveState state = load_receive(half);
+  ReceiveState state = load_receive(words);
   const Word64 epoch = state.done + 1;
   Looks looks = Looks::ended;
   if (!RingPort::any(context.given_up != 0)) {
@@ -143,7 +143,7 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Blo
     return false;
   }
   if (threadIdx.x == 0) {
-    half.done = state.done;
+    words.done = state.done;
     if (part == 0 && epoch > 1) open_peers_gate(pair, epoch - 1);  // whose room has been told of
   }
   return true;
@@ -155,7 +155,7 @@ struct StartRingSend {
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
     const Context context = poll_alone(reports, pair);
-    for (unsigned part = first_part<form>(pair, place, &Half::started); part < pair.parts;
+    for (unsigned part = first_part<form>(pair, place, &PartWords::started); part < pair.parts;
          part += place.blocks)
       if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
   }
@@ -167,7 +167,7 @@ struct WaitRingReceive {
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
     const Context context = poll_alone(reports, pair);
-    for (unsigned part = first_part<form>(pair, place, &Half::done); part < pair.parts;
+    for (unsigned part = first_part<form>(pair, place, &PartWords::done); part < pair.parts;
          part += place.blocks)
       if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
   }
@@ -181,7 +181,7 @@ struct WaitRingSend {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
     const Context context = poll_alone(reports, pair);
     Port port(pair, 0);
-    SendState state = load_send(*pair.half);
+    SendState state = load_send(*pair.words);
     const Word64 epoch = state.done + 1;
     Looks looks = Looks::ended;
     if (context.given_up == 0)
@@ -192,7 +192,7 @@ struct WaitRingSend {
     if (__syncthreads_or(looks != Looks::found) != 0)
       return leave_or_fail(context, pair, epoch, looks, Failure::released, crew);
     for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x)
-      pair.half[part].done = epoch;
+      pair.words[part].done = epoch;
   }
 };
 

@@ -15,11 +15,11 @@ __device__ void announce(const Context& context, const Pair& pair) {
   bool twice = false;
   Word64 epoch = 0;
   if (threadIdx.x == 0) {
-    epoch = pair.half->done + 1;
-    twice = has_started(*pair.half, epoch);
+    epoch = pair.words->done + 1;
+    twice = has_started(*pair.words, epoch);
     goes = context.failed == 0 && context.given_up == 0 && !twice;
     if (goes) {
-      pair.half->started = started(epoch, Left::nothing);
+      pair.words->started = started(epoch, Left::nothing);
       SystemWord(pair.sender->cts).store(epoch, ::cuda::memory_order_release);
       open_peers_gate(pair, epoch);
     }

@@ -89,7 +89,7 @@ class Team {
   __device__ unsigned parts() const { return pair_.parts; }
   __device__ void store_command(Word64 command) const {
     if (threadIdx.x == 0)
-      DeviceWord(pair_.half->command).store(command, ::cuda::memory_order_release);
+      DeviceWord(pair_.words->command).store(command, ::cuda::memory_order_release);
   }
   __device__ void fence() {
     fenced_ = true;
@@ -133,7 +133,7 @@ class Team {
     for (unsigned looks = 1;; ++looks) {
       Word64 word = 0;
       if (threadIdx.x == 0)
-        word = DeviceWord(pair_.half->command).load(::cuda::memory_order_acquire);
+        word = DeviceWord(pair_.words->command).load(::cuda::memory_order_acquire);
       word = __shfl_sync(~0u, word, 0);
       if (team::is_for(word, kernel_)) return word;
       if (said != nullptr && all_said(said)) return team::command_of(kernel_, Task::none);

@@ -82,7 +82,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   std::unique_ptr<group::PrivateCommunicator> communicator_;
   Tags tags_;
   std::uint64_t next_pair_ = 1;
-  std::unordered_map<HalfKey, std::shared_ptr<PairEnd>, HalfKeyHash> ends_;
+  std::unordered_map<EndKey, std::shared_ptr<PairEnd>, EndKeyHash> ends_;
   plan::ActiveList<MpiSlot> active_;
   std::size_t given_up_ = 0;    // of these
   std::size_t operations_ = 0;  // of all ends: what active_ may come to hold

@@ -10,15 +10,15 @@ namespace penstock::proxy {
 
 // What names one half of a pair in this process. `pair` is counted by the pair's receiver and never
 // used again; the tag may be.
-struct HalfKey {
+struct EndKey {
   int peer = -1;
   std::uint64_t pair = 0;
   transport::Direction direction = transport::Direction::send;  // ours
-  bool operator==(const HalfKey&) const = default;
+  bool operator==(const EndKey&) const = default;
 };
 
-struct HalfKeyHash {
-  std::size_t operator()(const HalfKey& key) const noexcept {
+struct EndKeyHash {
+  std::size_t operator()(const EndKey& key) const noexcept {
     const auto peer = static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.peer));
     return static_cast<std::size_t>(
         ((peer << 40) ^ (key.pair << 1) ^ static_cast<std::uint64_t>(key.direction)) *

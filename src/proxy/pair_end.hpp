@@ -49,7 +49,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
           unsigned slots, MPI_Comm communicator);
   ~PairEnd() = default;  // free_requests() comes first
 
-  HalfKey key() const noexcept { return {peer, pair, direction}; }
+  EndKey key() const noexcept { return {peer, pair, direction}; }
   bool sends() const noexcept { return direction == transport::Direction::send; }
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
   std::size_t buffers() const noexcept { return operations.size(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer_gpu/cuda_peer.hpp"
+#include "peer_gpu/gpu_peer.hpp"
 
 #include <fmt/format.h>
 
@@ -46,7 +46,7 @@ struct BufferRecord {
 enum class GateUse : std::uint32_t { none, possible, wanted };
 
 // What both letters hold.
-struct HalfRecord {
+struct EndRecord {
   BufferRecord buffer;
   peer::ArenaAddress gate;        // where its calls may stand at it
   DevicePlace words;              // SenderWords, or ReceiverWords and a ring
@@ -63,7 +63,7 @@ struct DeviceOffer {
   std::uint32_t native_atomics = 0;  // may be used, where the link has them
   GateUse gates = GateUse::none;
   std::uint32_t padding = 0;
-  HalfRecord half;
+  EndRecord end;
 };
 
 struct DeviceAnswer {
@@ -74,7 +74,7 @@ struct DeviceAnswer {
   std::uint8_t padding[2] = {};
   std::uint32_t native_atomics = 0;
   std::uint32_t parts = 1;
-  HalfRecord half;
+  EndRecord end;
 };
 
 std::string describe(const Pair& pair, bool staged) {
@@ -90,10 +90,10 @@ std::string describe_path(const DevicePair& pair, bool staged) {
 
 }  // namespace
 
-class CudaPeer final : public transport::Transport {
+class GpuPeer final : public transport::Transport {
  public:
-  CudaPeer(const base::Settings& settings, group::World& world, peer::Peer& host,
-           std::shared_ptr<Gpus> gpus)
+  GpuPeer(const base::Settings& settings, group::World& world, peer::Peer& host,
+          std::shared_ptr<Gpus> gpus)
       : settings_(settings),
         world_(world),
         host_(host),
@@ -102,7 +102,7 @@ class CudaPeer final : public transport::Transport {
     gpus_->share_devices([this](int device) { return places_on(device); });
   }
   // Halves that were given up in the order of a stream end on the driver's threads.
-  ~CudaPeer() override {
+  ~GpuPeer() override {
     gpus_->share_devices({});
     gpus_->finish();
     shares_->part();
@@ -123,12 +123,12 @@ class CudaPeer final : public transport::Transport {
                                                 std::span<const std::byte> offer) override;
 
  private:
-  class SendHalf;
-  class ReceiveHalf;
+  class GpuOffer;
+  class GpuAcceptance;
 
   BufferRecord describe_buffer(const transport::Message& message);
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half,
+  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,
                           bool always_at_gates);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
@@ -141,7 +141,7 @@ class CudaPeer final : public transport::Transport {
     return shares_->places(devices.identity(device), devices.processors(device),
                            gates_on(device) != GateUse::none);
   }
-  void join_gates(int rank, DevicePair& pair, const HalfRecord& ours, const HalfRecord& theirs);
+  void join_gates(int rank, DevicePair& pair, const EndRecord& ours, const EndRecord& theirs);
   void warn_of_turns(int rank, bool gated);
   GatePages& gate_pages();
   EndWords* reach_host_words(int rank, const peer::ArenaAddress& place) {
@@ -164,32 +164,32 @@ class CudaPeer final : public transport::Transport {
 };
 
 // The sender's half until the answer has come.
-class CudaPeer::SendHalf final : public transport::Offer {
+class GpuPeer::GpuOffer final : public transport::Offer {
  public:
-  SendHalf(CudaPeer& owner, const transport::Message& send) : owner_(owner), send_(send) {
+  GpuOffer(GpuPeer& owner, const transport::Message& send) : owner_(owner), send_(send) {
     record_.eager_max = owner.settings_.cuda_eager_max;
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
-    record_.half.buffer = owner.describe_buffer(send);
-    record_.gates = owner.gates_on(record_.half.buffer.device);
+    record_.end.buffer = owner.describe_buffer(send);
+    record_.gates = owner.gates_on(record_.end.buffer.device);
     pair_ =
-        owner.prepare_pair(send.peer, record_.half.buffer.device, sizeof(SenderWords), record_.half,
-                           owner.may_take_turns(send.peer, record_.half.buffer.device));
-    pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.half.words.address);
+        owner.prepare_pair(send.peer, record_.end.buffer.device, sizeof(SenderWords), record_.end,
+                           owner.may_take_turns(send.peer, record_.end.buffer.device));
+    pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.end.words.address);
   }
 
   transport::WireRecord record() const override { return transport::to_wire(record_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
     const auto theirs = transport::from_wire<DeviceAnswer>(answer);
-    const int device = theirs.half.buffer.device;
+    const int device = theirs.end.buffer.device;
     pair_.always_at_gates = theirs.always_at_gates != 0;
-    owner_.join_gates(send_.peer, pair_, record_.half, theirs.half);
-    if (owner_.take_turns(send_.peer, record_.half.buffer, theirs.half.buffer))
+    owner_.join_gates(send_.peer, pair_, record_.end, theirs.end);
+    if (owner_.take_turns(send_.peer, record_.end.buffer, theirs.end.buffer))
       owner_.warn_of_turns(send_.peer, pair_.always_at_gates);
     Pair& pair = pair_.pair;
-    pair.receiver = reinterpret_cast<ReceiverWords*>(
-        owner_.reach(send_.peer, pair_, device, theirs.half.words));
+    pair.receiver =
+        reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.end.words));
     pair.buffer = static_cast<std::byte*>(send_.buffer);
     pair.bytes = send_.bytes;
     pair.mode = send_.mode;
@@ -202,30 +202,30 @@ class CudaPeer::SendHalf final : public transport::Offer {
     pair.native_atomics = theirs.native_atomics != 0;
     pair.checks_ready = theirs.checks_ready != 0;
     if (!is_ring(pair.route))
-      pair.other = owner_.reach(send_.peer, pair_, device, theirs.half.buffer.place);
-    pair_.our_end = owner_.reach_host_words(send_.peer, theirs.half.host_words);
+      pair.other = owner_.reach(send_.peer, pair_, device, theirs.end.buffer.place);
+    pair_.our_end = owner_.reach_host_words(send_.peer, theirs.end.host_words);
     pair_.path = describe_path(pair_, pair.bytes > record_.eager_max);
     return owner_.make_plan(std::move(pair_));
   }
 
  private:
-  CudaPeer& owner_;
+  GpuPeer& owner_;
   transport::Message send_;
   DevicePair pair_;
   DeviceOffer record_;
 };
 
 // The receiver's half until the sender has confirmed.
-class CudaPeer::ReceiveHalf final : public transport::Acceptance {
+class GpuPeer::GpuAcceptance final : public transport::Acceptance {
  public:
-  ReceiveHalf(CudaPeer& owner, const transport::Message& receive, const transport::Message& send,
-              const DeviceOffer& offer)
+  GpuAcceptance(GpuPeer& owner, const transport::Message& receive, const transport::Message& send,
+                const DeviceOffer& offer)
       : owner_(owner) {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
-    record_.half.buffer = owner.describe_buffer(receive);
-    const BufferRecord& ours = record_.half.buffer;
-    const BufferRecord& theirs = offer.half.buffer;
+    record_.end.buffer = owner.describe_buffer(receive);
+    const BufferRecord& ours = record_.end.buffer;
+    const BufferRecord& theirs = offer.end.buffer;
     const Devices::DeviceReach reach =
         owner.gpus_->devices().reach(ours.device, theirs.device_identity);
     if (!reach.possible)
@@ -240,13 +240,13 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
     const std::size_t ring_bytes =
         is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.half,
+    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.end,
                                always);
-    owner.join_gates(rank, pair_, record_.half, offer.half);
+    owner.join_gates(rank, pair_, record_.end, offer.end);
     Pair& pair = pair_.pair;
-    pair.receiver = reinterpret_cast<ReceiverWords*>(record_.half.words.address);
+    pair.receiver = reinterpret_cast<ReceiverWords*>(record_.end.words.address);
     pair.sender =
-        reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.half.words));
+        reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.end.words));
     pair.buffer = static_cast<std::byte*>(receive.buffer);
     pair.bytes = send.bytes;
     pair.mode = send.mode;
@@ -259,7 +259,7 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
         reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
     pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
-    pair_.our_end = owner.reach_host_words(rank, offer.half.host_words);
+    pair_.our_end = owner.reach_host_words(rank, offer.end.host_words);
     pair_.path = describe_path(pair_, pair.bytes > offer.eager_max);
 
     record_.checks_ready = pair.checks_ready;
@@ -275,12 +275,12 @@ class CudaPeer::ReceiveHalf final : public transport::Acceptance {
   std::unique_ptr<transport::Plan> confirm() override { return owner_.make_plan(std::move(pair_)); }
 
  private:
-  CudaPeer& owner_;
+  GpuPeer& owner_;
   DevicePair pair_;
   DeviceAnswer record_;
 };
 
-transport::Verdict CudaPeer::usable() const {
+transport::Verdict GpuPeer::usable() const {
   if (const transport::Verdict host = host_.usable(); !host.yes) return host;
   // A match of host memory must not start a driver that the program does not use.
   if (!device::gpu::driver_is_loaded()) return {false, "no " PENSTOCK_GPU " driver is loaded"};
@@ -289,7 +289,7 @@ transport::Verdict CudaPeer::usable() const {
           why_not.empty() ? PENSTOCK_GPU " memory, mapped between processes" : why_not};
 }
 
-transport::Verdict CudaPeer::can_serve(const transport::Message& message) const {
+transport::Verdict GpuPeer::can_serve(const transport::Message& message) const {
   if (message.memory != device::MemoryKind::cuda)
     return {false, "buffer is not in " PENSTOCK_GPU " memory"};
   if (message.layout && !message.layout->contiguous())
@@ -299,20 +299,20 @@ transport::Verdict CudaPeer::can_serve(const transport::Message& message) const 
   return host_.reaches(message.peer);
 }
 
-std::unique_ptr<transport::Offer> CudaPeer::offer(const transport::Message& send) {
+std::unique_ptr<transport::Offer> GpuPeer::offer(const transport::Message& send) {
   host_.retired().sweep();
-  return std::make_unique<SendHalf>(*this, send);
+  return std::make_unique<GpuOffer>(*this, send);
 }
 
-std::unique_ptr<transport::Acceptance> CudaPeer::accept(const transport::Message& receive,
-                                                        const transport::Message& send,
-                                                        std::span<const std::byte> offer) {
+std::unique_ptr<transport::Acceptance> GpuPeer::accept(const transport::Message& receive,
+                                                       const transport::Message& send,
+                                                       std::span<const std::byte> offer) {
   host_.retired().sweep();
-  return std::make_unique<ReceiveHalf>(*this, receive, send,
-                                       transport::from_wire<DeviceOffer>(offer));
+  return std::make_unique<GpuAcceptance>(*this, receive, send,
+                                         transport::from_wire<DeviceOffer>(offer));
 }
 
-void CudaPeer::prepare(device::Stream& stream) {
+void GpuPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   const device::gpu::DeviceGuard guard(cuda_stream.device());
@@ -326,7 +326,7 @@ void CudaPeer::prepare(device::Stream& stream) {
   queue.add(TransportForm::peer, std::make_unique<PairBatch>(queue));
 }
 
-BufferRecord CudaPeer::describe_buffer(const transport::Message& message) {
+BufferRecord GpuPeer::describe_buffer(const transport::Message& message) {
   const device::gpu::MemoryRegion region = device::gpu::look_at(message.buffer);
   if (!region.on_device)
     throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
@@ -342,14 +342,14 @@ BufferRecord CudaPeer::describe_buffer(const transport::Message& message) {
   return buffer;
 }
 
-DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes, HalfRecord& half,
-                                  bool always_at_gates) {
+DevicePair GpuPeer::prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,
+                                 bool always_at_gates) {
   DevicePair pair;
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
   pair.arena = gpus_->devices().arena(device);
-  pair.half = pair.arena->allocate(sizeof(HalfWords));
-  pair.pair.half = reinterpret_cast<Half*>(pair.half.get());
+  pair.private_words = pair.arena->allocate(sizeof(PrivateWords));
+  pair.pair.words = reinterpret_cast<PartWords*>(pair.private_words.get());
   static_assert(sizeof(HostNotice) <= PinnedPool::piece && sizeof(Report) <= PinnedPool::piece);
   pair.notice = gpus_->pinned().take();
   pair.pair.notice = static_cast<HostNotice*>(pair.notice.get());
@@ -361,30 +361,30 @@ DevicePair CudaPeer::prepare_pair(int rank, int device, std::size_t words_bytes,
   };
   const auto kept = std::make_shared<Kept>();
   kept->words = pair.arena->allocate(words_bytes);
-  half.words = export_memory(kept->words.get());
+  end.words = export_memory(kept->words.get());
   pair.always_at_gates = always_at_gates;
   if (gates_on(device) != GateUse::none) pair.wait_place = places_on(device)->take_for_pair();
   if (gates_on(device) != GateUse::none && (always_at_gates || !pair.wait_place)) {
-    half.has_gate = 1;
-    half.needs_gate = !pair.wait_place;
+    end.has_gate = 1;
+    end.needs_gate = !pair.wait_place;
     kept->gate = gate_pages().take();
     pair.gate = kept->gate.get();
-    half.gate = gate_pages().place(*pair.gate);
+    end.gate = gate_pages().place(*pair.gate);
   }
   pair.holding = host_.hold(sizeof(EndWords), kept);
   pair.peer_end = reinterpret_cast<EndWords*>(pair.holding.block());
-  half.host_words = pair.holding.place();
+  end.host_words = pair.holding.place();
   return pair;
 }
 
-GatePages& CudaPeer::gate_pages() {
+GatePages& GpuPeer::gate_pages() {
   const std::lock_guard lock(mutex_);
   if (!gate_pages_) gate_pages_ = std::make_shared<GatePages>(host_.arena());
   return *gate_pages_;
 }
 
 // Tried once a device.
-GateUse CudaPeer::gates_on(int device) {
+GateUse GpuPeer::gates_on(int device) {
   if (settings_.cuda_wait == base::CudaWait::kernel) return GateUse::none;
   const bool wanted = settings_.cuda_wait == base::CudaWait::value;
   const device::gpu::DeviceGuard guard(device);
@@ -399,31 +399,31 @@ GateUse CudaPeer::gates_on(int device) {
 
 // A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the
 // wait, has none meanwhile.
-bool CudaPeer::take_turns(int rank, const BufferRecord& ours, const BufferRecord& theirs) const {
+bool GpuPeer::take_turns(int rank, const BufferRecord& ours, const BufferRecord& theirs) const {
   return rank != world_.rank() && ours.device_identity == theirs.device_identity &&
          !gpus_->devices().runs_beside_others(ours.device);
 }
 
 // The sender does not know yet where the receiver is.
-bool CudaPeer::may_take_turns(int rank, int device) const {
+bool GpuPeer::may_take_turns(int rank, int device) const {
   return rank != world_.rank() && (settings_.cuda_wait == base::CudaWait::value ||
                                    !gpus_->devices().runs_beside_others(device));
 }
 
 // Within one process all streams run beside each other.
-bool CudaPeer::always_at_gates(int rank, const DeviceOffer& offer, const BufferRecord& ours) {
-  if (rank == world_.rank() || offer.half.has_gate == 0) return false;
+bool GpuPeer::always_at_gates(int rank, const DeviceOffer& offer, const BufferRecord& ours) {
+  if (rank == world_.rank() || offer.end.has_gate == 0) return false;
   const GateUse possible = gates_on(ours.device);
   const bool wanted = offer.gates == GateUse::wanted || possible == GateUse::wanted;
-  return possible != GateUse::none && (wanted || take_turns(rank, ours, offer.half.buffer));
+  return possible != GateUse::none && (wanted || take_turns(rank, ours, offer.end.buffer));
 }
 
 // Each message that opens a gate costs a store into the host's memory, so it is done only where a
 // call may stand there.
-void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours,
-                          const HalfRecord& theirs) {
-  const auto stands = [&](const HalfRecord& half) {
-    return half.has_gate != 0 && (half.needs_gate != 0 || pair.always_at_gates);
+void GpuPeer::join_gates(int rank, DevicePair& pair, const EndRecord& ours,
+                         const EndRecord& theirs) {
+  const auto stands = [&](const EndRecord& end) {
+    return end.has_gate != 0 && (end.needs_gate != 0 || pair.always_at_gates);
   };
   if (stands(ours))
     gate_pages().show_to_devices(*pair.gate);
@@ -434,7 +434,7 @@ void CudaPeer::join_gates(int rank, DevicePair& pair, const HalfRecord& ours,
   gate_pages().show_to_devices(*pair.peer_gate);
 }
 
-void CudaPeer::warn_of_turns(int rank, bool gated) {
+void GpuPeer::warn_of_turns(int rank, bool gated) {
   if (warned_.exchange(true)) return;
   base::log::warn(
       fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so "
@@ -444,7 +444,7 @@ void CudaPeer::warn_of_turns(int rank, bool gated) {
                   rank, gated ? "a change of turns" : "several"));
 }
 
-std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {
+std::byte* GpuPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {
   if (rank == world_.rank()) {
     gpus_->devices().connect(pair.arena->device(), other_device);
     return reinterpret_cast<std::byte*>(place.address);
@@ -456,7 +456,7 @@ std::byte* CudaPeer::reach(int rank, DevicePair& pair, int other_device, const D
 std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings,
                                                      group::World& world, peer::Peer& host,
                                                      std::shared_ptr<Gpus> gpus) {
-  return std::make_unique<CudaPeer>(settings, world, host, std::move(gpus));
+  return std::make_unique<GpuPeer>(settings, world, host, std::move(gpus));
 }
 
 }  // namespace penstock::peer_gpu
