@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <string_view>
 
@@ -49,83 +50,155 @@ std::string joined(const Names& names, const char* separator) {
   return text;
 }
 
-// An empty variable is as unset.
-std::optional<std::string_view> variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
+// How a variable is read into its setting, and how the setting is shown.
+struct Variable {
+  const char* name;
+  std::function<void(Settings&, std::string_view text)> read;  // throws Error(setting)
+  std::function<std::string(const Settings&)> show;
+};
+
+template <class Number>
+void assign(Number& field, std::uint64_t number) {
+  field = static_cast<Number>(number);
+}
+template <class Number>
+void assign(std::optional<Number>& field, std::uint64_t number) {
+  field = static_cast<Number>(number);
+}
+void assign(std::optional<std::chrono::microseconds>& field, std::uint64_t number) {
+  field = std::chrono::microseconds{static_cast<std::int64_t>(number)};
 }
 
-std::optional<std::uint64_t> whole_number(const char* name, std::uint64_t least, std::uint64_t most,
-                                          std::string_view unit) {
-  const auto text = variable(name);
-  if (!text) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* end = text->data() + text->size();
-  const auto [stop, failure] = std::from_chars(text->data(), end, number);
-  if (failure != std::errc{} || stop != end || number < least || number > most) {
-    refuse(name, *text, fmt::format("give a whole number{} from {} to {}", unit, least, most));
-  }
-  return number;
+std::string text_of(std::uint64_t number) {
+  return std::to_string(number);
+}
+std::string text_of(std::chrono::microseconds time) {
+  return std::to_string(time.count());
+}
+template <class Number>
+std::string text_of(const std::optional<Number>& number) {
+  return number ? text_of(*number) : "automatic";
 }
 
-void read_switch(const char* name, bool& setting) {
-  const auto text = variable(name);
-  if (!text) return;
-  if (*text != "0" && *text != "1") refuse(name, *text, "give 0 or 1");
-  setting = *text == "1";
+template <class Number>
+Variable whole_number(const char* name, Number Settings::*field, std::uint64_t least,
+                      std::uint64_t most, std::string_view unit = "") {
+  const auto read = [=](Settings& settings, std::string_view text) {
+    std::uint64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, number);
+    if (failure != std::errc{} || stop != end || number < least || number > most)
+      refuse(name, text, fmt::format("give a whole number{} from {} to {}", unit, least, most));
+    assign(settings.*field, number);
+  };
+  return {name, read, [=](const Settings& settings) { return text_of(settings.*field); }};
 }
 
-// The variable restricts the choice; the order stays that of quality.
-std::vector<std::string> read_transports() {
-  constexpr const char* name = "PENSTOCK_TRANSPORT";
-  const auto text = variable(name);
-  if (!text) return {};
-  std::array<bool, transport_names.size()> allowed{};
-  for (std::string_view rest = *text;;) {
-    const auto comma = rest.find(',');
-    const auto found =
-        std::find(transport_names.begin(), transport_names.end(), rest.substr(0, comma));
-    if (found == transport_names.end()) {
-      refuse(name, *text,
-             fmt::format("give one or several of {}, with commas", joined(transport_names, ", ")));
-    }
-    allowed[static_cast<std::size_t>(found - transport_names.begin())] = true;
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
-  }
-  std::vector<std::string> transports;
-  for (std::size_t i = 0; i < allowed.size(); ++i) {
-    if (allowed[i]) transports.emplace_back(transport_names[i]);
-  }
-  return transports;
-}
-
-std::chrono::milliseconds read_timeout() {
-  constexpr const char* name = "PENSTOCK_TIMEOUT";
-  const auto text = variable(name);
-  if (!text) return std::chrono::milliseconds{0};
-  double seconds = 0;
-  const char* end = text->data() + text->size();
-  const auto [stop, failure] =
-      std::from_chars(text->data(), end, seconds, std::chars_format::fixed);
-  // The comparison is written so that a NaN fails it.
-  if (failure != std::errc{} || stop != end || !(seconds >= 0 && seconds <= timeout_limit)) {
-    refuse(name, *text,
-           fmt::format("give seconds from 0 (never) to {:.0f}, with a fraction if need be",
-                       timeout_limit));
-  }
-  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(seconds * 1000))};
+Variable on_or_off(const char* name, bool Settings::*field) {
+  const auto read = [=](Settings& settings, std::string_view text) {
+    if (text != "0" && text != "1") refuse(name, text, "give 0 or 1");
+    settings.*field = text == "1";
+  };
+  return {name, read, [=](const Settings& settings) { return settings.*field ? "1" : "0"; }};
 }
 
 // One of several, by name: the names stand in the order of the values.
 template <class Choice, class Names>
-void read_choice(const char* name, const Names& names, Choice& setting) {
-  const auto text = variable(name);
-  if (!text) return;
-  const auto found = std::find(names.begin(), names.end(), *text);
-  if (found == names.end()) refuse(name, *text, fmt::format("give one of {}", joined(names, ", ")));
-  setting = static_cast<Choice>(found - names.begin());
+Variable choice(const char* name, const Names& names, Choice Settings::*field) {
+  const auto read = [name, &names, field](Settings& settings, std::string_view text) {
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end())
+      refuse(name, text, fmt::format("give one of {}", joined(names, ", ")));
+    settings.*field = static_cast<Choice>(found - names.begin());
+  };
+  return {name, read, [&names, field](const Settings& settings) {
+            return std::string(names[static_cast<std::size_t>(settings.*field)]);
+          }};
+}
+
+Variable text(const char* name, std::string Settings::*field, const char* when_empty) {
+  return {name, [=](Settings& settings, std::string_view given) { settings.*field = given; },
+          [=](const Settings& settings) {
+            return (settings.*field).empty() ? when_empty : settings.*field;
+          }};
+}
+
+// The variable restricts the choice; the order stays that of quality.
+Variable transports(const char* name) {
+  const auto read = [=](Settings& settings, std::string_view text) {
+    std::array<bool, transport_names.size()> allowed{};
+    for (std::string_view rest = text;;) {
+      const auto comma = rest.find(',');
+      const auto found =
+          std::find(transport_names.begin(), transport_names.end(), rest.substr(0, comma));
+      if (found == transport_names.end())
+        refuse(
+            name, text,
+            fmt::format("give one or several of {}, with commas", joined(transport_names, ", ")));
+      allowed[static_cast<std::size_t>(found - transport_names.begin())] = true;
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+    for (std::size_t i = 0; i < allowed.size(); ++i)
+      if (allowed[i]) settings.transports.emplace_back(transport_names[i]);
+  };
+  return {name, read, [](const Settings& settings) {
+            return settings.transports.empty() ? "all" : joined(settings.transports, ",");
+          }};
+}
+
+Variable timeout(const char* name) {
+  const auto read = [=](Settings& settings, std::string_view text) {
+    double seconds = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] =
+        std::from_chars(text.data(), end, seconds, std::chars_format::fixed);
+    // The comparison is written so that a NaN fails it.
+    if (failure != std::errc{} || stop != end || !(seconds >= 0 && seconds <= timeout_limit))
+      refuse(name, text,
+             fmt::format("give seconds from 0 (never) to {:.0f}, with a fraction if need be",
+                         timeout_limit));
+    settings.timeout =
+        std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(seconds * 1000))};
+  };
+  return {name, read, [](const Settings& settings) {
+            const double seconds = static_cast<double>(settings.timeout.count()) / 1000;
+            return seconds == 0 ? "never" : fmt::format("{}", seconds);
+          }};
+}
+
+std::vector<Variable> variables() {
+  using S = Settings;
+  constexpr const char* bytes = " of bytes";
+  return {
+      transports("PENSTOCK_TRANSPORT"),
+      whole_number("PENSTOCK_EAGER_MAX", &S::eager_max, 0, eager_limit, bytes),
+      whole_number("PENSTOCK_CUDA_EAGER_MAX", &S::cuda_eager_max, 0, eager_limit, bytes),
+      whole_number("PENSTOCK_CUDA_WIDE_LINES", &S::cuda_wide_lines, 0, eager_limit, bytes),
+      whole_number("PENSTOCK_CUDA_BLOCKS", &S::cuda_blocks, 2, blocks_limit),
+      whole_number("PENSTOCK_CUDA_WAITS", &S::cuda_waits, 0, waits_limit),
+      on_or_off("PENSTOCK_CUDA_DEPENDENT_LAUNCH", &S::cuda_dependent_launch),
+      on_or_off("PENSTOCK_CUDA_ATOMICS", &S::cuda_atomics),
+      choice("PENSTOCK_CUDA_WAIT", wait_names, &S::cuda_wait),
+      on_or_off("PENSTOCK_CMA", &S::cross_memory),
+      whole_number("PENSTOCK_OFI_EAGER_MAX", &S::ofi_eager_max, 0, eager_limit, bytes),
+      whole_number("PENSTOCK_OFI_ENTRIES", &S::ofi_entries, 0, entries_limit),
+      choice("PENSTOCK_OFI_THROTTLE", throttle_names, &S::ofi_throttle),
+      whole_number("PENSTOCK_OFI_COUNTER_LIMIT", &S::ofi_counter_limit, counter_limits[0],
+                   counter_limits[1]),
+      choice("PENSTOCK_OFI_HMEM", gpu_memory_names, &S::ofi_gpu_memory),
+      text("PENSTOCK_OFI_PROVIDER", &S::ofi_provider, "any"),
+      text("PENSTOCK_OFI_INTERFACE", &S::ofi_interface, "any"),
+      whole_number("PENSTOCK_SLOTS", &S::slots, 2, slots_limit),
+      whole_number("PENSTOCK_SPIN_US", &S::spin, 0, spin_limit, " of microseconds"),
+      timeout("PENSTOCK_TIMEOUT"),
+      on_or_off("PENSTOCK_CHECK", &S::check),
+      on_or_off("PENSTOCK_THREAD_MULTIPLE", &S::thread_multiple),
+      on_or_off("PENSTOCK_GPU_AWARE_MPI", &S::gpu_aware_mpi),
+      choice("PENSTOCK_LOG", level_names, &S::log_level),
+      text("PENSTOCK_LOG_FILE", &S::log_file, "standard error"),
+      text("PENSTOCK_TRACE", &S::trace_file, "none"),
+  };
 }
 
 // How many letters have to be added, left out or changed to make one of the other.
@@ -147,45 +220,10 @@ std::size_t distance(std::string_view one, std::string_view other) {
 
 Settings Settings::from_environment() {
   Settings settings;
-  settings.transports = read_transports();
-  if (const auto bytes = whole_number("PENSTOCK_EAGER_MAX", 0, eager_limit, " of bytes"))
-    settings.eager_max = *bytes;
-  if (const auto bytes = whole_number("PENSTOCK_CUDA_EAGER_MAX", 0, eager_limit, " of bytes"))
-    settings.cuda_eager_max = *bytes;
-  if (const auto bytes = whole_number("PENSTOCK_CUDA_WIDE_LINES", 0, eager_limit, " of bytes"))
-    settings.cuda_wide_lines = *bytes;
-  if (const auto blocks = whole_number("PENSTOCK_CUDA_BLOCKS", 2, blocks_limit, ""))
-    settings.cuda_blocks = static_cast<unsigned>(*blocks);
-  read_switch("PENSTOCK_CUDA_DEPENDENT_LAUNCH", settings.cuda_dependent_launch);
-  read_switch("PENSTOCK_CUDA_ATOMICS", settings.cuda_atomics);
-  if (const auto waits = whole_number("PENSTOCK_CUDA_WAITS", 0, waits_limit, ""))
-    settings.cuda_waits = static_cast<unsigned>(*waits);
-  read_choice("PENSTOCK_CUDA_WAIT", wait_names, settings.cuda_wait);
-  read_switch("PENSTOCK_CMA", settings.cross_memory);
-  if (const auto bytes = whole_number("PENSTOCK_OFI_EAGER_MAX", 0, eager_limit, " of bytes"))
-    settings.ofi_eager_max = *bytes;
-  if (const auto entries = whole_number("PENSTOCK_OFI_ENTRIES", 0, entries_limit, ""))
-    settings.ofi_entries = static_cast<unsigned>(*entries);
-  read_choice("PENSTOCK_OFI_THROTTLE", throttle_names, settings.ofi_throttle);
-  settings.ofi_counter_limit =
-      whole_number("PENSTOCK_OFI_COUNTER_LIMIT", counter_limits[0], counter_limits[1], "");
-  read_choice("PENSTOCK_OFI_HMEM", gpu_memory_names, settings.ofi_gpu_memory);
-  if (const auto provider = variable("PENSTOCK_OFI_PROVIDER")) settings.ofi_provider = *provider;
-  if (const auto interface = variable("PENSTOCK_OFI_INTERFACE"))
-    settings.ofi_interface = *interface;
-  if (const auto slots = whole_number("PENSTOCK_SLOTS", 2, slots_limit, "")) {
-    settings.slots = static_cast<unsigned>(*slots);
-  }
-  if (const auto spin = whole_number("PENSTOCK_SPIN_US", 0, spin_limit, " of microseconds")) {
-    settings.spin = std::chrono::microseconds{static_cast<std::int64_t>(*spin)};
-  }
-  settings.timeout = read_timeout();
-  read_switch("PENSTOCK_CHECK", settings.check);
-  read_switch("PENSTOCK_THREAD_MULTIPLE", settings.thread_multiple);
-  read_switch("PENSTOCK_GPU_AWARE_MPI", settings.gpu_aware_mpi);
-  read_choice("PENSTOCK_LOG", level_names, settings.log_level);
-  if (const auto file = variable("PENSTOCK_LOG_FILE")) settings.log_file = *file;
-  if (const auto file = variable("PENSTOCK_TRACE")) settings.trace_file = *file;
+  for (const Variable& variable : variables())
+    // An empty variable is as unset.
+    if (const char* text = std::getenv(variable.name); text != nullptr && *text != '\0')
+      variable.read(settings, text);
   return settings;
 }
 
@@ -195,39 +233,10 @@ bool Settings::allows(std::string_view transport) const noexcept {
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::table() const {
-  const auto on = [](bool setting) { return std::string(setting ? "1" : "0"); };
-  const double seconds = static_cast<double>(timeout.count()) / 1000;
-  return {
-      {"PENSTOCK_TRANSPORT", transports.empty() ? "all" : joined(transports, ",")},
-      {"PENSTOCK_EAGER_MAX", fmt::format("{}", eager_max)},
-      {"PENSTOCK_CUDA_EAGER_MAX", fmt::format("{}", cuda_eager_max)},
-      {"PENSTOCK_CUDA_WIDE_LINES", fmt::format("{}", cuda_wide_lines)},
-      {"PENSTOCK_CUDA_BLOCKS", fmt::format("{}", cuda_blocks)},
-      {"PENSTOCK_CUDA_WAITS", fmt::format("{}", cuda_waits)},
-      {"PENSTOCK_CUDA_DEPENDENT_LAUNCH", on(cuda_dependent_launch)},
-      {"PENSTOCK_CUDA_ATOMICS", on(cuda_atomics)},
-      {"PENSTOCK_CUDA_WAIT", std::string(wait_names[static_cast<std::size_t>(cuda_wait)])},
-      {"PENSTOCK_CMA", on(cross_memory)},
-      {"PENSTOCK_OFI_EAGER_MAX", fmt::format("{}", ofi_eager_max)},
-      {"PENSTOCK_OFI_ENTRIES", ofi_entries ? fmt::format("{}", *ofi_entries) : "automatic"},
-      {"PENSTOCK_OFI_THROTTLE",
-       std::string(throttle_names[static_cast<std::size_t>(ofi_throttle)])},
-      {"PENSTOCK_OFI_COUNTER_LIMIT",
-       ofi_counter_limit ? fmt::format("{}", *ofi_counter_limit) : "automatic"},
-      {"PENSTOCK_OFI_HMEM",
-       std::string(gpu_memory_names[static_cast<std::size_t>(ofi_gpu_memory)])},
-      {"PENSTOCK_OFI_PROVIDER", ofi_provider.empty() ? "any" : ofi_provider},
-      {"PENSTOCK_OFI_INTERFACE", ofi_interface.empty() ? "any" : ofi_interface},
-      {"PENSTOCK_SLOTS", fmt::format("{}", slots)},
-      {"PENSTOCK_SPIN_US", spin ? fmt::format("{}", spin->count()) : "automatic"},
-      {"PENSTOCK_TIMEOUT", timeout.count() == 0 ? "never" : fmt::format("{}", seconds)},
-      {"PENSTOCK_CHECK", on(check)},
-      {"PENSTOCK_THREAD_MULTIPLE", on(thread_multiple)},
-      {"PENSTOCK_GPU_AWARE_MPI", on(gpu_aware_mpi)},
-      {"PENSTOCK_LOG", std::string(level_names[static_cast<std::size_t>(log_level)])},
-      {"PENSTOCK_LOG_FILE", log_file.empty() ? "standard error" : log_file},
-      {"PENSTOCK_TRACE", trace_file.empty() ? "none" : trace_file},
-  };
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const Variable& variable : variables())
+    lines.emplace_back(variable.name, variable.show(*this));
+  return lines;
 }
 
 std::vector<std::pair<std::string, std::string>> unknown_settings() {
