@@ -15,43 +15,61 @@
 #include "penstock_recorder_config.h"
 
 using penstock::api::wait_driving;
+using penstock::api::wait_for;
+using penstock::core::match_under_way;
 
 namespace {
 
-// The request is complete, or has failed, when this returns.
-int complete(MPI_Request& request, MPI_Status* status) {
-  return wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int code = PMPI_Test(&request, &flag, status);
-        done = flag != 0;
-        return code;
-      },
-      [&] { return PMPI_Wait(&request, status); });
+// A blocking call, or its nonblocking form `begin`, which takes the same arguments and a request.
+template <auto block, auto begin, class... Arguments>
+int send(Arguments... arguments) {
+  if (!match_under_way()) [[likely]]
+    return block(arguments...);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = begin(arguments..., &request);
+  return code == MPI_SUCCESS ? wait_for(&request, MPI_STATUS_IGNORE) : code;
 }
 
-template <class Begin, class Block>
-int carry_out(MPI_Status* status, Begin&& begin, Block&& block) {
-  if (!penstock::core::match_under_way()) [[likely]]
-    return block();
+template <auto block, auto begin, class... Arguments>
+int receive(MPI_Status* status, Arguments... arguments) {
+  if (!match_under_way()) [[likely]]
+    return block(arguments..., status);
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = begin(&request);
-  return code == MPI_SUCCESS ? complete(request, status) : code;
+  const int code = begin(arguments..., &request);
+  return code == MPI_SUCCESS ? wait_for(&request, status) : code;
 }
 
 // Both are complete, or have failed, when this returns; the first error counts.
 template <class Receive, class Send>
-int exchange(MPI_Status* status, Receive&& receive, Send&& send) {
+int exchange(MPI_Status* status, Receive&& begin_receive, Send&& begin_send) {
   MPI_Request receiving = MPI_REQUEST_NULL, sending = MPI_REQUEST_NULL;
-  if (const int code = receive(&receiving); code != MPI_SUCCESS) return code;
-  if (const int code = send(&sending); code != MPI_SUCCESS) {
+  if (const int code = begin_receive(&receiving); code != MPI_SUCCESS) return code;
+  if (const int code = begin_send(&sending); code != MPI_SUCCESS) {
     PMPI_Cancel(&receiving);
     PMPI_Wait(&receiving, MPI_STATUS_IGNORE);
     return code;
   }
-  const int received = complete(receiving, status);
-  const int sent = complete(sending, MPI_STATUS_IGNORE);
+  const int received = wait_for(&receiving, status);
+  const int sent = wait_for(&sending, MPI_STATUS_IGNORE);
   return received != MPI_SUCCESS ? received : sent;
+}
+
+// What MPI_Sendrecv and its form for large counts are made of.
+template <class Count, auto block, auto begin_receive, auto begin_send>
+int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+             void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+             MPI_Comm comm, MPI_Status* status) {
+  if (!match_under_way()) [[likely]]
+    return block(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+                 recvtag, comm, status);
+  return exchange(
+      status,
+      [&](MPI_Request* request) {
+        return begin_receive(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+      },
+      [&](MPI_Request* request) {
+        return begin_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
+      });
 }
 
 // MPI_Pack_size has no answer beyond 2 GiB, and says so in no way.
@@ -62,201 +80,119 @@ bool can_be_packed(int count, MPI_Datatype datatype) {
 }
 
 // The same with one buffer: what is sent is packed before the receive may overwrite it.
-template <class Count, class PackSize, class Pack, class Receive>
-int exchange_packed(MPI_Status* status, PackSize&& pack_size, Pack&& pack, Receive&& receive,
-                    int dest, int tag, MPI_Comm comm,
-                    int (*send)(const void*, Count, MPI_Datatype, int, int, MPI_Comm,
-                                MPI_Request*)) {
+template <class Count, auto pack_size, auto pack, auto begin_receive, auto begin_send>
+int sendrecv_packed(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag,
+                    int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   Count size = 0, packed = 0;
-  if (const int code = pack_size(&size); code != MPI_SUCCESS) return code;
+  if (const int code = pack_size(count, datatype, comm, &size); code != MPI_SUCCESS) return code;
   const std::unique_ptr<std::byte[]> copy(new (std::nothrow)
                                               std::byte[static_cast<std::size_t>(size) + 1]);
   if (!copy) return PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM), MPI_ERR_NO_MEM;
-  if (const int code = pack(copy.get(), size, &packed); code != MPI_SUCCESS) return code;
-  return exchange(status, receive, [&](MPI_Request* request) {
-    return send(copy.get(), packed, MPI_PACKED, dest, tag, comm, request);
-  });
+  if (const int code = pack(buf, count, datatype, copy.get(), size, &packed, comm);
+      code != MPI_SUCCESS)
+    return code;
+  return exchange(
+      status,
+      [&](MPI_Request* request) {
+        return begin_receive(buf, count, datatype, source, recvtag, comm, request);
+      },
+      [&](MPI_Request* request) {
+        return begin_send(copy.get(), packed, MPI_PACKED, dest, sendtag, comm, request);
+      });
 }
 
 }  // namespace
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return carry_out(
-      MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) {
-        return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
-      },
-      [&] { return PMPI_Send(buf, count, datatype, dest, tag, comm); });
+  return send<PMPI_Send, PMPI_Isend>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return carry_out(
-      MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) {
-        return PMPI_Issend(buf, count, datatype, dest, tag, comm, request);
-      },
-      [&] { return PMPI_Ssend(buf, count, datatype, dest, tag, comm); });
+  return send<PMPI_Ssend, PMPI_Issend>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return carry_out(
-      MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) {
-        return PMPI_Irsend(buf, count, datatype, dest, tag, comm, request);
-      },
-      [&] { return PMPI_Rsend(buf, count, datatype, dest, tag, comm); });
+  return send<PMPI_Rsend, PMPI_Irsend>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
-  return carry_out(
-      status,
-      [&](MPI_Request* request) {
-        return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
-      },
-      [&] { return PMPI_Recv(buf, count, datatype, source, tag, comm, status); });
+  return receive<PMPI_Recv, PMPI_Irecv>(status, buf, count, datatype, source, tag, comm);
 }
 
 int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
               MPI_Status* status) {
-  return carry_out(
-      status,
-      [&](MPI_Request* request) { return PMPI_Imrecv(buf, count, datatype, message, request); },
-      [&] { return PMPI_Mrecv(buf, count, datatype, message, status); });
+  return receive<PMPI_Mrecv, PMPI_Imrecv>(status, buf, count, datatype, message);
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  return wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int code = PMPI_Iprobe(source, tag, comm, &flag, status);
-        done = flag != 0;
-        return code;
-      },
-      [&] { return PMPI_Probe(source, tag, comm, status); });
+  return wait_driving([&](int* found) { return PMPI_Iprobe(source, tag, comm, found, status); },
+                      [&] { return PMPI_Probe(source, tag, comm, status); });
 }
 
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   return wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int code = PMPI_Improbe(source, tag, comm, &flag, message, status);
-        done = flag != 0;
-        return code;
-      },
+      [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); },
       [&] { return PMPI_Mprobe(source, tag, comm, message, status); });
 }
 
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
-  if (!penstock::core::match_under_way()) [[likely]]
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                         source, recvtag, comm, status);
-  return exchange(
-      status,
-      [&](MPI_Request* request) {
-        return PMPI_Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-      },
-      [&](MPI_Request* request) {
-        return PMPI_Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
-      });
+  return sendrecv<int, PMPI_Sendrecv, PMPI_Irecv, PMPI_Isend>(sendbuf, sendcount, sendtype, dest,
+                                                              sendtag, recvbuf, recvcount, recvtype,
+                                                              source, recvtag, comm, status);
 }
 
 int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
                          int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (!penstock::core::match_under_way() || !can_be_packed(count, datatype)) [[likely]]
+  if (!match_under_way() || !can_be_packed(count, datatype)) [[likely]]
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                  status);
-  return exchange_packed<int>(
-      status, [&](int* size) { return PMPI_Pack_size(count, datatype, comm, size); },
-      [&](void* copy, int size, int* packed) {
-        return PMPI_Pack(buf, count, datatype, copy, size, packed, comm);
-      },
-      [&](MPI_Request* request) {
-        return PMPI_Irecv(buf, count, datatype, source, recvtag, comm, request);
-      },
-      dest, sendtag, comm, PMPI_Isend);
+  return sendrecv_packed<int, PMPI_Pack_size, PMPI_Pack, PMPI_Irecv, PMPI_Isend>(
+      buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 
 #if PENSTOCK_HAVE_MPI_Send_c
 int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                MPI_Comm comm) {
-  return carry_out(
-      MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) {
-        return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
-      },
-      [&] { return PMPI_Send_c(buf, count, datatype, dest, tag, comm); });
+  return send<PMPI_Send_c, PMPI_Isend_c>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm) {
-  return carry_out(
-      MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) {
-        return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
-      },
-      [&] { return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm); });
+  return send<PMPI_Ssend_c, PMPI_Issend_c>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm) {
-  return carry_out(
-      MPI_STATUS_IGNORE,
-      [&](MPI_Request* request) {
-        return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
-      },
-      [&] { return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm); });
+  return send<PMPI_Rsend_c, PMPI_Irsend_c>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                MPI_Comm comm, MPI_Status* status) {
-  return carry_out(
-      status,
-      [&](MPI_Request* request) {
-        return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
-      },
-      [&] { return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status); });
+  return receive<PMPI_Recv_c, PMPI_Irecv_c>(status, buf, count, datatype, source, tag, comm);
 }
 
 int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
                 MPI_Status* status) {
-  return carry_out(
-      status,
-      [&](MPI_Request* request) { return PMPI_Imrecv_c(buf, count, datatype, message, request); },
-      [&] { return PMPI_Mrecv_c(buf, count, datatype, message, status); });
+  return receive<PMPI_Mrecv_c, PMPI_Imrecv_c>(status, buf, count, datatype, message);
 }
 
 int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                    int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (!penstock::core::match_under_way()) [[likely]]
-    return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                           recvtype, source, recvtag, comm, status);
-  return exchange(
-      status,
-      [&](MPI_Request* request) {
-        return PMPI_Irecv_c(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-      },
-      [&](MPI_Request* request) {
-        return PMPI_Isend_c(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
-      });
+  return sendrecv<MPI_Count, PMPI_Sendrecv_c, PMPI_Irecv_c, PMPI_Isend_c>(
+      sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+      comm, status);
 }
 
 int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
                            int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (!penstock::core::match_under_way()) [[likely]]
+  if (!match_under_way()) [[likely]]
     return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                    status);
-  return exchange_packed<MPI_Count>(
-      status, [&](MPI_Count* size) { return PMPI_Pack_size_c(count, datatype, comm, size); },
-      [&](void* copy, MPI_Count size, MPI_Count* packed) {
-        return PMPI_Pack_c(buf, count, datatype, copy, size, packed, comm);
-      },
-      [&](MPI_Request* request) {
-        return PMPI_Irecv_c(buf, count, datatype, source, recvtag, comm, request);
-      },
-      dest, sendtag, comm, PMPI_Isend_c);
+  return sendrecv_packed<MPI_Count, PMPI_Pack_size_c, PMPI_Pack_c, PMPI_Irecv_c, PMPI_Isend_c>(
+      buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 #endif

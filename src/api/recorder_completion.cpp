@@ -19,15 +19,16 @@
 using penstock::api::drive;
 using penstock::api::IdupWatch;
 using penstock::api::wait_driving;
+using penstock::api::wait_for;
 
 namespace {
 
 // MPI knows nothing of a start on a queue: for it the request is inactive, and complete at once,
 // with its buffer not yet filled or still being sent.
-[[noreturn]] void refuse(const penstock::core::MatchedRequest& operation, const char* instead) {
-  throw penstock::core::RequestError(operation, penstock::base::ErrorKind::in_use,
+[[noreturn]] void refuse(const penstock::core::MatchedRequest& recorded, const char* instead) {
+  throw penstock::core::RequestError(recorded, penstock::base::ErrorKind::in_use,
                                      " has been started on queue " +
-                                         std::to_string(operation.started_on->number()) +
+                                         std::to_string(recorded.started_on->number()) +
                                          ", which MPI knows nothing of: enqueue PST_Enqueue_wait "
                                          "for it, or call PST_Queue_wait, " +
                                          instead);
@@ -38,9 +39,9 @@ int refuse_started_slowly(int count, const MPI_Request* requests, const char* in
   return penstock::api::guard([&] {
     for (int i = 0; i < count; ++i) {
       if (requests[i] == MPI_REQUEST_NULL) continue;
-      const auto* operation =
+      const auto* recorded =
           penstock::core::Registry::get().find(penstock::group::handle_bits(requests[i]));
-      if (operation != nullptr && operation->started_on != nullptr) refuse(*operation, instead);
+      if (recorded != nullptr && recorded->started_on != nullptr) refuse(*recorded, instead);
     }
   });
 }
@@ -52,15 +53,12 @@ int refuse_started(int count, const MPI_Request* requests,
   return refuse_started_slowly(count, requests, instead);
 }
 
-int wait_for(MPI_Request* request, MPI_Status* status) {
-  return wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int code = PMPI_Test(request, &flag, status);
-        done = flag != 0;
-        return code;
-      },
-      [&] { return PMPI_Wait(request, status); });
+// What every call that completes requests does around MPI's own.
+template <class Complete>
+int complete(int count, const MPI_Request* requests, Complete&& complete_by_mpi) {
+  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
+  IdupWatch idup(count, requests);
+  return idup.after(complete_by_mpi());
 }
 
 // MPI_Testall may come back with an error before all are complete, where MPI_Waitall would not: the
@@ -91,79 +89,67 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (const int code = refuse_started(1, request); code != MPI_SUCCESS) return code;
-  IdupWatch idup(1, request);
-  return idup.after(wait_for(request, status));
+  return complete(1, request, [&] { return wait_for(request, status); });
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
-  IdupWatch idup(count, requests);
-  const int code = wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int tested = PMPI_Testall(count, requests, &flag, statuses);
-        done = flag != 0;
-        return tested;
-      },
-      [&] { return PMPI_Waitall(count, requests, statuses); });
-  if (code == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests, statuses);
-  return idup.after(code);
+  return complete(count, requests, [&] {
+    const int code =
+        wait_driving([&](int* done) { return PMPI_Testall(count, requests, done, statuses); },
+                     [&] { return PMPI_Waitall(count, requests, statuses); });
+    if (code == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests, statuses);
+    return code;
+  });
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
-  IdupWatch idup(count, requests);
-  return idup.after(wait_driving(
-      [&](bool& done) {
-        int flag = 0;
-        const int code = PMPI_Testany(count, requests, index, &flag, status);
-        done = flag != 0;
-        return code;
-      },
-      [&] { return PMPI_Waitany(count, requests, index, status); }));
+  return complete(count, requests, [&] {
+    return wait_driving(
+        [&](int* done) { return PMPI_Testany(count, requests, index, done, status); },
+        [&] { return PMPI_Waitany(count, requests, index, status); });
+  });
 }
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status statuses[]) {
-  if (const int code = refuse_started(incount, requests); code != MPI_SUCCESS) return code;
-  IdupWatch idup(incount, requests);
-  return idup.after(wait_driving(
-      [&](bool& done) {
-        const int code = PMPI_Testsome(incount, requests, outcount, indices, statuses);
-        done = code == MPI_SUCCESS && *outcount != 0;
-        return code;
-      },
-      [&] { return PMPI_Waitsome(incount, requests, outcount, indices, statuses); }));
+  return complete(incount, requests, [&] {
+    return wait_driving(
+        [&](int* done) {
+          const int code = PMPI_Testsome(incount, requests, outcount, indices, statuses);
+          *done = code == MPI_SUCCESS && *outcount != 0;
+          return code;
+        },
+        [&] { return PMPI_Waitsome(incount, requests, outcount, indices, statuses); });
+  });
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (const int code = refuse_started(1, request); code != MPI_SUCCESS) return code;
-  IdupWatch idup(1, request);
-  drive();
-  return idup.after(PMPI_Test(request, flag, status));
+  return complete(1, request, [&] {
+    drive();
+    return PMPI_Test(request, flag, status);
+  });
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
-  IdupWatch idup(count, requests);
-  drive();
-  return idup.after(PMPI_Testall(count, requests, flag, statuses));
+  return complete(count, requests, [&] {
+    drive();
+    return PMPI_Testall(count, requests, flag, statuses);
+  });
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
-  IdupWatch idup(count, requests);
-  drive();
-  return idup.after(PMPI_Testany(count, requests, index, flag, status));
+  return complete(count, requests, [&] {
+    drive();
+    return PMPI_Testany(count, requests, index, flag, status);
+  });
 }
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status statuses[]) {
-  if (const int code = refuse_started(incount, requests); code != MPI_SUCCESS) return code;
-  IdupWatch idup(incount, requests);
-  drive();
-  return idup.after(PMPI_Testsome(incount, requests, outcount, indices, statuses));
+  return complete(incount, requests, [&] {
+    drive();
+    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+  });
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
