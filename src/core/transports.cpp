@@ -49,11 +49,11 @@ Transports::Transports(const base::Settings& settings, group::World& world,
     // everybody.
     const bool asked_for = !settings.transports.empty();
     const auto needed = [this, asked_for] { return asked_for || !all_reached_; };
-    add(for_gpus(std::make_unique<ofi::Ofi>(settings, world, spin, needed)));
+    add(for_gpus(ofi::make_transport(settings, world, spin, needed)));
 #endif
-    add(for_gpus(std::make_unique<proxy::Proxy>(settings, world, spin)));
+    add(for_gpus(proxy::make_transport(settings, world, spin)));
   });
-  for (Transport* const each : in_order_of_meeting()) {
+  for (Transport* const each : in_order_of_adding()) {
     Transport& transport = *each;
     transport::WireRecord address;
     world.together([&] { address = transport.address(); });
@@ -65,7 +65,7 @@ Transports::Transports(const base::Settings& settings, group::World& world,
 
 // Best first: what one reaches the next may leave alone. But the shared memory of hosts before all
 // that lies in it.
-std::vector<Transport*> Transports::in_order_of_meeting() const {
+std::vector<Transport*> Transports::in_order_of_adding() const {
   std::vector<Transport*> order;
   for (const Entry& entry : entries_) order.push_back(entry.transport.get());
   std::stable_partition(order.begin(), order.end(),

@@ -49,7 +49,7 @@ class Transports {
   base::ErrorKind refusal(const transport::Message& message) const;
 
  private:
-  std::vector<transport::Transport*> in_order_of_meeting() const;
+  std::vector<transport::Transport*> in_order_of_adding() const;
   bool reached_by_peer(group::World& world) const;
 
   std::vector<Entry> entries_;

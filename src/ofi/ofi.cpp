@@ -75,19 +75,108 @@ class OfiAcceptance final : public transport::Acceptance {
   std::unique_ptr<transport::Plan> plan_;
 };
 
-}  // namespace
-
-class Ofi::State {
+class Ofi final : public transport::Transport {
  public:
-  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
-        std::function<bool()> needed, bool for_gpus)
+  Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
+      std::function<bool()> needed, bool for_gpus)
       : settings_(settings),
         world_(world),
         spin_(spin),
         needed_(std::move(needed)),
         for_gpus_(for_gpus) {}
 
-  OfiAddressRecord address() {
+  std::string name() const override { return std::string(base::ofi_transport); }
+
+  transport::WireRecord address() override { return transport::to_wire(open_network()); }
+
+  // A peer that cannot be reached is not served: that is no failure of the job.
+  void add_peers(std::span<const transport::WireRecord> addresses) override {
+    peers_.resize(addresses.size());
+    for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
+      transport::Verdict& peer = peers_[rank];
+      try {
+        const auto theirs = transport::from_wire<OfiAddressRecord>(addresses[rank]);
+        if (theirs.usable != 0) anybody_ = true;
+        peer = judge(static_cast<int>(rank), theirs);
+      } catch (const Error& error) {
+        peer = {false, error.what()};
+      }
+    }
+  }
+
+  transport::Verdict usable() const override {
+    if (!engine_) return {false, why_not_};
+    std::string how =
+        fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
+    if (for_gpus_) {
+      const std::string why = against_gpu_memory();
+      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)"
+                         : "; memory of GPUs is staged: " + why;
+    }
+    return {true, how};
+  }
+
+  transport::Counts counts() const override {
+    if (!engine_) return {};
+    const Statistics seen = engine_->statistics();
+    return {{"entries", entries()},
+            {"entries_in_use", seen.in_use},
+            {"most_entries_in_use", seen.most_in_use},
+            {"starts_posted", seen.posted},
+            {"starts_throttled", seen.throttled},
+            {"starts_carried_out", seen.taken_over}};
+  }
+
+  transport::Verdict can_serve(const transport::Message& message) const override {
+    if (message.memory != device::MemoryKind::host)
+      if (const std::string why = against_gpu_memory(message); !why.empty()) return {false, why};
+    if (message.layout && !message.layout->contiguous())
+      return {false, "derived datatype is not contiguous"};
+    return peers_[static_cast<std::size_t>(message.peer)];
+  }
+
+  std::string against_blocking_streams() const override {
+    if (!engine_ || engine_->calls_gpu_runtime().empty()) return "";
+    return "the network's own copies may wait for this stream, which would wait for them: use a "
+           "stream made with "
+           "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
+  }
+
+  std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {
+    return std::make_unique<OfiOffer>(engine(),
+                                      engine().add(send, send.mode, engine().shape_for(send)));
+  }
+
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
+                                                std::span<const std::byte> offer) override {
+    const auto theirs = transport::from_wire<OfiOfferRecord>(offer);
+    auto end = engine().add(receive, send.mode, theirs.shape);
+    end->memory().connect(theirs);
+    return std::make_unique<OfiAcceptance>(engine(), std::move(end));
+  }
+
+  void queue_waited() noexcept override {
+    if (engine_ && settings_.ofi_throttle == base::Throttle::application) engine_->reclaim();
+  }
+  // The end of an engine is collective: all take part if anybody has one.
+  ~Ofi() override {
+    if (engine_ || !anybody_ || world_.given_up()) return;
+    const auto began = std::chrono::steady_clock::now();
+    world_.part([] { return true; },
+                [&] {
+                  const auto waited = std::chrono::steady_clock::now() - began;
+                  return !world_.anybody_dead() &&
+                         (settings_.timeout.count() == 0 || waited <= settings_.timeout);
+                });
+  }
+
+ private:
+  OfiEngine& engine() {
+    if (!engine_) throw Error(ErrorKind::transport, why_not_);
+    return *engine_;
+  }
+  OfiAddressRecord open_network() {
     OfiAddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
@@ -119,79 +208,6 @@ class Ofi::State {
     return ours;
   }
 
-  // A peer that cannot be reached is not served: that is no failure of the job.
-  void add_peers(std::span<const transport::WireRecord> addresses) {
-    peers_.resize(addresses.size());
-    for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
-      transport::Verdict& peer = peers_[rank];
-      try {
-        const auto theirs = transport::from_wire<OfiAddressRecord>(addresses[rank]);
-        if (theirs.usable != 0) anybody_ = true;
-        peer = judge(static_cast<int>(rank), theirs);
-      } catch (const Error& error) {
-        peer = {false, error.what()};
-      }
-    }
-  }
-
-  transport::Verdict usable() const {
-    if (!engine_) return {false, why_not_};
-    std::string how =
-        fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
-    if (for_gpus_) {
-      const std::string why = against_gpu_memory();
-      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)"
-                         : "; memory of GPUs is staged: " + why;
-    }
-    return {true, how};
-  }
-
-  transport::Counts counts() const {
-    if (!engine_) return {};
-    const Statistics seen = engine_->statistics();
-    return {{"entries", entries()},
-            {"entries_in_use", seen.in_use},
-            {"most_entries_in_use", seen.most_in_use},
-            {"starts_posted", seen.posted},
-            {"starts_throttled", seen.throttled},
-            {"starts_carried_out", seen.taken_over}};
-  }
-
-  transport::Verdict can_serve(const transport::Message& message) const {
-    if (message.memory != device::MemoryKind::host)
-      if (const std::string why = against_gpu_memory(message); !why.empty()) return {false, why};
-    if (message.layout && !message.layout->contiguous())
-      return {false, "derived datatype is not contiguous"};
-    return peers_[static_cast<std::size_t>(message.peer)];
-  }
-
-  std::string against_blocking_streams() const {
-    if (!engine_ || engine_->calls_gpu_runtime().empty()) return "";
-    return "the network's own copies may wait for this stream, which would wait for them: use a "
-           "stream made with "
-           "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
-  }
-
-  OfiEngine& engine() {
-    if (!engine_) throw Error(ErrorKind::transport, why_not_);
-    return *engine_;
-  }
-  void queue_waited() noexcept {
-    if (engine_ && settings_.ofi_throttle == base::Throttle::application) engine_->reclaim();
-  }
-  // The end of an engine is collective: all take part if anybody has one.
-  ~State() {
-    if (engine_ || !anybody_ || world_.given_up()) return;
-    const auto began = std::chrono::steady_clock::now();
-    world_.part([] { return true; },
-                [&] {
-                  const auto waited = std::chrono::steady_clock::now() - began;
-                  return !world_.anybody_dead() &&
-                         (settings_.timeout.count() == 0 || waited <= settings_.timeout);
-                });
-  }
-
- private:
   void open(FabricInfo provider) {
     engine_ = std::make_unique<OfiEngine>(
         OfiEngine::OfiOptions{.progress = {settings_.check, spin_, settings_.timeout},
@@ -256,57 +272,13 @@ class Ofi::State {
   std::unique_ptr<OfiEngine> engine_;
 };
 
-Ofi::Ofi(const base::Settings& settings, group::World& world, std::chrono::microseconds spin,
-         std::function<bool()> needed, bool for_gpus)
-    : state_(std::make_unique<State>(settings, world, spin, std::move(needed), for_gpus)) {}
+}  // namespace
 
-Ofi::~Ofi() = default;
-
-transport::WireRecord Ofi::address() {
-  return transport::to_wire(state_->address());
-}
-
-void Ofi::add_peers(std::span<const transport::WireRecord> addresses) {
-  state_->add_peers(addresses);
-}
-
-transport::Verdict Ofi::usable() const {
-  return state_->usable();
-}
-
-transport::Counts Ofi::counts() const {
-  return state_->counts();
-}
-
-transport::Verdict Ofi::can_serve(const transport::Message& message) const {
-  return state_->can_serve(message);
-}
-
-std::string Ofi::against_blocking_streams() const {
-  return state_->against_blocking_streams();
-}
-
-std::unique_ptr<transport::Offer> Ofi::offer(const transport::Message& send) {
-  OfiEngine& engine = state_->engine();
-  return std::make_unique<OfiOffer>(engine, engine.add(send, send.mode, engine.shape_for(send)));
-}
-
-std::unique_ptr<transport::Acceptance> Ofi::accept(const transport::Message& receive,
-                                                   const transport::Message& send,
-                                                   std::span<const std::byte> offer) {
-  OfiEngine& engine = state_->engine();
-  const auto theirs = transport::from_wire<OfiOfferRecord>(offer);
-  auto end = engine.add(receive, send.mode, theirs.shape);
-  end->memory().connect(theirs);
-  return std::make_unique<OfiAcceptance>(engine, std::move(end));
-}
-
-Statistics Ofi::statistics() const {
-  return state_->engine().statistics();
-}
-
-void Ofi::queue_waited() noexcept {
-  state_->queue_waited();
+std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings,
+                                                     group::World& world,
+                                                     std::chrono::microseconds spin,
+                                                     std::function<bool()> needed, bool for_gpus) {
+  return std::make_unique<Ofi>(settings, world, spin, std::move(needed), for_gpus);
 }
 
 }  // namespace penstock::ofi

@@ -72,11 +72,9 @@ class ProxyAcceptance final : public transport::Acceptance {
       plan_;  // made before the sender has connected, so that nothing is left to fail
 };
 
-}  // namespace
-
-class Proxy::State {
+class Proxy final : public transport::Transport {
  public:
-  State(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
+  Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
       : world_(world),
         allowed_(settings.allows(base::proxy_transport)),
         gpu_aware_(settings.gpu_aware_mpi),
@@ -84,17 +82,17 @@ class Proxy::State {
                  .slots = settings.slots,
                  .last_tag = last_tag()} {}
 
-  ThreadLevel level() const { return world_.thread_level(); }
+  std::string name() const override { return std::string(base::proxy_transport); }
 
-  ProxyAddressRecord address() const {
+  transport::WireRecord address() override {
     ProxyAddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.level = level();
     ours.allowed = allowed_;
-    return ours;
+    return transport::to_wire(ours);
   }
 
-  void add_peers(std::span<const transport::WireRecord> addresses) {
+  void add_peers(std::span<const transport::WireRecord> addresses) override {
     bool anybody = false;
     for (const transport::WireRecord& record : addresses) {
       const auto theirs = transport::from_wire<ProxyAddressRecord>(record);
@@ -106,7 +104,7 @@ class Proxy::State {
     if (anybody) engine_ = std::make_unique<ProxyEngine>(options_, world_);
   }
 
-  transport::Verdict usable() const {
+  transport::Verdict usable() const override {
     if (level() == ThreadLevel::multiple)
       return {true, "MPI messages, moved by a thread of this process"};
     return {
@@ -118,7 +116,7 @@ class Proxy::State {
         ErrorKind::thread_level};
   }
 
-  transport::Verdict can_serve(const transport::Message& message) const {
+  transport::Verdict can_serve(const transport::Message& message) const override {
     if (message.memory != device::MemoryKind::host && !gpu_aware_)
       return {false, "MPI is not given memory of a GPU (PENSTOCK_GPU_AWARE_MPI)"};
     if (message.memory != device::MemoryKind::host &&
@@ -135,13 +133,38 @@ class Proxy::State {
         ErrorKind::thread_level};
   }
 
+  std::string against_blocking_streams() const override {
+    return "MPI's own copies may wait for this stream, which would wait for them: use a stream "
+           "made "
+           "with "
+           "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0";
+  }
+
+  std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {
+    return std::make_unique<ProxyOffer>(engine(), send);
+  }
+
+  std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
+                                                const transport::Message& send,
+                                                std::span<const std::byte>) override {
+    ProxyEngine& progress = engine();
+    auto end = progress.add_receiver(receive, send.mode);
+    try {
+      auto plan = std::make_unique<ProxyPlan>(progress, end);
+      return std::make_unique<ProxyAcceptance>(progress, end, std::move(plan));
+    } catch (...) {
+      progress.destroy(*end);
+      throw;
+    }
+  }
+
+ private:
   ProxyEngine& engine() {
     if (!engine_ || level() != ThreadLevel::multiple)
       throw Error(ErrorKind::thread_level, usable().why);
     return *engine_;
   }
-
- private:
+  ThreadLevel level() const { return world_.thread_level(); }
   group::World& world_;
   const bool allowed_;  // by PENSTOCK_TRANSPORT
   const bool gpu_aware_;
@@ -150,49 +173,12 @@ class Proxy::State {
   std::unique_ptr<ProxyEngine> engine_;
 };
 
-Proxy::Proxy(const base::Settings& settings, group::World& world, std::chrono::microseconds spin)
-    : state_(std::make_unique<State>(settings, world, spin)) {}
+}  // namespace
 
-Proxy::~Proxy() = default;
-
-transport::WireRecord Proxy::address() {
-  return transport::to_wire(state_->address());
-}
-
-void Proxy::add_peers(std::span<const transport::WireRecord> addresses) {
-  state_->add_peers(addresses);
-}
-
-transport::Verdict Proxy::usable() const {
-  return state_->usable();
-}
-
-transport::Verdict Proxy::can_serve(const transport::Message& message) const {
-  return state_->can_serve(message);
-}
-
-std::string Proxy::against_blocking_streams() const {
-  return "MPI's own copies may wait for this stream, which would wait for them: use a stream made "
-         "with "
-         "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0";
-}
-
-std::unique_ptr<transport::Offer> Proxy::offer(const transport::Message& send) {
-  return std::make_unique<ProxyOffer>(state_->engine(), send);
-}
-
-std::unique_ptr<transport::Acceptance> Proxy::accept(const transport::Message& receive,
-                                                     const transport::Message& send,
-                                                     std::span<const std::byte>) {
-  ProxyEngine& engine = state_->engine();
-  auto end = engine.add_receiver(receive, send.mode);
-  try {
-    auto plan = std::make_unique<ProxyPlan>(engine, end);
-    return std::make_unique<ProxyAcceptance>(engine, end, std::move(plan));
-  } catch (...) {
-    engine.destroy(*end);
-    throw;
-  }
+std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings,
+                                                     group::World& world,
+                                                     std::chrono::microseconds spin) {
+  return std::make_unique<Proxy>(settings, world, spin);
 }
 
 }  // namespace penstock::proxy

@@ -33,7 +33,7 @@ using OfiPairs = OfiTwo;
 
 TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
   introduce(only_ofi());
-  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{100000}}) {
     SCOPED_TRACE(bytes);
     match(bytes, protocol::Mode::standard);
@@ -41,9 +41,8 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
     free();
   }
   for (int rank = 0; rank < 2; ++rank) {
-    const Statistics seen = end(rank).transport.statistics();
-    EXPECT_GT(seen.posted, 0u);
-    EXPECT_LE(seen.most_in_use, 500u);
+    EXPECT_GT(end(rank).count("starts_posted"), 0u);
+    EXPECT_LE(end(rank).count("most_entries_in_use"), 500u);
   }
 }
 
@@ -51,17 +50,17 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
 // Afterwards the sender may have begun, and would write into memory that is no longer the pair's.
 TEST_F(OfiPairs, AReceiverThatCannotStartItsThreadSaysSoBeforeItAnswers) {
   introduce(only_ofi());
-  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   std::vector<std::byte> out(64, std::byte{5}), in(64);
   const transport::Message send =
       message(transport::Direction::send, protocol::Mode::standard, out, out.size());
   const transport::Message receive =
       message(transport::Direction::receive, protocol::Mode::standard, in, in.size());
-  const auto offer = end(0).transport.offer(send);
+  const auto offer = end(0).transport->offer(send);
   refuses_threads = true;
-  EXPECT_THROW(end(1).transport.accept(receive, send, offer->record()), base::Error);
+  EXPECT_THROW(end(1).transport->accept(receive, send, offer->record()), base::Error);
   refuses_threads = false;
-  const auto acceptance = end(1).transport.accept(receive, send, offer->record());
+  const auto acceptance = end(1).transport->accept(receive, send, offer->record());
   const auto sending = offer->connect(acceptance->record());
   const auto receiving = acceptance->confirm();
   end(1).enqueue(*receiving, nullptr, nullptr, nullptr);
@@ -77,14 +76,14 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
   base::Settings settings = only_ofi();
   settings.ofi_entries = 10;
   introduce(settings);
-  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   match(64, protocol::Mode::standard);
   std::vector<std::byte> out(64, std::byte{5}), in(64);
   const auto [send, receive] =
       connect(message(transport::Direction::send, protocol::Mode::standard, out, out.size()),
               message(transport::Direction::receive, protocol::Mode::standard, in, in.size()));
   run_ahead(1000, [&] {
-    const auto posted = [&] { return end(0).transport.statistics().posted; };
+    const auto posted = [&] { return end(0).count("starts_posted"); };
     while (posted() < 8) std::this_thread::yield();
     // An entry each; those of eight epochs are all that the first pair takes before its stream
     // begins.
@@ -92,7 +91,7 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
     end(1).enqueue(*receive, nullptr, nullptr, nullptr);
     while (posted() < 9) std::this_thread::yield();
     EXPECT_EQ(posted(), 9u);
-    EXPECT_EQ(end(0).transport.statistics().in_use, 9u);
+    EXPECT_EQ(end(0).count("entries_in_use"), 9u);
   });
   EXPECT_EQ(in, out);
   send->close();
@@ -108,20 +107,19 @@ TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {
       settings.ofi_throttle = policy;
       settings.ofi_entries = entries;
       introduce(settings);
-      if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+      if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
       for (const std::size_t bytes : {std::size_t{64}, std::size_t{50000}}) {
         match(bytes, protocol::Mode::standard);
         run_ahead(100);
         free();
       }
       for (int rank = 0; rank < 2; ++rank) {
-        const Statistics seen = end(rank).transport.statistics();
-        EXPECT_LE(seen.most_in_use, entries);
+        EXPECT_LE(end(rank).count("most_entries_in_use"), entries);
         if (entries == 0) {
           // The receive of a message in slots has nothing to be posted.
-          EXPECT_EQ(seen.taken_over, rank == 0 ? 200u : 100u);
+          EXPECT_EQ(end(rank).count("starts_carried_out"), rank == 0 ? 200u : 100u);
         } else if (policy == base::Throttle::application) {
-          EXPECT_GT(seen.taken_over, 0u);
+          EXPECT_GT(end(rank).count("starts_carried_out"), 0u);
         }
       }
     }
@@ -131,7 +129,7 @@ TEST_F(OfiPairs, CountersStartAgainFromZero) {
   base::Settings settings = only_ofi();
   settings.ofi_counter_limit = 16;
   introduce(settings);
-  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   for (const protocol::Mode mode : {protocol::Mode::standard, protocol::Mode::synchronous})
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
       SCOPED_TRACE(bytes);
@@ -143,24 +141,24 @@ TEST_F(OfiPairs, CountersStartAgainFromZero) {
 
 TEST_F(OfiPairs, AMessageLongerThanTheNetworksLongestTravelsInParts) {
   introduce(only_ofi());
-  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   match((std::size_t{20} << 20) + 5, protocol::Mode::standard);
   run_ahead(3);
 }
 
 TEST_F(OfiPairs, ARecordOfAnotherVersionIsRefused) {
   introduce(only_ofi());
-  if (!served()) GTEST_SKIP() << end(0).transport.usable().why;
+  if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   std::vector<std::byte> buffer(100);
   const transport::Message send =
       message(transport::Direction::send, protocol::Mode::standard, buffer, buffer.size());
   const transport::Message receive =
       message(transport::Direction::receive, protocol::Mode::standard, buffer, buffer.size());
-  const auto offer = end(0).transport.offer(send);
+  const auto offer = end(0).transport->offer(send);
   transport::WireRecord record = offer->record();
   record[0] ^= std::byte{1};
-  EXPECT_THROW(end(1).transport.accept(receive, send, record), base::Error);
-  EXPECT_THROW(end(1).transport.accept(receive, send, {}), base::Error);
+  EXPECT_THROW(end(1).transport->accept(receive, send, record), base::Error);
+  EXPECT_THROW(end(1).transport->accept(receive, send, {}), base::Error);
   EXPECT_THROW(offer->connect({}), base::Error);
 }
 

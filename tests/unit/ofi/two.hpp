@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -28,12 +29,20 @@ struct End {
   End(const base::Settings& given, int rank, bool for_gpus)
       : settings(given),
         world(rank, 2),
-        transport(
-            settings, world, std::chrono::microseconds(0), [] { return true; }, for_gpus) {}
+        transport(make_transport(
+            settings, world, std::chrono::microseconds(0), [] { return true; }, for_gpus)) {}
+
+  // What the transport has counted under that name.
+  std::uint64_t count(std::string_view name) const {
+    for (const auto& [what, number] : transport->counts())
+      if (what == name) return number;
+    ADD_FAILURE() << "there is no count " << name;
+    return 0;
+  }
 
   base::Settings settings;
   FakeWorld world;
-  Ofi transport;
+  std::unique_ptr<transport::Transport> transport;
   RecordingSink sink;
   std::shared_ptr<device::host::Stream> stream = make_stream();
 
@@ -64,11 +73,11 @@ class OfiTwo : public ::testing::Test {
     for (int rank = 0; rank < 2; ++rank)
       ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
     std::vector<transport::WireRecord> addresses;
-    for (const auto& end : ends_) addresses.push_back(end->transport.address());
-    for (const auto& end : ends_) end->transport.add_peers(addresses);
+    for (const auto& end : ends_) addresses.push_back(end->transport->address());
+    for (const auto& end : ends_) end->transport->add_peers(addresses);
   }
   // Without a provider that defers work there is nothing to be seen here.
-  bool served() { return end(0).transport.usable().yes; }
+  bool served() { return end(0).transport->usable().yes; }
 
   void match(std::size_t bytes, protocol::Mode mode) {
     out_.assign(bytes, std::byte{0});
@@ -80,8 +89,8 @@ class OfiTwo : public ::testing::Test {
   }
   std::pair<std::unique_ptr<transport::Plan>, std::unique_ptr<transport::Plan>> connect(
       const transport::Message& send, const transport::Message& receive) {
-    const auto offer = end(0).transport.offer(send);
-    const auto acceptance = end(1).transport.accept(receive, send, offer->record());
+    const auto offer = end(0).transport->offer(send);
+    const auto acceptance = end(1).transport->accept(receive, send, offer->record());
     auto sending = offer->connect(acceptance->record());
     return {std::move(sending), acceptance->confirm()};
   }
