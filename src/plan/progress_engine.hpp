@@ -110,9 +110,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
 
   void start_thread() { thread_.start(); }  // does nothing when it runs; throws base::Error
   void stop_thread() noexcept { thread_.stop(); }
-  void wake_if_asleep() noexcept {
-    if (thread_.asleep()) thread_.wake();
-  }
+  void wake_if_asleep() noexcept { thread_.wake_if_asleep(); }
   // Before the progress lock is given back: who marked something meanwhile may have found the list
   // empty, since we had taken from it.
   void wake_if_needed() noexcept {

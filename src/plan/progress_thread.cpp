@@ -10,16 +10,16 @@ namespace penstock::plan {
 
 namespace {
 
-// How long it stays up after the last work: waking a blocked thread costs a system call, which a
+// How long it stays up after the last news: waking a blocked thread costs a system call, which a
 // program that communicates all the time should not pay at each start.
-constexpr int linger_steps = 20;
-constexpr std::chrono::microseconds step{100};
+constexpr std::chrono::milliseconds attentive{2};
+constexpr std::chrono::microseconds shortest_sleep{100};
 
 using std::chrono::steady_clock;
 
-// Who is not needed looks the more rarely the longer that has lasted: so it comes late by a small
-// part of the pause before it. Besides, a core that is woken ever again is not idle enough for the
-// system to move another thread there.
+// A thread that has found nothing for long looks seldom: it comes late by a small part of the pause
+// before it. And a core that is woken again and again is not idle enough for the system to move
+// another thread there.
 steady_clock::duration poll_interval(steady_clock::duration quiet) {
   return std::min<steady_clock::duration>(quiet / 16, std::chrono::milliseconds(5));
 }
@@ -27,7 +27,9 @@ steady_clock::duration poll_interval(steady_clock::duration quiet) {
 }  // namespace
 
 void ProgressThread::start() {
-  if (!thread_.joinable()) thread_ = base::start_thread(name_, [this] { run(); });
+  if (thread_.joinable()) return;
+  stopping_.store(false, std::memory_order_relaxed);
+  thread_ = base::start_thread(name_, [this] { run(); });
 }
 
 void ProgressThread::stop() noexcept {
@@ -35,6 +37,7 @@ void ProgressThread::stop() noexcept {
   stopping_.store(true, std::memory_order_seq_cst);
   wake();
   thread_.join();
+  thread_ = {};
 }
 
 void ProgressThread::wake() noexcept {
@@ -47,39 +50,39 @@ void ProgressThread::wake() noexcept {
 
 void ProgressThread::run() noexcept {
   base::Backoff backoff(spin_);
-  int idle = 0;
   auto last_news = steady_clock::now();
+  const auto news = [&] {
+    backoff.reset();
+    last_news = steady_clock::now();
+  };
   std::optional<steady_clock::time_point> polled_since;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const Outcome outcome = work_.advance();
     if (outcome == Outcome::worker_polls) {
-      const auto now = steady_clock::now();
-      if (!polled_since) polled_since = now;
-      std::this_thread::sleep_for(
-          std::max<steady_clock::duration>(step, poll_interval(now - *polled_since)));
-      backoff.reset();
-      idle = 0;
+      leave_to_workers(polled_since);
+      news();
       continue;
     }
     polled_since.reset();
-    if (outcome == Outcome::moved || outcome == Outcome::waiting) {
-      if (outcome == Outcome::moved)
-        backoff.reset();
-      else
-        backoff.pause();
-      idle = 0;
-      continue;
+    if (outcome == Outcome::moved) {
+      news();
+    } else if (outcome == Outcome::waiting || backoff.spinning()) {
+      backoff.pause();
+    } else if (const auto quiet = steady_clock::now() - last_news; quiet < attentive) {
+      backoff.pause();
+    } else if (const bool listening = outcome == Outcome::listening;
+               sleep(listening ? std::optional(poll_interval(quiet)) : std::nullopt)) {
+      news();
     }
-    if (idle == 0) last_news = steady_clock::now();
-    if (++idle < linger_steps) {
-      std::this_thread::sleep_for(step);
-    } else {
-      const bool listening = outcome == Outcome::listening;
-      const auto quiet = steady_clock::now() - last_news;
-      if (sleep(listening ? std::optional(poll_interval(quiet)) : std::nullopt)) idle = 0;
-    }
-    backoff.reset();
   }
+  work_.advance();
+}
+
+void ProgressThread::leave_to_workers(std::optional<steady_clock::time_point>& since) {
+  const auto now = steady_clock::now();
+  if (!since) since = now;
+  std::this_thread::sleep_for(
+      std::max<steady_clock::duration>(shortest_sleep, poll_interval(now - *since)));
 }
 
 bool ProgressThread::sleep(std::optional<steady_clock::duration> limit) noexcept {

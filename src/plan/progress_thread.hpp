@@ -15,12 +15,12 @@ namespace penstock::plan {
 
 class ProgressThread {
  public:
-  // The last one counts least.
+  // How soon to look again. The last one counts least.
   enum class Outcome {
     moved,
     waiting,       // something of ours is under way
     worker_polls,  // others look after it, as they wait for it
-    listening,     // a peer may begin something at any time, of which nobody tells us
+    listening,  // a peer, or a graph, may begin something at any time and tells no thread of ours
     idle
   };
 
@@ -39,15 +39,20 @@ class ProgressThread {
   ~ProgressThread() { stop(); }
 
   void start();  // does nothing when it runs; throws base::Error
+  // The work is advanced once more before the thread ends. A later start() begins again.
   void stop() noexcept;
 
-  // A ringer calls this after its work has become visible. Sequentially consistent, so that either
-  // it sees the sleeper or the sleeper sees the work.
-  bool asleep() const noexcept { return asleep_.load(std::memory_order_seq_cst); }
-  void wake() noexcept;
+  // After new work has become visible. Sequentially consistent, so that either the caller sees the
+  // sleeper or the sleeper sees the work.
+  void wake_if_asleep() noexcept {
+    if (asleep_.load(std::memory_order_seq_cst)) wake();
+  }
 
  private:
+  void wake() noexcept;
   void run() noexcept;
+  // `since`: from when on workers have polled without a break, so far as the thread knows.
+  static void leave_to_workers(std::optional<std::chrono::steady_clock::time_point>& since);
   // True: woken, because there is something new.
   bool sleep(std::optional<std::chrono::steady_clock::duration> limit) noexcept;
 

@@ -4,23 +4,21 @@
 // vendor, and makes no call of one: what waits on a device cannot hold it up.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "plan/progress_thread.hpp"
 #include "relay/relayed_pair.hpp"
 
 namespace penstock::relay {
 
-class Relay {
+class Relay final : private plan::ProgressThread::ProgressWork {
  public:
   using Ended = void (*)(void*);
 
-  explicit Relay(std::chrono::microseconds spin) : spin_(spin) {}
-  ~Relay() { stop(); }
+  explicit Relay(std::chrono::microseconds spin) : thread_("penstock-relay", *this, spin) {}
+  ~Relay() override { stop(); }
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
@@ -42,25 +40,15 @@ class Relay {
   void close(RelayedPair& pair) noexcept;
   // Ends the thread, when all pairs that are closing have been closed. A later begin() or add()
   // starts it again.
-  void stop() noexcept;
+  void stop() noexcept { thread_.stop(); }
 
  private:
-  void begin_in_turn();
-  void run() noexcept;
-  Activity round() noexcept;
-  bool rest(bool listening, std::chrono::steady_clock::duration quiet) noexcept;
-  bool may_sleep(bool listening) noexcept;
-  void wake_if_asleep() noexcept;
-  void remove(RelayedPair& pair) noexcept;
+  plan::ProgressThread::Outcome advance() noexcept override;
+  bool nothing_to_do(bool listening) noexcept override;
 
-  const std::chrono::microseconds spin_;
   std::mutex progress_lock_;  // the pairs and their plans
   std::vector<RelayedPair*> pairs_;
-  std::thread thread_;
-  std::atomic<bool> asleep_{false};
-  std::atomic<bool> stopping_{false};
-  std::mutex sleep_mutex_;
-  std::condition_variable awake_;
+  plan::ProgressThread thread_;
 };
 
 }  // namespace penstock::relay

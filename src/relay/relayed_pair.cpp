@@ -9,6 +9,7 @@ namespace penstock::relay {
 
 using base::Error;
 using base::ErrorKind;
+using Outcome = plan::ProgressThread::Outcome;
 
 namespace {
 
@@ -27,7 +28,7 @@ struct PostingGate {
 
 }  // namespace
 
-// Sequentially consistent, as the address of a sleep: see Relay.
+// Sequentially consistent: see ProgressThread::wake_if_asleep().
 void RelayedPair::expect(bool replayed) noexcept {
   if (replayed)
     replayed_.store(true, std::memory_order_seq_cst);
@@ -42,28 +43,28 @@ bool RelayedPair::lets_sleep(bool listening) const noexcept {
   return listening || !replayed_.load(std::memory_order_seq_cst);
 }
 
-Activity RelayedPair::advance() noexcept {
-  if (over_) return Activity::none;
+Outcome RelayedPair::advance() noexcept {
+  if (over_) return Outcome::idle;
   if (!under_way_) {
-    // A replay counts as a start that was not expected; so a stream that has only captured is
-    // listened to for ever.
+    // A launch of a graph counts as a start that was not expected; so a stream that has only
+    // captured is listened to for ever.
     if (load(words_.started) <= epoch_) {
-      if (expected_.load(std::memory_order_relaxed) > epoch_) return Activity::waiting;
-      return replayed_.load(std::memory_order_relaxed) ? Activity::listening : Activity::none;
+      if (expected_.load(std::memory_order_relaxed) > epoch_) return Outcome::waiting;
+      return replayed_.load(std::memory_order_relaxed) ? Outcome::listening : Outcome::idle;
     }
     ++epoch_;
     under_way_ = true;
     plan_.start_now(*this);
-    if (!plan_.poll_step(*this)) return Activity::moved;
+    if (!plan_.poll_step(*this)) return Outcome::moved;
   } else if (!plan_.poll_step(*this)) {
-    return Activity::waiting;
+    return Outcome::waiting;
   }
   under_way_ = false;
   if (failed())
     end_waits();
   else
     complete(epoch_);
-  return Activity::moved;
+  return Outcome::moved;
 }
 
 // The wait behind the gate finds what it waits for. That no epoch will be complete stands in no

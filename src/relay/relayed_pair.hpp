@@ -9,17 +9,10 @@
 
 #include "base/error.hpp"
 #include "plan/host_plan.hpp"
+#include "plan/progress_thread.hpp"
 #include "relay/words.hpp"
 
 namespace penstock::relay {
-
-// What a look at a pair has found, and so how soon to look again. The last one counts most.
-enum class Activity : std::uint8_t {
-  none,       // nothing can happen before the program enqueues something
-  listening,  // a graph may be launched at any time, of which nobody tells us
-  waiting,    // a start is enqueued, or an epoch is under way
-  moved,
-};
 
 class RelayedPair final : private transport::Sink {
  public:
@@ -38,7 +31,7 @@ class RelayedPair final : private transport::Sink {
   void expect(bool replayed) noexcept;
 
   // One thread at a time.
-  Activity advance() noexcept;
+  plan::ProgressThread::Outcome advance() noexcept;
   // Asked by a thread that has announced its sleep: whether it may sleep until it is woken, or,
   // `listening`, for a moment.
   bool lets_sleep(bool listening) const noexcept;
@@ -49,8 +42,8 @@ class RelayedPair final : private transport::Sink {
   void end_waits() noexcept;
   void fail(const base::Error& error) noexcept override;
   // The stream's own wait tells how long it lasts: this one begins with the start.
-  void blocked_since(transport::Plan&) noexcept override {}
-  void unblocked(transport::Plan&) noexcept override {}
+  void blocked_since(transport::Waiter&) noexcept override {}
+  void unblocked(transport::Waiter&) noexcept override {}
 
   plan::HostPlan& plan_;
   RelayWords& words_;
