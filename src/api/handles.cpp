@@ -53,20 +53,29 @@ namespace {
   }
 }
 
-}  // namespace
-
-std::span<core::MatchedRequest* const> operations_of(int count, const MPI_Request* requests) {
+template <class Found>
+std::span<Found* const> found_for(int count, const MPI_Request* requests) {
   if (count < 0)
     throw Error(ErrorKind::argument, "the count of requests is negative: " + std::to_string(count));
   if (count > 0) require_pointer(requests, "the array of requests");
-  auto& operations = base::thread_own<std::vector<core::MatchedRequest*>>();
-  operations.clear();
+  auto& all = base::thread_own<std::vector<Found*>>();
+  all.clear();
   for (int i = 0; i < count; ++i) {
     core::MatchedRequest* const found = core::Registry::get().find(group::handle_bits(requests[i]));
     if (found == nullptr) refuse_element(i, count, requests[i]);
-    operations.push_back(found);
+    all.push_back(found);
   }
-  return operations;
+  return all;
+}
+
+}  // namespace
+
+std::span<core::MatchedRequest* const> requests_of(int count, const MPI_Request* requests) {
+  return found_for<core::MatchedRequest>(count, requests);
+}
+
+std::span<core::StreamOperation* const> operations_of(int count, const MPI_Request* requests) {
+  return found_for<core::StreamOperation>(count, requests);
 }
 
 }  // namespace penstock::api

@@ -27,14 +27,15 @@ inline core::Queue& queue_of(core::Library& library, PST_Queue queue) {
   if (found == nullptr) refuse_queue(queue);
   return *found;
 }
-inline core::MatchedRequest& operation_of(MPI_Request request) {
+inline core::MatchedRequest& request_of(MPI_Request request) {
   core::MatchedRequest* const found = core::Registry::get().find(group::handle_bits(request));
   if (found == nullptr) refuse_request(request);
   return *found;
 }
 
-// The operations of an array of requests, for as long as the calling thread makes no other such
-// call. Allocates only when an array is longer than any before it in this thread.
-std::span<core::MatchedRequest* const> operations_of(int count, const MPI_Request* requests);
+// What an array of requests stands for, for as long as the calling thread makes no other such call.
+// Allocates only when an array is longer than any before it in this thread.
+std::span<core::MatchedRequest* const> requests_of(int count, const MPI_Request* requests);
+std::span<core::StreamOperation* const> operations_of(int count, const MPI_Request* requests);
 
 }  // namespace penstock::api

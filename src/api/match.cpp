@@ -29,10 +29,10 @@ void require_status(const MPI_Status* status, Ignore ignore) {
 
 // A receive's status: where its message will come from, and its size; a send's: empty, as
 // MPI_Wait's.
-void write_status(const core::MatchedRequest& operation, MPI_Status* status) {
+void write_status(const core::MatchedRequest& recorded, MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
-  const core::MatchResult& result = operation.result();
-  const bool receive = operation.is_receive();
+  const core::MatchResult& result = recorded.result();
+  const bool receive = recorded.is_receive();
   status->MPI_SOURCE = receive ? mpi_rank(result.source) : MPI_ANY_SOURCE;
   status->MPI_TAG = receive && result.tag != core::any_tag ? result.tag : MPI_ANY_TAG;
   status->MPI_ERROR = MPI_SUCCESS;
@@ -41,7 +41,7 @@ void write_status(const core::MatchedRequest& operation, MPI_Status* status) {
 }
 
 std::vector<core::MatchedRequest*> operations_to_match(int count, MPI_Request* requests) {
-  const auto operations = api::operations_of(count, requests);
+  const auto operations = api::requests_of(count, requests);
   return {operations.begin(), operations.end()};
 }
 
@@ -154,7 +154,7 @@ int PST_Is_matched(MPI_Request request, int* flag) {
     core::Library::require();
     api::require_pointer(flag, "flag");
     core::drive_matches();
-    *flag = api::operation_of(request).matched() ? 1 : 0;
+    *flag = api::request_of(request).matched() ? 1 : 0;
   });
 }
 
@@ -162,21 +162,21 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
   return api::guard([&] {
     core::Library::require();
     require_status(status, MPI_STATUS_IGNORE);
-    const core::MatchedRequest& operation = api::operation_of(request);
-    if (!operation.matched())
-      throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
-    write_status(operation, status);
+    const core::MatchedRequest& recorded = api::request_of(request);
+    if (!recorded.matched())
+      throw core::RequestError(recorded, ErrorKind::not_matched, core::not_matched_text);
+    write_status(recorded, status);
   });
 }
 
 int PST_Request_transport(MPI_Request request, char* name, int size) {
   return api::guard([&] {
     core::Library::require();
-    const core::MatchedRequest& operation = api::operation_of(request);
+    const core::MatchedRequest& recorded = api::request_of(request);
     if (!name || size <= 0)
       throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
-    if (!operation.matched())
-      throw core::RequestError(operation, ErrorKind::not_matched, core::not_matched_text);
-    std::snprintf(name, static_cast<std::size_t>(size), "%s", operation.transport().c_str());
+    if (!recorded.matched())
+      throw core::RequestError(recorded, ErrorKind::not_matched, core::not_matched_text);
+    std::snprintf(name, static_cast<std::size_t>(size), "%s", recorded.transport().c_str());
   });
 }

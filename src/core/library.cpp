@@ -206,14 +206,14 @@ void Library::finalise(const char* call) noexcept {
   const std::unique_ptr<Library> library(get());
   if (!library) return;
   has_ended.store(true, std::memory_order_relaxed);
-  library->matcher_->stop_driving();  // its thread looks at operations, which end below
+  library->matcher_->stop_driving();  // its thread looks at requests, which end below
   library->matcher_->give_up_matches(call);
   library->tell_at_the_end();
   drain(*library->queues_, library->meanwhile());
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
-  while (MatchedRequest* const operation = Registry::get().remove_any(from))
-    MatchedRequest::close(operation);
+  while (MatchedRequest* const request = Registry::get().remove_any(from))
+    MatchedRequest::close(request);
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that close() has enqueued
   library->trace_.reset();
@@ -289,20 +289,20 @@ std::function<bool()> Library::meanwhile() {
 }
 
 void free_request(std::uintptr_t handle) {
-  MatchedRequest* operation = Registry::get().find(handle);
-  if (!operation) return;
-  if (operation->started_on)
-    throw RequestError(*operation, ErrorKind::in_use,
+  MatchedRequest* request = Registry::get().find(handle);
+  if (!request) return;
+  if (request->started_on)
+    throw RequestError(*request, ErrorKind::in_use,
                        " is started and not waited for: enqueue its wait before MPI_Request_free");
-  if (operation->match_state() == MatchState::under_way)
-    throw RequestError(*operation, ErrorKind::in_use,
+  if (request->match_under_way())
+    throw RequestError(*request, ErrorKind::in_use,
                        " is being matched: complete the match before MPI_Request_free");
-  if (operation->in_captured_stream())
+  if (request->in_captured_stream())
     throw RequestError(
-        *operation, ErrorKind::stream,
+        *request, ErrorKind::stream,
         ": a stream that it was used on is being captured: free it after the capture has ended");
   Registry::get().remove(handle);
-  MatchedRequest::close(operation);
+  MatchedRequest::close(request);
 }
 
 }  // namespace penstock::core

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "core/request_error.hpp"
 
 namespace penstock::core {
 
@@ -57,116 +58,24 @@ std::string MatchedRequest::label_of(const MatchResult* result) const {
 
 void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
                                 const std::string& transport) {
-  plan_ = std::move(plan);  // first, so that match_failed() closes it whatever happens
+  take_plan(std::move(plan));  // first, so that match_failed() closes it whatever happens
   result_ = result;
   transport_ = transport;
-  if (!plan_) return;
-  uses_.reserve(2);  // enough for what most programs do: no start takes memory
-  plan_->set_label(label_of(&result_));
-  plan_->set_traced(
+  if (!this->plan()) return;
+  this->plan()->set_label(label_of(&result_));
+  this->plan()->set_traced(
       is_receive()
           ? base::trace::TracedMessage{false, result_.source, result_.tag, result_.bytes}
           : base::trace::TracedMessage{true, recording_.peer, recording_.tag, recording_.bytes});
 }
 
-void MatchedRequest::give_up_plan() noexcept {
-  if (plan_) plan_->close();
-  plan_.reset();
-}
-
 void MatchedRequest::match_failed() noexcept {
   give_up_plan();
-  match_state_.store(MatchState::unmatched, std::memory_order_release);
+  match_begun_.store(false, std::memory_order_release);
 }
 
-// Without this order the private words of two epochs would be touched by two streams at once (L13).
-// Between a stream outside captures and one inside there is none, nor between two captures: a
-// graph's launch is ordered against other uses of the same requests by the program, as for any
-// buffer that the graph uses.
-void MatchedRequest::change_stream(const std::shared_ptr<device::Stream>& stream,
-                                   std::uint64_t capture) {
-  const auto last = std::find_if(uses_.begin(), uses_.end(),
-                                 [&](const Use& use) { return use.capture == capture; });
-  const bool is_new = last == uses_.end();
-  // Before the order is made, as these can fail.
-  if (capture != 0) captured_on_.reserve(captured_on_.size() + 1);
-  if (is_new) uses_.reserve(uses_.size() + 1);
-  if (!is_new) {
-    const auto from = last->stream.lock();
-    if (from != stream) {
-      plan_->hand_over(from.get(), *stream);
-      has_moved_ = true;
-    }
-  }
-  // A stream is in one capture at a time, so others that it was in have ended.
-  std::erase_if(uses_, [&](const Use& use) {
-    if (use.capture == capture) return true;
-    const auto other = use.stream.lock();
-    return use.capture != 0 && (!other || other == stream);
-  });
-  if (capture != 0) note_captured_on(stream);
-  uses_.push_back({capture, stream});
-  last_stream_ = stream.get();
-  last_capture_ = capture;
-}
-
-void MatchedRequest::note_captured_on(const std::shared_ptr<device::Stream>& stream) {
-  std::erase_if(captured_on_, [&](const auto& each) {
-    const auto other = each.lock();
-    return !other || other == stream;
-  });
-  captured_on_.push_back(stream);
-}
-
-void MatchedRequest::enqueue_start(device::Stream& stream, std::uint64_t capture,
-                                   transport::Sink& sink) {
-  if (plan_) {
-    plan_->start(stream, sink);
-    ++starts_;
-    if (capture == 0) ++direct_starts_;
-  }
-  started_in = capture;
-}
-
-void MatchedRequest::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
-  if (plan_) plan_->wait(stream, sink);
-}
-
-bool MatchedRequest::in_captured_stream() const {
-  if (!plan_) return false;
-  const auto captured = [](const std::weak_ptr<device::Stream>& owner) {
-    const auto stream = owner.lock();
-    return stream && stream->is_captured();
-  };
-  return std::any_of(uses_.begin(), uses_.end(),
-                     [&](const Use& use) { return captured(use.stream); }) ||
-         std::any_of(captured_on_.begin(), captured_on_.end(), captured);
-}
-
-// Starts outside captures may still run on the last stream of those, behind which all others of
-// them are, and graphs on the streams that were captured.
-std::shared_ptr<device::Stream> MatchedRequest::behind_all_uses() noexcept {
-  std::shared_ptr<device::Stream> last;
-  const auto add = [&](const std::weak_ptr<device::Stream>& owner) {
-    const auto stream = owner.lock();
-    if (stream && last && stream != last) last->come_behind(*stream);
-    if (!last) last = stream;
-  };
-  for (auto use = uses_.rbegin(); use != uses_.rend(); ++use) add(use->stream);
-  for (const auto& owner : captured_on_) add(owner);
-  return last;
-}
-
-void MatchedRequest::close(MatchedRequest* operation) noexcept {
-  if (operation->plan_) {
-    if (const auto stream = operation->behind_all_uses()) {
-      operation->plan_->close(
-          *stream, [](void* ended) { delete static_cast<MatchedRequest*>(ended); }, operation);
-      return;
-    }
-    operation->plan_->close();
-  }
-  delete operation;
+void MatchedRequest::refuse_incomplete() const {
+  throw RequestError(*this, base::ErrorKind::not_matched, not_matched_text);
 }
 
 }  // namespace penstock::core

@@ -26,10 +26,10 @@ Mode mode_of(RequestKind kind) {
 
 }  // namespace
 
-Message message_of(const MatchedRequest& operation, int peer_world) {
-  const Recording& recording = operation.recording();
+Message message_of(const MatchedRequest& request, int peer_world) {
+  const Recording& recording = request.recording();
   Message message;
-  message.direction = operation.is_receive() ? Direction::receive : Direction::send;
+  message.direction = request.is_receive() ? Direction::receive : Direction::send;
   message.mode = mode_of(recording.kind);
   message.buffer = recording.buffer;
   message.bytes = recording.bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transports are told of an operation that is handed to match.
+// What transports are told of a request that is handed to match.
 #pragma once
 
 #include "core/matched_request.hpp"
@@ -7,6 +7,6 @@
 
 namespace penstock::core {
 
-transport::Message message_of(const MatchedRequest& operation, int peer_world);
+transport::Message message_of(const MatchedRequest& request, int peer_world);
 
 }  // namespace penstock::core

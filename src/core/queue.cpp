@@ -31,7 +31,7 @@ Queue::~Queue() {
   if (trace_) trace_->close();
 }
 
-void Queue::add(MatchedRequest& operation) noexcept {
+void Queue::add(StreamOperation& operation) noexcept {
   operation.started_on = this;
   operation.previous = last_;
   operation.next = nullptr;
@@ -39,7 +39,7 @@ void Queue::add(MatchedRequest& operation) noexcept {
   last_ = &operation;
 }
 
-void Queue::remove(MatchedRequest& operation) noexcept {
+void Queue::remove(StreamOperation& operation) noexcept {
   operation.started_on = nullptr;
   (operation.previous ? operation.previous->next : first_) = operation.next;
   (operation.next ? operation.next->previous : last_) = operation.previous;
@@ -51,12 +51,12 @@ constexpr auto in_another_capture =
     " was not started in the same graph capture as its wait: have both inside it, or both outside";
 
 // Not inlined, so that each check costs the call few instructions.
-[[noreturn, gnu::cold, gnu::noinline]] void refuse(const MatchedRequest& operation, ErrorKind kind,
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(const StreamOperation& operation, ErrorKind kind,
                                                    const char* why) {
   throw RequestError(operation, kind, why);
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_queue(const MatchedRequest& operation) {
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_queue(const StreamOperation& operation) {
   throw RequestError(operation, ErrorKind::wrong_queue,
                      fmt::format(" was started on queue {}: enqueue its wait on that one",
                                  operation.started_on->number()));
@@ -64,8 +64,8 @@ constexpr auto in_another_capture =
 
 }  // namespace
 
-inline void Queue::check_start(MatchedRequest& operation) const {
-  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
+inline void Queue::check_start(StreamOperation& operation) const {
+  if (!operation.complete()) operation.refuse_incomplete();
   if (operation.started_on)
     refuse(operation, ErrorKind::already_started,
            " has been started and no wait has been enqueued since, or stands twice among the "
@@ -79,8 +79,8 @@ inline void Queue::check_start(MatchedRequest& operation) const {
   operation.check_stream(*stream_);
 }
 
-inline void Queue::check_wait(const MatchedRequest& operation, std::uint64_t capture) const {
-  if (!operation.matched()) refuse(operation, ErrorKind::not_matched, not_matched_text);
+inline void Queue::check_wait(const StreamOperation& operation, std::uint64_t capture) const {
+  if (!operation.complete()) operation.refuse_incomplete();
   if (!operation.started_on)
     refuse(operation, ErrorKind::not_started,
            " has not been started: enqueue PST_Enqueue_start first");
@@ -89,9 +89,9 @@ inline void Queue::check_wait(const MatchedRequest& operation, std::uint64_t cap
     refuse(operation, ErrorKind::not_started, in_another_capture);
 }
 
-// Joining the list is part of the check, so that a request that occurs twice in one array is found.
-// After an error those that have not been enqueued leave it again.
-void Queue::start(std::size_t count, MatchedRequest* const* operations) {
+// Joining the list is part of the check, so that a operation that occurs twice in one array is
+// found. After an error those that have not been enqueued leave it again.
+void Queue::start(std::size_t count, StreamOperation* const* operations) {
   raise();
   const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
@@ -103,7 +103,7 @@ void Queue::start(std::size_t count, MatchedRequest* const* operations) {
     }
     for (std::size_t i = 0; i < count; ++i) operations[i]->follow(stream_, capture);
     enqueue(TraceKind::start_call, count, operations, enqueued,
-            [this, capture](MatchedRequest& operation) {
+            [this, capture](StreamOperation& operation) {
               operation.enqueue_start(*stream_, capture, *this);
             });
   } catch (...) {
@@ -112,7 +112,7 @@ void Queue::start(std::size_t count, MatchedRequest* const* operations) {
   }
 }
 
-void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
+void Queue::wait(std::size_t count, StreamOperation* const* operations) {
   raise();
   const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
@@ -123,7 +123,7 @@ void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
       remove(*operations[checked]);
     }
     enqueue(TraceKind::wait_call, count, operations, enqueued,
-            [this](MatchedRequest& operation) { operation.enqueue_wait(*stream_, *this); });
+            [this](StreamOperation& operation) { operation.enqueue_wait(*stream_, *this); });
   } catch (...) {
     while (checked-- > enqueued) add(*operations[checked]);
     throw;
@@ -133,7 +133,7 @@ void Queue::wait(std::size_t count, MatchedRequest* const* operations) {
 
 // Room for the waits comes before the starts, which cannot be taken back: where a wait fails all
 // the same, the queue has failed.
-void Queue::run(std::size_t count, MatchedRequest* const* operations) {
+void Queue::run(std::size_t count, StreamOperation* const* operations) {
   raise();
   if (count == 0) return;
   stream_->make_room(2 * count);
@@ -147,10 +147,10 @@ void Queue::run(std::size_t count, MatchedRequest* const* operations) {
 }
 
 template <class Enqueue>
-void Queue::trace_calls(TraceKind call, std::size_t count, MatchedRequest* const* operations,
+void Queue::trace_calls(TraceKind call, std::size_t count, StreamOperation* const* operations,
                         std::size_t& enqueued, Enqueue& enqueue_one) {
   for (; enqueued < count; ++enqueued) {
-    MatchedRequest& operation = *operations[enqueued];
+    StreamOperation& operation = *operations[enqueued];
     const auto begin = Clock::now();
     enqueue_one(operation);
     if (enqueued + 1 == count) stream_->flush();
@@ -161,10 +161,10 @@ void Queue::trace_calls(TraceKind call, std::size_t count, MatchedRequest* const
 
 // All or nothing: room comes first, and only another thread that enqueues on the same stream while
 // memory is exhausted can take it. Then what has been enqueued cannot be taken back, and the queue
-// has failed. A trace has the spans of a call's requests one after the other; what the stream does
-// at the end of the call is part of the last.
+// has failed. A trace has the spans of a call's operations one after the other; what the stream
+// does at the end of the call is part of the last.
 template <class Enqueue>
-void Queue::enqueue(TraceKind call, std::size_t count, MatchedRequest* const* operations,
+void Queue::enqueue(TraceKind call, std::size_t count, StreamOperation* const* operations,
                     std::size_t& enqueued, Enqueue&& enqueue_one) {
   if (count > 1) stream_->make_room(count);
   settled_ = false;
@@ -181,10 +181,10 @@ void Queue::enqueue(TraceKind call, std::size_t count, MatchedRequest* const* op
 
 // An error leaves what has no wait yet as it was.
 void Queue::enqueue_outstanding() {
-  MatchedRequest* const first = first_;
+  StreamOperation* const first = first_;
   if (first) settled_ = false;
   while (first_) {
-    MatchedRequest* operation = first_;
+    StreamOperation* operation = first_;
     const auto begin = trace_ ? Clock::now() : Clock::time_point{};
     operation->enqueue_wait(*stream_, *this);
     remove(*operation);
@@ -194,14 +194,14 @@ void Queue::enqueue_outstanding() {
           {TraceKind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
   // They have left the list one after the other, and still know who came next.
-  for (MatchedRequest* operation = first; operation; operation = operation->next)
+  for (StreamOperation* operation = first; operation; operation = operation->next)
     operation->wait_flushed(*stream_);
 }
 
 void Queue::wait_outstanding() {
   raise();
   const std::uint64_t capture = stream_->capture();
-  for (MatchedRequest* operation = first_; operation; operation = operation->next)
+  for (StreamOperation* operation = first_; operation; operation = operation->next)
     if (operation->started_in != capture)
       refuse(*operation, ErrorKind::not_started, in_another_capture);
   enqueue_outstanding();
@@ -211,11 +211,11 @@ void Queue::wait_outstanding() {
 // else would end, and may be freed at once. So what is to be told of it is made first.
 std::optional<RequestError> Queue::forget_captured() {
   std::optional<RequestError> told;
-  for (MatchedRequest* operation = first_; operation; operation = operation->next)
+  for (StreamOperation* operation = first_; operation; operation = operation->next)
     if (operation->started_in != 0)
       told.emplace(*operation, ErrorKind::not_started, in_another_capture);
   if (!told) return told;
-  for (MatchedRequest* operation = first_; operation; operation = operation->next)
+  for (StreamOperation* operation = first_; operation; operation = operation->next)
     if (operation->started_in != 0) remove(*operation);  // and still knows who comes next
   return told;
 }
@@ -273,12 +273,12 @@ void Queue::fail(const Error& error) noexcept {
   if (when_failed_) when_failed_(error);
 }
 
-void Queue::blocked_since(transport::Plan& plan) noexcept {
+void Queue::blocked_since(transport::Waiter& waiter) noexcept {
   const std::lock_guard lock(blocked_mutex_);
-  blocked_ = BlockedWait{&plan, std::chrono::steady_clock::now()};
+  blocked_ = BlockedWait{&waiter, std::chrono::steady_clock::now()};
 }
 
-void Queue::unblocked(transport::Plan&) noexcept {
+void Queue::unblocked(transport::Waiter&) noexcept {
   const std::lock_guard lock(blocked_mutex_);
   blocked_.reset();
 }

@@ -18,11 +18,11 @@
 
 namespace penstock::core {
 
-class MatchedRequest;
+class StreamOperation;
 
 // A wait that has lasted long enough to be worth a line.
 struct BlockedWait {
-  transport::Plan* plan = nullptr;
+  transport::Waiter* waiter = nullptr;
   std::chrono::steady_clock::time_point since;
   bool released = false;  // as the time limit has passed, and perhaps not ended yet
 };
@@ -41,17 +41,17 @@ class Queue final : public transport::Sink {
 
   // Enqueue calls: check everything, then enqueue everything. Throw base::Error. The steady state
   // allocates nothing and takes no lock.
-  void start(std::size_t count, MatchedRequest* const* operations);
-  void wait(std::size_t count, MatchedRequest* const* operations);
+  void start(std::size_t count, StreamOperation* const* operations);
+  void wait(std::size_t count, StreamOperation* const* operations);
   // All starts, then all waits.
-  void run(std::size_t count, MatchedRequest* const* operations);
+  void run(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky
   // error.
   void complete(const std::function<bool()>& meanwhile);
   bool test();
   // What calls have enqueued here has been seen to have ended. The stream may have other work: the
-  // program's own, and the ends of requests that have been freed.
+  // program's own, and the ends of operations that have been freed.
   bool settled() const noexcept { return settled_; }
   void refuse_in_capture() const;  // throws when what is enqueued cannot run yet
   // The last call of the program's on this queue.
@@ -63,10 +63,10 @@ class Queue final : public transport::Sink {
   }
 
   void fail(const base::Error& error) noexcept override;
-  void blocked_since(transport::Plan& plan) noexcept override;
-  void unblocked(transport::Plan& plan) noexcept override;
+  void blocked_since(transport::Waiter& waiter) noexcept override;
+  void unblocked(transport::Waiter& waiter) noexcept override;
 
-  // For the monitor. `visit` runs under the lock that unblocked() takes, so the plan exists while
+  // For the monitor. `visit` runs under the lock that unblocked() takes, so the waiter exists while
   // it runs.
   template <class Visit>
   void visit_blocked(Visit visit) {
@@ -76,20 +76,20 @@ class Queue final : public transport::Sink {
 
  private:
   [[noreturn]] void raise_error() const;
-  void check_start(MatchedRequest& operation) const;
-  void check_wait(const MatchedRequest& operation, std::uint64_t capture) const;
-  void add(MatchedRequest& operation) noexcept;
-  void remove(MatchedRequest& operation) noexcept;
+  void check_start(StreamOperation& operation) const;
+  void check_wait(const StreamOperation& operation, std::uint64_t capture) const;
+  void add(StreamOperation& operation) noexcept;
+  void remove(StreamOperation& operation) noexcept;
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none
   // The work of an enqueue call for operations that have been checked, and its flush; `enqueued`
   // counts along.
   template <class Enqueue>
-  void enqueue(base::trace::TraceKind call, std::size_t count, MatchedRequest* const* operations,
+  void enqueue(base::trace::TraceKind call, std::size_t count, StreamOperation* const* operations,
                std::size_t& enqueued, Enqueue&& enqueue_one);
   template <class Enqueue>
   void trace_calls(base::trace::TraceKind call, std::size_t count,
-                   MatchedRequest* const* operations, std::size_t& enqueued, Enqueue& enqueue_one);
+                   StreamOperation* const* operations, std::size_t& enqueued, Enqueue& enqueue_one);
 
   std::shared_ptr<device::Stream> stream_;
   std::shared_ptr<void> lease_;
@@ -99,8 +99,8 @@ class Queue final : public transport::Sink {
   bool settled_ = true;
   // Started, no wait enqueued, in the order of the starts: a list through the operations, so that
   // it never allocates.
-  MatchedRequest* first_ = nullptr;
-  MatchedRequest* last_ = nullptr;
+  StreamOperation* first_ = nullptr;
+  StreamOperation* last_ = nullptr;
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
   mutable std::mutex error_mutex_;

@@ -14,7 +14,7 @@ namespace {
 
 struct Slot {
   std::atomic<Handle> handle{0};  // 0: never used. No MPI gives a live request the bits 0.
-  std::atomic<MatchedRequest*> operation{nullptr};
+  std::atomic<MatchedRequest*> request{nullptr};
 };
 
 std::size_t spread(Handle handle) noexcept {
@@ -25,7 +25,7 @@ std::size_t spread(Handle handle) noexcept {
 
 }  // namespace
 
-// Open addressing. A slot whose operation is null is dead: probes pass it, and another handle may
+// Open addressing. A slot whose request is null is dead: probes pass it, and another handle may
 // take it.
 struct Registry::Table {
   explicit Table(std::size_t size) : slots(size) {}
@@ -38,7 +38,7 @@ struct Registry::Table {
     for (std::size_t steps = 0; steps < slots.size(); ++steps, --place) {
       Slot& slot = at(place);
       if (at(place + 1).handle.load(std::memory_order_relaxed) != 0) return;
-      if (slot.operation.load(std::memory_order_relaxed) ||
+      if (slot.request.load(std::memory_order_relaxed) ||
           slot.handle.load(std::memory_order_relaxed) == 0)
         return;
       slot.handle.store(0, std::memory_order_release);
@@ -84,9 +84,9 @@ MatchedRequest* Registry::find(Handle handle) const noexcept {
     const Handle found = slot.handle.load(std::memory_order_acquire);
     if (found == 0) return nullptr;
     if (found != handle) continue;
-    MatchedRequest* operation = slot.operation.load(std::memory_order_acquire);
+    MatchedRequest* request = slot.request.load(std::memory_order_acquire);
     // The slot may have been given to another handle between the two loads.
-    return slot.handle.load(std::memory_order_acquire) == handle ? operation : nullptr;
+    return slot.handle.load(std::memory_order_acquire) == handle ? request : nullptr;
   }
   return nullptr;
 }
@@ -94,7 +94,7 @@ MatchedRequest* Registry::find(Handle handle) const noexcept {
 namespace {
 
 template <class Table>
-void put(Table& table, Handle handle, MatchedRequest* operation) {
+void put(Table& table, Handle handle, MatchedRequest* request) {
   Slot* free = nullptr;  // there is one: at most half of the slots are live
   for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end;
        ++place) {
@@ -104,11 +104,11 @@ void put(Table& table, Handle handle, MatchedRequest* operation) {
       free = &slot;
       break;
     }
-    if (!free && (found == 0 || !slot.operation.load(std::memory_order_relaxed))) free = &slot;
+    if (!free && (found == 0 || !slot.request.load(std::memory_order_relaxed))) free = &slot;
     if (found == 0) break;
   }
   free->handle.store(handle, std::memory_order_release);
-  free->operation.store(operation, std::memory_order_release);
+  free->request.store(request, std::memory_order_release);
 }
 
 }  // namespace
@@ -121,18 +121,18 @@ void Registry::discard(Handle handle) {
 
 void Registry::record(Handle handle, Recording recording) {
   discard(handle);
-  auto operation = std::make_unique<MatchedRequest>(std::move(recording));
+  auto request = std::make_unique<MatchedRequest>(std::move(recording));
   const std::lock_guard lock(state_->mutex);
   Table* table = state_->table.load(std::memory_order_relaxed);
   if ((state_->live + 1) * 2 > table->slots.size()) {
     auto larger = std::make_unique<Table>(table->slots.size() * 2);
     for (Slot& slot : table->slots)
-      if (MatchedRequest* moved = slot.operation.load(std::memory_order_relaxed))
+      if (MatchedRequest* moved = slot.request.load(std::memory_order_relaxed))
         put(*larger, slot.handle.load(std::memory_order_relaxed), moved);
     table = larger.get();
     state_->tables.push_back(std::move(larger));
   }
-  put(*table, handle, operation.release());
+  put(*table, handle, request.release());
   state_->table.store(table, std::memory_order_release);
   ++state_->live;
 }
@@ -146,10 +146,10 @@ MatchedRequest* Registry::remove(Handle handle) {
     const Handle found = slot.handle.load(std::memory_order_relaxed);
     if (found == 0) return nullptr;
     if (found != handle) continue;
-    MatchedRequest* operation = slot.operation.exchange(nullptr, std::memory_order_acq_rel);
-    if (operation) --state_->live;
+    MatchedRequest* request = slot.request.exchange(nullptr, std::memory_order_acq_rel);
+    if (request) --state_->live;
     table.clear_dead_before_unused(place);
-    return operation;
+    return request;
   }
   return nullptr;
 }
@@ -158,11 +158,11 @@ MatchedRequest* Registry::remove_any(std::size_t& from) noexcept {
   const std::lock_guard lock(state_->mutex);
   auto& slots = state_->table.load(std::memory_order_relaxed)->slots;
   for (; from < slots.size(); ++from) {
-    MatchedRequest* const operation =
-        slots[from].operation.exchange(nullptr, std::memory_order_acq_rel);
-    if (operation == nullptr) continue;
+    MatchedRequest* const request =
+        slots[from].request.exchange(nullptr, std::memory_order_acq_rel);
+    if (request == nullptr) continue;
     --state_->live;
-    return operation;
+    return request;
   }
   return nullptr;
 }

@@ -27,7 +27,7 @@ class Registry {
 
   // Keeps the recording of a new request. Any thread.
   void record(Handle handle, Recording recording);
-  // The operation behind a handle, or null. Any thread, no lock.
+  // The request behind a handle, or null. Any thread, no lock.
   MatchedRequest* find(Handle handle) const noexcept;
   // Takes the entry of a request out that was freed behind our back, as MPI has given its handle to
   // a new one. What a queue or a match still refers to is left alone.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "core/matched_request.hpp"
+#include "core/stream_operation.hpp"
 
 namespace penstock::core {
 
@@ -18,10 +18,10 @@ inline constexpr char not_matched_text[] =
 // An error that belongs to one request, and so to its communicator's error handler.
 class RequestError : public base::Error {
  public:
-  RequestError(const MatchedRequest& operation, base::ErrorKind kind, const std::string& text)
-      : Error(kind, operation.label() + text), communicator_(operation.recording().communicator) {}
-  RequestError(const MatchedRequest& operation, const base::Error& error)
-      : Error(error), communicator_(operation.recording().communicator) {}
+  RequestError(const StreamOperation& operation, base::ErrorKind kind, const std::string& text)
+      : Error(kind, operation.label() + text), communicator_(operation.communicator()) {}
+  RequestError(const StreamOperation& operation, const base::Error& error)
+      : Error(error), communicator_(operation.communicator()) {}
   const std::shared_ptr<const group::Communicator>& communicator() const noexcept {
     return communicator_;
   }

@@ -18,8 +18,8 @@ double seconds(Clock::duration time) {
 std::string describe_queue(Queue& queue, Clock::time_point now) {
   std::string state;
   queue.visit_blocked([&](const BlockedWait& wait) {
-    state = fmt::format("waits for {}: {}, for {:.1f} s", wait.plan->label(), wait.plan->describe(),
-                        seconds(now - wait.since));
+    state = fmt::format("waits for {}: {}, for {:.1f} s", wait.waiter->label(),
+                        wait.waiter->describe(), seconds(now - wait.since));
   });
   if (state.empty()) state = queue.stream().idle() ? "idle" : "runs";
   return fmt::format("\n  queue {}: {}{}", queue.number(), state,
@@ -38,12 +38,12 @@ std::string describe_waits(Queues& queues, const DescribeMatches& matches) {
 
 void TimeLimit::cancel(BlockedWait& wait) noexcept {
   wait.released = true;
-  wait.plan->cancel_wait(base::error_by(base::ErrorKind::timeout, [&] {
+  wait.waiter->cancel_wait(base::error_by(base::ErrorKind::timeout, [&] {
     return fmt::format(
         "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started as often as this "
         "one, and that "
         "neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
-        seconds(limit_), wait.plan->describe());
+        seconds(limit_), wait.waiter->describe());
   }));
 }
 

@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <string>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/trace.hpp"
 #include "device/stream.hpp"
 #include "transport/message.hpp"
+#include "transport/sink.hpp"
 
 namespace penstock::transport {
 
-class Plan;
-
-// Where failures of enqueued work go: the queue it was enqueued on. Sticky: once failed, starts on
-// it do nothing, so that stale data is never sent on as good, and waits end at once.
-class Sink {
- public:
-  virtual ~Sink() = default;
-  virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
-  // A wait that has looked many times in vain says so, for the watchdog's table, and again when it
-  // ends. Slow path only. Between the two calls the watchdog may call the plan's describe() and
-  // cancel_wait(); unblocked() returns only when it does not.
-  virtual void blocked_since(Plan& plan) noexcept = 0;
-  virtual void unblocked(Plan& plan) noexcept = 0;
-  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
-  // Where what happens on the stream is recorded; null unless PENSTOCK_TRACE is set.
-  base::trace::Track* track() const noexcept { return track_; }
-
- protected:
-  std::atomic<bool> failed_{false};
-  base::trace::Track* track_ = nullptr;
-};
-
 // One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start,
 // wait ... Nothing here blocks.
-class Plan {
+class Plan : public Waiter {
  public:
-  virtual ~Plan() = default;
   // Throws Error(unsupported): a stream it cannot serve.
   virtual void check_stream(const device::Stream& stream) const = 0;
   // The stream has passed that check. Its flush() ends each enqueue call.
@@ -60,23 +36,14 @@ class Plan {
   virtual void close() = 0;
   // True when the peer has freed its half and cannot serve start number `epoch`.
   virtual bool peer_closed(Epoch epoch) const noexcept = 0;
-  // Makes a wait that is under way end with this error, and poisons the pair. Any thread.
-  virtual void cancel_wait(const base::Error& error) noexcept = 0;
-  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called
-  // between blocked_since and unblocked only.
-  virtual std::string describe() const = 0;
   // "peer (ring in shared memory)": the way its messages take, for the pair's log line.
   virtual std::string path() const = 0;
 
-  // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)": set by core once, for messages.
-  const std::string& label() const noexcept { return label_; }
-  virtual void set_label(std::string label) { label_ = std::move(label); }
   // What traces say of it: set by core once.
   const base::trace::TracedMessage& traced() const noexcept { return traced_; }
   virtual void set_traced(const base::trace::TracedMessage& message) { traced_ = message; }
 
  private:
-  std::string label_;
   base::trace::TracedMessage traced_;
 };
 

@@ -21,16 +21,16 @@ void MatchJobs::begin(const std::shared_ptr<MatchJob>& job) {
   settle(*job);
 }
 
-void MatchJobs::succeed(MatchedRequest& operation, MatchJob& job) {
-  job.open.erase(&operation);
-  operation.publish_match();
+void MatchJobs::succeed(MatchedRequest& request, MatchJob& job) {
+  job.open.erase(&request);
+  request.publish_match();
   settle(job);
 }
 
-void MatchJobs::fail(MatchedRequest& operation, MatchJob& job, const base::Error& error) {
-  if (!job.error) job.error.emplace(operation, error);
-  job.open.erase(&operation);
-  operation.match_failed();
+void MatchJobs::fail(MatchedRequest& request, MatchJob& job, const base::Error& error) {
+  if (!job.error) job.error.emplace(request, error);
+  job.open.erase(&request);
+  request.match_failed();
   settle(job);
 }
 

@@ -27,21 +27,21 @@ class MatchJobs {
   static bool under_way() noexcept { return count.load(std::memory_order_relaxed) != 0; }
 
   void begin(const std::shared_ptr<MatchJob>& job);  // throws std::bad_alloc, and nothing has begun
-  // Both say what has become of the operation as the last thing they do with it: it may be freed at
+  // Both say what has become of the request as the last thing they do with it: it may be freed at
   // once.
-  void succeed(MatchedRequest& operation, MatchJob& job);
-  void fail(MatchedRequest& operation, MatchJob& job, const base::Error& error);
+  void succeed(MatchedRequest& request, MatchJob& job);
+  void fail(MatchedRequest& request, MatchJob& job, const base::Error& error);
 
-  // Some operation has no outcome in time.
+  // Some request has no outcome in time.
   bool any_late(Time now) const;
-  // Calls visit(operation, job) for each operation without an outcome, which may get one by that.
+  // Calls visit(request, job) for each request without an outcome, which may get one by that.
   template <class Visit>
   void for_each_open(Visit&& visit);
   const List& open_jobs() const noexcept { return open_; }
   // Somebody has begun a match and may not drive it for long: those of PST_Imatch.
   bool unattended() const noexcept { return unattended_ > 0; }
 
-  // Ends the jobs whose operations have all their outcome and whose letters have left. A call may
+  // Ends the jobs whose requests have all their outcome and whose letters have left. A call may
   // return only when its last letters are MPI's, refusals too: its peers wait for them, and the
   // program may not call MPI again for long. Not for the letters of a job whose time is over: a
   // peer that has stopped takes none, though its half is matched. At the end part() sees to them.
@@ -61,7 +61,7 @@ class MatchJobs {
 
   // A job goes from list to list, which needs no memory: what has begun comes to its end.
   List open_;
-  List settled_;  // every operation has its outcome, letters may be unsent
+  List settled_;  // every request has its outcome, letters may be unsent
   List ended_;    // on_finished is to be called, without the lock
   std::size_t unattended_ = 0;
   bool ending_ = false;
@@ -73,8 +73,8 @@ void MatchJobs::for_each_open(Visit&& visit) {
   for (auto next = open_.begin(); next != open_.end();) {
     const std::shared_ptr<MatchJob> job = *next++;
     for (auto each = job->open.begin(); each != job->open.end();) {
-      MatchedRequest& operation = **each++;
-      visit(operation, job);
+      MatchedRequest& request = **each++;
+      visit(request, job);
     }
   }
 }

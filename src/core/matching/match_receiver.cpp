@@ -17,15 +17,15 @@ using base::ErrorKind;
 using transport::Message;
 using transport::Verdict;
 
-void MatchReceiver::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
-  take_offer_or_wait({&operation, job, posted_.next_number()}, false);
+void MatchReceiver::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
+  take_offer_or_wait({&request, job, posted_.next_number()}, false);
 }
 
 // A receive whose offer has come to nothing is posted again, as early as it was.
 void MatchReceiver::take_offer_or_wait(Receiving receiving, bool again) {
-  const Envelope key = envelope_of(receiving.operation->recording());
+  const Envelope key = envelope_of(receiving.request->recording());
   if (auto offer = take_unexpected(key)) return pair(std::move(receiving), std::move(*offer));
-  attempt(*receiving.operation, receiving.job, [&] {
+  attempt(*receiving.request, receiving.job, [&] {
     if (again) {
       revoke_behind(key, receiving.number);
     } else {
@@ -83,14 +83,13 @@ void MatchReceiver::pair(Receiving receiving, IncomingOffer offer) {
   } catch (const std::bad_alloc& failure) {  // what was to be kept has not been moved
     const Error error = error_of(failure);
     refuse(offer, *receiving.job, error);
-    return give_up(*receiving.operation, *receiving.job, error);
+    return give_up(*receiving.request, *receiving.job, error);
   }
   answer({std::move(receiving), std::move(offer), {}, nullptr, {}, {}, {}});
 }
 
 bool MatchReceiver::one_leaves(const Receiving& receiving, const IncomingOffer& offer) {
-  return (offer.leaves || receiving.job->leaves) &&
-         receiving.operation->recording().peer != any_rank;
+  return (offer.leaves || receiving.job->leaves) && receiving.request->recording().peer != any_rank;
 }
 
 // ---- Answers
@@ -112,25 +111,25 @@ void MatchReceiver::answer(Answered answered) {
   } catch (const std::exception& failure) {
     const Error error = error_of(failure);
     refuse(answered.offer, *answered.receiving.job, error);
-    jobs_.fail(*answered.receiving.operation, *answered.receiving.job, error);
+    jobs_.fail(*answered.receiving.request, *answered.receiving.job, error);
   }
 }
 
 void MatchReceiver::send_answer(Answered& answered) {
-  const MatchedRequest& operation = *answered.receiving.operation;
+  const MatchedRequest& request = *answered.receiving.request;
   const IncomingOffer& offer = answered.offer;
-  if (offer.message.bytes > operation.recording().bytes)
+  if (offer.message.bytes > request.recording().bytes)
     throw Error(
         ErrorKind::truncate,
         fmt::format(
             "{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-            operation.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
-            operation.recording().bytes));
+            request.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
+            request.recording().bytes));
   if (!accept_next(answered))
     throw Error(
-        transports_.refusal(message_of(operation, offer.sender)),
+        transports_.refusal(message_of(request, offer.sender)),
         fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
-                    operation.label(), text_of(offer.refusals), text_of(answered.refusals)));
+                    request.label(), text_of(offer.refusals), text_of(answered.refusals)));
   const Id id = ++last_id_;
   LetterWriter letter;
   letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
@@ -157,8 +156,8 @@ void MatchReceiver::send_answer(Answered& answered) {
 }
 
 bool MatchReceiver::accept_next(Answered& answered) {
-  const MatchedRequest& operation = *answered.receiving.operation;
-  Message receive = message_of(operation, answered.offer.sender);
+  const MatchedRequest& request = *answered.receiving.request;
+  Message receive = message_of(request, answered.offer.sender);
   receive.mode = answered.offer.message.mode;
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
@@ -207,7 +206,7 @@ void MatchReceiver::read_confirm(LetterReader& letter) {
   if (!connected) found->second.refusals.emplace_back(found->second.transport, why);
   Answered answered = std::move(found->second);
   answered_.erase(found);
-  if (!answered.receiving.operation) {  // abandoned while its answer was on the way
+  if (!answered.receiving.request) {  // abandoned while its answer was on the way
     if (connected) return answered.acceptance->confirm()->close();
     // Or the sender would wait for our next answer.
     return refuse(answered.offer, *answered.receiving.job, *answered.abandoned);
@@ -218,16 +217,16 @@ void MatchReceiver::read_confirm(LetterReader& letter) {
 }
 
 void MatchReceiver::complete(Answered& answered) {
-  MatchedRequest& operation = *answered.receiving.operation;
+  MatchedRequest& request = *answered.receiving.request;
   const auto job = answered.receiving.job;
-  attempt(operation, job, [&] {
+  attempt(request, job, [&] {
     auto plan = answered.acceptance->confirm();
     const transport::Plan& path = *plan;
-    operation.take_match(
+    request.take_match(
         {answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
         std::move(plan), answered.transport);
     note_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
-    jobs_.succeed(operation, *job);
+    jobs_.succeed(request, *job);
   });
 }
 

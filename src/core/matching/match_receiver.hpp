@@ -17,7 +17,7 @@ class MatchReceiver final : public MatchSide {
  public:
   MatchReceiver(const MatchContext& context, int self) : MatchSide(context), self_(self) {}
 
-  void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
+  void post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job);
   void read_offer(int rank, LetterReader& letter);
   void read_confirm(LetterReader& letter);
   void read_withdrawal(int rank, LetterReader& letter);
@@ -46,11 +46,11 @@ class MatchReceiver final : public MatchSide {
 
  private:
   struct Receiving {  // a receive that has been posted
-    MatchedRequest* operation = nullptr;
+    MatchedRequest* request = nullptr;
     std::shared_ptr<MatchJob> job;
     std::uint64_t number = 0;
     Id invitation = 0;  // none: 0, or one that is not in `inviting_` any more
-    bool operator==(const Receiving& other) const noexcept { return operation == other.operation; }
+    bool operator==(const Receiving& other) const noexcept { return request == other.request; }
   };
   struct IncomingOffer {  // a send of a peer, as its letter describes it
     int sender = -1;      // world rank
@@ -70,10 +70,10 @@ class MatchReceiver final : public MatchSide {
     std::vector<std::string> tried;
     Refusals refusals;  // the receiver's
     std::optional<base::Error>
-        abandoned;  // why the receive has been given up; `receiving` has no operation then
+        abandoned;  // why the receive has been given up; `receiving` has no request then
   };
   struct Inviting {       // a receive that has left an invitation
-    Receiving receiving;  // without operation: it has been given up, or has taken an offer
+    Receiving receiving;  // without request: it has been given up, or has taken an offer
     int sender = -1;      // world rank
     Envelope key{};
     Offers offers;
@@ -82,7 +82,7 @@ class MatchReceiver final : public MatchSide {
     std::optional<IncomingOffer> offer;  // of the send that will accept, if it has been offered
   };
 
-  void withdraw(MatchedRequest& operation, const base::Error& why) override;
+  void withdraw(MatchedRequest& request, const base::Error& why) override;
   void give_up_receive(const Receiving& receiving, const base::Error& error);
 
   void take_offer_or_wait(Receiving receiving, bool again);

@@ -11,25 +11,25 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 
-void MatchReceiver::withdraw(MatchedRequest& operation, const Error& why) {
-  const Envelope key = envelope_of(operation.recording());
-  if (const auto posted = posted_.withdraw(key, Receiving{&operation, nullptr, 0, 0})) {
+void MatchReceiver::withdraw(MatchedRequest& request, const Error& why) {
+  const Envelope key = envelope_of(request.recording());
+  if (const auto posted = posted_.withdraw(key, Receiving{&request, nullptr, 0, 0})) {
     if (const auto inviting = inviting_.find(posted->invitation); inviting != inviting_.end()) {
-      inviting->second.receiving.operation = nullptr;
+      inviting->second.receiving.request = nullptr;
       revoke(posted->invitation);
     }
     return revoke_behind(key, posted->number);
   }
   // It keeps an offer, or there was no memory to post it.
   const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
-    return each.second.receiving.operation == &operation;
+    return each.second.receiving.request == &request;
   });
   if (keeps != inviting_.end()) {
-    keeps->second.receiving.operation = nullptr;
+    keeps->second.receiving.request = nullptr;
     return revoke(keeps->first);
   }
   const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(), [&](const auto& each) {
-    return each.first.operation == &operation;
+    return each.first.request == &request;
   });
   if (waiting != to_answer_.end()) {
     refuse(waiting->second, *waiting->first.job, why);
@@ -37,15 +37,15 @@ void MatchReceiver::withdraw(MatchedRequest& operation, const Error& why) {
     return;
   }
   for (auto& [id, answered] : answered_) {
-    if (answered.receiving.operation != &operation) continue;
-    answered.receiving.operation = nullptr;
+    if (answered.receiving.request != &request) continue;
+    answered.receiving.request = nullptr;
     answered.abandoned = why;  // closed once it is confirmed
   }
 }
 
 void MatchReceiver::give_up_receive(const Receiving& receiving, const Error& error) {
   const auto job = receiving.job;
-  if (receiving.operation) give_up(*receiving.operation, *job, error);
+  if (receiving.request) give_up(*receiving.request, *job, error);
 }
 
 void MatchReceiver::cannot_read_offer(int rank, Id id, const Error& error) {
@@ -99,7 +99,7 @@ void MatchReceiver::drop_offer(int rank, Id id) {
     if (keeps != inviting_.end()) {  // its sender may accept it all the same, by another send
       keeps->second.offer.reset();
       uncount(kept_, keeps->second.key);
-      if (keeps->second.receiving.operation == nullptr) return;
+      if (keeps->second.receiving.request == nullptr) return;
       revoke(keeps->first);
       return take_offer_or_wait(keeps->second.receiving, true);
     }
@@ -109,7 +109,7 @@ void MatchReceiver::drop_offer(int rank, Id id) {
   if (found == answered_.end()) return;
   Receiving receiving = std::move(found->second.receiving);
   answered_.erase(found);
-  if (receiving.operation) take_offer_or_wait(std::move(receiving), true);
+  if (receiving.request) take_offer_or_wait(std::move(receiving), true);
 }
 
 // An offer whose receive has been matched with another send.
@@ -124,7 +124,7 @@ void MatchReceiver::put_back(IncomingOffer offer) {
 void MatchReceiver::leave_the_gone() {
   while (Answered* const answered = first_of_the_gone()) {
     const Receiving receiving = answered->receiving;
-    answered->receiving.operation = nullptr;
+    answered->receiving.request = nullptr;
     answered->abandoned = Error(ErrorKind::mpi);
     take_offer_or_wait(receiving, true);
   }
@@ -141,7 +141,7 @@ MatchReceiver::Answered* MatchReceiver::first_of_the_gone() {
   Answered* first = nullptr;
   for (auto& [id, answered] : answered_) {
     const Receiving& receiving = answered.receiving;
-    if (receiving.operation == nullptr || !letters_.gone(answered.offer.sender)) continue;
+    if (receiving.request == nullptr || !letters_.gone(answered.offer.sender)) continue;
     if (!first || receiving.number < first->receiving.number) first = &answered;
   }
   return first;

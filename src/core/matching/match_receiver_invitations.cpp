@@ -17,14 +17,14 @@ using transport::Verdict;
 
 bool MatchReceiver::may_invite(const Receiving& receiving, const Envelope& key) const {
   if (!receiving.job->leaves || key.source == any_rank || key.tag == any_tag) return false;
-  const int sender = receiving.operation->recording().peer_world;
+  const int sender = receiving.request->recording().peer_world;
   if (sender == self_ || letters_.gone(sender)) return false;
   if (revoking_.count(key) != 0) return false;  // what its sender makes of those, only it knows
   // One that may be posted again would stand before this one.
   const auto in_the_way = [&](const auto& entry) {
-    return entry.second.receiving.operation != nullptr &&
+    return entry.second.receiving.request != nullptr &&
            entry.second.receiving.number < receiving.number &&
-           envelope_of(entry.second.receiving.operation->recording()).accepts(key);
+           envelope_of(entry.second.receiving.request->recording()).accepts(key);
   };
   return std::none_of(answered_.begin(), answered_.end(), in_the_way);
 }
@@ -34,9 +34,9 @@ void MatchReceiver::invite(Receiving& receiving, const Envelope& key) {
   auto before = posted_.waiting_before(receiving.number, key);
   if (!before) return;
   if (const auto kept = kept_.find(key); kept != kept_.end()) *before += kept->second;
-  const MatchedRequest& operation = *receiving.operation;
-  const int sender = operation.recording().peer_world;
-  const Message message = message_of(operation, sender);
+  const MatchedRequest& request = *receiving.request;
+  const int sender = request.recording().peer_world;
+  const Message message = message_of(request, sender);
   Inviting inviting;
   inviting.sender = sender;
   inviting.key = key;
@@ -66,8 +66,8 @@ void MatchReceiver::invite(Receiving& receiving, const Envelope& key) {
 }
 
 void MatchReceiver::write_invitation(Id id, const Inviting& inviting, std::size_t before) {
-  const Recording& recording = inviting.receiving.operation->recording();
-  const Message message = message_of(*inviting.receiving.operation, inviting.sender);
+  const Recording& recording = inviting.receiving.request->recording();
+  const Message message = message_of(*inviting.receiving.request, inviting.sender);
   LetterWriter letter;
   letter.value(LetterKind::invite).value(id).value(recording.communicator->id).value(recording.tag);
   letter.value(static_cast<std::uint64_t>(before)).value(accepts_read_[inviting.sender]);
@@ -97,7 +97,7 @@ void MatchReceiver::read_accept(int rank, LetterReader& letter) {
   Inviting inviting = end_invitation(found);
   const bool kept = inviting.offer && inviting.offer->id == sent.id;
   // The outcome comes first: the sender has its own, whatever there is no memory for here.
-  if (inviting.receiving.operation == nullptr) {
+  if (inviting.receiving.request == nullptr) {
     if (kind == ErrorKind::none) inviting.offers.at(text)->connect(record)->close();
   } else if (kind == ErrorKind::none) {
     accept_invited(inviting, sent, text, record);
@@ -113,25 +113,25 @@ void MatchReceiver::read_accept(int rank, LetterReader& letter) {
 void MatchReceiver::accept_invited(Inviting& inviting, const IncomingOffer& sent,
                                    const std::string& transport,
                                    std::span<const std::byte> record) {
-  MatchedRequest& operation = *inviting.receiving.operation;
+  MatchedRequest& request = *inviting.receiving.request;
   const auto job = inviting.receiving.job;
-  posted_.withdraw(envelope_of(operation.recording()), inviting.receiving);
-  attempt(operation, job, [&] {
+  posted_.withdraw(envelope_of(request.recording()), inviting.receiving);
+  attempt(request, job, [&] {
     auto plan = inviting.offers.at(transport)->connect(record);
     const transport::Plan& path = *plan;
-    operation.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes},
-                         std::move(plan), transport);
+    request.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes},
+                       std::move(plan), transport);
     note_pair(path, transport, inviting.refusals, sent.refusals);
-    jobs_.succeed(operation, *job);
+    jobs_.succeed(request, *job);
   });
 }
 
 void MatchReceiver::fail_invited(const Receiving& receiving, ErrorKind kind,
                                  const std::string& why) {
-  MatchedRequest& operation = *receiving.operation;
-  posted_.withdraw(envelope_of(operation.recording()), receiving);
-  jobs_.fail(operation, *receiving.job,
-             base::error_by(kind, [&] { return operation.label() + ": " + why; }));
+  MatchedRequest& request = *receiving.request;
+  posted_.withdraw(envelope_of(request.recording()), receiving);
+  jobs_.fail(request, *receiving.job,
+             base::error_by(kind, [&] { return request.label() + ": " + why; }));
 }
 
 MatchReceiver::Inviting MatchReceiver::end_invitation(
@@ -173,7 +173,7 @@ void MatchReceiver::read_revoked(LetterReader& letter) {
   if (found == inviting_.end()) return;
   Inviting inviting = end_invitation(found);
   if (!inviting.offer) return;
-  if (inviting.receiving.operation != nullptr)
+  if (inviting.receiving.request != nullptr)
     pair(std::move(inviting.receiving), std::move(*inviting.offer));
   else
     refuse(*inviting.offer, *inviting.receiving.job,

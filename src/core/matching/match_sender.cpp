@@ -15,13 +15,13 @@ using base::ErrorKind;
 using transport::Message;
 using transport::Verdict;
 
-void MatchSender::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
-  const Recording& recording = operation.recording();
-  const Message message = message_of(operation, recording.peer_world);
+void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
+  const Recording& recording = request.recording();
+  const Message message = message_of(request, recording.peer_world);
   const Envelope lane = lane_of(recording);
   if (const auto invitation = take_invitation(lane))
-    if (accept_invitation(operation, job, *invitation, 0)) return;
-  Sending sending{&operation, job, {}, {}, lane};
+    if (accept_invitation(request, job, *invitation, 0)) return;
+  Sending sending{&request, job, {}, {}, lane};
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();
     try {
@@ -54,7 +54,7 @@ void MatchSender::post(MatchedRequest& operation, const std::shared_ptr<MatchJob
 void MatchSender::enter(Id id, Sending sending) {
   const auto place = sending_.emplace(id, std::move(sending)).first;
   try {
-    sending_ids_.emplace(place->second.operation, id);
+    sending_ids_.emplace(place->second.request, id);
     put_in_queue(unanswered_, place->second.lane, [&](auto& queue) { queue.push_back(id); });
     place->second.unanswered = true;
   } catch (...) {
@@ -66,7 +66,7 @@ void MatchSender::enter(Id id, Sending sending) {
 void MatchSender::forget(std::unordered_map<Id, Sending>::iterator sending) {
   note_answer(sending->first, sending->second);
   if (sending->second.withdrawn) uncount(withdrawn_, sending->second.lane);
-  if (sending->second.operation != nullptr) sending_ids_.erase(sending->second.operation);
+  if (sending->second.request != nullptr) sending_ids_.erase(sending->second.request);
   sending_.erase(sending);
 }
 
@@ -78,23 +78,22 @@ void MatchSender::read_answer(LetterReader& letter) {
   const auto receiver_id = letter.value<Id>();
   const auto kind = letter.value<ErrorKind>();
   note_answer(found->first, found->second);
-  if (found->second.operation == nullptr) {  // withdrawn, of which the receiver hears
+  if (found->second.request == nullptr) {  // withdrawn, of which the receiver hears
     if (kind == ErrorKind::none) close_unwanted(found->second, letter);
     return;
   }
-  MatchedRequest& operation = *found->second.operation;
+  MatchedRequest& request = *found->second.request;
   const auto job = found->second.job;
   if (kind != ErrorKind::none) {
     const std::string text = letter.text();
     forget(found);
-    jobs_.fail(operation, *job,
-               Error(kind, operation.label() + ", refused by the receiver: " + text));
+    jobs_.fail(request, *job, Error(kind, request.label() + ", refused by the receiver: " + text));
     return;
   }
-  attempt(operation, job, [&] {
+  attempt(request, job, [&] {
     if (!connect(found->second, receiver_id, letter)) return;
     forget(found);
-    jobs_.succeed(operation, *job);
+    jobs_.succeed(request, *job);
   });
 }
 
@@ -117,13 +116,13 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
   const bool connected = plan != nullptr;
   if (connected) {
     const transport::Plan& path = *plan;
-    sending.operation->take_match({}, std::move(plan), transport);
+    sending.request->take_match({}, std::move(plan), transport);
     note_pair(path, transport, sending.refusals, refusals);
   }
   if (!confirmed) return true;
   LetterWriter confirm;
   confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);
-  letters_.write(sending.operation->recording().peer_world, *sending.job, confirm);
+  letters_.write(sending.request->recording().peer_world, *sending.job, confirm);
   return connected;
 }
 
@@ -136,26 +135,26 @@ void MatchSender::note_answer(Id id, Sending& sending) {
 
 void MatchSender::cannot_read_answer(Id id, const Error& error) {
   const auto sending = sending_.find(id);
-  if (sending == sending_.end() || sending->second.operation == nullptr) return;
+  if (sending == sending_.end() || sending->second.request == nullptr) return;
   const auto job = sending->second.job;
-  give_up(*sending->second.operation, *job, error);
+  give_up(*sending->second.request, *job, error);
 }
 
 // ---- Sends that have been given up
 
 // Its offer must not be taken any more.
-void MatchSender::withdraw(MatchedRequest& operation, const Error& /*why*/) {
-  const auto id = sending_ids_.extract(&operation);
+void MatchSender::withdraw(MatchedRequest& request, const Error& /*why*/) {
+  const auto id = sending_ids_.extract(&request);
   if (id.empty()) return;
   const auto sending = sending_.find(id.mapped());
   send_withdrawal(sending->second, sending->first);
-  sending->second.operation = nullptr;
-  if (letters_.dead(operation.recording().peer_world)) return forget(sending);
+  sending->second.request = nullptr;
+  if (letters_.dead(request.recording().peer_world)) return forget(sending);
   count_withdrawn(sending->second);
 }
 
 void MatchSender::send_withdrawal(const Sending& sending, Id id) noexcept {
-  const int rank = sending.operation->recording().peer_world;
+  const int rank = sending.request->recording().peer_world;
   try {
     LetterWriter letter;
     letter.value(LetterKind::withdraw).value(id);
@@ -196,7 +195,7 @@ void MatchSender::close_unwanted(Sending& sending, LetterReader& answer) noexcep
 void MatchSender::forget_the_dead() {
   for (auto sending = sending_.begin(); sending != sending_.end();) {
     const auto each = sending++;
-    if (each->second.operation == nullptr && letters_.dead(each->second.lane.source)) forget(each);
+    if (each->second.request == nullptr && letters_.dead(each->second.lane.source)) forget(each);
   }
 }
 

@@ -15,7 +15,7 @@ class MatchSender final : public MatchSide {
  public:
   explicit MatchSender(const MatchContext& context) : MatchSide(context) {}
 
-  void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
+  void post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job);
   void read_answer(LetterReader& letter);
   void read_withdrawn(LetterReader& letter);
   void read_invite(int rank, LetterReader& letter);
@@ -27,8 +27,8 @@ class MatchSender final : public MatchSide {
   void forget_the_dead();
 
  private:
-  struct Sending {              // a send between its offer and its outcome
-    MatchedRequest* operation;  // null: withdrawn, until the receiver says that it knows
+  struct Sending {            // a send between its offer and its outcome
+    MatchedRequest* request;  // null: withdrawn, until the receiver says that it knows
     std::shared_ptr<MatchJob> job;
     Offers offers;
     Refusals refusals;
@@ -62,7 +62,7 @@ class MatchSender final : public MatchSide {
     return lane_of(recording.communicator->id, recording.peer_world, recording.tag);
   }
 
-  void withdraw(MatchedRequest& operation, const base::Error& why) override;
+  void withdraw(MatchedRequest& request, const base::Error& why) override;
   void send_withdrawal(const Sending& sending, Id id) noexcept;
   void count_withdrawn(Sending& sending) noexcept;
 
@@ -77,9 +77,9 @@ class MatchSender final : public MatchSide {
                                                            const Invitation& invitation,
                                                            std::string& transport,
                                                            Refusals& refusals);
-  std::optional<Accepting> write_accept(MatchedRequest& operation, MatchJob& job,
+  std::optional<Accepting> write_accept(MatchedRequest& request, MatchJob& job,
                                         const Invitation& invitation, Id offered);
-  bool accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+  bool accept_invitation(MatchedRequest& request, const std::shared_ptr<MatchJob>& job,
                          const Invitation& invitation, Id offered);
   void decline(int rank, Id invitation) noexcept;
   void decline_from(const Envelope& lane, std::size_t place);

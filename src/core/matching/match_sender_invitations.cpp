@@ -55,10 +55,10 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   }
   const Id id = unanswered->second[place];
   Sending& sending = sending_.at(id);
-  if (sending.operation == nullptr) return decline(rank, invitation.id);
+  if (sending.request == nullptr) return decline(rank, invitation.id);
   const auto job = sending.job;
-  MatchedRequest& operation = *sending.operation;
-  attempt(operation, job, [&] { accept_invitation(operation, job, invitation, id); });
+  MatchedRequest& request = *sending.request;
+  attempt(request, job, [&] { accept_invitation(request, job, invitation, id); });
 }
 
 // What the next send of the lane is invited to. It counts, whether or not it accepts.
@@ -79,12 +79,12 @@ std::optional<MatchSender::Invitation> MatchSender::take_invitation(const Envelo
 
 // `offered`: the number of its offer, if it has made one. False: the invitation is declined, and
 // the send is to be offered. Where it throws, the receiver has heard of it, as a rule.
-bool MatchSender::accept_invitation(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job,
+bool MatchSender::accept_invitation(MatchedRequest& request, const std::shared_ptr<MatchJob>& job,
                                     const Invitation& invitation, Id offered) {
-  const int rank = operation.recording().peer_world;
+  const int rank = request.recording().peer_world;
   std::optional<Accepting> accepting;
   try {
-    accepting = write_accept(operation, *job, invitation, offered);
+    accepting = write_accept(request, *job, invitation, offered);
   } catch (...) {
     decline(rank, invitation.id);
     throw;
@@ -93,38 +93,38 @@ bool MatchSender::accept_invitation(MatchedRequest& operation, const std::shared
   if (offered != 0) {  // what it has offered may be used until the receiver has read this
     Sending& sending = sending_.at(offered);
     note_answer(offered, sending);
-    sending_ids_.erase(&operation);
-    sending.operation = nullptr;
+    sending_ids_.erase(&request);
+    sending.request = nullptr;
   }
   if (!accepting->acceptance) {
-    jobs_.fail(operation, *job, base::error_by(ErrorKind::truncate, [&] {
-                 return operation.label() + ", refused by the receiver: " + accepting->text;
+    jobs_.fail(request, *job, base::error_by(ErrorKind::truncate, [&] {
+                 return request.label() + ", refused by the receiver: " + accepting->text;
                }));
     return true;
   }
   auto plan = accepting->acceptance->confirm();
   const transport::Plan& path = *plan;
-  operation.take_match({}, std::move(plan), accepting->text);
+  request.take_match({}, std::move(plan), accepting->text);
   note_pair(path, accepting->text, accepting->refusals, invitation.refusals);
-  jobs_.succeed(operation, *job);
+  jobs_.succeed(request, *job);
   return true;
 }
 
 // The letter that accepts the invitation has been sent when this returns, or tells that the send is
 // too long. Nothing where the invitation is to be declined.
-std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& operation,
+std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& request,
                                                                 MatchJob& job,
                                                                 const Invitation& invitation,
                                                                 Id offered) {
-  const Recording& recording = operation.recording();
-  const Message send = message_of(operation, recording.peer_world);
+  const Recording& recording = request.recording();
+  const Message send = message_of(request, recording.peer_world);
   Accepting accepting;
   auto& [acceptance, text, refusals] = accepting;
   const bool fits = send.bytes <= invitation.message.bytes;
   try {
     if (fits) acceptance = accept_as_invited(send, invitation, text, refusals);
   } catch (const std::exception& failure) {
-    base::log::info(operation.label() +
+    base::log::info(request.label() +
                     ": the invitation of its receive cannot be accepted: " + failure.what());
   }
   if (fits && !acceptance) return std::nullopt;

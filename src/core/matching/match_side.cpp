@@ -8,10 +8,10 @@
 
 namespace penstock::core {
 
-void MatchSide::give_up(MatchedRequest& operation, MatchJob& job, const base::Error& error) {
-  operation.give_up_plan();
-  withdraw(operation, error);
-  jobs_.fail(operation, job, error);
+void MatchSide::give_up(MatchedRequest& request, MatchJob& job, const base::Error& error) {
+  request.give_up_plan();
+  withdraw(request, error);
+  jobs_.fail(request, job, error);
 }
 
 void MatchSide::note_pair(const transport::Plan& plan, const std::string& transport,

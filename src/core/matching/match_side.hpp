@@ -26,10 +26,10 @@ class MatchSide {
     PairCounts& pairs;
   };
 
-  // Takes the operation out of whatever stage its match is in, tells its peer and fails it. A half
+  // Takes the request out of whatever stage its match is in, tells its peer and fails it. A half
   // that has been connected is closed before the letter leaves: who reads that gives the memory to
   // another pair.
-  void give_up(MatchedRequest& operation, MatchJob& job, const base::Error& error);
+  void give_up(MatchedRequest& request, MatchJob& job, const base::Error& error);
 
  protected:
   using Id = std::uint64_t;
@@ -43,13 +43,13 @@ class MatchSide {
         pairs_(context.pairs) {}
   ~MatchSide() = default;
 
-  // Runs a step of the operation's match. What it throws fails the operation and nothing else.
+  // Runs a step of the request's match. What it throws fails the request and nothing else.
   template <class Step>
-  void attempt(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job, Step&& step) {
+  void attempt(MatchedRequest& request, const std::shared_ptr<MatchJob>& job, Step&& step) {
     try {
       step();
     } catch (const std::exception& failure) {
-      give_up(operation, *job, error_of(failure));
+      give_up(request, *job, error_of(failure));
     }
   }
   // Which way the pair takes, and why not a better one: counted, and logged at level info.
@@ -62,7 +62,7 @@ class MatchSide {
   Id last_id_ = 0;
 
  private:
-  virtual void withdraw(MatchedRequest& operation, const base::Error& why) = 0;
+  virtual void withdraw(MatchedRequest& request, const base::Error& why) = 0;
 
   PairCounts& pairs_;
 };

@@ -30,10 +30,10 @@ Matcher::~Matcher() {
 
 // ---- Handing requests to match
 
-void Matcher::check(const MatchedRequest& operation) const {
-  const Recording& recording = operation.recording();
+void Matcher::check(const MatchedRequest& request) const {
+  const Recording& recording = request.recording();
   const auto refuse = [&](ErrorKind kind, const std::string& text) {
-    throw RequestError(operation, kind, text);
+    throw RequestError(request, kind, text);
   };
   if (recording.kind == RequestKind::collective)
     refuse(ErrorKind::unsupported,
@@ -48,9 +48,9 @@ void Matcher::check(const MatchedRequest& operation) const {
                        recording.call));
   if (!recording.refusal.empty())
     refuse(ErrorKind::argument, " cannot be matched: " + recording.refusal);
-  if (operation.match_state() != MatchState::unmatched)
+  if (request.matched() || request.match_under_way())
     refuse(ErrorKind::already_matched,
-           operation.matched()
+           request.matched()
                ? " is matched already: match a request once, and start it again and again"
                : " is being matched already: complete that match");
   if (recording.peer == null_rank) return;
@@ -67,22 +67,22 @@ void Matcher::check(const MatchedRequest& operation) const {
            "with it");
 }
 
-std::shared_ptr<MatchJob> Matcher::prepare(std::vector<MatchedRequest*> operations) {
+std::shared_ptr<MatchJob> Matcher::prepare(std::vector<MatchedRequest*> requests) {
   const std::lock_guard lock(mutex_);
   auto job = std::make_shared<MatchJob>();
-  job->open.insert(operations.begin(), operations.end());
+  job->open.insert(requests.begin(), requests.end());
   std::size_t checked = 0;
   try {
-    for (; checked < operations.size(); ++checked) {
-      check(*operations[checked]);
+    for (; checked < requests.size(); ++checked) {
+      check(*requests[checked]);
       // So that a request that occurs twice in the array is found.
-      operations[checked]->match_begins();
+      requests[checked]->match_begins();
     }
   } catch (...) {
-    while (checked-- > 0) operations[checked]->match_failed();
+    while (checked-- > 0) requests[checked]->match_failed();
     throw;
   }
-  job->to_post = std::move(operations);
+  job->to_post = std::move(requests);
   return job;
 }
 
@@ -95,45 +95,45 @@ void Matcher::begin(const std::shared_ptr<MatchJob>& job) {
     try {
       jobs_.begin(job);
     } catch (...) {
-      for (MatchedRequest* operation : job->to_post) operation->match_failed();
+      for (MatchedRequest* request : job->to_post) request->match_failed();
       throw;
     }
-    for (MatchedRequest* operation : std::exchange(job->to_post, {})) post(*operation, job);
+    for (MatchedRequest* request : std::exchange(job->to_post, {})) post(*request, job);
     helper_wakes_.notify_one();
   }
   drive(std::unique_lock(mutex_));  // whoever leaves may not come here again
 }
 
-void Matcher::post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
+void Matcher::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
   try {
-    if (operation.recording().peer == null_rank) {
-      operation.take_match({null_rank, any_tag, 0}, nullptr, "null");
-      jobs_.succeed(operation, *job);
-    } else if (operation.is_receive()) {
-      receiver_.post(operation, job);
+    if (request.recording().peer == null_rank) {
+      request.take_match({null_rank, any_tag, 0}, nullptr, "null");
+      jobs_.succeed(request, *job);
+    } else if (request.is_receive()) {
+      receiver_.post(request, job);
     } else {
-      sender_.post(operation, job);
+      sender_.post(request, job);
     }
   } catch (const std::exception& failure) {
-    give_up(operation, *job, error_of(failure));
+    give_up(request, *job, error_of(failure));
   }
 }
 
 // ---- Giving up
 
-void Matcher::give_up(MatchedRequest& operation, MatchJob& job, const Error& error) {
-  if (operation.is_receive())
-    receiver_.give_up(operation, job, error);
+void Matcher::give_up(MatchedRequest& request, MatchJob& job, const Error& error) {
+  if (request.is_receive())
+    receiver_.give_up(request, job, error);
   else
-    sender_.give_up(operation, job, error);
+    sender_.give_up(request, job, error);
 }
 
-// Those for which why(operation, job) has an error. Takes no memory, and giving up one gives no
+// Those for which why(request, job) has an error. Takes no memory, and giving up one gives no
 // other an outcome.
 template <class Why>
 void Matcher::give_up_where(Why&& why) {
-  jobs_.for_each_open([&](MatchedRequest& operation, const std::shared_ptr<MatchJob>& job) {
-    if (const std::optional<Error> error = why(operation, *job)) give_up(operation, *job, *error);
+  jobs_.for_each_open([&](MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
+    if (const std::optional<Error> error = why(request, *job)) give_up(request, *job, *error);
   });
 }
 
@@ -162,19 +162,19 @@ void Matcher::look_for_lost_causes() {
   for (int quiet = 0; quiet < quiet_rounds; ++quiet)
     if (read_letters()) quiet = 0;
   if (jobs_.any_late(now)) report_matches();
-  give_up_where([&](const MatchedRequest& operation, const MatchJob& job) {
-    return lost_cause(operation, job.late(now));
+  give_up_where([&](const MatchedRequest& request, const MatchJob& job) {
+    return lost_cause(request, job.late(now));
   });
   if (!any_gone) return;
   receiver_.leave_the_gone();
   sender_.forget_the_dead();
 }
 
-std::optional<Error> Matcher::lost_cause(const MatchedRequest& operation, bool late) const {
-  const int peer = operation.recording().peer_world;
+std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool late) const {
+  const int peer = request.recording().peer_world;
   const auto cannot = [&](ErrorKind kind, std::string_view why) {
     return base::error_by(
-        kind, [&] { return fmt::format("{} cannot be matched: {}", operation.label(), why); });
+        kind, [&] { return fmt::format("{} cannot be matched: {}", request.label(), why); });
   };
   if (peer >= 0 && letters_.dead(peer))
     return cannot(ErrorKind::peer_dead, "the peer process has ended: see its output");
@@ -191,13 +191,13 @@ std::optional<Error> Matcher::lost_cause(const MatchedRequest& operation, bool l
         "neither rank waits for the other before that (one PST_Matchall takes all that they "
         "exchange); SIGUSR1 prints "
         "what a rank waits for",
-        operation.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
+        request.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
   });
 }
 
 // ---- Letters
 
-// What goes wrong with a letter fails the operation that it names, and nothing else. Where a letter
+// What goes wrong with a letter fails the request that it names, and nothing else. Where a letter
 // is too short to name one, its sender's letters mean nothing any more, and that rank is lost to
 // matching.
 void Matcher::read(int rank, std::span<const std::byte> bytes) {
@@ -342,9 +342,9 @@ std::string Matcher::describe_matches() const {
   };
   const auto now = std::chrono::steady_clock::now();
   for (const auto& job : jobs_.open_jobs())
-    for (const MatchedRequest* operation : job->open)
+    for (const MatchedRequest* request : job->open)
       add([&] {
-        return fmt::format("{} waits for its other half, for {:.1f} s", operation->label(),
+        return fmt::format("{} waits for its other half, for {:.1f} s", request->label(),
                            std::chrono::duration<double>(now - job->since).count());
       });
   receiver_.for_each_unexpected([&](const Envelope& envelope, std::size_t bytes) {
@@ -378,9 +378,9 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
   try {
     std::unique_lock lock(mutex_);
     jobs_.wait_for_no_letters();
-    give_up_where([&](const MatchedRequest& operation, const MatchJob&) {
+    give_up_where([&](const MatchedRequest& request, const MatchJob&) {
       const Error error = base::error_by(ErrorKind::not_matched, [&] {
-        return operation.label() + " is still unmatched at " + call;
+        return request.label() + " is still unmatched at " + call;
       });
       base::log::error(error.text());
       return std::optional(error);

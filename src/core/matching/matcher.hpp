@@ -68,15 +68,15 @@ class Matcher {
           Transports& transports);
   ~Matcher();
 
-  // Checks all operations and sets them aside. Throws base::Error when one cannot be matched: then
+  // Checks all requests and sets them aside. Throws base::Error when one cannot be matched: then
   // nothing has changed.
-  std::shared_ptr<MatchJob> prepare(std::vector<MatchedRequest*> operations);
+  std::shared_ptr<MatchJob> prepare(std::vector<MatchedRequest*> requests);
   // Hands them to match. `job->on_finished` is set by now, if at all.
   void begin(const std::shared_ptr<MatchJob>& job);
   // Drives until the job is finished. Blocks. Throws the job's error.
   void finish(MatchJob& job);
   // One round, which is all there is to it without a match under way: reads letters, looks for dead
-  // peers and passed deadlines. Never blocks. What goes wrong fails the operations that it
+  // peers and passed deadlines. Never blocks. What goes wrong fails the requests that it
   // concerns: all under way where MPI brings no letters any more.
   void drive();
   // At the end of the library, which `call` (a name of an MPI or PST function) has begun: fails and
@@ -98,7 +98,7 @@ class Matcher {
   // From now on a thread of ours drives the jobs that have `on_finished` (at MPI_THREAD_MULTIPLE),
   // whatever the program does. It sleeps while there are none. Throws base::Error(resources).
   void drive_from_own_thread();
-  // Ends that thread: from now on operations may be deleted whose match has no outcome.
+  // Ends that thread: from now on requests may be deleted whose match has no outcome.
   void stop_driving() noexcept;
 
   static bool under_way() noexcept { return MatchJobs::under_way(); }
@@ -106,9 +106,9 @@ class Matcher {
  private:
   using Time = MatchJobs::Time;
 
-  void check(const MatchedRequest& operation) const;
-  void post(MatchedRequest& operation, const std::shared_ptr<MatchJob>& job);
-  void give_up(MatchedRequest& operation, MatchJob& job, const base::Error& error);
+  void check(const MatchedRequest& request) const;
+  void post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job);
+  void give_up(MatchedRequest& request, MatchJob& job, const base::Error& error);
   template <class Why>
   void give_up_where(Why&& why);
   template <class Step>
@@ -121,7 +121,7 @@ class Matcher {
   void cannot_read(int rank, LetterKind kind, std::uint64_t id, const base::Error& error);
   void send_letters() noexcept;
   void look_for_lost_causes();
-  std::optional<base::Error> lost_cause(const MatchedRequest& operation, bool late) const;
+  std::optional<base::Error> lost_cause(const MatchedRequest& request, bool late) const;
   bool anybody_unreachable() const;
   void report_matches() const noexcept;
   std::string describe_matches() const;

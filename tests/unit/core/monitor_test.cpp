@@ -71,23 +71,15 @@ class TestWorld final : public group::World {
   int last_patience_ = 0;
 };
 
-class TestPlan final : public transport::Plan {
+class TestWaiter final : public transport::Waiter {
  public:
-  TestPlan() { set_label("receive from rank 3 (tag 7)"); }
-  void check_stream(const device::Stream&) const override {}
-  void start(device::Stream&, transport::Sink&) override {}
-  void wait(device::Stream&, transport::Sink&) override {}
-  void hand_over(device::Stream*, device::Stream&) override {}
-  void close(device::Stream&, void (*)(void*), void*) override {}
-  void close() override {}
-  bool peer_closed(transport::Epoch) const noexcept override { return false; }
+  TestWaiter() { set_label("receive from rank 3 (tag 7)"); }
+  std::string describe() const override { return "epoch 17, waits for its data"; }
   void cancel_wait(const Error& error) noexcept override {
     const std::lock_guard lock(mutex_);
     released_.push_back(error);
     changed_.notify_all();
   }
-  std::string describe() const override { return "epoch 17, waits for its data"; }
-  std::string path() const override { return "test"; }
 
   Error await_release() {
     std::unique_lock lock(mutex_);
@@ -139,7 +131,7 @@ class MonitorTest : public ::testing::Test {
   TestWorld world;
   Queues queues;
   std::uintptr_t stream = 0;
-  TestPlan plan;
+  TestWaiter waiter;
   base::Settings settings;
   std::string match_lines;
   const DescribeMatches matches = [this] { return match_lines; };
@@ -149,7 +141,7 @@ TEST_F(MonitorTest, TheTableHasALineForEveryQueue) {
   EXPECT_NE(describe_waits(queues, matches).find("there are none"), std::string::npos);
   Queue& waiting = new_queue();
   Queue& idle = new_queue();
-  waiting.blocked_since(plan);
+  waiting.blocked_since(waiter);
   const std::string table = describe_waits(queues, matches);
   EXPECT_NE(table.find(
                 "queue " + std::to_string(waiting.number()) +
@@ -158,7 +150,7 @@ TEST_F(MonitorTest, TheTableHasALineForEveryQueue) {
       << table;
   EXPECT_NE(table.find("queue " + std::to_string(idle.number()) + ": idle"), std::string::npos)
       << table;
-  waiting.unblocked(plan);
+  waiting.unblocked(waiter);
   waiting.fail(Error(ErrorKind::timeout, "over"));
   EXPECT_NE(describe_waits(queues, matches).find(": idle (failed)"), std::string::npos);
 }
@@ -182,8 +174,8 @@ TEST_F(MonitorTest, G9_AWaitOverTheTimeLimitIsPrintedAndReleasedOnce) {
   Queue& queue = new_queue();
   Monitor monitor(settings, world, queues, matches);
   monitor.begin_watching();
-  queue.blocked_since(plan);
-  const Error error = plan.await_release();
+  queue.blocked_since(waiter);
+  const Error error = waiter.await_release();
   EXPECT_EQ(error.kind(), ErrorKind::timeout);
   EXPECT_NE(error.text().find("PENSTOCK_TIMEOUT=0.02"), std::string::npos) << error.text();
   EXPECT_NE(error.text().find("neither rank waits for the other"), std::string::npos)
@@ -193,20 +185,20 @@ TEST_F(MonitorTest, G9_AWaitOverTheTimeLimitIsPrintedAndReleasedOnce) {
   EXPECT_LE(now, 100);
   await_log("waits for receive from rank 3 (tag 7)");
 
-  // The same plan waits again: a new wait with a new limit.
-  queue.unblocked(plan);
-  queue.blocked_since(plan);
-  while (plan.releases() < 2) std::this_thread::yield();
-  queue.unblocked(plan);
+  // The same waiter waits again: a new wait with a new limit.
+  queue.unblocked(waiter);
+  queue.blocked_since(waiter);
+  while (waiter.releases() < 2) std::this_thread::yield();
+  queue.unblocked(waiter);
 }
 
 TEST_F(MonitorTest, ATimeLimitReleasesAWaitOnlyOnce) {
   TimeLimit limit(milliseconds{0}, matches);
   Queue& queue = new_queue();
-  queue.blocked_since(plan);
+  queue.blocked_since(waiter);
   for (int look = 0; look < 3; ++look) limit.enforce(queues);
-  EXPECT_EQ(plan.releases(), 1u);
-  queue.unblocked(plan);
+  EXPECT_EQ(waiter.releases(), 1u);
+  queue.unblocked(waiter);
   limit.enforce(queues);
   const std::string text = log_text();
   EXPECT_EQ(text.find("what the queues and matches wait for"),
@@ -219,7 +211,7 @@ TEST_F(MonitorTest, Sigusr1PrintsTheTableAndIsGivenBack) {
   {
     Monitor monitor(settings, world, queues, matches);
     EXPECT_EQ(disposition(), SIG_DFL);  // not before there is a queue or a match
-    new_queue().blocked_since(plan);
+    new_queue().blocked_since(waiter);
     match_lines = "\n  match: send to rank 1 waits";
     monitor.begin_watching();
     ASSERT_NE(disposition(), SIG_DFL);

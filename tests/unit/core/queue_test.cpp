@@ -44,7 +44,7 @@ class TestStream final : public device::Stream {
   std::optional<Error> synchronize_error;
 };
 
-// What has been asked of the plan, which the operation owns.
+// What has been asked of the plan, which the request owns.
 struct Calls {
   int starts = 0;
   int waits = 0;
@@ -96,11 +96,10 @@ class QueueTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (std::size_t i = 0; i < count; ++i) {
-      operations.push_back(
-          std::make_unique<MatchedRequest>(Recording{.kind = RequestKind::receive}));
-      operations[i]->take_match({}, std::make_unique<TestPlan>(calls[i]), "test");
-      operations[i]->publish_match();
-      all.push_back(operations[i].get());
+      requests.push_back(std::make_unique<MatchedRequest>(Recording{.kind = RequestKind::receive}));
+      requests[i]->take_match({}, std::make_unique<TestPlan>(calls[i]), "test");
+      requests[i]->publish_match();
+      all.push_back(requests[i].get());
     }
     handle = queues.create_queue(stream, {});
     queue = queues.queues().find(handle);
@@ -127,8 +126,8 @@ class QueueTest : public ::testing::Test {
 
   static constexpr std::size_t count = 3;
   std::array<Calls, count> calls{};
-  std::vector<std::unique_ptr<MatchedRequest>> operations;
-  std::vector<MatchedRequest*> all;
+  std::vector<std::unique_ptr<MatchedRequest>> requests;
+  std::vector<StreamOperation*> all;
   Queues queues;
   std::shared_ptr<TestStream> stream = std::make_shared<TestStream>();
   std::uintptr_t handle = 0;
@@ -183,8 +182,8 @@ TEST_F(QueueTest, FreeWithoutMemoryChangesNothing) {
   expect_error(ErrorKind::resources, [&] { queues.free_queue(handle, {}); });
   ASSERT_EQ(queues.queues().find(handle), queue);
   calls[1].out_of_memory = false;
-  EXPECT_EQ(operations[1]->started_on, queue);
-  EXPECT_EQ(operations[2]->started_on, queue);
+  EXPECT_EQ(requests[1]->started_on, queue);
+  EXPECT_EQ(requests[2]->started_on, queue);
   stream->synchronize_error = Error(ErrorKind::resources, "no memory");
   expect_error(ErrorKind::resources, [&] { queues.free_queue(handle, {}); });
   ASSERT_EQ(queues.queues().find(handle), queue);
@@ -205,13 +204,13 @@ TEST_F(QueueTest, G7_AnArrayWithoutRoomIsNotEnqueued) {
   stream->room = 2;
   expect_error(ErrorKind::resources, [&] { queue->start(count, all.data()); });
   EXPECT_EQ(starts(), 0);
-  for (MatchedRequest* each : all) EXPECT_EQ(each->started_on, nullptr);
+  for (StreamOperation* each : all) EXPECT_EQ(each->started_on, nullptr);
   stream->room = 3;
   queue->start(count, all.data());
   stream->room = 2;
   expect_error(ErrorKind::resources, [&] { queue->wait(count, all.data()); });
   EXPECT_EQ(waits(), 0);
-  for (MatchedRequest* each : all) EXPECT_EQ(each->started_on, queue);
+  for (StreamOperation* each : all) EXPECT_EQ(each->started_on, queue);
   EXPECT_FALSE(queue->failed());
   stream->room = 3;
   queue->wait(count, all.data());
@@ -221,13 +220,13 @@ TEST_F(QueueTest, G7_AnArrayWithoutRoomIsNotEnqueued) {
 TEST_F(QueueTest, G7_ASingleRequestWithoutMemoryIsNotEnqueued) {
   calls[0].out_of_memory = true;
   expect_error(ErrorKind::resources, [&] { queue->start(1, all.data()); });
-  EXPECT_EQ(operations[0]->started_on, nullptr);
-  EXPECT_EQ(operations[0]->starts(), 0u);
+  EXPECT_EQ(requests[0]->started_on, nullptr);
+  EXPECT_EQ(requests[0]->starts(), 0u);
   calls[0].out_of_memory = false;
   queue->start(1, all.data());
   calls[0].out_of_memory = true;
   expect_error(ErrorKind::resources, [&] { queue->wait(1, all.data()); });
-  EXPECT_EQ(operations[0]->started_on, queue);
+  EXPECT_EQ(requests[0]->started_on, queue);
   EXPECT_FALSE(queue->failed());
 }
 
@@ -236,25 +235,52 @@ TEST_F(QueueTest, AnArrayThatIsEnqueuedInPartFailsTheQueue) {
   calls[1].out_of_memory = true;
   expect_error(ErrorKind::resources, [&] { queue->start(count, all.data()); });
   EXPECT_EQ(starts(), 1);
-  EXPECT_EQ(operations[0]->started_on, queue);
-  EXPECT_EQ(operations[1]->started_on, nullptr);
-  EXPECT_EQ(operations[2]->started_on, nullptr);
+  EXPECT_EQ(requests[0]->started_on, queue);
+  EXPECT_EQ(requests[1]->started_on, nullptr);
+  EXPECT_EQ(requests[2]->started_on, nullptr);
   EXPECT_TRUE(queue->failed());
   expect_error(ErrorKind::resources, [&] { queue->start(1, &all[2]); });
+}
+
+// What is no request of MPI's: it is complete when its owner says so.
+class TestOperation final : public StreamOperation {
+ public:
+  explicit TestOperation(Calls& calls) { take_plan(std::make_unique<TestPlan>(calls)); }
+  void open() { set_complete(); }
+  std::string label() const override { return "group 4"; }
+  std::shared_ptr<const group::Communicator> communicator() const override { return nullptr; }
+  [[noreturn]] void refuse_incomplete() const override {
+    throw RequestError(*this, ErrorKind::argument, " is not open");
+  }
+};
+
+TEST_F(QueueTest, TakesWhateverIsAStreamOperation) {
+  auto group = std::make_unique<TestOperation>(calls[0]);
+  StreamOperation* const both[] = {group.get(), all[1]};
+  expect_error(ErrorKind::argument, [&] { queue->start(2, both); });
+  EXPECT_EQ(starts(), 0);
+  group->open();
+  queue->start(2, both);
+  EXPECT_EQ(group->started_on, queue);
+  queue->wait(2, both);
+  EXPECT_EQ(calls[0].waits, 1);
+  StreamOperation::close(group.release());
+  EXPECT_EQ(calls[0].closed_on, stream.get());
 }
 
 // Its half would be closed out of order, beside what still runs.
 TEST_F(QueueTest, FreeOfARequestInACaptureChangesNothing) {
   constexpr Handle handle_of_request = 0x6666000;
   Registry::get().record(handle_of_request, Recording{.kind = RequestKind::receive});
-  MatchedRequest* operation = Registry::get().find(handle_of_request);
-  operation->take_match({}, std::make_unique<TestPlan>(calls[0]), "test");
-  operation->publish_match();
+  MatchedRequest* request = Registry::get().find(handle_of_request);
+  request->take_match({}, std::make_unique<TestPlan>(calls[0]), "test");
+  request->publish_match();
+  StreamOperation* const operation = request;
   queue->start(1, &operation);
   queue->wait(1, &operation);
   stream->in_capture = 7;
   expect_error(ErrorKind::stream, [&] { free_request(handle_of_request); });
-  ASSERT_EQ(Registry::get().find(handle_of_request), operation);
+  ASSERT_EQ(Registry::get().find(handle_of_request), request);
   stream->in_capture = 0;
   free_request(handle_of_request);
   EXPECT_EQ(Registry::get().find(handle_of_request), nullptr);
@@ -345,7 +371,7 @@ TEST_F(ChangedStream, AnErrorStartsNothing) {
   calls[1].cannot_change = true;
   expect_error(ErrorKind::stream, [&] { other->start(count, all.data()); });
   EXPECT_EQ(starts(), 3);
-  for (MatchedRequest* each : all) EXPECT_EQ(each->started_on, nullptr);
+  for (StreamOperation* each : all) EXPECT_EQ(each->started_on, nullptr);
   queue->start(count, all.data());  // back on the old stream
   EXPECT_EQ(starts(), 6);
 }
@@ -414,7 +440,7 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStreamAndTheLastStartOutsideCaptur
   second->in_capture = 7;
   epoch(*other);
   second->in_capture = 0;
-  MatchedRequest::close(operations[0].release());
+  MatchedRequest::close(requests[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
   EXPECT_EQ(calls[0].hand_overs, 0);
@@ -426,7 +452,7 @@ TEST_F(ChangedStream, ItsEndComesBehindACapturedStreamThatHasBeenUsedOutsideSinc
   stream->in_capture = 0;
   epoch(*queue);
   epoch(*other);
-  MatchedRequest::close(operations[0].release());
+  MatchedRequest::close(requests[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
 }
@@ -436,7 +462,7 @@ TEST_F(ChangedStream, ItsEndComesBehindAllStreamsOfACapture) {
   epoch(*queue);
   epoch(*other);
   stream->in_capture = second->in_capture = 0;
-  MatchedRequest::close(operations[0].release());
+  MatchedRequest::close(requests[0].release());
   EXPECT_EQ(calls[0].closed_on, second.get());
   EXPECT_EQ(second->behind, std::set<const device::Stream*>{stream.get()});
 }
@@ -461,7 +487,7 @@ TEST_F(ChangedStream, ItsEndComesBehindTheLastStartOutsideThoughTheStreamOfACapt
   second->in_capture = 0;
   queues.free_queue(second_handle, {});
   second.reset();
-  MatchedRequest::close(operations[0].release());
+  MatchedRequest::close(requests[0].release());
   EXPECT_EQ(calls[0].closed_on, stream.get());
 }
 

@@ -23,7 +23,7 @@ Recording tagged(int tag) {
 }
 
 void forget(Handle handle) {
-  if (MatchedRequest* operation = Registry::get().remove(handle)) MatchedRequest::close(operation);
+  if (MatchedRequest* request = Registry::get().remove(handle)) MatchedRequest::close(request);
 }
 
 TEST(Registry, FindsWhatWasRecordedAndNothingElse) {
@@ -108,8 +108,7 @@ TEST(Registry, ReadersFindTheirEntriesWhileOthersComeAndGo) {
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
   std::size_t from = 0;
-  while (MatchedRequest* const operation = registry.remove_any(from))
-    MatchedRequest::close(operation);
+  while (MatchedRequest* const request = registry.remove_any(from)) MatchedRequest::close(request);
   EXPECT_EQ(registry.find(mine), nullptr);
 }
 
@@ -137,14 +136,14 @@ TEST(Registry, WhatIsInUseOutlivesItsHandle) {
   constexpr Handle handle = 0x7777000;
   int closed = 0;
   registry.record(handle, tagged(1));
-  MatchedRequest* const operation = registry.find(handle);
-  operation->take_match({}, std::make_unique<CountingPlan>(closed), "test");
-  operation->match_begins();
+  MatchedRequest* const request = registry.find(handle);
+  request->take_match({}, std::make_unique<CountingPlan>(closed), "test");
+  request->match_begins();
   registry.discard(handle);
   EXPECT_EQ(registry.find(handle), nullptr);
   EXPECT_EQ(closed, 0);
-  operation->publish_match();
-  MatchedRequest::close(operation);
+  request->publish_match();
+  MatchedRequest::close(request);
   EXPECT_EQ(closed, 1);
 
   registry.record(handle, tagged(2));

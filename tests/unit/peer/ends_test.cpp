@@ -126,7 +126,7 @@ TEST(PeerEnds, WaitEndsWhenThePeerFreesItsHalfMeanwhile) {
     std::uint64_t from = 1, to = 0;
     Matched pair = match(a, b, &from, 8, &to, 8);
     once(*pair.receive, b);
-    b.sink.when_blocked([&](transport::Plan&) { pair.send->close(); });
+    b.sink.when_blocked([&](transport::Waiter&) { pair.send->close(); });
     b.stream->synchronize({});
     ASSERT_TRUE(b.sink.error());
     EXPECT_EQ(b.sink.error()->kind(), ErrorKind::peer_freed);
@@ -157,7 +157,7 @@ TEST(PeerEnds, WaitEndsWhenThePeerDies) {
     std::uint64_t from = 1, to = 0;
     Matched pair = match((*ends)[0], b, &from, 8, &to, 8);
     once(*pair.receive, b);
-    b.sink.when_blocked([&](transport::Plan&) { b.world.kill(0); });
+    b.sink.when_blocked([&](transport::Waiter&) { b.world.kill(0); });
     b.stream->synchronize({});
     ASSERT_TRUE(b.sink.error());
     EXPECT_EQ(b.sink.error()->kind(), ErrorKind::peer_dead);
@@ -196,7 +196,7 @@ TEST(PeerEnds, L21ReleasedWaitSpoilsThePairOnBothSides) {
       Matched pair = match(a, b, &from, 8, &to, 8, protocol::Mode::synchronous);
       End& released = sender_released ? a : b;
       once(sender_released ? *pair.send : *pair.receive, released);
-      released.sink.when_blocked([](transport::Plan& plan) {
+      released.sink.when_blocked([](transport::Waiter& plan) {
         EXPECT_NE(plan.describe().find("epoch 1"), std::string::npos) << plan.describe();
         plan.cancel_wait(Error(ErrorKind::timeout, "too long"));
       });

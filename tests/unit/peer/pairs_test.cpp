@@ -249,7 +249,7 @@ TEST(PeerRing, L12RunsAheadBySlotsMinusOne) {
       pair.send->wait(*a.stream, a.sink);
       a.stream->launch(pass, &passed);
     }
-    a.sink.when_blocked([&](transport::Plan& plan) {
+    a.sink.when_blocked([&](transport::Waiter& plan) {
       EXPECT_EQ(passed.load(), slots - 1);
       EXPECT_NE(plan.describe().find("epoch " + std::to_string(slots)), std::string::npos)
           << plan.describe();

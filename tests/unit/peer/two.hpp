@@ -59,11 +59,11 @@ class RecordingSink final : public transport::Sink {
     if (!error_) error_ = error;
     failed_.store(true, std::memory_order_release);
   }
-  void blocked_since(transport::Plan& plan) noexcept override {
+  void blocked_since(transport::Waiter& waiter) noexcept override {
     const std::lock_guard lock(mutex_);
-    blocked_ = &plan;
+    blocked_ = &waiter;
   }
-  void unblocked(transport::Plan&) noexcept override {
+  void unblocked(transport::Waiter&) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = nullptr;
   }
@@ -84,7 +84,7 @@ class RecordingSink final : public transport::Sink {
  private:
   std::mutex mutex_;
   std::optional<base::Error> error_;
-  transport::Plan* blocked_ = nullptr;
+  transport::Waiter* blocked_ = nullptr;
 };
 
 inline std::shared_ptr<device::host::Stream> make_stream() {

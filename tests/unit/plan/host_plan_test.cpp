@@ -25,12 +25,12 @@ class TestSink final : public transport::Sink {
     if (!error_) error_ = error;
     failed_.store(true, std::memory_order_release);
   }
-  void blocked_since(transport::Plan& plan) noexcept override {
+  void blocked_since(transport::Waiter& waiter) noexcept override {
     const std::lock_guard lock(mutex_);
-    blocked_ = &plan;
+    blocked_ = &waiter;
     ++times_blocked_;
   }
-  void unblocked(transport::Plan&) noexcept override {
+  void unblocked(transport::Waiter&) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = nullptr;
   }
@@ -55,7 +55,7 @@ class TestSink final : public transport::Sink {
  private:
   std::mutex mutex_;
   std::optional<Error> error_;
-  transport::Plan* blocked_ = nullptr;
+  transport::Waiter* blocked_ = nullptr;
   int times_blocked_ = 0;
 };
 
@@ -120,7 +120,7 @@ TEST_F(HostPlanTest, RunsStartsAndWaitsInOrder) {
 
 TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
   start_and_wait();
-  sink.when_blocked([&](transport::Plan& blocked) {
+  sink.when_blocked([&](transport::Waiter& blocked) {
     EXPECT_EQ(&blocked, &plan);
     plan.arrived = 1;
   });
@@ -133,8 +133,9 @@ TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {
 TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
   start_and_wait();
   start_and_wait();
-  sink.when_blocked(
-      [](transport::Plan& blocked) { blocked.cancel_wait(Error(ErrorKind::timeout, "too long")); });
+  sink.when_blocked([](transport::Waiter& blocked) {
+    blocked.cancel_wait(Error(ErrorKind::timeout, "too long"));
+  });
   stream.synchronize({});
   ASSERT_TRUE(sink.error().has_value());
   EXPECT_EQ(sink.error()->kind(), ErrorKind::timeout);
@@ -145,7 +146,7 @@ TEST_F(HostPlanTest, AReleasedWaitFailsItsQueueAndSpoilsThePair) {
 
 TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
   start_and_wait();
-  sink.when_blocked([&](transport::Plan& blocked) {
+  sink.when_blocked([&](transport::Waiter& blocked) {
     // The wait cannot tell the sink that it has ended before this returns.
     plan.arrived = 1;
     std::this_thread::yield();
@@ -157,7 +158,7 @@ TEST_F(HostPlanTest, AReleaseThatComesTooLateIsForgotten) {
   if (!too_late) return;
   plan.arrived = 1;
   start_and_wait();
-  sink.when_blocked([&](transport::Plan&) { plan.arrived = 2; });
+  sink.when_blocked([&](transport::Waiter&) { plan.arrived = 2; });
   stream.synchronize({});
   EXPECT_FALSE(sink.failed());
   EXPECT_EQ(plan.waits, 2u);

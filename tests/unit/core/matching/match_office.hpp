@@ -122,6 +122,10 @@ class OfficeMailbox final : public group::Mailbox {
   std::map<int, std::uint64_t> sent_, left_;  // by rank: the last one, and that before it was stuck
 };
 
+inline bool is_unmatched(const MatchedRequest& request) {
+  return !request.matched() && !request.match_under_way();
+}
+
 // What the tests ask of a process's transport, and what they learn from it.
 struct Pigeons {
   bool connect = true;
@@ -232,28 +236,28 @@ class Clerk {
   }
 
   std::unique_ptr<MatchedRequest> send(int peer, int tag = 0, std::size_t bytes = 8) {
-    return operation(RequestKind::send, peer, tag, bytes);
+    return request(RequestKind::send, peer, tag, bytes);
   }
   std::unique_ptr<MatchedRequest> receive(int peer, int tag = 0, std::size_t bytes = 8) {
-    return operation(RequestKind::receive, peer, tag, bytes);
+    return request(RequestKind::receive, peer, tag, bytes);
   }
 
-  std::shared_ptr<MatchJob> begin(std::vector<MatchedRequest*> operations) {
-    auto job = matcher->prepare(std::move(operations));
+  std::shared_ptr<MatchJob> begin(std::vector<MatchedRequest*> requests) {
+    auto job = matcher->prepare(std::move(requests));
     matcher->begin(job);
     return job;
   }
 
   // As PST_Imatch does where no thread drives.
-  std::shared_ptr<MatchJob> leave(std::vector<MatchedRequest*> operations) {
-    auto job = matcher->prepare(std::move(operations));
+  std::shared_ptr<MatchJob> leave(std::vector<MatchedRequest*> requests) {
+    auto job = matcher->prepare(std::move(requests));
     job->leaves = true;
     matcher->begin(job);
     return job;
   }
   // As PST_Imatch does where one does.
-  std::shared_ptr<MatchJob> begin_unattended(std::vector<MatchedRequest*> operations) {
-    auto job = matcher->prepare(std::move(operations));
+  std::shared_ptr<MatchJob> begin_unattended(std::vector<MatchedRequest*> requests) {
+    auto job = matcher->prepare(std::move(requests));
     // What the program's calls find until MPI knows.
     job->on_finished = [this] {
       if (!Matcher::under_way()) ended_too_early = true;
@@ -276,8 +280,7 @@ class Clerk {
     all.push_back({std::make_unique<OfficeTransport>(pigeons), true});
     return all;
   }
-  std::unique_ptr<MatchedRequest> operation(RequestKind kind, int peer, int tag,
-                                            std::size_t bytes) {
+  std::unique_ptr<MatchedRequest> request(RequestKind kind, int peer, int tag, std::size_t bytes) {
     Recording recording;
     recording.kind = kind;
     recording.bytes = bytes;

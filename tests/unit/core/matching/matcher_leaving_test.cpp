@@ -169,8 +169,8 @@ TEST_F(LeavingTest, TheOrderIsMpisWhateverCrossesOnTheWay) {
     std::vector<std::shared_ptr<MatchJob>> jobs;
     std::size_t sent = 0, received = 0;
     while (sent < sends.size() || received < receives.size()) {
-      const auto begin = [&](Clerk& clerk, MatchedRequest* operation) {
-        jobs.push_back(pick(3) != 0 ? clerk.leave({operation}) : clerk.begin({operation}));
+      const auto begin = [&](Clerk& clerk, MatchedRequest* request) {
+        jobs.push_back(pick(3) != 0 ? clerk.leave({request}) : clerk.begin({request}));
       };
       // begin() drives: so letters cross only where the other side has not been driven since.
       switch (pick(4)) {
@@ -235,7 +235,7 @@ TEST_F(LeavingTest, AnAcceptanceThatCrossesTheEndOfItsReceiveIsClosed) {
     one_.matcher->drive();
   }
   EXPECT_EQ(zero.pigeons.closed, 1);
-  EXPECT_EQ(receive->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(is_unmatched(*receive));
   zero.settings.timeout = milliseconds(0);
   const auto receiving = zero.leave({behind.get()});
   const auto next = one_.begin({other.get()});
@@ -474,7 +474,7 @@ void match_with_scarce_memory(std::uint64_t left, std::uint64_t failures, bool r
     drive(one);
   }
   for (const auto* halves : {&receives, &sends})
-    for (const auto& half : *halves) EXPECT_NE(half->match_state(), MatchState::under_way);
+    for (const auto& half : *halves) EXPECT_FALSE(half->match_under_way());
   receives.clear();
   sends.clear();
   std::this_thread::sleep_for(milliseconds(2));  // the next look for lost causes

@@ -37,19 +37,19 @@ class Storm {
 
   void expect_agreement() {
     std::map<std::size_t, Half*> by_size;
-    for (Half& send : sends_) by_size[send.operation->recording().bytes] = &send;
+    for (Half& send : sends_) by_size[send.request->recording().bytes] = &send;
     std::map<std::size_t, int> taken;
     int without_receive = 0, without_send = 0;
     for (Half& receive : receives_) {
-      if (!receive.operation->matched()) continue;
-      const std::size_t bytes = receive.operation->result().bytes;
+      if (!receive.request->matched()) continue;
+      const std::size_t bytes = receive.request->result().bytes;
       ASSERT_EQ(by_size.count(bytes), 1u) << "nobody has sent that";
       EXPECT_EQ(++taken[bytes], 1) << "two receives have the send of " << bytes << " bytes";
-      without_send += by_size[bytes]->operation->matched() ? 0 : 1;
-      EXPECT_EQ(receive.operation->result().tag, by_size[bytes]->operation->recording().tag);
+      without_send += by_size[bytes]->request->matched() ? 0 : 1;
+      EXPECT_EQ(receive.request->result().tag, by_size[bytes]->request->recording().tag);
     }
     for (const auto& [bytes, send] : by_size)
-      without_receive += send->operation->matched() && !taken.count(bytes);
+      without_receive += send->request->matched() && !taken.count(bytes);
     EXPECT_EQ(without_receive, zero_.pigeons.closed)
         << "sends that are matched with nobody must hear so";
     EXPECT_EQ(without_send, one_.pigeons.closed)
@@ -60,7 +60,7 @@ class Storm {
     for (const Half& receive : receives_)
       for (const Half& send : sends_) {
         const bool left = receive.waits() && send.waits() && fits(receive, send);
-        EXPECT_FALSE(left) << send.operation->recording().bytes << " bytes are not received";
+        EXPECT_FALSE(left) << send.request->recording().bytes << " bytes are not received";
       }
   }
 
@@ -74,9 +74,9 @@ class Storm {
         break;
       }
     for (std::size_t i = 0; i < receives_.size(); ++i) {
-      ASSERT_EQ(receives_[i].operation->matched(), expected[i] != nullptr) << "receive " << i;
+      ASSERT_EQ(receives_[i].request->matched(), expected[i] != nullptr) << "receive " << i;
       if (expected[i] != nullptr) {
-        ASSERT_EQ(receives_[i].operation->result().bytes, expected[i]->operation->recording().bytes)
+        ASSERT_EQ(receives_[i].request->result().bytes, expected[i]->request->recording().bytes)
             << "receive " << i;
       }
     }
@@ -109,16 +109,16 @@ class Storm {
  private:
   static constexpr int tags = 2;
   struct Half {
-    std::unique_ptr<MatchedRequest> operation;
+    std::unique_ptr<MatchedRequest> request;
     std::shared_ptr<MatchJob> job;
-    bool waits() const { return job->open.count(operation.get()) != 0; }
+    bool waits() const { return job->open.count(request.get()) != 0; }
   };
 
   int pick(unsigned below) { return static_cast<int>(random_() % below); }
 
   static bool fits(const Half& receive, const Half& send) {
-    const int tag = receive.operation->recording().tag;
-    return tag == any_tag || tag == send.operation->recording().tag;
+    const int tag = receive.request->recording().tag;
+    return tag == any_tag || tag == send.request->recording().tag;
   }
 
   void act(int what) {
@@ -151,13 +151,13 @@ class Storm {
 
   template <class Make>
   void begin(Clerk& clerk, std::deque<Half>& halves, Make&& make) {
-    std::vector<MatchedRequest*> operations;
+    std::vector<MatchedRequest*> requests;
     const std::size_t first = halves.size();
     for (int count = 1 + pick(3); count > 0; --count) {
       halves.push_back({make(), nullptr});
-      operations.push_back(halves.back().operation.get());
+      requests.push_back(halves.back().request.get());
     }
-    const auto job = clerk.matcher->prepare(operations);
+    const auto job = clerk.matcher->prepare(requests);
     job->leaves = pick(3) != 0;
     for (std::size_t i = first; i < halves.size(); ++i) halves[i].job = job;
     clerk.matcher->begin(job);

@@ -67,7 +67,7 @@ TEST_F(MatcherTest, ANamedReceiveFailsWhenItsSenderDiesBeforeItsConfirmation) {
   zero_.world.kill(1);
   drive(zero_, *receiving);
   EXPECT_EQ(kind(*receiving), ErrorKind::peer_dead);
-  EXPECT_EQ(receive->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(is_unmatched(*receive));
 }
 
 TEST_F(MatcherTest, OffersOfTheDeadAreNotTaken) {
@@ -113,7 +113,7 @@ TEST_F(MatcherTest, AnOfferThatCannotBeSentFailsItsSendAlone) {
   const auto sending = one_.begin({bad.get(), good.get()});
   drive_both(one_, *sending, zero_);
   EXPECT_EQ(kind(*sending), ErrorKind::mpi);
-  EXPECT_EQ(bad->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(is_unmatched(*bad));
   EXPECT_TRUE(good->matched());
   drive(zero_, *receiving);
   EXPECT_TRUE(receive->matched());
@@ -128,7 +128,7 @@ TEST_F(MatcherTest, AnAnswerThatCannotBeSentFailsItsReceiveAlone) {
   two_.begin({other.get()});
   drive_both(zero_, *receiving, two_);
   EXPECT_EQ(kind(*receiving), ErrorKind::mpi);
-  EXPECT_EQ(bad->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(is_unmatched(*bad));
   EXPECT_TRUE(good->matched());
 }
 
@@ -140,7 +140,7 @@ TEST_F(MatcherTest, AConfirmationThatCannotBeSentGivesThePairUp) {
   one_.mailbox.refused = {0};
   drive(one_, *sending);
   EXPECT_EQ(kind(*sending), ErrorKind::mpi);
-  EXPECT_EQ(send->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(is_unmatched(*send));
   EXPECT_EQ(one_.pigeons.closed, 1) << "the half that was connected";
   EXPECT_EQ(office_.waiting(0), 0u);
 }
@@ -167,7 +167,7 @@ TEST_F(MatcherTest, WhereNoLettersComeAnyMoreAllMatchesFailAndLaterOnesMayNot) {
   EXPECT_THROW(zero_.matcher->finish(*first), Error);
   drive(zero_, *second);
   EXPECT_EQ(kind(*second), ErrorKind::mpi);
-  EXPECT_EQ(receive->match_state(), MatchState::unmatched);
+  EXPECT_TRUE(is_unmatched(*receive));
   zero_.mailbox.broken = false;
   const auto again = zero_.begin({receive.get()});
   const auto send = one_.send(0);
@@ -227,7 +227,7 @@ TEST_F(MatcherTest, ACallEndsOnlyWhenItsRefusalsHaveLeftUnlessTheirReaderIsDead)
     const auto receiving = zero_.begin({receive.get()});
     one_.matcher->drive();  // cannot connect
     for (int round = 0; round < 10; ++round) zero_.matcher->drive();
-    EXPECT_EQ(receive->match_state(), MatchState::unmatched) << "refused by now";
+    EXPECT_TRUE(is_unmatched(*receive)) << "refused by now";
     EXPECT_FALSE(receiving->finished);
     if (dies)
       zero_.world.kill(1);

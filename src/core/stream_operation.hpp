@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a queue starts and waits for, again and again: a plan, the streams that it has been used on,
+// and its place in its queue's list. A matched request is one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/stream.hpp"
+#include "group/communicator.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::core {
+
+class Queue;
+
+class StreamOperation {
+ public:
+  StreamOperation() = default;
+  StreamOperation(const StreamOperation&) = delete;
+  StreamOperation& operator=(const StreamOperation&) = delete;
+  virtual ~StreamOperation() = default;
+
+  // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)"
+  virtual std::string label() const = 0;
+  // Whose error handler hears of its errors; may be null.
+  virtual std::shared_ptr<const group::Communicator> communicator() const = 0;
+  // Throws why it cannot be started yet: it is not complete.
+  [[noreturn]] virtual void refuse_incomplete() const = 0;
+
+  // From then on any thread may start or free it, and sees all that was written before.
+  bool complete() const noexcept { return complete_.load(std::memory_order_acquire); }
+
+  // ---- The queue's side. Throws where it cannot be served on the stream: before anything is
+  // enqueued.
+  void check_stream(const device::Stream& stream) const {
+    if (plan_ && last_stream_ != &stream) plan_->check_stream(stream);
+  }
+  // Before a start, on a stream that is in `capture`: orders it behind this operation's last wait
+  // where that is on another stream. Throws Error(stream), Error(resources); then it is as if it
+  // had not been called.
+  void follow(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture) {
+    if (plan_ && (last_stream_ != stream.get() || last_capture_ != capture)) [[unlikely]]
+      change_stream(stream, capture);
+  }
+  void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
+  void enqueue_wait(device::Stream& stream, transport::Sink& sink);
+  // After the flush that ends the enqueue call of a wait.
+  void wait_flushed(device::Stream& stream) noexcept {
+    if (has_moved_) [[unlikely]]
+      plan_->wait_flushed(stream);
+  }
+  // What was captured may have run any number of times: only starts outside captures are known to
+  // have been made.
+  bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(direct_starts_ + 1); }
+
+  // What traces say of it, and the epoch of its last start. Nothing is done for MPI_PROC_NULL.
+  const base::trace::TracedMessage* traced() const noexcept {
+    return plan_ ? &plan_->traced() : nullptr;
+  }
+  std::uint64_t starts() const noexcept { return starts_; }
+
+  // Nothing can be enqueued now behind all that was enqueued for it. Any thread.
+  bool in_captured_stream() const;
+
+  // The queue on which it is started and not waited for, or null; and its neighbours in that
+  // queue's list.
+  Queue* started_on = nullptr;
+  std::uint64_t started_in = 0;  // the graph capture in which it was started, 0 for none
+  StreamOperation* next = nullptr;
+  StreamOperation* previous = nullptr;
+
+  // Closes its plan, in stream order after all that is enqueued for it, and deletes the operation.
+  static void close(StreamOperation* operation) noexcept;
+
+ protected:
+  // Before it is complete; `plan` is null where nothing is to be done.
+  void take_plan(std::unique_ptr<transport::Plan> plan);
+  transport::Plan* plan() const noexcept { return plan_.get(); }
+  // The other end hears that there is no pair after all.
+  void give_up_plan() noexcept;
+  void set_complete() noexcept { complete_.store(true, std::memory_order_release); }
+
+ private:
+  void change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture);
+  void note_captured_on(const std::shared_ptr<device::Stream>& stream);
+  // A stream that comes behind all others that the operation was used on, from now on; null where
+  // none is left.
+  std::shared_ptr<device::Stream> behind_all_uses() noexcept;
+
+  std::unique_ptr<transport::Plan> plan_;
+  std::atomic<bool> complete_{false};
+
+  std::uint64_t starts_ = 0;
+  std::uint64_t direct_starts_ = 0;  // those outside graph captures
+  // Compared only: it may have been freed. No other stream can have its address before the last use
+  // below is renewed: all are made by std::make_shared, whose memory holds the count too, and stays
+  // while there is a weak owner.
+  device::Stream* last_stream_ = nullptr;
+  std::uint64_t last_capture_ = 0;
+  bool has_moved_ = false;  // it has been started on more than one stream
+  // Where it has been started last outside captures (0), and in each capture that may be under way:
+  // the last one of all at the back. Renewed when the stream or the capture changes.
+  struct Use {
+    std::uint64_t capture;
+    std::weak_ptr<device::Stream> stream;
+  };
+  std::vector<Use> uses_;
+  // Graphs of these captures may run there.
+  std::vector<std::weak_ptr<device::Stream>> captured_on_;
+};
+
+}  // namespace penstock::core

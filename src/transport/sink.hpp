@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What enqueued work tells the queue that it was enqueued on.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/trace.hpp"
+
+namespace penstock::transport {
+
+// What a wait stands for on a stream: named in reports, and released from when it lasts too long.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)": set by core once, for messages.
+  const std::string& label() const noexcept { return label_; }
+  virtual void set_label(std::string label) { label_ = std::move(label); }
+  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called
+  // between blocked_since and unblocked only.
+  virtual std::string describe() const = 0;
+  // Makes a wait that is under way end with this error, and poisons what it is for. Any thread.
+  virtual void cancel_wait(const base::Error& error) noexcept = 0;
+
+ private:
+  std::string label_;
+};
+
+// Where failures of enqueued work go. Sticky: once failed, starts on that queue do nothing, so that
+// stale data is never sent on as good, and waits end at once.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
+  // A wait that has polled for long and found nothing says so, for the watchdog's table, and again
+  // when it ends. Slow path only. Between the two calls the watchdog may call describe() and
+  // cancel_wait(); unblocked() returns only when it does not.
+  virtual void blocked_since(Waiter& waiter) noexcept = 0;
+  virtual void unblocked(Waiter& waiter) noexcept = 0;
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  // Where what happens on the stream is recorded; null unless PENSTOCK_TRACE is set.
+  base::trace::Track* track() const noexcept { return track_; }
+
+ protected:
+  std::atomic<bool> failed_{false};
+  base::trace::Track* track_ = nullptr;
+};
+
+}  // namespace penstock::transport
