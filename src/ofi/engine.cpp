@@ -99,7 +99,7 @@ void OfiEngine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   wake_if_asleep();
 }
 
-void OfiEngine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
+void OfiEngine::release(std::shared_ptr<PairEnd>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   if (!end->seat.enrolled) --promised_;
   end.reset();
@@ -107,7 +107,7 @@ void OfiEngine::destroy(std::shared_ptr<PairEnd>& end) noexcept {
 
 // ---- Where starts are enqueued
 
-void OfiEngine::arm(PairEnd& end) noexcept {
+void OfiEngine::expect_start(PairEnd& end) noexcept {
   if (!end.arm()) return;
   ready_.mark(end);
   wake_if_asleep();

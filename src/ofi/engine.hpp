@@ -49,11 +49,11 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
                                const MessageShape& shape);
   void enroll(const std::shared_ptr<PairEnd>& end) noexcept;  // it is complete
   // Its owner has no use for it any more.
-  void destroy(std::shared_ptr<PairEnd>& end) noexcept;
+  void release(std::shared_ptr<PairEnd>& end) noexcept;
 
   // ---- Where starts are enqueued
-  void arm(PairEnd& end) noexcept;  // one more start will come
-  void reclaim() noexcept;          // PST_Queue_wait has ended
+  void expect_start(PairEnd& end) noexcept;  // one more start will come
+  void reclaim() noexcept;                   // PST_Queue_wait has ended
 
   // ---- On a stream's worker
   // See ProgressEngine::state_of_buffer. Asks the receiver's memory, which takes the network alone.

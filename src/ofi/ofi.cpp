@@ -14,8 +14,8 @@
 #include "ofi/gpu_memory.hpp"
 #include "ofi/handshake.hpp"
 #include "ofi/job_layout.hpp"
-#include "ofi/ofi_plan.hpp"
 #include "ofi/provider.hpp"
+#include "plan/engine_plan.hpp"
 
 namespace penstock::ofi {
 
@@ -28,12 +28,14 @@ namespace {
 // What a provider's queue of deferred work holds where it does not say: a network card's.
 constexpr unsigned entries_unless_told = 500;
 
+using OfiPlan = plan::EnginePlan<OfiEngine, PairEnd>;
+
 class OfiOffer final : public transport::Offer {
  public:
   OfiOffer(OfiEngine& engine, std::shared_ptr<PairEnd> end) noexcept
       : engine_(engine), end_(std::move(end)) {}
   ~OfiOffer() override {
-    if (end_) engine_.destroy(end_);
+    if (end_) engine_.release(end_);
   }
   transport::WireRecord record() const override {
     return transport::to_wire(end_->memory().offer());

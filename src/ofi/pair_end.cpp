@@ -20,6 +20,18 @@ namespace {
 // we make one.
 constexpr std::uint64_t polls_between_pokes = 64;
 
+const char* name_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::ring:
+      return "ring";
+    case Protocol::rendezvous:
+      return "rendezvous";
+    case Protocol::ready:
+      return "ready";
+  }
+  return "?";
+}
+
 }  // namespace
 
 // ---- At match
@@ -62,6 +74,28 @@ std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
                                    peer);
   if (const Error* error = failure_.load(std::memory_order_acquire)) return *error;
   return std::nullopt;
+}
+
+std::string PairEnd::path() const {
+  return fmt::format("ofi ({} over {})", name_of(shape.protocol), common_.fabric.provider());
+}
+
+std::string PairEnd::describe() const {
+  const protocol::Epoch epoch = started.load(std::memory_order_acquire);
+  const PairWords& ours = words();
+  const protocol::Epoch done = completed();
+  std::string what;
+  if (!sends())
+    what = fmt::format("the message ({} arrived)", done);
+  else if (!complete(epoch) && shape.protocol == Protocol::rendezvous && load(ours.cts) < epoch)
+    what = fmt::format("the receive (CTS {})", load(ours.cts));
+  else if (!complete(epoch))
+    what = fmt::format("the network to deliver ({} delivered)", done);
+  else
+    what = fmt::format("room: the receive's wait of epoch {} ({} taken)", epoch + 1 - shape.slots,
+                       load(ours.consumed));
+  return fmt::format("epoch {}, {} over {}, waits for {}", epoch, name_of(shape.protocol),
+                     common_.fabric.provider(), what);
 }
 
 // ---- Progress

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -87,6 +88,25 @@ class PairEnd final : public EngineClient {
     return room(epoch) && (epoch <= shape.slots || complete(epoch - shape.slots));
   }
   unsigned buffers() const noexcept { return shape.slots; }
+  // Copies the message of a buffered send.
+  std::optional<base::Error> fill(protocol::Epoch epoch) noexcept {
+    memory_.fill_slot(epoch);
+    return std::nullopt;
+  }
+  // As far as the words tell, with a peer that has not gone.
+  bool wait_is_over(protocol::Epoch epoch) const noexcept {
+    if (buffered()) return true;
+    if (!complete(epoch)) return false;
+    return !sends() || !in_slots() || room(epoch + 1);
+  }
+  // True: progress has something to do for that.
+  bool end_wait(protocol::Epoch epoch) noexcept {
+    if (sends() || !in_slots()) return false;
+    memory_.empty_slot(epoch);
+    return true;  // the slot is given back
+  }
+  std::string describe() const;
+  std::string path() const;
   bool closed_before(protocol::Epoch epoch) const noexcept {
     return protocol::closed_before(closed_epoch(load(words().closed)), epoch);
   }
@@ -141,6 +161,7 @@ class PairEnd final : public EngineClient {
   std::unique_ptr<RdmaOperation[]> operations(unsigned count, RdmaOperation::Role role);
   bool whole(const PostedPart& part) const noexcept;
   std::uint64_t steps() const noexcept { return rendezvous() && sends() ? 2 : 1; }
+  bool in_slots() const noexcept { return shape.protocol == Protocol::ring; }
   bool rendezvous() const noexcept { return shape.protocol == Protocol::rendezvous; }
   std::uint64_t relative(protocol::Epoch epoch) const noexcept { return counters_.relative(epoch); }
   bool ready_for_next() const noexcept;

@@ -24,24 +24,23 @@ enum class BufferState : std::uint8_t {
   unknown  // the answer is on its way
 };
 
+// PairEnd says what is particular to its transport: fill() copies the message of a buffered send,
+// wait_is_over() and end_wait() are asked and told by the wait.
 template <class Engine, class PairEnd>
-class EnginePlan : public HostPlan {
+class EnginePlan final : public HostPlan {
  public:
   EnginePlan(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
       : engine_(engine), end_(std::move(end)) {}
+  ~EnginePlan() override { engine_.release(end_); }
 
-  bool peer_closed(protocol::Epoch epoch) const noexcept final {
+  void expect_start() override { engine_.expect_start(*end_); }
+  bool peer_closed(protocol::Epoch epoch) const noexcept override {
     return end_->closed_before(epoch);
   }
+  std::string describe() const override { return end_->describe(); }
+  std::string path() const override { return end_->path(); }
 
- protected:
-  // Copies the message of a buffered send, or says why it cannot.
-  virtual std::optional<base::Error> take_buffer(protocol::Epoch epoch) = 0;
-  // As far as the words tell, with a peer that has not gone.
-  virtual bool complete(protocol::Epoch epoch) const noexcept = 0;
-  // That epoch's wait has ended.
-  virtual void finish(protocol::Epoch) noexcept {}
-
+ private:
   // What the peer has said comes first, then that it is dead: either explains what the network, or
   // MPI, says.
   std::optional<base::Error> broken(protocol::Epoch epoch) const {
@@ -77,11 +76,13 @@ class EnginePlan : public HostPlan {
     }
   }
 
-  Engine& engine_;
-  std::shared_ptr<PairEnd> end_;
+  std::optional<base::Error> take_buffer(protocol::Epoch epoch) {
+    if (!end_->buffer_free(epoch))
+      if (auto error = find_buffer(epoch)) return error;
+    return end_->fill(epoch);
+  }
 
- private:
-  std::optional<base::Error> run_start() final {
+  std::optional<base::Error> run_start() override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = refused(epoch);
     if (!error && end_->buffered()) error = take_buffer(epoch);
@@ -97,7 +98,7 @@ class EnginePlan : public HostPlan {
     return error;
   }
 
-  bool run_wait() noexcept final {
+  bool run_wait() noexcept override {
     const protocol::Epoch epoch = done_ + 1;
     if (!ended(epoch)) {
       engine_.poll(*end_);
@@ -105,11 +106,11 @@ class EnginePlan : public HostPlan {
     }
     done_ = epoch;
     engine_.leave();
-    finish(epoch);
+    if (end_->end_wait(epoch)) engine_.mark_ready(*end_);
     return true;
   }
 
-  std::optional<base::Error> hopeless() final {
+  std::optional<base::Error> hopeless() override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = broken(epoch);
     if (!error) return std::nullopt;
@@ -120,14 +121,14 @@ class EnginePlan : public HostPlan {
     return error;
   }
 
-  void run_close() noexcept final { engine_.close(*end_, done_ + 1); }
-  void run_poison() noexcept final { engine_.poison(*end_, done_ + 1, reason_); }
+  void run_close() noexcept override { engine_.close(*end_, done_ + 1); }
+  void run_poison() noexcept override { engine_.poison(*end_, done_ + 1, reason_); }
 
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will
   // receive the send, and the message may have been fetched from a buffer that its sender had given
   // up.
   bool ended(protocol::Epoch epoch) const noexcept {
-    return complete(epoch) && !end_->closed_before(epoch);
+    return end_->wait_is_over(epoch) && !end_->closed_before(epoch);
   }
 
   std::optional<base::Error> refused(protocol::Epoch epoch) const {
@@ -143,6 +144,8 @@ class EnginePlan : public HostPlan {
     return engine_.check_ready() && end_->mode == protocol::Mode::ready;
   }
 
+  Engine& engine_;
+  std::shared_ptr<PairEnd> end_;
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer
 };

@@ -37,6 +37,11 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   // Never confirmed: its tag is not used again, since a message may be on its way.
   void destroy(PairEnd& end) noexcept;
 
+  // What an engine without either knows of starts to come, and of a plan that is gone: it keeps the
+  // end until both halves are.
+  void expect_start(PairEnd&) noexcept {}
+  void release(std::shared_ptr<PairEnd>&) noexcept {}
+
   // ---- On a stream's worker
   // See ProgressEngine::state_of_buffer.
   plan::BufferState find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;

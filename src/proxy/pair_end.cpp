@@ -26,7 +26,8 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode, co
       memory(message.memory),
       bytes(message.bytes),
       elements(message),
-      operations(buffered() ? slots : 1) {
+      operations(buffered() ? slots : 1),
+      communicator_(communicator) {
   farewell.end = query.end = this;
   try {
     if (buffered() && !elements.contiguous() &&
@@ -36,7 +37,7 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode, co
     for (MpiSlot& operation : operations) {
       operation.end = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      make_request(operation, buffered() ? operation.buffer.get() : buffer, communicator);
+      make_request(operation, buffered() ? operation.buffer.get() : buffer);
     }
   } catch (...) {
     free_requests();
@@ -44,14 +45,15 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode, co
   }
 }
 
-void PairEnd::make_request(MpiSlot& operation, void* from, MPI_Comm communicator) {
+void PairEnd::make_request(MpiSlot& operation, void* from) {
   const MPI_Datatype type = elements.type();
   const int count = elements.count();
   MPI_Request* request = &operation.request;
   if (!sends()) {
     // With the receive's own type and count: MPI leaves what lies beyond a shorter message
     // untouched, gaps included.
-    check_mpi(PMPI_Recv_init(from, count, type, peer, tag, communicator, request), "MPI_Recv_init");
+    check_mpi(PMPI_Recv_init(from, count, type, peer, tag, communicator_, request),
+              "MPI_Recv_init");
     return;
   }
   switch (mode) {
@@ -59,35 +61,35 @@ void PairEnd::make_request(MpiSlot& operation, void* from, MPI_Comm communicator
     case protocol::Mode::ready:
       // Not MPI_Rsend_init: the program's promise holds between streams. Whether the peer's
       // progress has already handed the receive to MPI is another matter.
-      check_mpi(PMPI_Send_init(from, count, type, peer, tag, communicator, request),
+      check_mpi(PMPI_Send_init(from, count, type, peer, tag, communicator_, request),
                 "MPI_Send_init");
       return;
     case protocol::Mode::synchronous:
-      check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request),
+      check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator_, request),
                 "MPI_Ssend_init");
       return;
     case protocol::Mode::buffered:
       // Synchronous, so that a library buffer is free when its message has been received, neither
       // earlier nor later.
       if (elements.contiguous())
-        check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator, request),
+        check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator_, request),
                   "MPI_Ssend_init");
       else
         check_mpi(PMPI_Ssend_init(from, static_cast<int>(bytes), MPI_PACKED, peer, tag,
-                                  communicator, request),
+                                  communicator_, request),
                   "MPI_Ssend_init");
       return;
   }
 }
 
-std::optional<Error> PairEnd::fill(protocol::Epoch epoch, MPI_Comm communicator) {
+std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
   MpiSlot& slot = operation(epoch);
   if (elements.contiguous()) {
     if (bytes > 0) std::memcpy(slot.buffer.get(), buffer, bytes);
   } else {
     int position = 0;
     const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(),
-                               static_cast<int>(bytes), &position, communicator);
+                               static_cast<int>(bytes), &position, communicator_);
     if (code != MPI_SUCCESS) return mpi_error("proxy: MPI_Pack", code);
   }
   slot.taken.store(true, std::memory_order_relaxed);  // published by trigger()
@@ -98,6 +100,17 @@ std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   if (const Error* error = failure.load(std::memory_order_acquire)) return *error;
   if (!closed_before(epoch)) return std::nullopt;
   return plan::peer_closed_error(closed_reason_, peer);
+}
+
+std::string PairEnd::describe() const {
+  const char* call = sends() ? "send" : "receive";
+  const char* what = sends() && mode == protocol::Mode::synchronous
+                         ? "waits for the receive to be started"
+                     : sends() ? "waits for MPI to take the message"
+                               : "waits for the message";
+  return fmt::format("epoch {}, MPI {} {} rank {} with tag {}, {} complete, {}",
+                     started.load(std::memory_order_acquire), call, sends() ? "to" : "from", peer,
+                     tag, completed.load(std::memory_order_acquire), what);
 }
 
 void PairEnd::fail(Error error) noexcept {

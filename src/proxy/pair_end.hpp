@@ -59,12 +59,17 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   }
 
   // ---- The worker's side
-  std::optional<base::Error> fill(protocol::Epoch epoch,
-                                  MPI_Comm communicator);  // copies the message of a buffered send
+  // Copies the message of a buffered send.
+  std::optional<base::Error> fill(protocol::Epoch epoch);
   void trigger(protocol::Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
   bool complete(protocol::Epoch epoch) const noexcept {
     return completed.load(std::memory_order_acquire) >= epoch;
   }
+  // As far as the words tell, with a peer that has not gone.
+  bool wait_is_over(protocol::Epoch epoch) const noexcept { return buffered() || complete(epoch); }
+  bool end_wait(protocol::Epoch) const noexcept { return false; }  // progress need not hear of it
+  std::string describe() const;
+  static std::string path() { return "proxy (messages of MPI)"; }
   bool closed_before(protocol::Epoch epoch) const noexcept {
     return protocol::closed_before(closed.load(std::memory_order_acquire), epoch);
   }
@@ -116,8 +121,9 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   protocol::Epoch taken = 0;  // what it said last
 
  private:
-  void make_request(MpiSlot& operation, void* from, MPI_Comm communicator);
+  void make_request(MpiSlot& operation, void* from);
 
+  const MPI_Comm communicator_;
   std::optional<base::Error> failure_text_;
   base::ErrorKind closed_reason_ = base::ErrorKind::peer_freed;  // written before `closed`
 };

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "plan/engine_plan.hpp"
 #include "proxy/engine.hpp"
 #include "proxy/mpi_call.hpp"
-#include "proxy/proxy_plan.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::proxy {
@@ -33,6 +33,8 @@ int last_tag() {
             "MPI_Comm_get_attr");
   return found ? *value : 32767;  // what the standard promises
 }
+
+using ProxyPlan = plan::EnginePlan<ProxyEngine, PairEnd>;
 
 class ProxyOffer final : public transport::Offer {
  public:
