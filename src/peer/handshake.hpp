@@ -11,7 +11,7 @@
 
 namespace penstock::peer {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e73746f0003;
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0004;
 
 struct PeerAddressRecord {
   std::uint64_t version = handshake_version;
@@ -33,40 +33,21 @@ struct BufferPlace {
   ArenaAddress place;
 };
 
-struct PeerOfferRecord {
+// Of the end that comes first: a sender's offer, or the invitation of a receiver that will not act
+// again.
+struct OpenRecord {
   std::uint64_t version = handshake_version;
-  std::uint64_t eager_max = 0;
-  std::uint32_t slots = 0;
+  std::uint64_t eager_max = 0;  // the sender's count
+  std::uint32_t slots = 0;      // the sender's count
   std::uint32_t checks_ready = 0;
-  std::uint32_t writes_across =
-      0;  // the sender can write the receiver's memory by cross-memory copy
+  std::uint32_t across = 0;  // it gets at the other's memory by cross-memory copy
   std::uint32_t padding = 0;
   BufferPlace buffer;
   ArenaAddress block;
 };
 
-struct PeerAnswerRecord {
-  std::uint64_t version = handshake_version;
-  std::uint32_t path = 0;
-  std::uint32_t line_bytes = 0;
-  std::uint32_t slots = 0;
-  std::uint32_t parts = 1;
-  std::uint32_t checks_ready = 0;
-  std::uint32_t padding = 0;
-  BufferPlace buffer;
-  ArenaAddress block;
-};
-
-// A receiver that comes first and will not act, to its sender; and that one's whole choice.
-struct InviteRecord {
-  std::uint64_t version = handshake_version;
-  std::uint32_t checks_ready = 0;
-  std::uint32_t reads_across = 0;  // the receiver can read the sender's memory by cross-memory copy
-  BufferPlace buffer;
-  ArenaAddress block;
-};
-
-struct InvitedRecord {
+// Of the end that comes second, and has decided all.
+struct ChoiceRecord {
   std::uint64_t version = handshake_version;
   std::uint64_t bytes = 0;  // of the message
   std::uint32_t path = 0;
@@ -76,7 +57,7 @@ struct InvitedRecord {
   std::uint32_t parts = 1;
   std::uint32_t checks_ready = 0;
   BufferPlace buffer;
-  ArenaAddress block;  // SenderBlock, then the ring
+  ArenaAddress block;  // the ring follows
 };
 
 }  // namespace penstock::peer

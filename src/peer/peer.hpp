@@ -17,7 +17,7 @@
 #include "peer/holding.hpp"
 #include "peer/local_peer.hpp"
 #include "peer/memory.hpp"
-#include "peer/pair_plan.hpp"
+#include "peer/pair_end.hpp"
 #include "peer/plans.hpp"
 #include "transport/transport.hpp"
 
@@ -59,13 +59,13 @@ class Peer final : public transport::Transport {
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
 
  private:
-  class PeerOffer;
-  class PeerAcceptance;
-  class PeerInvitation;
-  class InvitationAcceptance;
+  class OpenEnd;
+  class ChoosingEnd;
 
   BufferPlace place_of(const transport::Message& message, std::size_t bytes) const;
   std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
+  void reach_buffer(PortSetup& port, const transport::Message& ours, const BufferPlace& theirs,
+                    bool across) const;
   Pair pair_with(int rank) const;
   std::unique_ptr<transport::Plan> make_or_close(
       transport::Direction direction, Pair& pair,

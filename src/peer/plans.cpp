@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "base/error.hpp"
-#include "peer/pair_plan.hpp"
+#include "peer/end_plan.hpp"
 #include "peer/rendezvous_ends.hpp"
 #include "peer/ring_ends.hpp"
 

@@ -4,8 +4,9 @@
 
 #include <memory>
 
-#include "peer/pair_plan.hpp"
+#include "peer/pair_end.hpp"
 #include "transport/message.hpp"
+#include "transport/plan.hpp"
 
 namespace penstock::peer {
 

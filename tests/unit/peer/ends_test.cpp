@@ -327,7 +327,7 @@ TEST(PeerEnds, AHalfThatCannotConnectIsClosedTowardsItsPeer) {
   const auto acceptance = b.transport->accept(receive, send, offer->record());
   const auto matched = acceptance->confirm();
   transport::WireRecord answer = acceptance->record();
-  PeerAnswerRecord record;
+  ChoiceRecord record;
   std::memcpy(&record, answer.data(), sizeof record);
   record.path = static_cast<std::uint32_t>(Path::rendezvous);
   record.buffer.in_arena = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peer/pair_plan.hpp"
+#include "peer/pair_end.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace penstock::peer {
 using base::Error;
 using base::ErrorKind;
 
-PairPlan::PairPlan(Pair pair, const std::uint64_t& closed_by_peer)
+PairEnd::PairEnd(Pair pair, const std::uint64_t& closed_by_peer)
     : closed_by_peer_(closed_by_peer),
       peer_(pair.peer),
       peer_dead_(*pair.peer_dead),
@@ -20,24 +20,19 @@ PairPlan::PairPlan(Pair pair, const std::uint64_t& closed_by_peer)
       retired_(*pair.retired),
       path_(std::move(pair.path)) {}
 
-PairPlan::~PairPlan() {
+PairEnd::~PairEnd() {
   retired_.add(std::move(holding_), &closed_by_peer_, &peer_dead_);
 }
 
-std::string PairPlan::describe() const {
-  const protocol::Epoch epoch = shown_epoch_.load(std::memory_order_relaxed);
-  return fmt::format("epoch {}, {}, waits for {}", epoch, path_, missing(epoch));
-}
-
-std::optional<Error> PairPlan::why_hopeless(protocol::Epoch epoch) const {
-  if (peer_closed(epoch)) return peer_freed(epoch);
+std::optional<Error> PairEnd::why_hopeless(protocol::Epoch epoch, bool peer_closed) const {
+  if (peer_closed) return peer_freed(epoch);
   if (peer_dead_.load(std::memory_order_acquire))
     return Error(ErrorKind::peer_dead,
                  fmt::format("rank {} has ended before epoch {}", peer_, epoch));
   return std::nullopt;
 }
 
-std::optional<Error> PairPlan::why_not_started(StartOutcome outcome, protocol::Epoch epoch) const {
+std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Epoch epoch) const {
   switch (outcome) {
     case StartOutcome::started:
       break;
@@ -55,13 +50,13 @@ std::optional<Error> PairPlan::why_not_started(StartOutcome outcome, protocol::E
   return std::nullopt;
 }
 
-Error PairPlan::peer_freed(protocol::Epoch epoch) const {
+Error PairEnd::peer_freed(protocol::Epoch epoch) const {
   return Error(
       ErrorKind::peer_freed,
       fmt::format("rank {} has freed its request, or given it up, before epoch {}", peer_, epoch));
 }
 
-Error PairPlan::copy_failed(int error) const {
+Error PairEnd::copy_failed(int error) const {
   if (error == ESRCH)
     return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended during a copy", peer_));
   return Error(

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ends of all pairs have in common, on both sides and both paths: what was fixed at match,
+// and the words that tell about it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "peer/holding.hpp"
+#include "peer/host_port.hpp"
+#include "protocol/state.hpp"
+
+namespace penstock::peer {
+
+using protocol::StartOutcome;
+
+// Everything fixed at match.
+struct Pair {
+  int peer = -1;  // world rank
+  const std::atomic<bool>* peer_dead = nullptr;
+  PortSetup port;
+  Holding holding;
+  Retired* retired = nullptr;
+  std::string path;  // for the pair's log line
+};
+
+class PairEnd {
+ public:
+  PairEnd(Pair pair, const std::uint64_t& closed_by_peer);  // which lies in our block
+  ~PairEnd();
+  PairEnd(const PairEnd&) = delete;
+  PairEnd& operator=(const PairEnd&) = delete;
+
+  const std::string& path() const noexcept { return path_; }
+
+  // The epoch that a start begins, kept for what is told of a wait on another thread.
+  void begin(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
+  protocol::Epoch epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+
+  std::optional<base::Error> why_hopeless(protocol::Epoch epoch, bool peer_closed) const;
+  std::optional<base::Error> why_not_started(StartOutcome outcome, protocol::Epoch epoch) const;
+  base::Error copy_failed(int error) const;
+
+ private:
+  base::Error peer_freed(protocol::Epoch epoch) const;
+
+  const std::uint64_t& closed_by_peer_;
+  int peer_;
+  const std::atomic<bool>& peer_dead_;
+  std::atomic<protocol::Epoch> epoch_{0};
+  Holding holding_;
+  Retired& retired_;
+  std::string path_;
+};
+
+}  // namespace penstock::peer
