@@ -56,12 +56,7 @@ void MatchReceiver::read_offer(int rank, LetterReader& letter) {
   offer.message.bytes = letter.value<std::size_t>();
   offer.message.memory = letter.value<transport::MemoryKind>();
   offer.message.peer = rank;
-  offer.refusals = read_refusals(letter);
-  for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
-    std::string name = letter.text();
-    const auto record = letter.bytes();
-    offer.records.emplace(std::move(name), transport::WireRecord(record.begin(), record.end()));
-  }
+  offer.theirs = read_offers(letter);
   offer.leaves = letter.value<bool>();
   if (auto posted = posted_.take(offer.envelope))
     pair(std::move(posted->second), std::move(offer));
@@ -129,7 +124,7 @@ void MatchReceiver::send_answer(Answered& answered) {
     throw Error(
         transports_.refusal(message_of(request, offer.sender)),
         fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
-                    request.label(), text_of(offer.refusals), text_of(answered.refusals)));
+                    request.label(), text_of(offer.theirs.refusals), text_of(answered.refusals)));
   const Id id = ++last_id_;
   LetterWriter letter;
   letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
@@ -170,8 +165,8 @@ bool MatchReceiver::accept_next(Answered& answered) {
         answered.refusals.emplace_back(name, verdict.why);
         continue;
       }
-      const auto offered = answered.offer.records.find(name);
-      if (offered == answered.offer.records.end()) continue;  // the sender has said why
+      const auto offered = answered.offer.theirs.records.find(name);
+      if (offered == answered.offer.theirs.records.end()) continue;  // the sender has said why
       answered.acceptance =
           entry.transport->accept(receive, answered.offer.message, offered->second);
       answered.transport = name;
@@ -225,7 +220,7 @@ void MatchReceiver::complete(Answered& answered) {
     request.take_match(
         {answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
         std::move(plan), answered.transport);
-    note_pair(path, answered.transport, answered.refusals, answered.offer.refusals);
+    note_pair(path, answered.transport, answered.refusals, answered.offer.theirs.refusals);
     jobs_.succeed(request, *job);
   });
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "core/matching/match_offers.hpp"
 #include "core/matching/match_side.hpp"
 
 namespace penstock::core {
@@ -58,8 +59,7 @@ class MatchReceiver final : public MatchSide {
     std::uint64_t number = 0;  // how early it has come
     Envelope envelope;
     transport::Message message;  // without buffer
-    WireRecords records;
-    Refusals refusals;  // the sender's
+    TheirOffers theirs;
     bool leaves = false;
   };
   struct Answered {  // a receive whose answer is on its way
@@ -76,8 +76,7 @@ class MatchReceiver final : public MatchSide {
     Receiving receiving;  // without request: it has been given up, or has taken an offer
     int sender = -1;      // world rank
     Envelope key{};
-    Offers offers;
-    Refusals refusals;
+    OwnOffers own;
     bool revoking = false;
     std::optional<IncomingOffer> offer;  // of the send that will accept, if it has been offered
   };

@@ -13,7 +13,6 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 using transport::Message;
-using transport::Verdict;
 
 bool MatchReceiver::may_invite(const Receiving& receiving, const Envelope& key) const {
   if (!receiving.job->leaves || key.source == any_rank || key.tag == any_tag) return false;
@@ -40,19 +39,9 @@ void MatchReceiver::invite(Receiving& receiving, const Envelope& key) {
   Inviting inviting;
   inviting.sender = sender;
   inviting.key = key;
-  for (const Transports::Entry& entry : transports_.entries()) {
-    const std::string name = entry.transport->name();
-    try {
-      const Verdict verdict = Transports::judge(entry, message);
-      if (!verdict.yes)
-        inviting.refusals.emplace_back(name, verdict.why);
-      else if (auto offer = entry.transport->invite(message))
-        inviting.offers.emplace(name, std::move(offer));
-    } catch (const std::exception& failure) {
-      inviting.refusals.emplace_back(name, error_of(failure).text());
-    }
-  }
-  if (inviting.offers.empty()) return;
+  inviting.own = make_offers(transports_, message,
+                             [&](transport::Transport& each) { return each.invite(message); });
+  if (inviting.own.offers.empty()) return;
   const Id id = ++last_id_;
   receiving.invitation = id;
   inviting.receiving = receiving;
@@ -72,9 +61,7 @@ void MatchReceiver::write_invitation(Id id, const Inviting& inviting, std::size_
   letter.value(LetterKind::invite).value(id).value(recording.communicator->id).value(recording.tag);
   letter.value(static_cast<std::uint64_t>(before)).value(accepts_read_[inviting.sender]);
   letter.value(message.bytes).value(message.memory);
-  write_refusals(letter, inviting.refusals);
-  letter.value(static_cast<std::uint32_t>(inviting.offers.size()));
-  for (const auto& [name, offer] : inviting.offers) letter.text(name).bytes(offer->record());
+  write_offers(letter, inviting.own);
   letters_.write(inviting.sender, *inviting.receiving.job, letter);
 }
 
@@ -90,7 +77,7 @@ void MatchReceiver::read_accept(int rank, LetterReader& letter) {
   const auto kind = letter.value<ErrorKind>();
   const std::string text = letter.text();  // the transport, or what has gone wrong
   const auto record = letter.bytes();
-  sent.refusals = read_refusals(letter);
+  sent.theirs.refusals = read_refusals(letter);
   if (found == inviting_.end() && letters_.gone(rank)) return;
   if (found == inviting_.end())
     throw Error(ErrorKind::internal, "it accepts an invitation that is not known here");
@@ -98,7 +85,7 @@ void MatchReceiver::read_accept(int rank, LetterReader& letter) {
   const bool kept = inviting.offer && inviting.offer->id == sent.id;
   // The outcome comes first: the sender has its own, whatever there is no memory for here.
   if (inviting.receiving.request == nullptr) {
-    if (kind == ErrorKind::none) inviting.offers.at(text)->connect(record)->close();
+    if (kind == ErrorKind::none) inviting.own.offers.at(text)->connect(record)->close();
   } else if (kind == ErrorKind::none) {
     accept_invited(inviting, sent, text, record);
   } else {
@@ -117,11 +104,11 @@ void MatchReceiver::accept_invited(Inviting& inviting, const IncomingOffer& sent
   const auto job = inviting.receiving.job;
   posted_.withdraw(envelope_of(request.recording()), inviting.receiving);
   attempt(request, job, [&] {
-    auto plan = inviting.offers.at(transport)->connect(record);
+    auto plan = inviting.own.offers.at(transport)->connect(record);
     const transport::Plan& path = *plan;
     request.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes},
                        std::move(plan), transport);
-    note_pair(path, transport, inviting.refusals, sent.refusals);
+    note_pair(path, transport, inviting.own.refusals, sent.theirs.refusals);
     jobs_.succeed(request, *job);
   });
 }

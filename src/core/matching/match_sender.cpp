@@ -13,7 +13,6 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 using transport::Message;
-using transport::Verdict;
 
 void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = request.recording();
@@ -21,19 +20,10 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
   const Envelope lane = lane_of(recording);
   if (const auto invitation = take_invitation(lane))
     if (accept_invitation(request, job, *invitation, 0)) return;
-  Sending sending{&request, job, {}, {}, lane};
-  for (const Transports::Entry& entry : transports_.entries()) {
-    const std::string name = entry.transport->name();
-    try {
-      const Verdict verdict = Transports::judge(entry, message);
-      if (verdict.yes)
-        sending.offers.emplace(name, entry.transport->offer(message));
-      else
-        sending.refusals.emplace_back(name, verdict.why);
-    } catch (const std::exception& failure) {
-      sending.refusals.emplace_back(name, error_of(failure).text());
-    }
-  }
+  Sending sending{&request, job,
+                  make_offers(transports_, message,
+                              [&](transport::Transport& each) { return each.offer(message); }),
+                  lane};
   // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
   const Id id = ++last_id_;
   LetterWriter letter;
@@ -42,9 +32,7 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
       .value(recording.communicator->id)
       .value(recording.communicator->rank);
   letter.value(recording.tag).value(message.mode).value(message.bytes).value(message.memory);
-  write_refusals(letter, sending.refusals);
-  letter.value(static_cast<std::uint32_t>(sending.offers.size()));
-  for (const auto& [name, offer] : sending.offers) letter.text(name).bytes(offer->record());
+  write_offers(letter, sending.own);
   letter.value(job->leaves);
   enter(id, std::move(sending));
   letters_.write(recording.peer_world, *job, letter);
@@ -107,9 +95,9 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
   std::unique_ptr<transport::Plan> plan;
   std::string why_not;
   try {
-    plan = sending.offers.at(transport)->connect(record);
+    plan = sending.own.offers.at(transport)->connect(record);
   } catch (const std::exception& failure) {
-    sending.offers.erase(transport);
+    sending.own.offers.erase(transport);
     if (!confirmed) throw;  // and the receiver, which counts as matched, hears of it by its half
     why_not = error_of(failure).text();
   }
@@ -117,7 +105,7 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
   if (connected) {
     const transport::Plan& path = *plan;
     sending.request->take_match({}, std::move(plan), transport);
-    note_pair(path, transport, sending.refusals, refusals);
+    note_pair(path, transport, sending.own.refusals, refusals);
   }
   if (!confirmed) return true;
   LetterWriter confirm;
@@ -186,7 +174,7 @@ void MatchSender::close_unwanted(Sending& sending, LetterReader& answer) noexcep
   try {
     if (answer.value<bool>()) return;  // it waits for a confirmation, and gets the withdrawal
     const std::string transport = answer.text();
-    sending.offers.at(transport)->connect(answer.bytes())->close();
+    sending.own.offers.at(transport)->connect(answer.bytes())->close();
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/matching/match_offers.hpp"
 #include "core/matching/match_side.hpp"
 
 namespace penstock::core {
@@ -30,8 +31,7 @@ class MatchSender final : public MatchSide {
   struct Sending {            // a send between its offer and its outcome
     MatchedRequest* request;  // null: withdrawn, until the receiver says that it knows
     std::shared_ptr<MatchJob> job;
-    Offers offers;
-    Refusals refusals;
+    OwnOffers own;
     Envelope lane{};          // see lane_of()
     bool unanswered = false;  // in `unanswered_`
     bool withdrawn = false;   // counted in `withdrawn_`
@@ -40,8 +40,7 @@ class MatchSender final : public MatchSide {
     Id id = 0;
     std::size_t due = 0;         // sends of its lane that come before the one it is for
     transport::Message message;  // the receive, without buffer
-    WireRecords records;
-    Refusals refusals;  // the receiver's
+    TheirOffers theirs;
   };
   struct Accepting {                                    // an invitation
     std::unique_ptr<transport::Acceptance> acceptance;  // none: the send is too long

@@ -28,13 +28,7 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   invitation.message.bytes = letter.value<std::size_t>();
   invitation.message.memory = letter.value<transport::MemoryKind>();
   invitation.message.peer = rank;
-  invitation.refusals = read_refusals(letter);
-  for (auto count = letter.value<std::uint32_t>(); count > 0; --count) {
-    std::string name = letter.text();
-    const auto record = letter.bytes();
-    invitation.records.emplace(std::move(name),
-                               transport::WireRecord(record.begin(), record.end()));
-  }
+  invitation.theirs = read_offers(letter);
   Accepted& accepted = accepted_[rank];
   for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known) {
     uncount(accepted.by_lane, accepted.lanes.front());
@@ -105,7 +99,7 @@ bool MatchSender::accept_invitation(MatchedRequest& request, const std::shared_p
   auto plan = accepting->acceptance->confirm();
   const transport::Plan& path = *plan;
   request.take_match({}, std::move(plan), accepting->text);
-  note_pair(path, accepting->text, accepting->refusals, invitation.refusals);
+  note_pair(path, accepting->text, accepting->refusals, invitation.theirs.refusals);
   jobs_.succeed(request, *job);
   return true;
 }
@@ -165,10 +159,11 @@ std::unique_ptr<transport::Acceptance> MatchSender::accept_as_invited(const Mess
       refusals.emplace_back(transport, verdict.why);
       continue;
     }
-    if (const auto record = invitation.records.find(transport); record != invitation.records.end())
+    if (const auto record = invitation.theirs.records.find(transport);
+        record != invitation.theirs.records.end())
       return entry.transport->accept_invitation(send, invitation.message, record->second);
     const auto refused = [&](const auto& refusal) { return refusal.first == transport; };
-    if (std::none_of(invitation.refusals.begin(), invitation.refusals.end(), refused))
+    if (std::none_of(invitation.theirs.refusals.begin(), invitation.theirs.refusals.end(), refused))
       return nullptr;
   }
   return nullptr;

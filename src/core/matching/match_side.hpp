@@ -33,8 +33,6 @@ class MatchSide {
 
  protected:
   using Id = std::uint64_t;
-  using Offers = std::map<std::string, std::unique_ptr<transport::Offer>>;  // by transport
-  using WireRecords = std::map<std::string, transport::WireRecord>;         // the same
 
   explicit MatchSide(const MatchContext& context)
       : transports_(context.transports),
