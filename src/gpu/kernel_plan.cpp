@@ -5,12 +5,15 @@
 
 #include <exception>
 
+#include "device/gpu.hpp"
+#include "device/gpu/runtime.hpp"
 #include "gpu/kernel_queue.hpp"
 #include "gpu/kernel_watchdog.hpp"
 
 namespace penstock::gpu {
 
 using base::Error;
+using base::ErrorKind;
 
 std::uint32_t KernelPlan::enter(KernelWatchdog& watchdog) {
   watchdog_ = &watchdog;
@@ -43,6 +46,46 @@ void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
 void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
   const auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   end_on(cuda_stream).record(cuda_stream);
+}
+
+void KernelPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
+  auto& gpu_stream = static_cast<device::gpu::Stream&>(stream);
+  ended_ = ended;
+  ended_argument_ = argument;
+  direct_end_.drop();
+  captured_end_.drop();
+  const device::gpu::DeviceGuard guard(gpu_stream.device());
+  if (!gpu_stream.is_captured()) {
+    const auto run_end = [](void* plan) {
+      auto& self = *static_cast<KernelPlan*>(plan);
+      self.end_close(self.ended_, self.ended_argument_);
+    };
+    if (prepare_close(gpu_stream) &&
+        cudaLaunchHostFunc(gpu_stream.handle(), run_end, this) == cudaSuccess)
+      return;
+    gpu_stream.wait_until_dry();  // what was enqueued for the pair may still be under way
+  }
+  close();
+  ended(argument);
+}
+
+void KernelPlan::check_device(const device::Stream& stream, int device) const {
+  if (stream.kind() != device::StreamKind::cuda)
+    throw Error(ErrorKind::unsupported,
+                label() + ": the buffer is in " PENSTOCK_GPU
+                          " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
+  const int of_stream = static_cast<const device::gpu::Stream&>(stream).device();
+  if (of_stream != device)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                            label(), device, of_stream));
+}
+
+Error KernelPlan::started_twice() const {
+  return Error(
+      ErrorKind::already_started,
+      label() +
+          ": started by a graph again before a wait: have the wait of each start in its capture");
 }
 
 void KernelPlan::cancel_wait(const Error& error) noexcept {

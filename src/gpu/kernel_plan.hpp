@@ -22,6 +22,8 @@ class KernelPlan : public transport::Plan {
   void cancel_wait(const base::Error& error) noexcept override;
   void hand_over(device::Stream* last, device::Stream& next) override;
   void wait_flushed(device::Stream& stream) noexcept override;
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
+  using transport::Plan::close;
 
   // For kernel queues, under the watchdog's lock.
   void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
@@ -58,10 +60,14 @@ class KernelPlan : public transport::Plan {
   // For an enqueue call, before its work: the stream's queue, which reports to the sink from now
   // on.
   KernelQueue& kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept;
-  void drop_wait_ends() noexcept {
-    direct_end_.drop();
-    captured_end_.drop();
-  }
+  // Throws Error(unsupported): the stream is no GPU's, or another one's than `device`.
+  void check_device(const device::Stream& stream, int device) const;
+  base::Error started_twice() const;
+  // Of a close in the order of a stream. The first is called while that is enqueued; false: it
+  // cannot be. The second, behind all that was enqueued, on a thread of the driver's, which must
+  // not wait; it calls ended(argument) last, or has it called.
+  virtual bool prepare_close(device::gpu::Stream& /*stream*/) noexcept { return true; }
+  virtual void end_close(void (*ended)(void*), void* argument) noexcept = 0;
   protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:
@@ -74,6 +80,8 @@ class KernelPlan : public transport::Plan {
   }
   WaitEnd direct_end_;
   WaitEnd captured_end_;
+  void (*ended_)(void*) = nullptr;
+  void* ended_argument_ = nullptr;
 };
 
 }  // namespace penstock::gpu

@@ -15,7 +15,7 @@ inline constexpr std::size_t device_line = 128;
 
 // What a thread loads and stores in one instruction. By itself: 8 bytes of data in two halves, each
 // beside its flag, so that each half needs only the 64-bit accesses that the memory model has. In a
-// wide line: see peer/cuda/lines.cuh.
+// wide line: see peer_gpu/lines.cuh.
 struct alignas(16) Cell {
   Word64 low, high;
 };

@@ -6,13 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/flag_bits.hpp"
 #include "gpu/words.hpp"
 #include "protocol/gate.hpp"
 #include "protocol/ring.hpp"
-
-#ifndef PENSTOCK_FLAG_BITS
-#define PENSTOCK_FLAG_BITS 32
-#endif
 
 namespace penstock::peer_gpu {
 

@@ -86,15 +86,7 @@ DevicePlan::~DevicePlan() {
 }
 
 void DevicePlan::check_stream(const device::Stream& stream) const {
-  if (stream.kind() != device::StreamKind::cuda)
-    throw Error(ErrorKind::unsupported,
-                label() + ": the buffer is in " PENSTOCK_GPU
-                          " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
-  const int device = static_cast<const device::gpu::Stream&>(stream).device();
-  if (device != fixed_.arena->device())
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
-                            label(), fixed_.arena->device(), device));
+  check_device(stream, fixed_.arena->device());
 }
 
 void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
@@ -122,28 +114,14 @@ void DevicePlan::wait(device::Stream& stream, transport::Sink& sink) {
 }
 
 // The last epoch is known to the device alone.
-void DevicePlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
-  auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
-  ended_ = ended;
-  ended_argument_ = argument;
-  drop_wait_ends();
-  const device::gpu::DeviceGuard guard(cuda_stream.device());
-  const auto* words = reinterpret_cast<const PartWords*>(fixed_.private_words.get());
-  if (!cuda_stream.is_captured()) {
-    if (cudaMemcpyAsync(&notice().last, words, sizeof(PartWords), cudaMemcpyDeviceToHost,
-                        cuda_stream.handle()) == cudaSuccess &&
-        cudaLaunchHostFunc(cuda_stream.handle(), &end_close, this) == cudaSuccess)
-      return;
-    cuda_stream.wait_until_dry();  // the pair's kernels, and the copy, may still be under way
-  }
-  close();
-  ended(argument);
+bool DevicePlan::prepare_close(device::gpu::Stream& stream) noexcept {
+  return cudaMemcpyAsync(&notice().last, fixed_.private_words.get(), sizeof(PartWords),
+                         cudaMemcpyDeviceToHost, stream.handle()) == cudaSuccess;
 }
 
-void DevicePlan::end_close(void* plan) {
-  auto& self = *static_cast<DevicePlan*>(plan);
-  self.leave_at(self.first_not_served(self.notice().last));
-  self.ended_(self.ended_argument_);  // last: the plan may be gone when it returns
+void DevicePlan::end_close(void (*ended)(void*), void* argument) noexcept {
+  leave_at(first_not_served(notice().last));
+  ended(argument);  // last: the plan may be gone when it returns
 }
 
 void DevicePlan::close() {
@@ -258,9 +236,7 @@ Error DevicePlan::error_of(Failure failure) const {
       return Error(ErrorKind::transport,
                    label() + ": the pair was given up when another queue failed; free the request");
     case Failure::started_twice:
-      return Error(ErrorKind::already_started, label() +
-                                                   ": started by a graph again before a wait: have "
-                                                   "the wait of each start in its capture");
+      return started_twice();
     case Failure::none:
     case Failure::released:
       break;

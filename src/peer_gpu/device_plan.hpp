@@ -43,7 +43,7 @@ class DevicePlan final : public KernelPlan {
   void check_stream(const device::Stream& stream) const override;
   void start(device::Stream& stream, transport::Sink& sink) override;
   void wait(device::Stream& stream, transport::Sink& sink) override;
-  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
+  using KernelPlan::close;
   void close() override;
   bool peer_closed(protocol::Epoch epoch) const noexcept override;
   std::string describe() const override;
@@ -67,7 +67,9 @@ class DevicePlan final : public KernelPlan {
   bool at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept;
   void close_at(protocol::Epoch first_not_served) noexcept;
   void leave_at(protocol::Epoch first_not_served) noexcept;
-  static void end_close(void* plan);
+  // The last epoch is known to the device alone: it is copied to the host.
+  bool prepare_close(device::gpu::Stream& stream) noexcept override;
+  void end_close(void (*ended)(void*), void* argument) noexcept override;
   protocol::Epoch first_not_served(const PartWords& words) const noexcept;
 
   DevicePair fixed_;
@@ -79,8 +81,6 @@ class DevicePlan final : public KernelPlan {
   bool waits_by_kernel_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> given_up_by_host_{false};
-  void (*ended_)(void*) = nullptr;
-  void* ended_argument_ = nullptr;
 };
 
 }  // namespace penstock::peer_gpu

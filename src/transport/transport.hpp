@@ -86,8 +86,8 @@ class Transport {
   virtual Counts counts() const { return {}; }
   virtual Verdict can_serve(const Message& message)
       const = 0;  // this half, as far as one side can tell; both ends are asked
-  // Of memory of a GPU that it can serve: why not on streams that wait for CUDA's legacy default
-  // stream; empty: there too.
+  // Memory of a GPU: why it serves none on streams that wait for CUDA's legacy default stream. An
+  // empty text means that it serves them.
   virtual std::string against_blocking_streams() const { return {}; }
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;
   // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws

@@ -64,7 +64,11 @@ RelayedPlan::~RelayedPlan() {
 }
 
 void RelayedPlan::serve_by(std::unique_ptr<transport::Plan> plan) {
-  host_.reset(static_cast<plan::HostPlan*>(plan.release()));  // what all host transports make
+  auto* const host = dynamic_cast<plan::HostPlan*>(plan.get());
+  if (host == nullptr)
+    throw base::Error(base::ErrorKind::internal, "the relay serves plans of host transports alone");
+  static_cast<void>(plan.release());
+  host_.reset(host);
   try {
     if (access_ == Access::host) return equipment_.host_halves->add(*this);
     take_words();
@@ -104,10 +108,7 @@ void RelayedPlan::set_traced(const base::trace::TracedMessage& message) {
 }
 
 void RelayedPlan::check_stream(const device::Stream& stream) const {
-  if (access_ != Access::host && stream.kind() != StreamKind::cuda)
-    throw Error(ErrorKind::unsupported,
-                label() + ": the buffer is in " PENSTOCK_GPU
-                          " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
+  if (access_ != Access::host) check_device(stream, device_);
   if (used_on_ && *used_on_ != stream.kind())
     throw Error(
         ErrorKind::unsupported,
@@ -118,10 +119,6 @@ void RelayedPlan::check_stream(const device::Stream& stream) const {
 
 void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
   const auto& on_device = static_cast<const device::gpu::Stream&>(stream);
-  if (device_ >= 0 && on_device.device() != device_)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
-                            label(), device_, on_device.device()));
   if (!approach_.against_blocking_streams.empty() && on_device.waits_for_legacy_stream())
     throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
   // Host memory shows only now on which kind of stream it is used. Asked for once, before anything
@@ -159,22 +156,11 @@ void RelayedPlan::wait_flushed(device::Stream& stream) noexcept {
 
 void RelayedPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
   if (stream.kind() == StreamKind::host) return host_->close(stream, ended, argument);
-  ended_ = ended;
-  ended_argument_ = argument;
-  drop_wait_ends();
-  const device::gpu::DeviceGuard guard(cuda_stream(stream).device());
-  if (!cuda_stream(stream).is_captured()) {
-    if (cudaLaunchHostFunc(cuda_stream(stream).handle(), &end_close, this) == cudaSuccess) return;
-    cuda_stream(stream).wait_until_dry();  // the pair's kernels may still be under way
-  }
-  close();
-  ended(argument);
+  KernelPlan::close(stream, ended, argument);
 }
 
-// On a thread of the driver's, which must not wait.
-void RelayedPlan::end_close(void* plan) {
-  auto& self = *static_cast<RelayedPlan*>(plan);
-  self.equipment_.relay->close(*self.pair_, self.ended_, self.ended_argument_);
+void RelayedPlan::end_close(void (*ended)(void*), void* argument) noexcept {
+  equipment_.relay->close(*pair_, ended, argument);
 }
 
 void RelayedPlan::close() {
@@ -201,11 +187,7 @@ std::string RelayedPlan::path() const {
 }
 
 Error RelayedPlan::error_of(Failure failure) const {
-  if (failure == Failure::started_twice)
-    return Error(
-        ErrorKind::already_started,
-        label() +
-            ": started by a graph again before a wait: have the wait of each start in its capture");
+  if (failure == Failure::started_twice) return started_twice();
   return pair_->error();
 }
 

@@ -73,7 +73,7 @@ class RelayedPlan final : public gpu::KernelPlan {
  private:
   void check_cuda_stream(const device::Stream& stream) const;
   void prepare_lane();
-  static void end_close(void* plan);
+  void end_close(void (*ended)(void*), void* argument) noexcept override;
 
   const Equipment equipment_;
   const Approach approach_;
@@ -88,8 +88,6 @@ class RelayedPlan final : public gpu::KernelPlan {
   std::unique_ptr<RelayedPair> pair_;
   std::optional<device::StreamKind> used_on_;
   bool replayed_ = false;
-  void (*ended_)(void*) = nullptr;
-  void* ended_argument_ = nullptr;
 };
 
 }  // namespace penstock::relay
