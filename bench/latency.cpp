@@ -11,8 +11,8 @@
 #include "caller_cost.hpp"
 #include "measurement.hpp"
 #include "ping_pong.hpp"
-#if PENSTOCK_OFI
-#include "ofi/chain.hpp"
+#if PENSTOCK_OFI_CHAIN
+#include "ofi_chain/chain.hpp"
 #endif
 
 namespace penstock::bench {
@@ -34,7 +34,7 @@ struct Baseline {
   std::function<double(std::size_t, Iterations, int, CheckResult*)> round;
 };
 
-#if PENSTOCK_OFI
+#if PENSTOCK_OFI_CHAIN
 std::string make_chain(const std::string& name, Baseline& baseline) {
   const ChainForm* const form = find_chain(name);
   baseline = {name, [form](std::size_t bytes, Iterations iterations, int rank, CheckResult* check) {
@@ -44,7 +44,7 @@ std::string make_chain(const std::string& name, Baseline& baseline) {
 }
 #else
 std::string make_chain(const std::string&, Baseline&) {
-  return "this command is built without libfabric";
+  return "it needs libfabric, and a build with -DPENSTOCK_BUILD_RESEARCH=ON";
 }
 #endif
 

@@ -2,6 +2,7 @@
 # Options, language standards, warnings, sanitizers.
 
 option(PENSTOCK_BUILD_TOOLS "Build the penstock command" ${PROJECT_IS_TOP_LEVEL})
+option(PENSTOCK_BUILD_RESEARCH "Build what no library can be faster than, to measure beside it; not installed" OFF)
 option(PENSTOCK_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(PENSTOCK_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PENSTOCK_BUILD_PROTOCOL_TESTS "Among them the explorer of the protocol and its thread tests, the same for every MPI" ON)

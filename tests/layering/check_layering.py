@@ -33,7 +33,7 @@ SOURCES_ONLY = re.compile(r"(fmt|spdlog|nlohmann)/.*")
 # What base may use beside the standard library and the operating system.
 BASE_LIBRARIES = re.compile(r"(nlohmann|gtest|CLI)/.*")
 # Programs over the public API, which must not look into src/.
-PROGRAMS = ["halo", "tools", "bench", "apps", "examples", "bindings", "tests/halo", "tests/support", "tests/conformance",
+PROGRAMS = ["halo", "tools", "bench", "research", "apps", "examples", "bindings", "tests/halo", "tests/support", "tests/conformance",
             "tests/cuda", "tests/fault", "tests/network", "tests/multihost", "tests/package"]
 
 SUFFIXES = {".h", ".hpp", ".cuh", ".c", ".cpp", ".cu"}

@@ -4,7 +4,7 @@
 #include <gpu_runtime.hpp>
 #include <stdexcept>
 
-#include "../cuda/cuda_check.hpp"
+#include "cuda/cuda_check.hpp"
 
 namespace penstock::bench::floor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "../cuda/kernels.hpp"
+#include "cuda/kernels.hpp"
 #include "support/clock.hpp"
 #include "support/statistics.hpp"
 

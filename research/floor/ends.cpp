@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "../cuda/cuda_check.hpp"
+#include "cuda/cuda_check.hpp"
 
 namespace penstock::bench::floor {
 namespace {

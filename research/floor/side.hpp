@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "../cuda/device_memory.hpp"
-#include "../cuda/stream.hpp"
+#include "cuda/device_memory.hpp"
+#include "cuda/stream.hpp"
 #include "ends.hpp"
 #include "launch.hpp"
 
