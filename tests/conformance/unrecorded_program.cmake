@@ -12,7 +12,7 @@ if(PENSTOCK_SANITIZE)
 endif()
 penstock_launcher_environment(launcher_environment)
 penstock_sanitizer_environment(sanitizer_environment)
-# A match under way when MPI_Finalize begins is not safe with MPICH (docs/design.md): PST_Finalize is for that.
+# A match under way when MPI_Finalize begins is not safe with MPICH (docs/design/decisions.md): PST_Finalize is for that.
 set(endings finished ended)
 if(NOT penstock_mpi_vendor STREQUAL "mpich")
   list(APPEND endings unfinished)
