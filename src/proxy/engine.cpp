@@ -106,7 +106,7 @@ void ProxyEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
   end.free_requests();
   destroy_if_over(end);
-  wake_for_notices();
+  wake_if_needed();  // for its notice, and for what was taken of others
 }
 
 void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
@@ -114,14 +114,10 @@ void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason)
   end.poisoned = true;
   tell(end, closed, reason);
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
-  wake_for_notices();
+  wake_if_needed();
 }
 
 // ---- Under the lock
-
-void ProxyEngine::wake_for_notices() noexcept {
-  if (!notices_.all_sent()) wake_if_asleep();
-}
 
 bool ProxyEngine::take_ready() noexcept {
   if (gpu_ >= 0) device::enter_gpu(gpu_);

@@ -68,7 +68,6 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   bool may_part() const noexcept override { return notices_.all_sent(); }
 
   void enroll(const std::shared_ptr<PairEnd>& end);
-  void wake_for_notices() noexcept;
   void issue(PairEnd& end) noexcept;
   bool test(MpiSlot& operation) noexcept;
   bool test_all(PairEnd& end) noexcept;
