@@ -26,12 +26,12 @@ Error not_built_in(Vendor vendor) {
 
 GpuStatus gpu_status(Vendor vendor) {
   if (vendor != built_for) return {false, "not built into this library"};
-  const std::string why_not = gpu::why_unusable();
-  return why_not.empty() ? GpuStatus{true, gpu::describe_devices()} : GpuStatus{false, why_not};
+  const base::Verdict here = gpu::usable();
+  return here.yes ? GpuStatus{true, gpu::describe_devices()} : GpuStatus{false, here.why};
 }
 
 std::vector<Gpu> list_gpus() {
-  return gpu::why_unusable().empty() ? gpu::list_gpus() : std::vector<Gpu>{};
+  return gpu::usable().yes ? gpu::list_gpus() : std::vector<Gpu>{};
 }
 
 std::string current_gpu() {
@@ -40,9 +40,9 @@ std::string current_gpu() {
 
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
   if (vendor != built_for) throw not_built_in(vendor);
-  if (const std::string why_not = gpu::why_unusable(); !why_not.empty())
+  if (const base::Verdict here = gpu::usable(); !here.yes)
     throw Error(ErrorKind::unsupported, "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " +
-                                            why_not + "; use PST_QUEUE_HOST");
+                                            here.why + "; use PST_QUEUE_HOST");
   return gpu::open_stream(handle);
 }
 
@@ -54,8 +54,8 @@ int gpu_of(const void* address) noexcept {
   return gpu::look_at(address).device;
 }
 
-std::string against_network_access(const void* address, bool written) {
-  return gpu::against_network_access(address, written);
+base::Verdict network_reaches(const void* address, bool written) {
+  return gpu::network_reaches(address, written);
 }
 
 void enter_gpu(int device) noexcept {
@@ -88,8 +88,8 @@ int gpu_of(const void*) noexcept {
   return -1;
 }
 
-std::string against_network_access(const void*, bool) {
-  return {};
+base::Verdict network_reaches(const void*, bool) {
+  return base::accepted();
 }
 
 void enter_gpu(int) noexcept {}

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/verdict.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 
@@ -70,9 +71,9 @@ std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);
 MemoryKind memory_kind(const void* address) noexcept;
 // The device of an address of kind `cuda`.
 int gpu_of(const void* address) noexcept;
-// What keeps a network card from reading this memory of a GPU by itself, or, `written`, from
-// writing it so that the stream that waits for it sees it; empty: nothing that is known here.
-std::string against_network_access(const void* address, bool written);
+// Whether a network card reads this memory of a GPU by itself, or, `written`, writes it so that the
+// stream that waits for it sees it: as far as is known here.
+base::Verdict network_reaches(const void* address, bool written);
 // Makes the device current for the calling thread if it has none: for libraries that are given the
 // device's memory.
 void enter_gpu(int device) noexcept;

@@ -40,7 +40,9 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   const std::string& provider() const noexcept { return fabric_.provider(); }
   std::vector<std::byte> name() const { return fabric_.name(); }
   bool takes_gpu_memory() const noexcept { return ofi::takes_gpu_memory(fabric_.info()); }
-  const std::string& calls_gpu_runtime() const noexcept { return fabric_.calls_gpu_runtime(); }
+  const base::Verdict& moves_without_gpu_runtime() const noexcept {
+    return fabric_.moves_without_gpu_runtime();
+  }
   void add_peer(int rank, std::span<const std::byte> name);  // throws base::Error
 
   // ---- At match; throw base::Error

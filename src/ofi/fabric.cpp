@@ -57,7 +57,7 @@ Fabric::Fabric(FabricInfo info) : info_(std::move(info)), provider_(info_->fabri
   // Only what asks for it is reported, and what fails.
   check("fi_ep_bind",
         fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
-  if (takes_gpu_memory(*info_)) calls_gpu_runtime_ = forbid_gpu_calls(*endpoint);
+  if (takes_gpu_memory(*info_)) moves_without_gpu_runtime_ = forbid_gpu_calls(*endpoint);
   check("fi_enable", fi_enable(endpoint));
 }
 

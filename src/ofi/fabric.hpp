@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/verdict.hpp"
 #include "ofi/fid.hpp"
 #include "ofi/provider.hpp"
 
@@ -42,8 +43,10 @@ class Fabric {
   fid_domain* domain() const noexcept { return domain_.get(); }
   fid_ep* endpoint() const noexcept { return endpoint_.get(); }
   fid_cq* completions() const noexcept { return completions_.get(); }
-  // Why memory of GPUs is moved only at the risk of waiting for its streams; empty: it is not.
-  const std::string& calls_gpu_runtime() const noexcept { return calls_gpu_runtime_; }
+  // Whether memory of GPUs is moved without the risk of waiting for its streams.
+  const base::Verdict& moves_without_gpu_runtime() const noexcept {
+    return moves_without_gpu_runtime_;
+  }
   bool has(int mr_mode_bit) const noexcept {
     return (info_->domain_attr->mr_mode & mr_mode_bit) != 0;
   }
@@ -62,7 +65,7 @@ class Fabric {
   // In the order in which they are made; the endpoint is closed before all that is bound to it.
   FabricInfo info_;
   std::string provider_;
-  std::string calls_gpu_runtime_;
+  base::Verdict moves_without_gpu_runtime_ = base::accepted();
   Fid<fid_fabric> fabric_;
   Fid<fid_domain> domain_;
   Fid<fid_av> addresses_;

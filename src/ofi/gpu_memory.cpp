@@ -37,19 +37,19 @@ FabricInfo with_gpu_memory(const fi_info& chosen) {
   return nullptr;
 }
 
-std::string forbid_gpu_calls([[maybe_unused]] fid_ep& endpoint) {
+base::Verdict forbid_gpu_calls([[maybe_unused]] fid_ep& endpoint) {
   // Those of ROCr, which providers call for memory of AMD's GPUs, know no streams.
-  if constexpr (device::built_for == device::Vendor::hip) return "";
+  if constexpr (device::built_for == device::Vendor::hip) return base::accepted();
   const bool permitted = false;
   const int code =
       fi_setopt(&endpoint.fid, FI_OPT_ENDPOINT, cuda_api_permitted, &permitted, sizeof permitted);
-  if (code == 0) return "";
-  return fmt::format(
+  if (code == 0) return base::accepted();
+  return base::refused(fmt::format(
       "the provider may call CUDA to move it, which could wait for the stream that waits for the "
       "data "
       "(FI_OPT_CUDA_API_PERMITTED: {}); PENSTOCK_OFI_HMEM=1 allows it on streams made with "
       "cudaStreamNonBlocking",
-      libfabric().strerror(-code));
+      libfabric().strerror(-code)));
 }
 
 }  // namespace penstock::ofi

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/verdict.hpp"
 #include "device/gpu.hpp"
 #include "ofi/provider.hpp"
 
@@ -31,8 +32,7 @@ inline bool takes_gpu_memory(const fi_info& info) noexcept {
 FabricInfo with_gpu_memory(const fi_info& chosen);
 
 // Has the provider promise, before the endpoint is enabled, not to call the GPU's runtime when it
-// moves data: such a call may wait for a stream that waits for that data. Why it does not; empty:
-// it has.
-std::string forbid_gpu_calls(fid_ep& endpoint);
+// moves data: such a call may wait for a stream that waits for that data. Whether it has.
+base::Verdict forbid_gpu_calls(fid_ep& endpoint);
 
 }  // namespace penstock::ofi

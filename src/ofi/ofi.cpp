@@ -111,9 +111,9 @@ class Ofi final : public transport::Transport {
     std::string how =
         fmt::format("deferred operations of libfabric's provider {}", engine_->provider());
     if (for_gpus_) {
-      const std::string why = against_gpu_memory();
-      how += why.empty() ? ", also from and to memory of GPUs (FI_HMEM)"
-                         : "; memory of GPUs is staged: " + why;
+      const transport::Verdict gpus = takes_gpu_memory();
+      how += gpus.yes ? ", also from and to memory of GPUs (FI_HMEM)"
+                      : "; memory of GPUs is staged: " + gpus.why;
     }
     return {true, how};
   }
@@ -131,17 +131,17 @@ class Ofi final : public transport::Transport {
 
   transport::Verdict can_serve(const transport::Message& message) const override {
     if (message.memory != device::MemoryKind::host)
-      if (const std::string why = against_gpu_memory(message); !why.empty()) return {false, why};
+      if (const auto gpu = takes_gpu_memory(message); !gpu.yes) return gpu;
     if (message.layout && !message.layout->contiguous())
       return {false, "derived datatype is not contiguous"};
     return peers_[static_cast<std::size_t>(message.peer)];
   }
 
-  std::string against_blocking_streams() const override {
-    if (!engine_ || engine_->calls_gpu_runtime().empty()) return "";
-    return "the network's own copies may wait for this stream, which would wait for them: use a "
-           "stream made with "
-           "cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto";
+  transport::Verdict serves_blocking_streams() const override {
+    if (!engine_ || engine_->moves_without_gpu_runtime().yes) return base::accepted();
+    return base::refused(
+        "the network's own copies may wait for this stream, which would wait for them: use a "
+        "stream made with cudaStreamNonBlocking, or set PENSTOCK_OFI_HMEM=auto");
   }
 
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {
@@ -229,25 +229,26 @@ class Ofi final : public transport::Transport {
     try {
       open(std::move(more));
       if (settings_.ofi_gpu_memory == NetworkGpuMemory::automatic)
-        why_not_gpu_memory_ = engine_->calls_gpu_runtime();
+        why_not_gpu_memory_ = engine_->moves_without_gpu_runtime().why;
     } catch (const Error& error) {
       why_not_gpu_memory_ = error.text();
     }
     if (!why_not_gpu_memory_.empty()) engine_.reset();
   }
 
-  // Why the provider is not given memory of GPUs; empty: it is.
-  std::string against_gpu_memory() const {
-    if (settings_.ofi_gpu_memory == NetworkGpuMemory::never) return "PENSTOCK_OFI_HMEM=0";
-    if (!why_not_gpu_memory_.empty()) return why_not_gpu_memory_;
+  // Whether the provider is given memory of GPUs.
+  transport::Verdict takes_gpu_memory() const {
+    if (settings_.ofi_gpu_memory == NetworkGpuMemory::never)
+      return base::refused("PENSTOCK_OFI_HMEM=0");
+    if (!why_not_gpu_memory_.empty()) return base::refused(why_not_gpu_memory_);
     if (!engine_ || !engine_->takes_gpu_memory())
-      return "the provider does not take memory of GPUs (FI_HMEM)";
-    return "";
+      return base::refused("the provider does not take memory of GPUs (FI_HMEM)");
+    return base::accepted();
   }
-  std::string against_gpu_memory(const transport::Message& message) const {
-    const std::string why = against_gpu_memory();
-    const bool written = message.direction == transport::Direction::receive;
-    return why.empty() ? device::against_network_access(message.buffer, written) : why;
+  transport::Verdict takes_gpu_memory(const transport::Message& message) const {
+    if (auto provider = takes_gpu_memory(); !provider.yes) return provider;
+    return device::network_reaches(message.buffer,
+                                   message.direction == transport::Direction::receive);
   }
 
   unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }

@@ -284,9 +284,8 @@ transport::Verdict GpuPeer::usable() const {
   if (const transport::Verdict host = host_.usable(); !host.yes) return host;
   // A match of host memory must not start a driver that the program does not use.
   if (!device::gpu::driver_is_loaded()) return {false, "no " PENSTOCK_GPU " driver is loaded"};
-  const std::string why_not = device::gpu::why_unusable();
-  return {why_not.empty(),
-          why_not.empty() ? PENSTOCK_GPU " memory, mapped between processes" : why_not};
+  if (const base::Verdict here = device::gpu::usable(); !here.yes) return here;
+  return {true, PENSTOCK_GPU " memory, mapped between processes"};
 }
 
 transport::Verdict GpuPeer::can_serve(const transport::Message& message) const {

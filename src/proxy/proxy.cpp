@@ -135,11 +135,12 @@ class Proxy final : public transport::Transport {
         ErrorKind::thread_level};
   }
 
-  std::string against_blocking_streams() const override {
-    return "MPI's own copies may wait for this stream, which would wait for them: use a stream "
-           "made "
-           "with "
-           "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0";
+  transport::Verdict serves_blocking_streams() const override {
+    return base::refused(
+        "MPI's own copies may wait for this stream, which would wait for them: use a stream "
+        "made "
+        "with "
+        "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0");
   }
 
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {

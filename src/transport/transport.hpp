@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/verdict.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
 
@@ -32,13 +33,7 @@ namespace penstock::transport {
 // What has happened so far, and what limits it: a name and a number each.
 using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 
-// Usable or not, and why: the text goes to `penstock info` and to the log line of each pair.
-struct Verdict {
-  bool yes = false;
-  std::string why;
-  base::ErrorKind kind =
-      base::ErrorKind::transport;  // of a refusal: what a match that fails by it returns
-};
+using base::Verdict;
 
 // The sender's half between offer and connect, or the receiver's that has left an invitation.
 // Destroying it instead of connecting frees what it holds.
@@ -86,9 +81,8 @@ class Transport {
   virtual Counts counts() const { return {}; }
   virtual Verdict can_serve(const Message& message)
       const = 0;  // this half, as far as one side can tell; both ends are asked
-  // Memory of a GPU: why it serves none on streams that wait for CUDA's legacy default stream. An
-  // empty text means that it serves them.
-  virtual std::string against_blocking_streams() const { return {}; }
+  // Whether it serves memory of a GPU on streams that wait for CUDA's legacy default stream too.
+  virtual Verdict serves_blocking_streams() const { return base::accepted(); }
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;
   // `send` is the sender's message as described by the handshake (no buffer, no layout). Throws
   // Error: the next transport is tried.

@@ -11,8 +11,9 @@ namespace penstock::device::gpu {
 #if PENSTOCK_HIP
 
 // HIP has no attributes for it.
-std::string against_network_access(const void* address, bool) {
-  return look_at(address).managed ? "networks do not reach managed memory" : "";
+base::Verdict network_reaches(const void* address, bool) {
+  return look_at(address).managed ? base::refused("networks do not reach managed memory")
+                                  : base::accepted();
 }
 
 #else
@@ -40,15 +41,16 @@ bool sees_writes_in_order(int device) noexcept {
 
 }  // namespace
 
-std::string against_network_access(const void* address, bool written) {
+base::Verdict network_reaches(const void* address, bool written) {
   const MemoryRegion region = look_at(address);
-  if (!region.on_device) return "";
+  if (!region.on_device) return base::accepted();
   if (!cards_reach(address))
-    return "network cards do not reach this kind of memory (GPUDirect RDMA)";
+    return base::refused("network cards do not reach this kind of memory (GPUDirect RDMA)");
   // Nobody could flush them: the stream goes on without the host.
   if (written && !sees_writes_in_order(region.device))
-    return "the device sees what a network card has written only after a flush by the host";
-  return "";
+    return base::refused(
+        "the device sees what a network card has written only after a flush by the host");
+  return base::accepted();
 }
 
 #endif

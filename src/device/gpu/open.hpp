@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/verdict.hpp"
 #include "device/gpu.hpp"
 #include "device/stream.hpp"
 
 namespace penstock::device::gpu {
 
-std::string why_unusable();      // empty: there is a driver and a device. Starts the driver
+base::Verdict usable();          // there is a driver and a device. Starts the driver
 std::string describe_devices();  // "2 GPUs, NVIDIA H200"
-std::string against_network_access(const void* address, bool written);
+base::Verdict network_reaches(const void* address, bool written);
 void enter(int device) noexcept;  // for a thread without a context
 std::vector<Gpu> list_gpus();
 std::string current_gpu();  // its PCI address

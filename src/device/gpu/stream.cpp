@@ -50,19 +50,20 @@ int device_of(cudaStream_t handle) {
 
 }  // namespace
 
-std::string why_unusable() {
+base::Verdict usable() {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
   (void)cudaGetLastError();
-  if (code == cudaSuccess && devices > 0) return "";
+  if (code == cudaSuccess && devices > 0) return base::accepted();
   if (code == cudaErrorInsufficientDriver) {
     int version = 0;
     if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
-      return "the " PENSTOCK_GPU " driver is too old for this library";
-    return PENSTOCK_HIP ? "there is no HIP driver" : "there is no CUDA driver (libcuda.so.1)";
+      return base::refused("the " PENSTOCK_GPU " driver is too old for this library");
+    return base::refused(PENSTOCK_HIP ? "there is no HIP driver"
+                                      : "there is no CUDA driver (libcuda.so.1)");
   }
   const bool none = code == cudaSuccess || code == cudaErrorNoDevice;
-  return none ? "there is no " PENSTOCK_GPU " device" : cudaGetErrorString(code);
+  return base::refused(none ? "there is no " PENSTOCK_GPU " device" : cudaGetErrorString(code));
 }
 
 std::string describe_devices() {

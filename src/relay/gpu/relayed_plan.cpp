@@ -119,8 +119,8 @@ void RelayedPlan::check_stream(const device::Stream& stream) const {
 
 void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
   const auto& on_device = static_cast<const device::gpu::Stream&>(stream);
-  if (!approach_.against_blocking_streams.empty() && on_device.waits_for_legacy_stream())
-    throw Error(ErrorKind::unsupported, label() + ": " + approach_.against_blocking_streams);
+  if (!approach_.on_blocking_streams.yes && on_device.waits_for_legacy_stream())
+    throw Error(ErrorKind::unsupported, label() + ": " + approach_.on_blocking_streams.why);
   // Host memory shows only now on which kind of stream it is used. Asked for once, before anything
   // is enqueued; the driver is not.
   if (!pair_) const_cast<RelayedPlan*>(this)->prepare_lane();

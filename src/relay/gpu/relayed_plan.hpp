@@ -23,7 +23,7 @@ using gpu::Gpus;
 struct Approach {
   Access access = Access::host;
   std::string why_staged;
-  std::string against_blocking_streams;  // empty: they are served
+  base::Verdict on_blocking_streams = base::accepted();
 };
 
 struct Equipment {

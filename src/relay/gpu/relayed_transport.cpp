@@ -135,7 +135,7 @@ std::unique_ptr<RelayedPlan> Relayed::make_plan(const transport::Message& messag
                                                 std::size_t bytes, Access access,
                                                 std::string why) const {
   Approach approach{access, std::move(why),
-                    access == Access::direct ? host_->against_blocking_streams() : ""};
+                    access == Access::direct ? host_->serves_blocking_streams() : base::accepted()};
   return std::make_unique<RelayedPlan>(equipment_, message, bytes, std::move(approach));
 }
 

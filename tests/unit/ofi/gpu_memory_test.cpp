@@ -235,15 +235,15 @@ TEST_F(OfiGpuMemory, AProviderThatMayCallCudaIsTakenOnlyWhenAskedFor) {
     EXPECT_EQ(network_.registered().size(), asked_for ? 2u : 0u);
     const std::string why = end(0).transport->usable().why;
     EXPECT_EQ(why.find("FI_OPT_CUDA_API_PERMITTED") == std::string::npos, asked_for) << why;
-    EXPECT_EQ(
-        end(0).transport->against_blocking_streams().find("PENSTOCK_OFI_HMEM") != std::string::npos,
-        asked_for);
+    EXPECT_EQ(end(0).transport->serves_blocking_streams().why.find("PENSTOCK_OFI_HMEM") !=
+                  std::string::npos,
+              asked_for);
     end_pair();
     leave();
   }
   network_.answer_to_promise = 0;
   introduce();
-  EXPECT_EQ(end(0).transport->against_blocking_streams(), "");
+  EXPECT_TRUE(end(0).transport->serves_blocking_streams().yes);
 }
 
 TEST_F(OfiGpuMemory, AnEndpointThatDoesNotOpenWithItOpensWithout) {
