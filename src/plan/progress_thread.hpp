@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that moves what nobody waits for. It spins, yields and sleeps in short steps while
-// something is under way, polls less and less often while only others can begin something, and blocks
-// when nobody can, so that an idle process uses next to no processor time.
+// something is under way, polls less and less often while only others can begin something, and
+// blocks when nobody can, so that an idle process uses next to no processor time.
 #pragma once
 
 #include <atomic>
