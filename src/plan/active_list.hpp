@@ -35,7 +35,8 @@ class ActiveList {
     items_.pop_back();
   }
 
-  // True: move(item) has moved one at least. Items may leave the list meanwhile.
+  // True: move(item) has moved one at least. Items may leave the list meanwhile, this one or
+  // others, and be destroyed.
   template <class Move>
   bool move_some(Move move) noexcept {
     bool moved = false;
@@ -43,7 +44,8 @@ class ActiveList {
       if (cursor_ >= size()) cursor_ = 0;
       T& item = *items_[cursor_];
       if (move(item)) moved = true;
-      if (item.active) ++cursor_;  // otherwise another one stands in its place
+      // Where it has left, and may be gone, another one stands in its place, or none.
+      if (cursor_ < size() && items_[cursor_] == &item) ++cursor_;
     }
     return moved;
   }
