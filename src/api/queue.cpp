@@ -97,8 +97,12 @@ int PST_Queue_wait(PST_Queue queue) {
 
 int PST_Queue_test(PST_Queue queue, int* flag) {
   return api::guard_any_thread([&] {
-    core::Queue& target = api::queue_of(core::Library::require(), queue);
+    core::Library& library = core::Library::require();
+    core::Queue& target = api::queue_of(library, queue);
     api::require_pointer(flag, "flag");
     *flag = target.test() ? 1 : 0;
+    // A loop of tests stands for one of MPI_Test, which moves MPI's messages.
+    if (*flag == 0)
+      if (const auto drive = library.meanwhile()) drive();
   });
 }

@@ -14,6 +14,7 @@
 #include "api/recorder_driving.hpp"
 #include "penstock_recorder_config.h"
 
+using penstock::api::drive;
 using penstock::api::wait_driving;
 using penstock::api::wait_for;
 using penstock::core::match_under_way;
@@ -134,6 +135,18 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Sta
   return wait_driving(
       [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); },
       [&] { return PMPI_Mprobe(source, tag, comm, message, status); });
+}
+
+// Loops of these stand for the two above.
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  drive();
+  return PMPI_Iprobe(source, tag, comm, flag, status);
+}
+
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                MPI_Status* status) {
+  drive();
+  return PMPI_Improbe(source, tag, comm, flag, message, status);
 }
 
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,

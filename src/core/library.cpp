@@ -209,7 +209,11 @@ void Library::finalise(const char* call) noexcept {
   library->matcher_->stop_driving();  // its thread looks at requests, which end below
   library->matcher_->give_up_matches(call);
   library->tell_at_the_end();
-  drain(*library->queues_, library->meanwhile());
+  // The caller is inside a call of MPI's, or of ours that stands for one.
+  drain(*library->queues_, [&library] {
+    library->drive();
+    return match_under_way();
+  });
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
   while (MatchedRequest* const request = Registry::get().remove_any(from))

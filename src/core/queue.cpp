@@ -114,6 +114,10 @@ void Queue::start(std::size_t count, StreamOperation* const* operations) {
 
 void Queue::wait(std::size_t count, StreamOperation* const* operations) {
   raise();
+  enqueue_waits(count, operations);
+}
+
+void Queue::enqueue_waits(std::size_t count, StreamOperation* const* operations) {
   const std::uint64_t capture = stream_->capture();
   std::size_t checked = 0;
   std::size_t enqueued = 0;
@@ -131,15 +135,17 @@ void Queue::wait(std::size_t count, StreamOperation* const* operations) {
   for (std::size_t i = 0; i < count; ++i) operations[i]->wait_flushed(*stream_);
 }
 
-// Room for the waits comes before the starts, which cannot be taken back: where a wait fails all
-// the same, the queue has failed.
+// Room for the waits comes before the starts, which cannot be taken back: for a start, its wait,
+// and the order behind another stream. Where a wait fails all the same, the queue has failed. A
+// queue that fails meanwhile, by its own worker say, has its waits too: they end at once, and the
+// next call tells.
 void Queue::run(std::size_t count, StreamOperation* const* operations) {
   raise();
   if (count == 0) return;
-  stream_->make_room(2 * count);
+  stream_->make_room(3 * count);
   start(count, operations);
   try {
-    wait(count, operations);
+    enqueue_waits(count, operations);
   } catch (const Error& error) {
     fail(error);
     throw;

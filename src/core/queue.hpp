@@ -80,6 +80,7 @@ class Queue final : public transport::Sink {
   void check_wait(const StreamOperation& operation, std::uint64_t capture) const;
   void add(StreamOperation& operation) noexcept;
   void remove(StreamOperation& operation) noexcept;
+  void enqueue_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none
   // The work of an enqueue call for operations that have been checked, and its flush; `enqueued`

@@ -131,6 +131,19 @@ std::vector<Call> calls() {
     EXPECT_EQ(status.MPI_SOURCE, peer);
     expect_in();
   };
+  const auto polled_receive = [=] {
+    MPI_Status status;
+    for (int found = 0; found == 0;) MPI_Iprobe(peer, message_tag, MPI_COMM_WORLD, &found, &status);
+    receive();
+  };
+  const auto matched_polled_receive = [=] {
+    std::fill(in.begin(), in.end(), std::byte{0});
+    MPI_Message message = MPI_MESSAGE_NULL;
+    for (int found = 0; found == 0;)
+      MPI_Improbe(MPI_ANY_SOURCE, message_tag, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(in.data(), much, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    expect_in();
+  };
   const auto exchange = [=] {
     std::fill(in.begin(), in.end(), std::byte{0});
     MPI_Status status;
@@ -162,6 +175,8 @@ std::vector<Call> calls() {
           {"MPI_Recv", receive, send},
           {"MPI_Probe", probe_receive, send},
           {"MPI_Mprobe", matched_receive, send},
+          {"MPI_Iprobe", polled_receive, send},
+          {"MPI_Improbe", matched_polled_receive, send},
           {"MPI_Sendrecv", exchange, exchange},
           {"MPI_Sendrecv_replace", replace, replace}};
 }

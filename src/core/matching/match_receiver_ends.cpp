@@ -128,8 +128,10 @@ void MatchReceiver::leave_the_gone() {
     answered->abandoned = Error(ErrorKind::mpi);
     take_offer_or_wait(receiving, true);
   }
-  std::erase_if(answered_,
-                [&](const auto& entry) { return letters_.dead(entry.second.offer.sender); });
+  // A sender may die just now: what it has been answered for goes with the next look.
+  std::erase_if(answered_, [&](const auto& entry) {
+    return entry.second.receiving.request == nullptr && letters_.dead(entry.second.offer.sender);
+  });
   for (auto inviting = inviting_.begin(); inviting != inviting_.end();) {
     const auto each = inviting++;
     if (letters_.dead(each->second.sender)) end_invitation(each);

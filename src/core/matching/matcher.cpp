@@ -159,8 +159,9 @@ void Matcher::look_for_lost_causes() {
   if (!jobs_.any_late(now) && !any_gone) return;
   // From here on it costs time in proportion to the requests under way.
   constexpr int quiet_rounds = 16;
-  for (int quiet = 0; quiet < quiet_rounds; ++quiet)
-    if (read_letters()) quiet = 0;
+  constexpr int most_rounds = 1000;  // where letters come without end
+  for (int quiet = 0, rounds = 0; quiet < quiet_rounds && rounds < most_rounds; ++rounds)
+    quiet = read_letters() ? 0 : quiet + 1;
   if (jobs_.any_late(now)) report_matches();
   give_up_where([&](const MatchedRequest& request, const MatchJob& job) {
     return lost_cause(request, job.late(now));

@@ -135,11 +135,11 @@ class QueueTest : public ::testing::Test {
 };
 
 TEST_F(QueueTest, RunFindsRoomForAllBeforeItStartsAny) {
-  stream->room = 2 * count - 1;
+  stream->room = 3 * count - 1;
   expect_error(ErrorKind::resources, [&] { queue->run(count, all.data()); });
   EXPECT_EQ(starts(), 0);
   EXPECT_EQ(all[0]->started_on, nullptr);
-  stream->room = 2 * count;
+  stream->room = 3 * count;  // starts, waits, and orders behind other streams
   queue->run(count, all.data());
   EXPECT_EQ(starts(), static_cast<int>(count));
   EXPECT_EQ(waits(), static_cast<int>(count));

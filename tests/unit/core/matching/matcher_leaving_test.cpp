@@ -424,6 +424,40 @@ TEST_F(LeavingTest, TheDeadInviteNobodyAndWhatTheyAcceptedIsForgotten) {
   EXPECT_EQ(kind(*left), ErrorKind::peer_dead);
 }
 
+// The monitor's thread sees a death at any time: so rank 1's is told at each of the looks that a
+// round takes at it. Rank 2 has died before, as a round looks for the dead only then.
+TEST(LeavingWhileLookedAt, AWildcardReceiveWhoseSenderDiesTakesAnother) {
+  for (int look = 0; look < 8; ++look) {
+    Office office;
+    Clerk zero(0, 4, office), one(1, 4, office), three(3, 4, office);
+    const auto receive = zero.receive(any_rank);
+    const auto lost = one.send(0), send = three.send(0);
+    const auto receiving = zero.begin({receive.get()});
+    one.begin({lost.get()});
+    zero.matcher->drive();  // takes rank 1's offer, whose confirmation does not come
+    zero.world.kill(2);
+    three.world.kill(2);
+    int looks = 0;
+    zero.world.when_looked_at = [&](int rank) {
+      if (rank == 1 && looks++ == look) zero.world.kill(1);
+    };
+    for (int i = 0; i < 1000 && looks <= look; ++i) {
+      zero.matcher->drive();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    zero.world.kill(1);
+    zero.world.when_looked_at = nullptr;
+    const auto sending = three.begin({send.get()});
+    for (int i = 0; i < 1000 && !receiving->finished; ++i) {
+      zero.matcher->drive();
+      three.matcher->drive();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(receive->matched()) << "look " << look;
+    for (Clerk* clerk : {&zero, &one, &three}) clerk->matcher->give_up_matches("the end");
+  }
+}
+
 // Of two sends to receives that leave, `left` allocations into the match: where one allocation
 // fails, no receive waits beside a send that waits. At the latest in time each half has an outcome,
 // and nothing of the matcher refers to it behind that.
