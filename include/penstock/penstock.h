@@ -232,9 +232,9 @@ PST_API int PST_Queue_free(PST_Queue* queue);
 PST_API int PST_Queue_wait(PST_Queue queue);
 
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that
- * was started on the queue has no wait enqueued. Where the answer is 0, and this thread may call MPI,
- * it moves MPI's own messages and matches along, as MPI_Test does. Enqueues nothing. Never blocks.
- * Errors: as PST_Queue_wait. Source: Penstock. */
+ * was started on the queue has no wait enqueued. Where the answer is 0, and this thread may call
+ * MPI, it moves MPI's own messages and matches along, as MPI_Test does. Enqueues nothing. Never
+ * blocks. Errors: as PST_Queue_wait. Source: Penstock. */
 PST_API int PST_Queue_test(PST_Queue queue, int* flag);
 
 /* ---- Requests -------------------------------------------------------------------------------- */
@@ -284,11 +284,12 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
  * MPI_THREAD_MULTIPLE a thread of the library drives the match at all times. At lower levels these
  * calls drive it: the MPI_Wait and MPI_Test families, MPI_Send, MPI_Ssend, MPI_Rsend, MPI_Recv,
  * MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe, MPI_Iprobe, MPI_Improbe and MPI_Mrecv;
- * in other calls of MPI, such as collectives, it stands still. While this rank is in such a call, a peer's PST_Match still
- * returns for what the peer receives from this rank's host memory, and for what the peer sends from
- * host memory on the same host to a receive here that names source and tag and has no wildcard
- * receive before it; any other waits until this rank drives matches again. Errors found at the call
- * are returned by it, later ones by the completing call. Does not block. Source: ST III-C. */
+ * in other calls of MPI, such as collectives, it stands still. While this rank is in such a call, a
+ * peer's PST_Match still returns for what the peer receives from this rank's host memory, and for
+ * what the peer sends from host memory on the same host to a receive here that names source and tag
+ * and has no wildcard receive before it; any other waits until this rank drives matches again.
+ * Errors found at the call are returned by it, later ones by the completing call. Does not block.
+ * Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 

@@ -49,8 +49,8 @@ bool both_on_one_system(int rank) {
   return same_on_both(boot, rank);
 }
 
-// A thread that polls and finds nothing gives its core away at once where there are more of them than cores,
-// since what it waits for needs one.
+// A thread that polls and finds nothing gives its core away at once where there are more of them
+// than cores, since what it waits for needs one.
 class Pause {
  public:
   explicit Pause(int threads) {

@@ -174,8 +174,7 @@ __global__ void close_gates(const __grid_constant__ RelayBatch<capacity> argumen
   if (batch.queue_failure->failed != 0) return gate.store_open(1);
   protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
   // Behind the fence of the closing, as no_more is stored before the gate is opened for it.
-  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == no_more)
-    gate.store_open(1);
+  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == no_more) gate.store_open(1);
 }
 
 template <int capacity>

@@ -23,7 +23,7 @@ using protocol::team::Task;
 enum class Defect : std::uint8_t {
   none,
   late_block_does_not_check,  // whether the pair has been given up, or the peer has closed
-  first_failure_tells,       // without the other blocks being through
+  first_failure_tells,        // without the other blocks being through
   only_the_first_tells_the_host,
   stale_command,     // of whichever kernel
   done_before_copy,  // or FIN
