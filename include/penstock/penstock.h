@@ -148,8 +148,9 @@ PST_API int PST_Describe(char* json, int size, int* length);
 /* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock
  * did not see (made before it was loaded, by a call that it does not record, or with the profiling
  * interface taken). Collective over `comm`; blocks until all its members have called it; calling it
- * again does nothing. Every member's answer is the same. Errors: PST_ERROR_COMMUNICATOR for
- * MPI_COMM_NULL or members outside MPI_COMM_WORLD. Source: Penstock. */
+ * again does nothing. Requests of it are handed to match behind it, on every member. Every member's
+ * answer is the same. Errors: PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside
+ * MPI_COMM_WORLD. Source: Penstock. */
 PST_API int PST_Comm_attach(MPI_Comm comm);
 
 /* ---- Host streams ---------------------------------------------------------------------------- */
@@ -287,9 +288,14 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
  * in other calls of MPI, such as collectives, it stands still. While this rank is in such a call, a
  * peer's PST_Match still returns for what the peer receives from this rank's host memory, and for
  * what the peer sends from host memory on the same host to a receive here that names source and tag
- * and has no wildcard receive before it; any other waits until this rank drives matches again.
- * Errors found at the call are returned by it, later ones by the completing call. Does not block.
- * Source: ST III-C. */
+ * and has no wildcard receive before it; any other waits until this rank drives matches again. Of
+ * Penstock's own calls PST_Match, PST_Matchall, PST_Is_matched, PST_Queue_wait, PST_Queue_test and
+ * PST_Stream_synchronize drive matches below MPI_THREAD_MULTIPLE, but at MPI_THREAD_SERIALIZED the
+ * last three do not: another thread may be inside MPI. Errors found at the call are returned by it,
+ * later ones by the completing call; MPI_Waitall and its kind give them in the statuses as MPI does
+ * (MPICH as MPI_ERR_OTHER). An MPI without MPI_Pack_c drives MPI_Sendrecv_replace up to 1 GiB. Does
+ * not block; a buffered send takes the memory of PENSTOCK_SLOTS messages, which takes seconds where
+ * these have gigabytes. Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 

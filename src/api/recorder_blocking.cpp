@@ -73,13 +73,6 @@ int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int de
       });
 }
 
-// MPI_Pack_size has no answer beyond 2 GiB, and says so in no way.
-bool can_be_packed(int count, MPI_Datatype datatype) {
-  MPI_Count size = 0;
-  return PMPI_Type_size_x(datatype, &size) == MPI_SUCCESS &&
-         size < std::numeric_limits<int>::max() / 2 / std::max(count, 1);
-}
-
 // The same with one buffer: what is sent is packed before the receive may overwrite it.
 template <class Count, auto pack_size, auto pack, auto begin_receive, auto begin_send>
 int sendrecv_packed(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag,
@@ -101,6 +94,27 @@ int sendrecv_packed(void* buf, Count count, MPI_Datatype datatype, int dest, int
         return begin_send(copy.get(), packed, MPI_PACKED, dest, sendtag, comm, request);
       });
 }
+
+#if PENSTOCK_HAVE_MPI_Send_c
+
+bool can_be_packed(int, MPI_Datatype) {
+  return true;
+}
+constexpr auto sendrecv_replaced =
+    sendrecv_packed<MPI_Count, PMPI_Pack_size_c, PMPI_Pack_c, PMPI_Irecv_c, PMPI_Isend_c>;
+
+#else
+
+// MPI_Pack_size has no answer beyond 2 GiB, and says so in no way.
+bool can_be_packed(int count, MPI_Datatype datatype) {
+  MPI_Count size = 0;
+  return PMPI_Type_size_x(datatype, &size) == MPI_SUCCESS &&
+         size < std::numeric_limits<int>::max() / 2 / std::max(count, 1);
+}
+constexpr auto sendrecv_replaced =
+    sendrecv_packed<int, PMPI_Pack_size, PMPI_Pack, PMPI_Irecv, PMPI_Isend>;
+
+#endif
 
 }  // namespace
 
@@ -162,8 +176,7 @@ int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, 
   if (!match_under_way() || !can_be_packed(count, datatype)) [[likely]]
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                  status);
-  return sendrecv_packed<int, PMPI_Pack_size, PMPI_Pack, PMPI_Irecv, PMPI_Isend>(
-      buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  return sendrecv_replaced(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 
 #if PENSTOCK_HAVE_MPI_Send_c
@@ -205,7 +218,6 @@ int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, in
   if (!match_under_way()) [[likely]]
     return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                    status);
-  return sendrecv_packed<MPI_Count, PMPI_Pack_size_c, PMPI_Pack_c, PMPI_Irecv_c, PMPI_Isend_c>(
-      buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  return sendrecv_replaced(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 #endif

@@ -302,8 +302,9 @@ void PairEnd::failed(RdmaOperation& operation, int code) noexcept {
   const bool counted = operation.role == data || operation.role == signal || operation.role == cts;
   if (counted && &operation != &hand_.cts) ++lost_;
   fail(base::error_by(ErrorKind::transport, [&] {
-    return fmt::format("the network ({}) reports for rank {}: {}", common_.fabric.provider(), peer,
-                       libfabric().strerror(code));
+    return fmt::format(
+        "the network ({}) reports for rank {}: {}; has its process ended? See its output",
+        common_.fabric.provider(), peer, libfabric().strerror(code));
   }));
 }
 

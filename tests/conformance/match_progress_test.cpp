@@ -295,5 +295,39 @@ TEST(MatchProgress, TruncationAcrossABarrier) {
   MPI_Request_free(&request);
 }
 
+// ---- Errors
+
+// The first matches have failed before the peer hands the last one over, which is waited for all
+// the same.
+TEST(MatchProgress, WaitallWaitsForAllWhereSomeMatchesFail) {
+  if (size() % 2 != 0) return;
+  constexpr int count = 4, too_long = 3;
+  std::vector<std::byte> buffer(100);
+  std::vector<MPI_Request> requests(count);
+  for (int i = 0; i < count; ++i)
+    if (rank() % 2 == 0)
+      MPI_Recv_init(buffer.data(), i < too_long ? 99 : 100, MPI_BYTE, partner(), i, MPI_COMM_WORLD,
+                    &requests[i]);
+    else
+      MPI_Send_init(buffer.data(), 100, MPI_BYTE, partner(), i, MPI_COMM_WORLD, &requests[i]);
+  if (rank() % 2 == 0) {
+    std::vector<MPI_Request> matching(count);
+    std::vector<MPI_Status> statuses(count);
+    for (int i = 0; i < count; ++i) ASSERT_PST(PST_Imatch(&requests[i], &matching[i]));
+    int error_class = MPI_SUCCESS;
+    MPI_Error_class(MPI_Waitall(count, matching.data(), statuses.data()), &error_class);
+    EXPECT_EQ(error_class, MPI_ERR_IN_STATUS);
+    for (int i = 0; i < count; ++i) {
+      EXPECT_EQ(matching[i], MPI_REQUEST_NULL) << i;
+      EXPECT_EQ(statuses[i].MPI_ERROR != MPI_SUCCESS, i < too_long) << i;
+    }
+  } else {
+    for (int i = 0; i < count; ++i)
+      EXPECT_PST_KIND(PST_Match(&requests[i], MPI_STATUS_IGNORE),
+                      i < too_long ? PST_ERROR_TRUNCATE : PST_ERROR_NONE);
+  }
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+}
+
 }  // namespace
 }  // namespace penstock::test

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "conformance/one_way.hpp"
@@ -305,6 +306,21 @@ TEST(CudaGraph, G8_ManyHostRequestsAreMatchedInACapture) {
   lane.finish();
   EXPECT_EQ(to, from);
   for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
+}
+
+// Waiting and testing break no capture of another thread, though it forbids much to all threads.
+TEST(CudaGraph, G8_AnotherThreadWaitsDuringACapture) {
+  Lane captured, waiting;
+  ASSERT_CUDA(cudaStreamBeginCapture(captured.stream(), cudaStreamCaptureModeGlobal));
+  std::thread([&] {
+    int flag = 0;
+    EXPECT_PST(PST_Queue_test(waiting.queue(), &flag));
+    EXPECT_EQ(flag, 1);
+    EXPECT_PST(PST_Queue_wait(waiting.queue()));
+  }).join();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(captured.stream(), &graph), cudaSuccess);
+  ASSERT_CUDA(cudaGraphDestroy(graph));
 }
 
 TEST(CudaGraph, G8_AStartBelongsToTheCaptureOfItsWait) {

@@ -155,6 +155,7 @@ void Matcher::look_for_lost_causes() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
   next_look_ = now + std::chrono::milliseconds(2);
+  if (jobs_.open_jobs().empty()) return;  // waits of queues drive, too
   const bool any_gone = letters_.anybody_gone();
   if (!jobs_.any_late(now) && !any_gone) return;
   // From here on it costs time in proportion to the requests under way.

@@ -211,8 +211,10 @@ cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {
   }
 }
 
+// Another thread may be capturing, in the mode that forbids looks at streams to all threads.
 void Stream::synchronize(const std::function<bool()>& meanwhile) {
   const DeviceGuard guard(device_);
+  const RelaxedCaptures relaxed;
   const cudaError_t code = await_end(meanwhile);
   if (attachment_) attachment_->synchronized(code);
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
@@ -222,6 +224,7 @@ void Stream::synchronize(const std::function<bool()>& meanwhile) {
 bool Stream::idle() const {
   if (is_captured()) return false;
   const DeviceGuard guard(device_);
+  const RelaxedCaptures relaxed;
   const cudaError_t code = query();
   if (code == cudaErrorNotReady) return false;
   if (attachment_) attachment_->synchronized(code);
