@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench_options.hpp"
-#include "run_delay.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -47,14 +46,17 @@ std::vector<std::string> baseline_names() {
   return names;
 }
 
+// Only a ping-pong can be made of the bare chain.
 void require_known_baselines(const Options& options) {
-  const std::vector<std::string>& known =
-      options.device == DeviceKind::cuda ? cuda_baselines : host_baselines;
-  for (const std::string& name : options.baselines)
+  const std::vector<std::string>& known = options.on_cuda() ? cuda_baselines : host_baselines;
+  for (const std::string& name : options.baselines) {
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw CLI::ValidationError("--baseline",
-                                 name + " is not one of --device " +
-                                     (options.device == DeviceKind::cuda ? "cuda" : "host"));
+      throw CLI::ValidationError(
+          "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
+    if (name.starts_with("ofi-") && options.kind != Kind::latency)
+      throw CLI::ValidationError(
+          "--baseline", std::string(about(options.kind).command) + " has no baseline " + name);
+  }
 }
 
 // A whole number that the type of the option holds: CLI11 takes "-5" for a large one.
@@ -68,6 +70,13 @@ CLI::Validator size_of_message() {
             return text + " is not a whole number of bytes from 0 to " + std::to_string(most);
           },
           "BYTES"};
+}
+
+void add_sizes_option(CLI::App& app, Options& options) {
+  app.add_option("--sizes", options.sizes,
+                 "These sizes in bytes, with commas, instead of --min to --max")
+      ->delimiter(',')
+      ->check(size_of_message());
 }
 
 void add_size_options(CLI::App& app, Options& options) {
@@ -96,10 +105,6 @@ void add_common_options(CLI::App& app, Options& options) {
              "ahead (preposted)");
   add_choice(app, "--device", options.device, devices,
              "Streams and memory of: host (the default) or cuda");
-  app.add_option("--sizes", options.sizes,
-                 "These sizes in bytes, with commas, instead of --min to --max")
-      ->delimiter(',')
-      ->check(size_of_message());
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
   app.add_option("--baseline", options.baselines,
@@ -117,30 +122,6 @@ void add_common_options(CLI::App& app, Options& options) {
                "Print JSON, a line for each row: the lines together are not one JSON text");
 }
 
-using Run = int (*)(const Options&, const tool::Session&);
-#if PENSTOCK_CUDA
-constexpr Run cuda_latency = run_cuda_latency;
-constexpr Run cuda_bandwidth = run_cuda_bandwidth;
-constexpr Run cuda_multi_pair = run_cuda_multi_pair;
-constexpr Run cuda_exchange = run_cuda_exchange;
-constexpr Run cuda_message_rate = run_cuda_message_rate;
-constexpr Run cuda_halo = run_cuda_halo;
-#else
-int refuse_cuda(const Options&, const tool::Session&) {
-  throw tool::UserError("--device cuda: this command is built without CUDA");
-}
-constexpr Run cuda_latency = refuse_cuda;
-constexpr Run cuda_bandwidth = refuse_cuda;
-constexpr Run cuda_multi_pair = refuse_cuda;
-constexpr Run cuda_exchange = refuse_cuda;
-constexpr Run cuda_message_rate = refuse_cuda;
-constexpr Run cuda_halo = refuse_cuda;
-#endif
-
-int refuse_host_exchange(const Options&, const tool::Session&) {
-  throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
-}
-
 // A ready send promises that its receive has been started, which the sequential order does not
 // give.
 void settle(Options& options, const tool::Command& command) {
@@ -148,27 +129,9 @@ void settle(Options& options, const tool::Command& command) {
     throw CLI::ValidationError("--min", "must not be larger than --max");
   if (options.mode == Mode::ready) options.order = Order::preposted;
   options.transport = command.transport;
-  if (options.device == DeviceKind::host && (options.graph || options.pack))
+  if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
   require_known_baselines(options);
-}
-
-CLI::App* add_benchmark(CLI::App& parent, tool::Command& command, const std::string& name,
-                        const std::string& text, Run run, Run cuda_run,
-                        const std::shared_ptr<Options>& options) {
-  CLI::App* app = parent.add_subcommand(name, text);
-  add_common_options(*app, *options);
-  tool::add_run_options(*app, command);
-  app->callback([=, &command] {
-    settle(*options, command);
-    const Run chosen = options->device == DeviceKind::cuda ? cuda_run : run;
-    command.run = [options, chosen](const tool::Session& session) {
-      const int status = chosen(*options, session);
-      warn_of_run_delay(session);
-      return status;
-    };
-  });
-  return app;
 }
 
 void add_halo_option(CLI::App& app, Options& options) {
@@ -185,36 +148,29 @@ void add_window_option(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
-void add_windows(CLI::App& parent, tool::Command& command, const std::string& name,
-                 const std::string& text, Run run, Run cuda_run, std::size_t max_bytes) {
+void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& benchmark) {
   const auto options = std::make_shared<Options>();
-  options->max_bytes = max_bytes;
-  CLI::App* app = add_benchmark(parent, command, name, text, run, cuda_run, options);
-  add_size_options(*app, *options);
-  add_window_option(*app, *options);
-}
-
-void add_halo(CLI::App& parent, tool::Command& command) {
-  const auto options = std::make_shared<Options>();
-  CLI::App* app = add_benchmark(
-      parent, command, "halo",
-      "Steps of an exchange with the 26 neighbours of a periodic 3D grid of ranks: faces, "
-      "edges and corners, in one start and one wait",
-      run_halo, cuda_halo, options);
-  app->remove_option(app->get_option("--sizes"));  // its sizes are the halo's
-  add_halo_option(*app, *options);
-}
-
-void add_exchange(CLI::App& parent, tool::Command& command) {
-  const auto options = std::make_shared<Options>();
-  CLI::App* app = add_benchmark(
-      parent, command, "exchange",
-      "CUDA: every rank sends and receives at once, in one start and one wait: the 26 "
-      "messages of a halo, or with --sizes one of each size in turn",
-      refuse_host_exchange, cuda_exchange, options);
-  add_halo_option(*app, *options);
-  add_choice(*app, "--pairs", options->pairs, pairings,
-             "Who exchanges: neighbours (0 with 1, 2 with 3, ...; the default) or all with all");
+  options->kind = benchmark.kind;
+  if (benchmark.kind == Kind::message_rate) options->max_bytes = 1024;
+  CLI::App* const app = parent.add_subcommand(benchmark.command, benchmark.text);
+  add_common_options(*app, *options);
+  if (benchmark.kind != Kind::halo) add_sizes_option(*app, *options);
+  if (is_exchange(benchmark.kind)) {
+    add_halo_option(*app, *options);
+  } else {
+    add_size_options(*app, *options);
+  }
+  if (is_windowed(benchmark.kind)) add_window_option(*app, *options);
+  if (benchmark.kind == Kind::exchange)
+    add_choice(*app, "--pairs", options->pairs, pairings,
+               "Who exchanges: neighbours (0 with 1, 2 with 3, ...; the default) or all with all");
+  tool::add_run_options(*app, command);
+  app->callback([options, &command] {
+    settle(*options, command);
+    command.run = [options](const tool::Session& session) {
+      return run_benchmark(*options, session);
+    };
+  });
 }
 
 }  // namespace
@@ -223,22 +179,7 @@ void add_bench(CLI::App& parent, tool::Command& command) {
   CLI::App* app = parent.add_subcommand(
       "bench", "Measure messages between ranks, beside plain MPI persistent requests");
   app->require_subcommand(1);
-  const auto latency_options = std::make_shared<Options>();
-  add_size_options(*add_benchmark(*app, command, "latency",
-                                  "Ping-pong: half round trip, and what the calls cost",
-                                  run_latency, cuda_latency, latency_options),
-                   *latency_options);
-  constexpr std::size_t largest = std::size_t{1} << 20, largest_small = 1024;
-  add_windows(*app, command, "bw", "Windowed one-way bandwidth of 2 ranks", run_bandwidth,
-              cuda_bandwidth, largest);
-  add_windows(*app, command, "multi-pair", "The same of several pairs of ranks at once",
-              run_multi_pair, cuda_multi_pair, largest);
-  add_windows(
-      *app, command, "message-rate",
-      "Small messages a second, a window in one start and one wait, and what one costs the caller",
-      run_message_rate, cuda_message_rate, largest_small);
-  add_halo(*app, command);
-  add_exchange(*app, command);
+  for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
 }
 
 }  // namespace penstock::bench

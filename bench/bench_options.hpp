@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <penstock/penstock.hpp>
 #include <string>
@@ -9,6 +10,46 @@
 #include "support/session.hpp"
 
 namespace penstock::bench {
+
+enum class Kind { latency, bandwidth, multi_pair, message_rate, halo, exchange };
+
+// What the command line, the tables and the JSON lines say of a kind of benchmark.
+struct Benchmark {
+  Kind kind;
+  const char* command;
+  const char* name;
+  const char* unit;
+  const char* meaning;  // of a figure
+  const char* text;     // for --help
+};
+inline constexpr std::array benchmarks{
+    Benchmark{Kind::latency, "latency", "latency", "us", "half round trip",
+              "Ping-pong: half round trip, and what the calls cost"},
+    Benchmark{Kind::bandwidth, "bw", "bandwidth", "MB/s", "one way, windowed",
+              "Windowed one-way bandwidth of 2 ranks"},
+    Benchmark{Kind::multi_pair, "multi-pair", "multi-pair", "MB/s",
+              "of all pairs together, one way, windowed",
+              "The same of several pairs of ranks at once"},
+    Benchmark{Kind::message_rate, "message-rate", "message-rate", "M/s",
+              "millions of messages a second of all pairs together, one way, windowed",
+              "Small messages a second, a window in one start and one wait, and what one costs the "
+              "caller"},
+    Benchmark{Kind::halo, "halo", "halo", "us", "a step; MB/s: sent by all ranks",
+              "Steps of an exchange with the 26 neighbours of a periodic 3D grid of ranks: faces, "
+              "edges and corners, in one start and one wait"},
+    Benchmark{Kind::exchange, "exchange", "exchange", "us", "an exchange; MB/s: sent by all ranks",
+              "CUDA: every rank sends and receives at once, in one start and one wait: the 26 "
+              "messages of a halo, or with --sizes one of each size in turn"}};
+inline const Benchmark& about(Kind kind) {
+  return benchmarks[static_cast<std::size_t>(kind)];
+}
+
+inline bool is_exchange(Kind kind) {
+  return kind == Kind::halo || kind == Kind::exchange;
+}
+inline bool is_windowed(Kind kind) {
+  return kind != Kind::latency && !is_exchange(kind);
+}
 
 enum class MemoryKind { alloc, malloc };
 
@@ -22,9 +63,11 @@ enum class DeviceKind { host, cuda };
 enum class Pairs { neighbours, all };
 
 struct Options {
+  Kind kind = Kind::latency;
   DeviceKind device = DeviceKind::host;
   std::size_t min_bytes = 8;
   std::size_t max_bytes = std::size_t{1} << 20;
+  std::vector<std::size_t> sizes;  // instead of min to max
   int rounds = 9;
   int iterations = 0;  // 0: by size
   int window = 64;
@@ -33,15 +76,15 @@ struct Options {
   Order order = Order::sequential;
   bool check = false;
   bool as_json = false;
-  std::vector<std::string> baselines;  // cuda: nccl, nvshmem, nvshmem-add, mpi; host:
-                                       // mpi-nonblocking, chains of libfabric
-  std::vector<std::size_t> halo{64};   // halo, exchange without sizes: edges of cubes of doubles
-  // CUDA only, but for sizes.
+  std::vector<std::string> baselines;
+  std::vector<std::size_t> halo{64};  // halo, exchange without sizes: edges of cubes of doubles
+  // CUDA only.
   bool graph = false;               // the program is captured once, and its graph launched
   bool pack = false;                // a kernel before each send and one behind each receive
-  std::vector<std::size_t> sizes;   // instead of min to max
   Pairs pairs = Pairs::neighbours;  // exchange
   std::string transport;
+
+  bool on_cuda() const { return device == DeviceKind::cuda; }
 };
 
 // The sizes asked for, or min, then powers of two up to max.
@@ -51,16 +94,7 @@ const char* name_of(MemoryKind kind) noexcept;
 const char* name_of(Mode mode) noexcept;
 const char* name_of(Order order) noexcept;
 
-int run_latency(const Options& options, const tool::Session& session);
-int run_bandwidth(const Options& options, const tool::Session& session);
-int run_multi_pair(const Options& options, const tool::Session& session);
-int run_message_rate(const Options& options, const tool::Session& session);
-int run_halo(const Options& options, const tool::Session& session);
-int run_cuda_latency(const Options& options, const tool::Session& session);
-int run_cuda_bandwidth(const Options& options, const tool::Session& session);
-int run_cuda_multi_pair(const Options& options, const tool::Session& session);
-int run_cuda_exchange(const Options& options, const tool::Session& session);
-int run_cuda_message_rate(const Options& options, const tool::Session& session);
-int run_cuda_halo(const Options& options, const tool::Session& session);
+// Runs the benchmark that the options choose and prints its rows. Collective.
+int run_benchmark(const Options& options, const tool::Session& session);
 
 }  // namespace penstock::bench

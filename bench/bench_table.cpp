@@ -4,15 +4,9 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
-#include <utility>
 
 namespace penstock::bench {
 namespace {
-
-nlohmann::ordered_json to_json(const tool::Summary& summary) {
-  return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}};
-}
 
 void print_line(const std::string& line) {
   fmt::print("{}\n", line);
@@ -21,46 +15,44 @@ void print_line(const std::string& line) {
 
 }  // namespace
 
-Table::Table(std::string benchmark, std::string unit, std::string what, const Options& options,
-             const tool::Session& session)
-    : benchmark_(std::move(benchmark)),
-      unit_(std::move(unit)),
-      what_(std::move(what)),
-      options_(options),
-      session_(session) {}
-
-void Table::print_header(const std::string& transport, const std::vector<std::string>& baselines) {
-  transport_ = transport;
+void Table::print_header(const std::string& device, const Measurement& first) const {
   if (!session_.is_root() || options_.as_json) return;
-  fmt::print("# Penstock {}: {} over {}, {} rank{}, {} sends, {} memory, {}, {}{}\n", benchmark_,
-             what_, transport_, session_.size(), session_.size() == 1 ? "" : "s",
-             name_of(options_.mode), name_of(options_.memory), session_.mpi_name(),
-             tool::thread_level_name(session_.thread_level()),
+  const Benchmark& benchmark = about(options_.kind);
+  const bool less_is_better = std::string(benchmark.unit) == "us";
+  fmt::print("# Penstock {} ({}) over {}, {}, {} rank{}, {} sends, {} receives, {}, {}{}{}{}\n",
+             benchmark.name, benchmark.meaning, first.transport, device, session_.size(),
+             session_.size() == 1 ? "" : "s", name_of(options_.mode), name_of(options_.order),
+             session_.mpi_name(), tool::thread_level_name(session_.thread_level()),
+             options_.on_cuda() ? "" : fmt::format(", {} memory", name_of(options_.memory)),
+             options_.pack ? ", pack and unpack kernels" : "",
              options_.check ? ", every byte checked (times include that)" : "");
+  for (const std::string& note : notes_of(options_, session_)) fmt::print("# {}\n", note);
   fmt::print(
-      "# medians and quartiles of {} interleaved rounds; ratio is Penstock / MPI: {} 1 is faster\n",
-      options_.rounds, is_time() ? "below" : "above");
-  if (!baselines.empty())
-    fmt::print("# behind each baseline: its spread, and the ratio Penstock / baseline\n");
-  fmt::print("{:>9} {:>13} {:>19} {:>15} {:>19} {:>7}", "# bytes", "MPI " + unit_, "spread",
-             "Penstock " + unit_, "spread", "ratio");
-  for (const std::string& name : baselines)
-    fmt::print(" {:>21} {:>19} {:>7}", name, "spread", "ratio");
-  fmt::print("\n");
-  std::fflush(stdout);
+      "# medians and quartiles of {} interleaved rounds; ratio is Penstock / the other: {} "
+      "1 is faster\n",
+      options_.rounds, less_is_better ? "below" : "above");
+  std::string line = fmt::format("{:>10}", "# bytes");
+  for (const Figure& figure : first.figures) {
+    line +=
+        fmt::format(" {:>21} {:>19}", fmt::format("{} {}", figure.side, benchmark.unit), "spread");
+    if (is_exchange(options_.kind)) line += fmt::format(" {:>11}", "MB/s");
+    if (figure.blocks) line += fmt::format(" {:>6}", "blocks");
+    if (&figure != &first.figures.front()) line += fmt::format(" {:>7}", "ratio");
+  }
+  print_line(line);
 }
 
 std::string Table::row_of(const Measurement& measurement) const {
-  const std::vector<Figure>& figures = measurement.figures;
-  const tool::Summary ours = figures[0].summary();
-  const tool::Summary mpi = figures[1].summary();
-  std::string line = fmt::format("{:>9} {:>13.2f} {:>19} {:>15.2f} {:>19} {:>7.2f}",
-                                 measurement.bytes, mpi.median, tool::spread_text(mpi), ours.median,
-                                 tool::spread_text(ours), ours.median / mpi.median);
-  for (std::size_t i = 2; i < figures.size(); ++i) {
-    const tool::Summary one = figures[i].summary();
-    line += fmt::format(" {:>21.2f} {:>19} {:>7.2f}", one.median, tool::spread_text(one),
-                        ours.median / one.median);
+  const double ours = measurement.figures.front().summary().median;
+  std::string line = fmt::format("{:>10}", measurement.row.bytes);
+  for (const Figure& figure : measurement.figures) {
+    const tool::Summary one = figure.summary();
+    line += fmt::format(" {:>21.2f} {:>19}", one.median, tool::spread_text(one));
+    if (is_exchange(options_.kind))
+      line += fmt::format(" {:>11.1f}", static_cast<double>(measurement.row.moved) / one.median);
+    if (figure.blocks) line += fmt::format(" {:>6}", *figure.blocks);
+    if (&figure != &measurement.figures.front())
+      line += fmt::format(" {:>7.2f}", ours / one.median);
   }
   if (measurement.caller_ns)
     line += fmt::format("   a message costs the caller {:.1f} ns ({})",
@@ -68,30 +60,32 @@ std::string Table::row_of(const Measurement& measurement) const {
   return line;
 }
 
-void Table::print(Measurement measurement) const {
+void Table::print(const Measurement& measurement) const {
   if (!session_.is_root()) return;
-  measurement.benchmark = benchmark_;
-  measurement.unit = unit_;
-  measurement.more_is_better = !is_time();
-  measurement.transport = transport_;
   print_line(options_.as_json ? json_line(measurement, options_, session_) : row_of(measurement));
 }
 
 void Table::print_cost(const std::string& name, const std::string& unit, const tool::Summary& cost,
                        const tool::Summary* mpi) const {
   if (!session_.is_root()) return;
-  if (!options_.as_json) {
-    print_line(fmt::format(
-        "{:<58} {:>9.2f} {} ({}){}", name, cost.median, unit, tool::spread_text(cost),
-        mpi != nullptr ? fmt::format(", MPI {:.2f} ({})", mpi->median, tool::spread_text(*mpi))
-                       : ""));
-    return;
-  }
-  nlohmann::ordered_json line{
-      {"benchmark", "cost"}, {"name", name}, {"unit", unit}, {"penstock", to_json(cost)}};
-  if (mpi != nullptr) line["mpi"] = to_json(*mpi);
-  line["library"] = session_.mpi_name();
-  print_line(line.dump());
+  if (options_.as_json) return print_line(json_line(name, unit, cost, mpi, session_));
+  print_line(fmt::format(
+      "{:<58} {:>9.2f} {} ({}){}", name, cost.median, unit, tool::spread_text(cost),
+      mpi != nullptr ? fmt::format(", MPI {:.2f} ({})", mpi->median, tool::spread_text(*mpi))
+                     : ""));
+}
+
+void Table::print_call_costs(std::size_t bytes, const std::string& side,
+                             const CallCosts& costs) const {
+  if (!session_.is_root()) return;
+  if (options_.as_json) return print_line(json_line(bytes, side, costs, options_));
+  std::string calls;
+  for (const CallCost& each : costs.calls)
+    calls += fmt::format("{}{} {:.2f}", calls.empty() ? "" : ", ", each.call, each.us / each.calls);
+  print_line(
+      fmt::format("# {}: the calls of a trip of {} bytes cost the caller {:.2f} us; timed "
+                  "one by one: {}",
+                  side, bytes, costs.together, calls));
 }
 
 }  // namespace penstock::bench

@@ -4,32 +4,31 @@
 #include <chrono>
 #include <thread>
 
-#include "measurement.hpp"
-#include "ping_pong.hpp"
+#include "host_device.hpp"
 
 namespace penstock::bench {
 namespace {
 
 constexpr int chain = 1000;
 constexpr int wake_ups = 50;
-constexpr std::size_t bytes = 8;
 constexpr int tag = 3;
+
+using PingPong = RequestExchange<QueueCalls>;
 
 // One call of start and one of wait, in ns, while the worker has other work: nobody has to be
 // woken.
-double time_enqueue(StreamEngine& engine, PingPong& side) {
-  tool::Gate gate;
-  gate.enqueue(engine.stream());
-  Batch& message = side.rank == 0 ? side.send : side.receive;
+double time_enqueue(HostStream& host, PingPong& exchange) {
+  host.gate.enqueue(host.stream);
+  const auto& message = exchange.traffic().leads ? exchange.sends : exchange.receives;
   const double begin = tool::now_us();
   for (int i = 0; i < chain; ++i) {
-    engine.start(message);
-    engine.wait(message);
+    exchange.start(message);
+    exchange.wait(message);
   }
   const double us = tool::now_us() - begin;
   MPI_Barrier(MPI_COMM_WORLD);
-  gate.open();
-  engine.queue().synchronize();
+  host.gate.open();
+  host.queue.synchronize();
   return us * 1000 / chain;
 }
 
@@ -52,33 +51,21 @@ WakeUp time_wake_up(StreamView stream) {
 
 // Half a round trip in us when the host waits for its queue in every iteration, as a program does
 // that does not enqueue ahead.
-double time_host_wait(StreamEngine& engine, PingPong& side) {
+double time_host_wait(HostStream& host, PingPong& exchange) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = tool::now_us();
   for (int i = 0; i < chain; ++i) {
-    Batch& first = side.rank == 0 ? side.send : side.receive;
-    Batch& second = side.rank == 0 ? side.receive : side.send;
-    engine.start(first);
-    engine.wait(first);
-    engine.start(second);
-    engine.wait(second);
-    engine.queue().synchronize();
+    exchange.trip(false, false);
+    host.queue.synchronize();
   }
   return (tool::now_us() - begin) / (2.0 * chain);
 }
 
-void print_enqueue(const Options& options, StreamEngine& engine, PingPong& side,
-                   const Table& table) {
-  std::vector<double> ns;
-  for (int round = 0; round < options.rounds; ++round) ns.push_back(time_enqueue(engine, side));
-  table.print_cost("start + wait, cost to the caller, worker awake", "ns", tool::summarize(ns));
-}
-
-void print_wake_up(StreamEngine& engine, const Table& table) {
+void print_wake_up(HostStream& host, const Table& table) {
   std::vector<double> caller;
   std::vector<double> worker;
   for (int i = 0; i < wake_ups; ++i) {
-    const WakeUp time = time_wake_up(engine.stream());
+    const WakeUp time = time_wake_up(host.stream);
     caller.push_back(time.caller_us);
     worker.push_back(time.worker_us);
   }
@@ -88,15 +75,16 @@ void print_wake_up(StreamEngine& engine, const Table& table) {
                    tool::summarize(worker));
 }
 
-void print_host_wait(const Options& options, StreamEngine& engine, PingPong& side,
-                     const Table& table) {
-  MpiEngine mpi_engine;
-  PingPong mpi_side(bytes, MemoryKind::malloc, Mode::standard, side.rank, tag + 1);
+void print_host_wait(const Options& options, const Traffic& traffic, HostStream& host,
+                     PingPong& exchange, const Table& table) {
+  HostSide mpi_side("mpi",
+                    make_host_exchange<MpiCalls>(options, traffic, MemoryKind::malloc, tag + 1),
+                    host, false);
   std::vector<double> mpi;
   std::vector<double> stream;
   for (int round = 0; round < options.rounds; ++round) {
-    mpi.push_back(time_round(mpi_engine, mpi_side, {chain / 10, chain}, Order::sequential, false));
-    stream.push_back(time_host_wait(engine, side));
+    mpi.push_back(mpi_side.run_round(chain).us / 2);
+    stream.push_back(time_host_wait(host, exchange));
   }
   const tool::Summary mpi_summary = tool::summarize(mpi);
   table.print_cost("8 bytes, PST_Queue_wait in every iteration, half round trip", "us",
@@ -105,13 +93,20 @@ void print_host_wait(const Options& options, StreamEngine& engine, PingPong& sid
 
 }  // namespace
 
-void print_caller_costs(const Options& options, const tool::Session& session, const Table& table) {
-  StreamEngine engine;
-  PingPong side(bytes, options.memory, Mode::standard, session.rank(), tag);
-  side.match();
-  print_enqueue(options, engine, side, table);
-  print_wake_up(engine, table);
-  print_host_wait(options, engine, side, table);
+void print_caller_costs(const Options& given, const tool::Session& session, const Table& table) {
+  Options options;
+  options.memory = given.memory;
+  options.rounds = given.rounds;
+  options.sizes = {8};
+  const Traffic traffic = rows_of(options, session).front().traffic;
+  HostStream host;
+  const auto exchange =
+      make_host_exchange<QueueCalls>(options, traffic, options.memory, tag, host.queue);
+  std::vector<double> ns;
+  for (int round = 0; round < options.rounds; ++round) ns.push_back(time_enqueue(host, *exchange));
+  table.print_cost("start + wait, cost to the caller, worker awake", "ns", tool::summarize(ns));
+  print_wake_up(host, table);
+  print_host_wait(options, traffic, host, *exchange, table);
 }
 
 }  // namespace penstock::bench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bench_options.hpp"
 #include "bench_table.hpp"
 
 namespace penstock::bench {

@@ -14,10 +14,10 @@ ordered_json to_json(const tool::Summary& summary) {
   return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}};
 }
 
-ordered_json to_json(const Figure& figure, const Measurement& measurement) {
+ordered_json to_json(const Figure& figure, const Row& row, bool is_exchange) {
   ordered_json cell = to_json(figure.summary());
   cell["samples"] = figure.samples;
-  if (measurement.moved) cell["MB/s"] = *measurement.moved / figure.summary().median;
+  if (is_exchange) cell["MB/s"] = static_cast<double>(row.moved) / figure.summary().median;
   if (figure.blocks) cell["blocks"] = *figure.blocks;
   return cell;
 }
@@ -28,45 +28,77 @@ const char* launch_of_library() {
   return setting != nullptr && std::string_view(setting) == "0" ? "plain" : "dependent";
 }
 
-void add_device(ordered_json& line, const Options& options) {
-  const bool cuda = options.device == DeviceKind::cuda;
-  line["device"] = cuda ? "cuda" : "host";
-  line["mode"] = options.graph ? "graph" : "stream";
-  if (cuda) line["launch"] = launch_of_library();
+// How many times as fast Penstock is.
+double gain(const Measurement& measurement, const Figure& other, bool less_is_better) {
+  const double ours = measurement.figures.front().summary().median;
+  const double theirs = other.summary().median;
+  return less_is_better ? theirs / ours : ours / theirs;
+}
+
+void add_figures(ordered_json& line, const Measurement& measurement, const Options& options) {
+  const std::string unit = about(options.kind).unit;
+  line["unit"] = unit;
+  for (const Figure& figure : measurement.figures)
+    line[figure.side] = to_json(figure, measurement.row, is_exchange(options.kind));
+  for (std::size_t i = 1; i < measurement.figures.size(); ++i)
+    line["gain_over_" + measurement.figures[i].side] =
+        gain(measurement, measurement.figures[i], unit == "us");
+  if (measurement.caller_ns) line["caller_ns"] = to_json(*measurement.caller_ns);
+}
+
+// On host streams an iteration of a window is a message.
+int iterations_of(const Measurement& measurement, const Options& options) {
+  const bool of_messages = is_windowed(options.kind) && !options.on_cuda();
+  return measurement.trips * (of_messages ? static_cast<int>(measurement.row.messages) : 1);
 }
 
 }  // namespace
 
-double gain(const Measurement& measurement, const Figure& other) {
-  const double ours = measurement.figures.front().summary().median;
-  const double theirs = other.summary().median;
-  return measurement.more_is_better ? ours / theirs : theirs / ours;
-}
-
 std::string json_line(const Measurement& measurement, const Options& options,
                       const tool::Session& session) {
-  ordered_json line{{"benchmark", measurement.benchmark}};
-  add_device(line, options);
+  ordered_json line{{"benchmark", about(options.kind).name},
+                    {"device", options.on_cuda() ? "cuda" : "host"},
+                    {"mode", options.graph ? "graph" : "stream"}};
+  if (options.on_cuda()) line["launch"] = launch_of_library();
   line["ranks"] = session.size();
-  line["bytes"] = measurement.bytes;
-  line["messages"] = measurement.messages;
-  line["unit"] = measurement.unit;
-  for (const Figure& figure : measurement.figures) line[figure.side] = to_json(figure, measurement);
-  for (std::size_t i = 1; i < measurement.figures.size(); ++i)
-    line["gain_over_" + measurement.figures[i].side] = gain(measurement, measurement.figures[i]);
-  if (measurement.caller_ns) line["caller_ns"] = to_json(*measurement.caller_ns);
-  if (!measurement.pairs.empty()) line["pairs"] = measurement.pairs;
-  if (measurement.edge > 0) line["edge"] = measurement.edge;
+  line["bytes"] = measurement.row.bytes;
+  line["messages"] = measurement.row.messages;
+  add_figures(line, measurement, options);
+  if (options.kind == Kind::exchange)
+    line["pairs"] = options.pairs == Pairs::all ? "all" : "neighbours";
+  if (measurement.row.edge > 0) line["edge"] = measurement.row.edge;
   line["transport"] = measurement.transport;
-  line["memory"] = options.device == DeviceKind::cuda ? "cudaMalloc" : name_of(options.memory);
+  line["memory"] = options.on_cuda() ? "cudaMalloc" : name_of(options.memory);
   line["send"] = name_of(options.mode);
   line["order"] = name_of(options.order);
   line["pack"] = options.pack;
   line["library"] = session.mpi_name();
   line["thread_level"] = tool::thread_level_name(session.thread_level());
   line["rounds"] = options.rounds;
-  line["iterations"] = measurement.iterations;
+  line["iterations"] = iterations_of(measurement, options);
   line["checked"] = options.check;
+  return line.dump();
+}
+
+std::string json_line(const std::string& name, const std::string& unit, const tool::Summary& cost,
+                      const tool::Summary* mpi, const tool::Session& session) {
+  ordered_json line{
+      {"benchmark", "cost"}, {"name", name}, {"unit", unit}, {"penstock", to_json(cost)}};
+  if (mpi != nullptr) line["mpi"] = to_json(*mpi);
+  line["library"] = session.mpi_name();
+  return line.dump();
+}
+
+std::string json_line(std::size_t bytes, const std::string& side, const CallCosts& costs,
+                      const Options& options) {
+  ordered_json line{{"benchmark", "enqueue"},
+                    {"of", about(options.kind).name},
+                    {"order", name_of(options.order)},
+                    {"side", side},
+                    {"bytes", bytes},
+                    {"us", costs.together},
+                    {"calls", ordered_json::object()}};
+  for (const CallCost& each : costs.calls) line["calls"][each.call] = each.us / each.calls;
   return line.dump();
 }
 

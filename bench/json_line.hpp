@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --json prints for a measurement: one format, whatever was measured, on whichever device.
+// What --json prints: one format, whatever was measured, on whichever device.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "bench_options.hpp"
-#include "figure.hpp"
-#include "support/session.hpp"
+#include "device.hpp"
+#include "support/statistics.hpp"
 
 namespace penstock::bench {
 
-struct Measurement {
-  std::string benchmark{};
-  std::string unit{};
-  bool more_is_better = false;
-  std::size_t bytes = 0;          // of a message, or of all that a rank sends in an exchange
-  std::size_t messages = 1;       // that a rank sends at once
-  int iterations = 0;             // in a timed round
-  std::vector<Figure> figures{};  // Penstock's first
-  std::optional<tool::Summary> caller_ns{};  // what a message costs Penstock's caller
-  std::optional<double> moved{};             // bytes of all ranks in one exchange, for MB/s
-  std::string transport{};
-  std::string pairs{};   // who exchanges with whom, where that is a choice
-  std::size_t edge = 0;  // of a halo's cubes
+// What one side of a comparison took, or moved, in each round.
+struct Figure {
+  std::string side;  // "penstock", "mpi", or a baseline
+  std::vector<double> samples;
+  std::optional<unsigned> blocks{};  // CUDA graphs: of its largest kernel
+
+  tool::Summary summary() const { return tool::summarize(samples); }
 };
 
-// How many times as fast Penstock is.
-double gain(const Measurement& measurement, const Figure& other);
+struct Measurement {
+  Row row;
+  int trips = 0;  // in a timed round
+  std::string transport{};
+  std::vector<Figure> figures{};             // Penstock's first
+  std::optional<tool::Summary> caller_ns{};  // what a message costs Penstock's caller
+};
 
 std::string json_line(const Measurement& measurement, const Options& options,
                       const tool::Session& session);
+// What belongs to no message size; MPI's beside it where there is one.
+std::string json_line(const std::string& name, const std::string& unit, const tool::Summary& cost,
+                      const tool::Summary* mpi, const tool::Session& session);
+std::string json_line(std::size_t bytes, const std::string& side, const CallCosts& costs,
+                      const Options& options);
 
 }  // namespace penstock::bench

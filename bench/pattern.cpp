@@ -61,7 +61,7 @@ std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender
 void CheckResult::add(std::span<const std::byte> message, std::uint64_t sender,
                       std::uint64_t iteration) noexcept {
   const std::size_t wrong = count_wrong(message, sender, iteration);
-  if (wrong != 0 && wrong_bytes == 0) first_wrong_iteration = iteration;
+  if (wrong != 0 && wrong_bytes == 0) first_wrong = iteration;
   wrong_bytes += wrong;
   ++messages;
 }

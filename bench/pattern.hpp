@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace penstock::bench {
@@ -16,11 +17,11 @@ void fill_pattern(std::span<std::byte> message, std::uint64_t sender,
 std::size_t count_wrong(std::span<const std::byte> message, std::uint64_t sender,
                         std::uint64_t iteration) noexcept;
 
-// What --check found; filled on the stream, read after it was synchronised.
+// What --check found; of host streams filled on the stream, read after it was synchronised.
 struct CheckResult {
   std::uint64_t messages = 0;
   std::uint64_t wrong_bytes = 0;
-  std::uint64_t first_wrong_iteration = 0;
+  std::optional<std::uint64_t> first_wrong{};  // message, where that is known
 
   void add(std::span<const std::byte> message, std::uint64_t sender,
            std::uint64_t iteration) noexcept;

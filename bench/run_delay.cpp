@@ -4,49 +4,32 @@
 #include <fmt/core.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <system_error>
+#include <nlohmann/json.hpp>
+#include <penstock/penstock.hpp>
 
 namespace penstock::bench {
 namespace {
 
 constexpr double worth_a_warning = 0.1;
 
-ThreadTimes measured;
-
 }  // namespace
 
-TimesByThread look_at_threads(const std::filesystem::path& tasks) {
-  TimesByThread all;
-  std::error_code failure;
-  for (std::filesystem::directory_iterator each(tasks, failure), end; !failure && each != end;
-       each.increment(failure)) {
-    ThreadTimes times;
-    if (std::ifstream(each->path() / "schedstat") >> times.ran >> times.waited)
-      all[each->path().filename().string()] = times;
-  }
-  return all;
+ThreadTimes thread_times() {
+  const auto json = nlohmann::json::parse(describe());
+  const auto seconds = [&](const char* key) { return std::stod(json.at(key).get<std::string>()); };
+  return {seconds("threads_ran"), seconds("threads_waited")};
 }
 
-ThreadTimes passed(const TimesByThread& before, const TimesByThread& after) {
-  ThreadTimes sum;
-  for (const auto& [thread, times] : after) {
-    const auto earlier = before.find(thread);
-    const ThreadTimes start = earlier == before.end() ? ThreadTimes{} : earlier->second;
-    sum.ran += times.ran - start.ran;
-    sum.waited += times.waited - start.waited;
-  }
-  return sum;
+// A thread that has ended may take its times with it.
+void add_passed(ThreadTimes& sum, const ThreadTimes& before) {
+  const ThreadTimes after = thread_times();
+  sum.ran += std::max(0.0, after.ran - before.ran);
+  sum.waited += std::max(0.0, after.waited - before.waited);
 }
 
-MeasuredTime::~MeasuredTime() {
-  const ThreadTimes times = passed(before_, look_at_threads());
-  measured.ran += times.ran;
-  measured.waited += times.waited;
-}
-
-void warn_of_run_delay(const tool::Session& session) {
+void warn_of_run_delay(const ThreadTimes& measured, const tool::Session& session) {
   struct {
     double share;
     int rank;

@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <span>
-#include <utility>
-
 #include "cuda_check.hpp"
+#include "memory.hpp"
 
 namespace penstock::bench {
 
 // Zeroed memory of the current device.
-class DeviceMemory {
- public:
-  explicit DeviceMemory(std::size_t bytes)
-      : DeviceMemory(allocate(bytes), bytes, [](void* memory) { cudaFree(memory); }) {}
-  // Takes over memory that a library has given.
-  DeviceMemory(void* memory, std::size_t bytes, std::function<void(void*)> free)
-      : bytes_(bytes), memory_(static_cast<std::byte*>(memory), std::move(free)) {
-    CHECK_CUDA(cudaMemset(memory, 0, bytes));
-  }
-  std::byte* data() const { return memory_.get(); }
-  std::size_t bytes() const { return bytes_; }
-  std::span<std::byte> all() const { return {memory_.get(), bytes_}; }
+inline Memory device_memory(std::size_t bytes) {
+  void* address = nullptr;
+  CHECK_CUDA(cudaMalloc(&address, bytes > 0 ? bytes : 1));
+  Memory memory(address, bytes, [](void* mine) { cudaFree(mine); });
+  CHECK_CUDA(cudaMemset(address, 0, bytes));
+  return memory;
+}
 
- private:
-  static void* allocate(std::size_t bytes) {
-    void* address = nullptr;
-    CHECK_CUDA(cudaMalloc(&address, bytes > 0 ? bytes : 1));
-    return address;
-  }
-  std::size_t bytes_;
-  std::unique_ptr<std::byte, std::function<void(void*)>> memory_;
-};
+// Where the messages of an exchange lie in memory of GPUs, whoever gives it.
+inline constexpr std::size_t gpu_line = 128;
 
 }  // namespace penstock::bench

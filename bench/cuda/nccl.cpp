@@ -2,7 +2,7 @@
 // NCCL as a baseline. The declarations are those of its stable C interface.
 #include <mpi.h>
 
-#include "exchange.hpp"
+#include "cuda_libraries.hpp"
 #include "library.hpp"
 
 namespace penstock::bench {
@@ -52,13 +52,15 @@ Comm communicator(const Nccl& nccl, const Traffic& traffic) {
   return comm;
 }
 
-class NcclExchange final : public Exchange {
+class NcclExchange final : public LibraryExchange<NcclExchange> {
  public:
-  NcclExchange(const Traffic& traffic, const Nccl& nccl)
-      : Exchange(traffic), nccl_(nccl), comm_(communicator(nccl, traffic)) {}
+  NcclExchange(const Traffic& traffic, const Nccl& nccl, cudaStream_t stream)
+      : LibraryExchange(traffic, {gpu_line, device_memory}),
+        nccl_(nccl),
+        comm_(communicator(nccl, traffic)),
+        stream_(stream) {}
 
- private:
-  void move(bool sends, bool receives) override {
+  void move(bool sends, bool receives) {
     const std::size_t calls = (sends ? sent().size() : 0) + (receives ? received().size() : 0);
     timed(sends && receives ? "group"
           : sends           ? "send"
@@ -68,24 +70,27 @@ class NcclExchange final : public Exchange {
             if (sends)
               for (const Message& message : sent())
                 nccl_.check(nccl_.send(message.bytes.data(), message.bytes.size(), ncclInt8,
-                                       message.peer, comm_, traffic_.stream));
+                                       message.part.peer, comm_, stream_));
             if (receives)
               for (const Message& message : received())
                 nccl_.check(nccl_.recv(message.bytes.data(), message.bytes.size(), ncclInt8,
-                                       message.peer, comm_, traffic_.stream));
+                                       message.part.peer, comm_, stream_));
             if (calls > 1) nccl_.check(nccl_.group_end());
           });
   }
 
+ private:
   const Nccl& nccl_;
   Comm comm_;
+  cudaStream_t stream_;
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_nccl_exchange(const Traffic& traffic, std::string& why_not) {
+std::unique_ptr<Exchange> make_nccl_exchange(const Traffic& traffic, cudaStream_t stream,
+                                             std::string& why_not) {
   const Nccl* const nccl = load(why_not);
-  return nccl == nullptr ? nullptr : std::make_unique<NcclExchange>(traffic, *nccl);
+  return nccl == nullptr ? nullptr : std::make_unique<NcclExchange>(traffic, *nccl, stream);
 }
 
 }  // namespace penstock::bench

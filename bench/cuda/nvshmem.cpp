@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "exchange.hpp"
+#include "cuda_libraries.hpp"
 #include "library.hpp"
 
 namespace penstock::bench {
@@ -108,15 +108,17 @@ void open(const Traffic& traffic) {
 
 // Of the same size on all ranks, which allocate and free together. After an error the others may
 // not come.
-DeviceMemory symmetric(std::size_t bytes) {
+Memory symmetric(std::size_t bytes) {
   unsigned long long most = bytes;
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
   void* const memory = nvshmem.allocate(most);
   if (memory == nullptr)
     throw std::runtime_error("NVSHMEM: no symmetric memory for " + std::to_string(most) + " bytes");
-  return DeviceMemory(memory, most, [](void* address) {
+  Memory all(memory, most, [](void* address) {
     if (std::uncaught_exceptions() == 0) nvshmem.free(address);
   });
+  CHECK_CUDA(cudaMemset(memory, 0, most));
+  return all;
 }
 
 // The signals of a chain. In streams they count on. In a graph, whose values are fixed when it is
@@ -141,40 +143,39 @@ class Signals {
   std::uint64_t count_ = 0;
 };
 
-class NvshmemExchange final : public Exchange {
+class NvshmemExchange final : public LibraryExchange<NvshmemExchange> {
  public:
-  NvshmemExchange(const Traffic& traffic, bool adds)
-      : Exchange(traffic, symmetric(room_for(traffic.sends)),
-                 symmetric(room_for(traffic.receives))),
+  NvshmemExchange(const Traffic& traffic, bool adds, bool graph, cudaStream_t stream)
+      : LibraryExchange(traffic, {gpu_line, symmetric}),
+        stream_(stream),
         signal_(symmetric(sizeof(std::uint64_t))),
-        signals_(adds, traffic.graph) {
+        signals_(adds, graph) {
     CHECK_CUDA(cudaDeviceSynchronize());
     MPI_Barrier(MPI_COMM_WORLD);
   }
 
-  void round(bool first, bool last) override {
+  void trip(bool first, bool last) {
     signals_.next(first, last);
-    Exchange::round(first, last);
+    LibraryExchange::trip(first, last);
   }
 
- private:
-  void move(bool sends, bool) override {
+  void move(bool sends, bool /*receives*/) {
     if (sends)
       timed("put", [&] { put(); });
     else
-      timed("wait",
-            [&] { nvshmem.wait(signal_word(), equals, signals_.awaited(), traffic_.stream); });
+      timed("wait", [&] { nvshmem.wait(signal_word(), equals, signals_.awaited(), stream_); });
   }
 
+ private:
   // The last message carries the signal; the others are there before.
   void put() {
     for (std::size_t i = 0; i + 1 < sent().size(); ++i)
-      nvshmem.put(there(sent()[i]), sent()[i].bytes.data(), sent()[i].bytes.size(), sent()[i].peer,
-                  traffic_.stream);
-    if (sent().size() > 1) nvshmem.quiet(traffic_.stream);
+      nvshmem.put(there(sent()[i]), sent()[i].bytes.data(), sent()[i].bytes.size(),
+                  sent()[i].part.peer, stream_);
+    if (sent().size() > 1) nvshmem.quiet(stream_);
     const Message& last = sent().back();
     nvshmem.put_signal(there(last), last.bytes.data(), last.bytes.size(), signal_word(),
-                       signals_.sent(), signals_.operation(), last.peer, traffic_.stream);
+                       signals_.sent(), signals_.operation(), last.part.peer, stream_);
   }
 
   // The peer's receives have the order of these sends, and symmetric addresses are named by our
@@ -184,15 +185,16 @@ class NvshmemExchange final : public Exchange {
   }
   std::uint64_t* signal_word() const { return reinterpret_cast<std::uint64_t*>(signal_.data()); }
 
-  DeviceMemory signal_;
+  cudaStream_t stream_;
+  Memory signal_;
   Signals signals_;
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds,
-                                                std::string& why_not) {
-  if (traffic.shape != Traffic::Shape::there_and_back) {
+std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool adds, bool graph,
+                                                cudaStream_t stream, std::string& why_not) {
+  if (traffic.shape == Traffic::Shape::at_once) {
     why_not = "it is measured by bench latency and bench bw";
     return nullptr;
   }
@@ -200,7 +202,7 @@ std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool add
   open(traffic);
   // A signal that is set may be copied from the caller's stack, where a replay would find something
   // else.
-  return std::make_unique<NvshmemExchange>(traffic, adds || traffic.graph);
+  return std::make_unique<NvshmemExchange>(traffic, adds || graph, graph, stream);
 }
 
 void close_nvshmem() {

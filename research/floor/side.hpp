@@ -48,8 +48,8 @@ class Side {
   int rank_;
   cudaStream_t stream_;
   Ends ends_;
-  DeviceMemory outbox_;
-  DeviceMemory tally_;
+  Memory outbox_;
+  Memory tally_;
   HostWord abort_;
   Kernel sends_;
   Kernel waits_;

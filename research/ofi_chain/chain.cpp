@@ -19,6 +19,13 @@
 namespace penstock::bench {
 namespace {
 
+struct ChainForm {
+  const char* name;  // as --baseline
+  bool manual;       // progress: whoever looks makes it, by fi_cq_read; otherwise a thread of the
+                     // provider
+  bool relayed;  // a thread polls a word and adds to the counter; otherwise the sender does, and it
+                 // alone makes progress
+};
 constexpr std::array forms{
     ChainForm{"ofi-chain", true, true},
     ChainForm{"ofi-chain-direct", true, false},
@@ -139,9 +146,10 @@ class Program {
     end_.defer(1);
   }
 
-  double run(Iterations iterations) {
-    const auto total = static_cast<std::uint64_t>(iterations.warm_up + iterations.timed);
-    const auto warm_up = static_cast<std::uint64_t>(iterations.warm_up);
+  // Us a round trip.
+  double run(int trips) {
+    const auto warm_up = static_cast<std::uint64_t>(std::max(1, trips / 10));
+    const auto total = warm_up + static_cast<std::uint64_t>(trips);
     double begin = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     for (std::uint64_t i = 0; i < total; ++i) {
@@ -152,7 +160,7 @@ class Program {
     }
     const double end = tool::now_us();
     leave(total);
-    return (end - begin) / (2.0 * iterations.timed);
+    return (end - begin) / trips;
   }
 
  private:
@@ -184,17 +192,8 @@ class Program {
   CheckResult* const check_;
 };
 
-}  // namespace
-
-const ChainForm* find_chain(const std::string& name) {
-  const auto found = std::find_if(forms.begin(), forms.end(),
-                                  [&](const ChainForm& form) { return name == form.name; });
-  return found == forms.end() ? nullptr : &*found;
-}
-
-std::string chain_refusal(const ChainForm& form) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+// Empty if it can be had.
+std::string refusal_of(const ChainForm& form, int rank) {
   const FabricInfo info = find_fabric(form.manual, both_on_one_host(rank));
   // What the two take has to fit: formats of addresses are small numbers, and none is 0.
   const int mine = info ? static_cast<int>(info->addr_format) : -1;
@@ -206,17 +205,44 @@ std::string chain_refusal(const ChainForm& form) {
                        : "the ranks have addresses of different kinds: set PENSTOCK_OFI_INTERFACE";
 }
 
-double time_chain_round(const ChainForm& form, std::size_t bytes, Iterations iterations, int rank,
-                        CheckResult* check) {
-  const bool shared_cores = both_on_one_system(rank);
-  ChainEnd end(find_fabric(form.manual, both_on_one_host(rank)), bytes, 1 - rank);
-  double time = 0;
-  {
-    Chain chain(form, end, busy_threads(form, shared_cores));
-    time = Program(chain, end, rank, check).run(iterations);
+class ChainSide final : public Side {
+ public:
+  ChainSide(const ChainForm& form, const Traffic& traffic, bool check)
+      : Side(form.name),
+        form_(form),
+        rank_(traffic.rank),
+        bytes_(traffic.sends[0].bytes),
+        check_(check) {}
+
+  TripTime run_round(int trips) override {
+    const bool shared_cores = both_on_one_system(rank_);
+    ChainEnd end(find_fabric(form_.manual, both_on_one_host(rank_)), bytes_, 1 - rank_);
+    TripTime time{};
+    {
+      Chain chain(form_, end, busy_threads(form_, shared_cores));
+      time.us = Program(chain, end, rank_, check_ ? &check_result_ : nullptr).run(trips);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return time;
   }
-  MPI_Barrier(MPI_COMM_WORLD);
-  return time;
+  CheckResult checked() const override { return check_result_; }
+
+ private:
+  const ChainForm& form_;
+  const int rank_;
+  const std::size_t bytes_;
+  const bool check_;
+  CheckResult check_result_;
+};
+
+}  // namespace
+
+std::unique_ptr<Side> make_chain_side(const std::string& name, const Traffic& traffic, bool check,
+                                      std::string& why_not) {
+  const auto form = std::find_if(forms.begin(), forms.end(),
+                                 [&](const ChainForm& each) { return name == each.name; });
+  why_not = refusal_of(*form, traffic.rank);
+  return why_not.empty() ? std::make_unique<ChainSide>(*form, traffic, check) : nullptr;
 }
 
 }  // namespace penstock::bench

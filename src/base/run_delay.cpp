@@ -37,7 +37,7 @@ RunDelay look_at_run_delay() {
     ran += static_cast<double>(times.ran);
     waited += static_cast<double>(times.waited);
   }
-  return {waited > 0 ? waited / (ran + waited) : 0, waited * 1e-9};
+  return {ran * 1e-9, waited * 1e-9};
 }
 
 void keep_run_delay() noexcept {

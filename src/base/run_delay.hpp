@@ -4,10 +4,12 @@
 
 namespace penstock::base {
 
-// Of the time that threads ran or were ready: 0 to 1; 0 where the kernel does not count.
+// In seconds; 0 where the kernel does not count.
 struct RunDelay {
-  double share = 0;
-  double seconds = 0;
+  double ran = 0;
+  double waited = 0;
+  // Of the time that threads ran or were ready: 0 to 1.
+  double share() const { return waited > 0 ? waited / (ran + waited) : 0; }
 };
 
 // Of the threads that the process has now, and of ours that have ended.

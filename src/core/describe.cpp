@@ -102,7 +102,10 @@ std::string describe(Library& library, const std::string& version) {
   if (const std::string text = library.cores().only_core(); !text.empty()) json["only_core"] = text;
   json["ranks_on_our_cores"] = library.cores().processes();
   // Always as long: the program may have asked for the length before.
-  json["run_delay"] = fmt::format("{:.2f}", base::look_at_run_delay().share);
+  const base::RunDelay delay = base::look_at_run_delay();
+  json["run_delay"] = fmt::format("{:.2f}", delay.share());
+  json["threads_ran"] = fmt::format("{:018.6f}", delay.ran);
+  json["threads_waited"] = fmt::format("{:018.6f}", delay.waited);
   json["numa_nodes"] = machine.numa_nodes;
   const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
   const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);

@@ -87,12 +87,12 @@ void report_only_core(const Cores& cores) {
 
 void report_run_delay(const Cores& cores) {
   const base::RunDelay delay = base::look_at_run_delay();
-  if (delay.share < notable_run_delay || delay.seconds < notable_seconds) return;
+  if (delay.share() < notable_run_delay || delay.waited < notable_seconds) return;
   const std::string only_core = cores.only_core();
   const std::string text = fmt::format(
       "threads of this process were ready to run but had no core for {:.0f} % of the time ({:.1f} "
       "s): {}",
-      100 * delay.share, delay.seconds,
+      100 * delay.share(), delay.waited,
       only_core.empty() ? "give it more cores, or end what else runs there" : only_core);
   if (only_core.empty())
     base::log::info(text);

@@ -39,7 +39,7 @@ TEST(Pattern, TheFirstWrongMessageIsKept) {
   for (std::uint64_t iteration = 0; iteration < 3; ++iteration) result.add(message, 0, iteration);
   EXPECT_EQ(result.messages, 3u);
   EXPECT_GT(result.wrong_bytes, 8u);
-  EXPECT_EQ(result.first_wrong_iteration, 1u);
+  EXPECT_EQ(result.first_wrong, 1u);
 }
 
 TEST(RankGrid, WhatIsSentInADirectionIsReceivedInIt) {

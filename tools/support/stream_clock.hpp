@@ -34,8 +34,10 @@ class Gate {
 class Stamp {
  public:
   void enqueue(StreamView stream) {
-    stream.launch([](void* stamp) { static_cast<Stamp*>(stamp)->time_us_ = now_us(); }, this);
+    stream.launch([](void* stamp) { static_cast<Stamp*>(stamp)->take(); }, this);
   }
+  // Now, by whoever calls.
+  void take() noexcept { time_us_ = now_us(); }
 
   double us() const noexcept { return time_us_; }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA: the same trips by each library in turn, on one stream of each rank.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include "cuda_libraries.hpp"
+#include "cuda_side.hpp"
+#include "request_exchange.hpp"
+
+namespace penstock::bench {
+namespace {
+
+cudaDeviceProp choose_device(int rank) {
+  int devices = 0;
+  if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess || devices == 0)
+    throw tool::UserError(fmt::format("--device cuda needs a GPU: {}", cudaGetErrorString(code)));
+  CHECK_CUDA(cudaSetDevice(rank % devices));
+  cudaDeviceProp properties{};
+  CHECK_CUDA(cudaGetDeviceProperties(&properties, rank % devices));
+  return properties;
+}
+
+bool mpi_takes_device_memory() {
+  const auto query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  return query != nullptr && query() != 0;
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const Options& options, const tool::Session& session)
+      : options_(options), properties_(choose_device(session.rank())) {}
+  ~CudaDevice() override {
+    if (std::uncaught_exceptions() == 0) close_nvshmem();
+  }
+
+  std::string description() const override {
+    return fmt::format("CUDA ({}), {}", properties_.name, options_.graph ? "graphs" : "streams");
+  }
+  std::vector<std::string> libraries() const override { return {"penstock"}; }
+  std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
+                                  std::string& why_not) override {
+    auto exchange = make_exchange(library, traffic, why_not);
+    if (!exchange) return nullptr;
+    require_transport(options_, exchange->transport());
+    return std::make_unique<CudaSide>(library, std::move(exchange), stream_.get(), options_);
+  }
+
+  int trips_for(const Row& row) const override {
+    const std::size_t bytes = is_exchange(options_.kind) ? row.bytes : row.bytes * row.messages;
+    const int trips = options_.iterations > 0          ? options_.iterations
+                      : bytes <= 65536                 ? 1000
+                      : bytes <= std::size_t{1} << 20  ? 400
+                      : bytes <= std::size_t{16} << 20 ? 100
+                                                       : 20;
+    return std::max(options_.kind == Kind::latency ? trips : trips / 4, 2);
+  }
+
+ private:
+  std::unique_ptr<Exchange> make_exchange(const std::string& library, const Traffic& traffic,
+                                          std::string& why_not) {
+    const MemorySource source{gpu_line, device_memory};
+    if (library == "penstock")
+      return std::make_unique<RequestExchange<QueueCalls>>(
+          traffic, source, options_.order == Order::preposted ? Ahead::together : Ahead::no,
+          tags::penstock, queue_);
+    if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
+    if (library != "mpi")
+      return make_nvshmem_exchange(traffic, library == "nvshmem-add", options_.graph, stream_.get(),
+                                   why_not);
+    if (mpi_takes_device_memory())
+      return std::make_unique<RequestExchange<NonblockingCalls>>(traffic, source, Ahead::no,
+                                                                 tags::nonblocking);
+    why_not = "this MPI does not take device memory";
+    return nullptr;
+  }
+
+  const Options& options_;
+  const cudaDeviceProp properties_;
+  const CudaStream stream_;
+  cudaStream_t handle_ = stream_.get();
+  Queue queue_{PST_QUEUE_CUDA, &handle_};
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Session& session) {
+  return std::make_unique<CudaDevice>(options, session);
+}
+
+}  // namespace penstock::bench

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the benchmarks need of a device: a stream of it, and the libraries that send from its
+// memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exchange.hpp"
+#include "pattern.hpp"
+
+namespace penstock::bench {
+
+struct TripTime {
+  double us;
+  double call_us = 0;  // what enqueueing it has cost the caller, where all is enqueued ahead
+};
+
+// What the calls of one trip cost the caller, in us: together, and each kind by itself.
+struct CallCosts {
+  double together = 0;
+  std::vector<CallCost> calls;
+};
+
+// One library's side of a row.
+class Side {
+ public:
+  explicit Side(std::string name) : name_(std::move(name)) {}
+  virtual ~Side() = default;
+
+  const std::string& name() const { return name_; }
+  virtual std::string transport() const { return {}; }  // Penstock's
+  // A warm-up and this many trips. Collective; the time is that of this rank.
+  virtual TripTime run_round(int trips) = 0;
+  // What --check has found in all rounds.
+  virtual CheckResult checked() const = 0;
+  // Where one trip is enqueued behind the other, and each call can be timed by itself.
+  virtual std::optional<CallCosts> call_costs() { return std::nullopt; }
+  // The blocks of the library's largest kernel, which is how many SMs it takes; known in graphs.
+  virtual std::optional<unsigned> blocks() const { return std::nullopt; }
+
+ private:
+  std::string name_;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string description() const = 0;
+  // The sides of each row that need not be asked for.
+  virtual std::vector<std::string> libraries() const = 0;
+  // Null, with the reason, where the library cannot be had, or cannot do this. Collective.
+  virtual std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
+                                          std::string& why_not) = 0;
+  // How many trips a round times.
+  virtual int trips_for(const Row& row) const = 0;
+};
+
+std::unique_ptr<Device> make_host_device(const Options& options);
+// Throws tool::UserError where there is no GPU.
+std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Session& session);
+
+// The first tag of each library's messages on MPI_COMM_WORLD: each needs as many as a halo has
+// directions.
+namespace tags {
+inline constexpr int mpi = 100, penstock = 200, nonblocking = 300;
+}
+
+inline constexpr const char* nonblocking = "mpi-nonblocking";
+
+// Throws tool::UserError on both ranks when --transport was given and another transport serves the
+// pair.
+void require_transport(const Options& options, const std::string& transport);
+
+}  // namespace penstock::bench

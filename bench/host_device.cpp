@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_device.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#if PENSTOCK_OFI_CHAIN
+#include "ofi_chain/chain.hpp"
+#endif
+
+namespace penstock::bench {
+namespace {
+
+#if !PENSTOCK_OFI_CHAIN
+std::unique_ptr<Side> make_chain_side(const std::string&, const Traffic&, bool,
+                                      std::string& why_not) {
+  why_not = "it needs libfabric, and a build with -DPENSTOCK_BUILD_RESEARCH=ON";
+  return nullptr;
+}
+#endif
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(const Options& options) : options_(options) {}
+
+  std::string description() const override { return "host streams"; }
+  std::vector<std::string> libraries() const override { return {"penstock", "mpi"}; }
+  std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
+                                  std::string& why_not) override {
+    std::unique_ptr<Exchange> exchange;
+    if (library == "penstock")
+      exchange = make_host_exchange<QueueCalls>(options_, traffic, options_.memory, tags::penstock,
+                                                stream_.queue);
+    else if (library == "mpi")
+      exchange = make_host_exchange<MpiCalls>(options_, traffic, MemoryKind::malloc, tags::mpi);
+    else if (library == nonblocking)
+      exchange = make_host_exchange<NonblockingCalls>(options_, traffic, MemoryKind::malloc,
+                                                      tags::nonblocking);
+    else
+      return make_chain_side(library, traffic, options_.check, why_not);
+    require_transport(options_, exchange->transport());
+    return std::make_unique<HostSide>(library, std::move(exchange), stream_, options_.check);
+  }
+
+  // Enough for a round to last some milliseconds, shorter ones measure where the scheduler happened
+  // to put the threads; and at least 1000 messages one after the other.
+  int trips_for(const Row& row) const override {
+    if (options_.iterations > 0) return options_.iterations;
+    if (options_.kind == Kind::latency) return row.bytes <= 8192 ? 10000 : 1000;
+    const std::size_t bytes = std::max<std::size_t>(1, row.bytes);
+    const auto within = [bytes](std::size_t volume, std::size_t fewest, std::size_t most) {
+      return static_cast<int>(std::clamp(volume / bytes, fewest, most));
+    };
+    if (options_.kind == Kind::halo) return within(std::size_t{512} << 20, 100, 2000);
+    return within(std::size_t{256} << 20, 1000, 100'000) / static_cast<int>(row.messages) + 1;
+  }
+
+ private:
+  const Options& options_;
+  HostStream stream_;
+};
+
+}  // namespace
+
+HostSide::HostSide(std::string name, std::unique_ptr<Exchange> exchange, HostStream& host,
+                   bool check)
+    : Side(std::move(name)), exchange_(std::move(exchange)), host_(host) {
+  if (!check) return;
+  filled_.resize(static_cast<std::size_t>(exchange_->traffic().ranks));
+  verified_ = filled_;
+  exchange_->before_send = on_stream<&HostSide::fill>();
+  exchange_->after_receive = on_stream<&HostSide::verify>();
+}
+
+template <void (HostSide::*work)() noexcept>
+std::function<void()> HostSide::on_stream() {
+  if (!exchange_->on_stream()) return [this] { (this->*work)(); };
+  return [this] {
+    host_.stream.launch([](void* side) { (static_cast<HostSide*>(side)->*work)(); }, this);
+  };
+}
+
+// What a message holds depends on who sends it to whom, and on how many this pair has had before.
+void HostSide::fill() noexcept {
+  const auto [rank, ranks] = std::pair(exchange_->traffic().rank, exchange_->traffic().ranks);
+  for (const Message& each : exchange_->sent())
+    fill_pattern(each.bytes, static_cast<std::uint64_t>(rank * ranks + each.part.peer),
+                 filled_[static_cast<std::size_t>(each.part.peer)]++);
+}
+
+void HostSide::verify() noexcept {
+  const auto [rank, ranks] = std::pair(exchange_->traffic().rank, exchange_->traffic().ranks);
+  for (const Message& each : exchange_->received())
+    check_result_.add(each.bytes, static_cast<std::uint64_t>(each.part.peer * ranks + rank),
+                      verified_[static_cast<std::size_t>(each.part.peer)]++);
+}
+
+void HostSide::mark(tool::Stamp& stamp) {
+  if (exchange_->on_stream())
+    stamp.enqueue(host_.stream);
+  else
+    stamp.take();
+}
+
+void HostSide::make_trips(int warm_up, int trips) {
+  const int total = warm_up + trips;
+  exchange_->make_trips(0, warm_up, total);
+  mark(begin_);
+  exchange_->make_trips(warm_up, total, total);
+  mark(end_);
+}
+
+// The stream waits at the gate until both ranks have enqueued everything; meanwhile the host
+// sleeps. MPI does not let the program begin later than it is called: the barrier comes before it.
+TripTime HostSide::run_round(int trips) {
+  const bool ahead = exchange_->on_stream();
+  const int warm_up = std::max(1, trips / 10);
+  exchange_->begin();
+  if (ahead) {
+    host_.stream.synchronize();
+    host_.gate.enqueue(host_.stream);
+  }
+  const double begin = tool::now_us();
+  if (ahead) make_trips(warm_up, trips);
+  const double call_us = tool::now_us() - begin;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (ahead) {
+    host_.gate.open();
+    host_.queue.synchronize();
+  } else {
+    make_trips(warm_up, trips);
+  }
+  return {(end_.us() - begin_.us()) / trips, call_us / (warm_up + trips)};
+}
+
+Memory host_memory(std::size_t bytes, MemoryKind kind) {
+  if (kind == MemoryKind::alloc) {
+    const auto shared = std::make_shared<Buffer<std::byte>>(bytes);
+    return {shared->data(), bytes, [shared](void*) {}};
+  }
+  constexpr std::align_val_t page{4096};
+  return {new (page) std::byte[bytes](), bytes,
+          [](void* memory) { operator delete[](memory, page); }};
+}
+
+std::unique_ptr<Device> make_host_device(const Options& options) {
+  return std::make_unique<HostDevice>(options);
+}
+
+}  // namespace penstock::bench

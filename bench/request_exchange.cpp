@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request_exchange.hpp"
+
+#include <algorithm>
+
+namespace penstock::bench {
+namespace {
+
+decltype(&MPI_Isend) nonblocking_send(Mode mode) {
+  return mode == Mode::ready ? MPI_Irsend : mode == Mode::synchronous ? MPI_Issend : MPI_Isend;
+}
+
+}  // namespace
+
+MpiCalls::MpiCalls(std::span<const Message> messages, int tag) {
+  for (const auto& [part, sends, bytes] : messages)
+    requests_.add(sends ? send_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD, part.mode)
+                        : recv_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD));
+}
+
+QueueCalls::QueueCalls(std::span<const Message> messages, int tag, QueueView queue)
+    : MpiCalls(messages, tag), queue_(queue) {
+  match(requests_);
+}
+
+NonblockingCalls::NonblockingCalls(std::span<const Message> messages, int tag)
+    : MpiCalls({}, tag),
+      messages_(messages),
+      tag_(tag),
+      sends_(static_cast<std::size_t>(std::ranges::count(messages, true, &Message::sends))),
+      send_(nonblocking_send(messages.front().part.mode)),
+      open_(messages.size(), MPI_REQUEST_NULL) {}
+
+// Receives first, where there are both.
+void NonblockingCalls::start(Range range) {
+  const std::size_t end = range.first + range.count;
+  const std::size_t middle = std::clamp(sends_, range.first, end);
+  for (std::size_t i = middle; i < end; ++i)
+    MPI_Irecv(messages_[i].bytes.data(), static_cast<int>(messages_[i].bytes.size()), MPI_BYTE,
+              messages_[i].part.peer, tag_ + messages_[i].part.tag, MPI_COMM_WORLD, &open_[i]);
+  for (std::size_t i = range.first; i < middle; ++i)
+    send_(messages_[i].bytes.data(), static_cast<int>(messages_[i].bytes.size()), MPI_BYTE,
+          messages_[i].part.peer, tag_ + messages_[i].part.tag, MPI_COMM_WORLD, &open_[i]);
+}
+
+}  // namespace penstock::bench

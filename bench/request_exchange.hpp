@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trips by requests: Penstock on a stream of either device, and MPI, persistent or not.
+#pragma once
+
+#include <penstock/penstock.hpp>
+#include <utility>
+#include <vector>
+
+#include "exchange.hpp"
+
+namespace penstock::bench {
+
+// Which messages of an exchange a call is for.
+struct Range {
+  std::size_t first;
+  std::size_t count;
+};
+
+// Persistent requests that the host starts and waits for.
+class MpiCalls {
+ public:
+  static constexpr bool on_stream = false;
+  MpiCalls(std::span<const Message> messages, int tag);
+  void start(Range range) {
+    const std::span<MPI_Request> some = part(range);
+    if (some.size() == 1)
+      MPI_Start(some.data());
+    else
+      MPI_Startall(static_cast<int>(some.size()), some.data());
+  }
+  void wait(Range range) { wait_for(part(range)); }
+  std::string transport() const { return {}; }
+
+ protected:
+  static void wait_for(std::span<MPI_Request> some) {
+    if (some.size() == 1)
+      MPI_Wait(some.data(), MPI_STATUS_IGNORE);
+    else
+      MPI_Waitall(static_cast<int>(some.size()), some.data(), MPI_STATUSES_IGNORE);
+  }
+  std::span<MPI_Request> part(Range range) {
+    return requests_.all().subspan(range.first, range.count);
+  }
+
+  Requests requests_;
+};
+
+// The same requests, matched, on a queue.
+class QueueCalls : public MpiCalls {
+ public:
+  static constexpr bool on_stream = true;
+  QueueCalls(std::span<const Message> messages, int tag, QueueView queue);
+  void start(Range range) { queue_.start(part(range)); }
+  void wait(Range range) { queue_.wait(part(range)); }
+  std::string transport() const { return requests_[0].transport(); }
+
+ private:
+  QueueView queue_;
+};
+
+// MPI_Isend (or its kin) and MPI_Irecv, made anew each time.
+class NonblockingCalls : public MpiCalls {
+ public:
+  NonblockingCalls(std::span<const Message> messages, int tag);
+  void start(Range range);
+  void wait(Range range) { wait_for(std::span(open_).subspan(range.first, range.count)); }
+
+ private:
+  const std::span<const Message> messages_;
+  const int tag_;
+  const std::size_t sends_;
+  const decltype(&MPI_Isend) send_;
+  std::vector<MPI_Request> open_;
+};
+
+// How early a receive is started: right before its wait; ahead of it, by a call of its own; or in
+// one call with the send before it, and waited for with it.
+enum class Ahead { no, apart, together };
+
+template <class Calls>
+class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
+  using Base = LibraryExchange<RequestExchange<Calls>>;
+
+ public:
+  // What is started and waited for together, and what the costs of these calls are called.
+  struct Group {
+    Range range;
+    const char* start;
+    const char* wait;
+  };
+
+  // `more`: what the calls need beside the messages and the first tag.
+  template <class... More>
+  RequestExchange(const Traffic& traffic, const MemorySource& source, Ahead ahead, int tag,
+                  More&&... more)
+      : Base(traffic, source),
+        sends{{0, traffic.sends.size()}, "start send", "wait send"},
+        receives{{traffic.sends.size(), traffic.receives.size()}, "start receive", "wait receive"},
+        both{{0, traffic.sends.size() + traffic.receives.size()}, "start all", "wait all"},
+        ahead_(traffic.shape == Traffic::Shape::at_once ? Ahead::no : ahead),
+        calls_(this->messages(), tag, std::forward<More>(more)...) {}
+
+  const Group sends;
+  const Group receives;
+  const Group both;
+  void start(const Group& group) {
+    this->timed(group.start, [&] { calls_.start(group.range); });
+  }
+  void wait(const Group& group) {
+    this->timed(group.wait, [&] { calls_.wait(group.range); });
+  }
+
+  bool on_stream() const override { return Calls::on_stream; }
+  std::string transport() const override { return calls_.transport(); }
+  void begin() override {
+    if (ahead_ == Ahead::apart && !this->traffic().leads) start(receives);
+  }
+  void trip(bool first, bool last) {
+    if (ahead_ == Ahead::no)
+      Base::trip(first, last);
+    else if (ahead_ == Ahead::apart)
+      trip_apart(last);
+    else
+      trip_together(first, last);
+  }
+  void move(bool sending, bool receiving) {
+    run(sending && receiving ? both : sending ? sends : receives);
+  }
+
+ private:
+  void run(const Group& group) {
+    start(group);
+    wait(group);
+  }
+
+  // A receive is started before the message that lets the peer send.
+  void trip_apart(bool last) {
+    if (!this->traffic().leads) {
+      wait(receives);
+      this->use();
+      if (!last) start(receives);
+      this->prepare();
+      return run(sends);
+    }
+    const bool answered_with_as_much = this->traffic().shape == Traffic::Shape::ping_pong;
+    if (answered_with_as_much) start(receives);
+    this->prepare();
+    run(sends);
+    if (!answered_with_as_much) start(receives);
+    wait(receives);
+    this->use();
+  }
+
+  // One start and one wait a trip.
+  void trip_together(bool first, bool last) {
+    if (this->traffic().leads) {
+      this->prepare();
+      run(both);
+      return this->use();
+    }
+    if (first) start(receives);
+    wait(first ? receives : both);
+    this->use();
+    this->prepare();
+    if (last) return run(sends);
+    start(both);
+  }
+
+  const Ahead ahead_;
+  Calls calls_;
+};
+
+}  // namespace penstock::bench
