@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 from penstock_plot.command import main
@@ -56,6 +57,20 @@ def test_wrong_words_are_refused(words, lines, capsys):
 @with_command
 def test_the_command_runs_the_package(lines, picture):
     ran = run(COMMAND, "plot", "curves", lines, "--output", str(picture))
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@with_command
+def test_the_command_prints_tables(lines):
+    ran = run(COMMAND, "plot", "--table", lines)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "| bytes | penstock | mpi |" in ran.stdout
+
+
+def test_tables_need_nothing_that_draws(lines, tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError", encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    ran = run(sys.executable, "-m", "penstock_plot", "--table", lines, environment={"PYTHONPATH": path})
     assert (ran.returncode, ran.stderr) == (0, "")
 
 

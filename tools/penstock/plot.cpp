@@ -50,12 +50,13 @@ bool succeeds(const std::string& python, const std::vector<std::string>& words) 
   return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// The first that has all that the package needs; empty if none has.
-std::string find_python() {
+// The first that has all that the package needs; empty if none has. Tables need it alone.
+std::string find_python(bool for_tables) {
   const std::string has_all =
       "import sys\n"
       "from importlib.util import find_spec\n"
-      "sys.exit(not all(map(find_spec, ['penstock_plot', 'matplotlib', 'numpy'])))";
+      "sys.exit(not all(map(find_spec, ['penstock_plot'" +
+      std::string(for_tables ? "" : ", 'matplotlib', 'numpy'") + "])))";
   for (const char* python : {"python3", "/usr/bin/python3"})
     if (succeeds(python, {"-c", has_all})) return python;
   return {};
@@ -64,7 +65,7 @@ std::string find_python() {
 int run_plot(const std::vector<std::string>& words) {
   const fs::path folder = package_folder();
   let_python_find(folder);
-  const std::string python = find_python();
+  const std::string python = find_python(!words.empty() && words.front() == "--table");
   if (python.empty())
     throw UserError(
         "plot is the Python package penstock-plot, which is not installed, or lacks matplotlib. "
@@ -80,7 +81,8 @@ int run_plot(const std::vector<std::string>& words) {
 
 void add_plot(CLI::App& parent, Command& command) {
   CLI::App* app = parent.add_subcommand(
-      "plot", "Draw what `bench`, `life` and PENSTOCK_TRACE have written (Python)");
+      "plot",
+      "Draw what `bench`, `life` and PENSTOCK_TRACE have written, or print it as tables (Python)");
   app->set_help_flag();  // the package has its own
   app->prefix_command();
   app->callback([app, &command] {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of `penstock plot`."""
+"""The command line of `penstock plot`. Tables need nothing but Python: what draws is imported for pictures alone."""
 import argparse
 import sys
 
-from penstock_plot import curves, life, scaling, timeline
+from penstock_plot import tables
 from penstock_plot.records import InputError, read_all
 
 
@@ -24,41 +24,48 @@ def add_picture(parts, name, text, draw):
     return parser
 
 
-def draw_curves(options):
-    curves.draw(read_all(options.files), options.benchmark, options.output, dict(options.where), options.title)
+def add_pictures(parts):
+    from penstock_plot import curves, life, scaling, timeline
 
-
-def draw_scaling(options):
-    scaling.draw(read_all(options.files), options.output, options.title)
-
-
-def draw_timeline(options):
-    timeline.draw(options.files, options.output, options.epoch, options.title, options.queue, options.tag, options.peer)
-
-
-def draw_life(options):
-    life.draw(read_all(options.files), options.output, options.title)
-
-
-def make_parser():
-    parser = argparse.ArgumentParser(prog="penstock plot", description="Draws what penstock measures and traces.")
-    parts = parser.add_subparsers(required=True, metavar="PICTURE")
-    each = add_picture(parts, "curves", "curves over the size of a message, from lines of `penstock bench ... --json`", draw_curves)
+    each = add_picture(parts, "curves", "curves over the size of a message, from lines of `penstock bench ... --json`",
+                       lambda options: curves.draw(read_all(options.files), options.benchmark, options.output, dict(options.where), options.title))
     each.add_argument("--benchmark", choices=curves.BENCHMARKS, default="latency", help="(default: %(default)s)")
     each.add_argument("--where", type=condition, action="append", default=[], metavar="NAME=VALUE",
                       help="only lines that have this, such as order=preposted; may be repeated")
-    add_picture(parts, "scaling", "speed-up over the number of ranks, from tables of `penstock life --json`, or of faces, jacobi or comb", draw_scaling)
-    each = add_picture(parts, "timeline", "one exchange on the time axis, from files of PENSTOCK_TRACE", draw_timeline)
+    add_picture(parts, "scaling", "speed-up over the number of ranks, from tables of `penstock life --json`, or of faces, jacobi or comb",
+                lambda options: scaling.draw(read_all(options.files), options.output, options.title))
+    each = add_picture(parts, "timeline", "one exchange on the time axis, from files of PENSTOCK_TRACE",
+                       lambda options: timeline.draw(options.files, options.output, options.epoch, options.title, options.queue, options.tag,
+                                                     options.peer))
     each.add_argument("--epoch", type=int, help="the start of the requests that is shown, counted from 1 (default: one of median length)")
     each.add_argument("--queue", type=int, help="only this queue of each rank (default: all)")
     each.add_argument("--tag", type=int, help="only messages of this tag (default: all)")
     each.add_argument("--peer", type=int, help="only messages from or to this rank (default: all)")
-    add_picture(parts, "life", "bars of the variants, from tables of `penstock life`", draw_life)
+    add_picture(parts, "life", "bars of the variants, from tables of `penstock life`",
+                lambda options: life.draw(read_all(options.files), options.output, options.title))
+
+
+def make_parser(pictures):
+    parser = argparse.ArgumentParser(prog="penstock plot", description="Draws, or prints as tables, what penstock measures and traces.")
+    parser.add_argument("--table", nargs="+", metavar="FILE",
+                        help="print Markdown tables of lines of `penstock bench ... --json`, of penstock_floor, faces or comb")
+    if pictures:
+        add_pictures(parser.add_subparsers(metavar="PICTURE"))
     return parser
 
 
+def parse(words):
+    parser = make_parser(pictures="--table" not in words)
+    options = parser.parse_args(words)
+    if options.table:
+        options.draw = lambda given: tables.print_all(read_all(given.table))
+    elif "draw" not in options:
+        parser.error("a PICTURE or --table is needed")
+    return options
+
+
 def main(words=None):
-    options = make_parser().parse_args(words)
+    options = parse(sys.argv[1:] if words is None else words)
     try:
         options.draw(options)
     except (InputError, OSError, KeyError, ValueError) as error:
