@@ -19,16 +19,7 @@ const char* name_of(MemoryKind kind) noexcept {
 }
 
 const char* name_of(Mode mode) noexcept {
-  switch (mode) {
-    case Mode::ready:
-      return "ready";
-    case Mode::synchronous:
-      return "synchronous";
-    case Mode::buffered:
-      return "buffered";
-    default:
-      return "standard";
-  }
+  return mode == Mode::ready ? "ready" : mode == Mode::synchronous ? "synchronous" : "standard";
 }
 
 const char* name_of(Order order) noexcept {

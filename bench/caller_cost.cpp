@@ -32,23 +32,6 @@ double time_enqueue(HostStream& host, PingPong& exchange) {
   return us * 1000 / chain;
 }
 
-struct WakeUp {
-  double caller_us;
-  double worker_us;
-};
-
-// A launch on a stream whose worker sleeps: what the call costs, and when the work begins.
-WakeUp time_wake_up(StreamView stream) {
-  // Long enough for the worker to stop spinning and sleep, which is the state to be measured.
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  tool::Stamp stamp;
-  const double begin = tool::now_us();
-  stamp.enqueue(stream);
-  const double enqueued = tool::now_us();
-  stream.synchronize();
-  return {enqueued - begin, stamp.us() - begin};
-}
-
 // Half a round trip in us when the host waits for its queue in every iteration, as a program does
 // that does not enqueue ahead.
 double time_host_wait(HostStream& host, PingPong& exchange) {
@@ -61,13 +44,18 @@ double time_host_wait(HostStream& host, PingPong& exchange) {
   return (tool::now_us() - begin) / (2.0 * chain);
 }
 
+// A launch on a stream whose worker sleeps: what the call costs, and when the work begins.
 void print_wake_up(HostStream& host, const Table& table) {
-  std::vector<double> caller;
-  std::vector<double> worker;
+  std::vector<double> caller, worker;
   for (int i = 0; i < wake_ups; ++i) {
-    const WakeUp time = time_wake_up(host.stream);
-    caller.push_back(time.caller_us);
-    worker.push_back(time.worker_us);
+    // Long enough for the worker to stop spinning and sleep, which is the state to be measured.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    tool::Stamp stamp;
+    const double begin = tool::now_us();
+    stamp.enqueue(host.stream);
+    caller.push_back(tool::now_us() - begin);
+    host.stream.synchronize();
+    worker.push_back(stamp.us() - begin);
   }
   table.print_cost("launch that wakes a sleeping worker, cost to the caller", "us",
                    tool::summarize(caller));
@@ -80,8 +68,7 @@ void print_host_wait(const Options& options, const Traffic& traffic, HostStream&
   HostSide mpi_side("mpi",
                     make_host_exchange<MpiCalls>(options, traffic, MemoryKind::malloc, tag + 1),
                     host, false);
-  std::vector<double> mpi;
-  std::vector<double> stream;
+  std::vector<double> mpi, stream;
   for (int round = 0; round < options.rounds; ++round) {
     mpi.push_back(mpi_side.run_round(chain).us / 2);
     stream.push_back(time_host_wait(host, exchange));

@@ -42,8 +42,8 @@ class HostDevice final : public Device {
     return std::make_unique<HostSide>(library, std::move(exchange), stream_, options_.check);
   }
 
-  // Enough for a round to last some milliseconds, shorter ones measure where the scheduler happened
-  // to put the threads; and at least 1000 messages one after the other.
+  // Enough for a round to last some milliseconds: shorter ones measure where the scheduler happened
+  // to put the threads.
   int trips_for(const Row& row) const override {
     if (options_.iterations > 0) return options_.iterations;
     if (options_.kind == Kind::latency) return row.bytes <= 8192 ? 10000 : 1000;

@@ -37,8 +37,11 @@ bool takes_slowest(const Options& options, const tool::Session& session) {
   return options.kind != Kind::latency;
 }
 
-void require_ranks(const Options& options, const tool::Session& session) {
+// What can be measured at all, with so many ranks.
+void require_possible(const Options& options, const tool::Session& session) {
   const char* const command = about(options.kind).command;
+  if (options.kind == Kind::exchange && !options.on_cuda())
+    throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
   const bool odd = session.size() % 2 != 0;
   if (options.kind == Kind::latency || options.kind == Kind::bandwidth) {
     if (session.size() != 2)
@@ -74,11 +77,7 @@ void require_right(const Side& side, std::size_t bytes) {
 }
 
 std::unique_ptr<Device> make_device(const Options& options, const tool::Session& session) {
-  if (!options.on_cuda()) {
-    if (options.kind == Kind::exchange)
-      throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
-    return make_host_device(options);
-  }
+  if (!options.on_cuda()) return make_host_device(options);
 #if PENSTOCK_CUDA
   return make_cuda_device(options, session);
 #else
@@ -179,7 +178,7 @@ void require_transport(const Options& options, const std::string& transport) {
 }
 
 int run_benchmark(const Options& options, const tool::Session& session) {
-  require_ranks(options, session);
+  require_possible(options, session);
   Program(options, session).run();
   return 0;
 }

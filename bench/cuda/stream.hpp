@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of a stream, of a captured program and of a word that host and device share.
+// Owners of a stream and of a captured program.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <new>
 
 #include "cuda_check.hpp"
 
@@ -47,27 +45,6 @@ class CudaGraph {
   cudaStream_t stream_;
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t executable_ = nullptr;
-};
-
-// In pinned host memory, zero at first.
-class HostWord {
- public:
-  HostWord() {
-    void* word = nullptr;
-    void* on_device = nullptr;
-    CHECK_CUDA(cudaHostAlloc(&word, sizeof *word_, cudaHostAllocMapped));
-    word_ = new (word) std::uint64_t{0};
-    CHECK_CUDA(cudaHostGetDevicePointer(&on_device, word_, 0));
-    on_device_ = static_cast<std::uint64_t*>(on_device);
-  }
-  ~HostWord() { cudaFreeHost(word_); }
-  HostWord(const HostWord&) = delete;
-  HostWord& operator=(const HostWord&) = delete;
-  std::uint64_t* on_device() const { return on_device_; }
-
- private:
-  std::uint64_t* word_ = nullptr;
-  std::uint64_t* on_device_ = nullptr;
 };
 
 }  // namespace penstock::bench

@@ -9,6 +9,7 @@
 #include "cuda/device_memory.hpp"
 #include "cuda/stream.hpp"
 #include "ends.hpp"
+#include "host_word.hpp"
 #include "launch.hpp"
 
 namespace penstock::bench::floor {
