@@ -20,8 +20,7 @@ long count_together(int rank) {
   for (int round = 0; round < 2000; ++round) {
     const bool sends = round % 2 == rank;
     if (sends) stream.launch(std::ref(add_one));
-    queue.start(requests[sends ? 0 : 1]);
-    queue.wait(requests[sends ? 0 : 1]);
+    queue.run(requests[sends ? 0 : 1]);
   }
   queue.synchronize();
   return number[0];

@@ -13,6 +13,7 @@ import check_layering  # noqa: E402
 
 CLEAN = {
     "include/penstock/penstock.h": "#include <mpi.h>\n",
+    "include/penstock/cuda.hpp": "#include <cuda_runtime_api.h>\n",
     "include/penstock/device.cuh": "#include <cuda_runtime.h>\n",
     "src/base/error.hpp": "#include <string>\n",
     "src/base/error.cpp": '#include "base/error.hpp"\n#include <fmt/format.h>\n',
@@ -68,6 +69,7 @@ PLANTED = [
     ("bench/bad.cpp", '#include "core/queue.hpp"', "bench uses the public API only"),
     ("tests/conformance/bad.cpp", '#include "../../src/base/error.hpp"', "tests/conformance uses the public API only"),
     ("include/penstock/bad.h", "#include <cuda.h>", "vendor headers stay out"),
+    ("include/penstock/penstock.hpp", "#include <cuda_runtime_api.h>", "vendor headers stay out"),
     ("include/penstock/bad.h", '#include "base/error.hpp"', "public headers do not include src/"),
 ]
 
