@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """documents_test.py ROOT: every kind of error stands in docs/errors.md and every setting in docs/settings.md, and
-nothing stands there that does not exist. Then that it finds what is missing and what is too much."""
+nothing stands there that does not exist; the program in README.md is that of its example. Then that it finds what is
+missing and what is too much."""
 import pathlib
 import re
 import sys
@@ -23,7 +24,17 @@ def complaints(header, errors_page, settings_source, settings_page):
         yield from (f"{page} tells of {name}, which does not exist" for name in sorted(told - there))
 
 
+def programs(page):
+    """Each program of a page, with the file that its text names last before it."""
+    for before, program in re.findall(r"(.*?)```c\+\+\n(.*?)```", page, re.DOTALL):
+        yield re.findall(r"\((examples/[\w.]+)\)", before)[-1], program
+
+
 root = pathlib.Path(sys.argv[1])
+shown = list(programs((root / "README.md").read_text()))
+assert shown
+for example, program in shown:
+    assert program in (root / example).read_text(), f"README.md shows another program than {example}"
 files = ["include/penstock/penstock.h", "docs/errors.md", "src/base/settings.cpp", "docs/settings.md"]
 texts = [(root / each).read_text() for each in files]
 found = list(complaints(*texts))
