@@ -32,17 +32,16 @@ setup-gpu:
 	@tools/setup --gpu
 
 demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
-	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
 	@apps/life/demo.sh $(addprefix build/,$(RELEASE))
 
 demo-multihost: setup ## the same between four ranks on two hosts, which are namespaces of this machine (needs root)
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
 	@apps/life/demo_multihost.sh $(addprefix build/,$(RELEASE))
 
-# What goes by libfabric calls no MPI: one is enough for everyday.
-test: setup ## release builds for both MPIs, every suite; over libfabric and on several hosts with MPICH alone
+# Units, command lines and what goes by libfabric know no MPI: one is enough for everyday.
+test: setup ## release builds for both MPIs, every suite; those that know no MPI with MPICH alone
 	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done
-	@tools/run_tests.py release-mpich "release-openmpi,-LE ofi|multihost"
+	@tools/run_tests.py release-mpich "release-openmpi,-LE ofi|multihost|unit|command|layering|plot|foreign"
 
 test-multihost: setup ## of these the jobs on several hosts, which are namespaces of this machine (need root, else skipped)
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done

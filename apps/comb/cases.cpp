@@ -20,7 +20,8 @@ void add_once(std::vector<Case>& cases, const Case& one) {
   if (std::find(cases.begin(), cases.end(), one) == cases.end()) cases.push_back(one);
 }
 
-std::vector<Case> cases_of(Comm comm, bool also_pinned, const std::vector<std::size_t>& cutoffs) {
+std::vector<Case> cases_of_one(Comm comm, bool also_pinned,
+                               const std::vector<std::size_t>& cutoffs) {
   std::vector<Case> cases;
   for (const bool pinned : {false, true}) {
     if (pinned && (!also_pinned || !has_buffers_for_mpi(comm))) continue;
@@ -44,7 +45,7 @@ std::vector<Case> cases_of(const std::vector<Comm>& comms, bool also_pinned,
                            const std::vector<std::size_t>& cutoffs) {
   std::vector<Case> cases;
   for (const Comm comm : comms)
-    for (const Case& one : cases_of(comm, also_pinned, cutoffs)) cases.push_back(one);
+    for (const Case& one : cases_of_one(comm, also_pinned, cutoffs)) cases.push_back(one);
   std::vector<Case> all;
   for (const Case& one : cases) add_once(all, one.floor());
   all.insert(all.end(), cases.begin(), cases.end());

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh BUILD_DIR... : the demonstration. For every build tree (one for each MPI): a timed table with no more ranks than
-# cores, and a verification that also runs on 4 ranks. Then one plot of all tables. Everything is written to build/demo.
+# demo.sh BUILD_DIR... : the demonstration. For every build tree (one for each MPI), which is built first: a timed table with
+# no more ranks than cores, a verification that also runs on 4 ranks, and a plot of all tables so far. Everything is written
+# to build/demo.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,8 +27,9 @@ if ((timed_ranks > 4)); then timed_ranks=4; fi
 
 tables=()
 for tree in "$@"; do
-  launcher=$(launcher_of "$tree")
   name=$(basename "$tree")
+  "$root/tools/build" "$name" penstock_command
+  launcher=$(launcher_of "$tree")
   echo "== $name: timed on $timed_ranks rank(s)"
   # $(...) is split on purpose: the option may be absent.
   # shellcheck disable=SC2046
@@ -40,9 +42,9 @@ for tree in "$@"; do
   "$launcher" -n 4 $(oversubscribe_option "$launcher") "$tree/bin/penstock" life "$pattern" \
     --width 61 --height 47 --generations 60 --rounds 1 --verify --output "$output/$name-4-ranks" </dev/null
   echo
+  "$tree/bin/penstock" plot life "${tables[@]}" --output "$output/table.png"
+  echo "pictures:"
+  echo "  the table:           $output/table.png"
+  echo "  the last generation: $output/$name/life.png"
+  echo
 done
-
-"$1/bin/penstock" plot life "${tables[@]}" --output "$output/table.png"
-echo "pictures:"
-echo "  the table:           $output/table.png"
-for tree in "$@"; do echo "  the last generation: $output/$(basename "$tree")/life.png"; done

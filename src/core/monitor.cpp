@@ -42,6 +42,8 @@ bool is_of_mpi(void (*handler)(int)) noexcept {
   return path.substr(path.rfind('/') + 1).starts_with("libmpi");
 }
 
+}  // namespace
+
 // SIGUSR1, taken only from a program that has no use for it itself, and given back.
 class TableSignal {
  public:
@@ -71,8 +73,6 @@ class TableSignal {
   struct sigaction before_ {};
   bool taken_ = false;
 };
-
-}  // namespace
 
 class Monitor::Thread {
  public:

@@ -12,11 +12,6 @@ namespace penstock::core {
 
 namespace {
 
-struct Slot {
-  std::atomic<Handle> handle{0};  // 0: never used. No MPI gives a live request the bits 0.
-  std::atomic<MatchedRequest*> request{nullptr};
-};
-
 std::size_t spread(Handle handle) noexcept {
   // Handles are consecutive numbers (MPICH) or aligned addresses (Open MPI): multiply, use the
   // upper bits.
@@ -24,6 +19,11 @@ std::size_t spread(Handle handle) noexcept {
 }
 
 }  // namespace
+
+struct Registry::Slot {
+  std::atomic<Handle> handle{0};  // 0: never used. No MPI gives a live request the bits 0.
+  std::atomic<MatchedRequest*> request{nullptr};
+};
 
 // Open addressing. A slot whose request is null is dead: probes pass it, and another handle may
 // take it.
@@ -43,6 +43,22 @@ struct Registry::Table {
         return;
       slot.handle.store(0, std::memory_order_release);
     }
+  }
+
+  void put(Handle handle, MatchedRequest* request) noexcept {
+    Slot* free = nullptr;  // there is one: at most half of the slots are live
+    for (std::size_t place = spread(handle), end = place + slots.size(); place != end; ++place) {
+      Slot& slot = at(place);
+      const Handle found = slot.handle.load(std::memory_order_relaxed);
+      if (found == handle) {
+        free = &slot;
+        break;
+      }
+      if (!free && (found == 0 || !slot.request.load(std::memory_order_relaxed))) free = &slot;
+      if (found == 0) break;
+    }
+    free->handle.store(handle, std::memory_order_release);
+    free->request.store(request, std::memory_order_release);
   }
 
   std::vector<Slot> slots;  // a power of two of them
@@ -91,28 +107,6 @@ MatchedRequest* Registry::find(Handle handle) const noexcept {
   return nullptr;
 }
 
-namespace {
-
-template <class Table>
-void put(Table& table, Handle handle, MatchedRequest* request) {
-  Slot* free = nullptr;  // there is one: at most half of the slots are live
-  for (std::size_t place = spread(handle), end = place + table.slots.size(); place != end;
-       ++place) {
-    Slot& slot = table.at(place);
-    const Handle found = slot.handle.load(std::memory_order_relaxed);
-    if (found == handle) {
-      free = &slot;
-      break;
-    }
-    if (!free && (found == 0 || !slot.request.load(std::memory_order_relaxed))) free = &slot;
-    if (found == 0) break;
-  }
-  free->handle.store(handle, std::memory_order_release);
-  free->request.store(request, std::memory_order_release);
-}
-
-}  // namespace
-
 void Registry::discard(Handle handle) {
   if (!find(handle)) return;  // mostly, and without a lock
   if (MatchedRequest* stale = remove(handle); stale && !stale->in_use())
@@ -128,11 +122,11 @@ void Registry::record(Handle handle, Recording recording) {
     auto larger = std::make_unique<Table>(table->slots.size() * 2);
     for (Slot& slot : table->slots)
       if (MatchedRequest* moved = slot.request.load(std::memory_order_relaxed))
-        put(*larger, slot.handle.load(std::memory_order_relaxed), moved);
+        larger->put(slot.handle.load(std::memory_order_relaxed), moved);
     table = larger.get();
     state_->tables.push_back(std::move(larger));
   }
-  put(*table, handle, request.release());
+  table->put(handle, request.release());
   state_->table.store(table, std::memory_order_release);
   ++state_->live;
 }

@@ -43,6 +43,7 @@ class Registry {
   static Registry& make() noexcept;
 
   Registry();
+  struct Slot;
   struct Table;
   struct State;
   std::unique_ptr<State> state_;

@@ -28,10 +28,6 @@ namespace {
 
 using Candidates = std::vector<fi_info*>;
 
-std::string text(const char* name) {
-  return name != nullptr ? name : "";
-}
-
 // ---- Addresses
 
 const sockaddr* ip_address(const fi_info& info) {

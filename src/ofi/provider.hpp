@@ -29,6 +29,11 @@ FabricInfo make_hints();
 // The list of what libfabric offers; null if it offers nothing. Without hints: all there is.
 FabricInfo ask(const fi_info* hints);
 
+// A name that libfabric gives; empty where it has none.
+inline std::string text(const char* name) {
+  return name != nullptr ? name : "";
+}
+
 // Of an entry: the address of its interface without the port, empty if it has none that can be
 // read.
 std::string address_of(const fi_info& info);

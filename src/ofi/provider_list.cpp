@@ -30,10 +30,6 @@ constexpr std::array requirements{
     Requirement{FI_RMA_EVENT, "does not count what arrives in a region (FI_RMA_EVENT)"},
 };
 
-std::string text(const char* name) {
-  return name != nullptr ? name : "";
-}
-
 // What `info` is an offer of.
 ProviderVerdict describe(const fi_info& info) {
   return {.provider = text(info.fabric_attr->prov_name),

@@ -12,9 +12,9 @@
 namespace penstock::group {
 namespace {
 
-using Numbers = std::vector<int>;
+using Ranks = std::vector<int>;
 
-CommunicatorId of(const Numbers& first, const Numbers& second) {
+CommunicatorId of(const Ranks& first, const Ranks& second) {
   return IdentityHash().add(first).add(second).value();
 }
 
@@ -50,7 +50,7 @@ TEST(IdentityHash, TheIdentitiesOfATreeOfCommunicatorsDiffer) {
   std::set<CommunicatorId> seen;
   std::set<std::uint64_t> lows, highs;  // each half alone should already tell them apart
   std::vector<CommunicatorId> parents{IdentityHash().add("MPI_COMM_WORLD").value()};
-  const Numbers ranks{0, 1, 2, 3};
+  const Ranks ranks{0, 1, 2, 3};
   for (std::size_t i = 0; parents.size() < 20000; ++i) {
     for (const char* how : {"dup", "split"}) {
       for (std::uint64_t number = 1; number <= 2; ++number) {

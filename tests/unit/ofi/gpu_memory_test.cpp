@@ -23,7 +23,7 @@ using relay::Access;
 using relay::Relay;
 
 constexpr std::size_t small = 64, large = 50000;  // through slots, and not
-constexpr std::uint64_t epochs = 60;
+constexpr std::uint64_t rounds = 60;
 
 // One end of a pair, whose message lies in memory of a GPU.
 struct GpuEnd {
@@ -80,7 +80,7 @@ struct GpuEnd {
 class OfiGpuMemory : public OfiTwo {
  protected:
   void introduce(base::Settings settings = only_ofi()) {
-    settings.slots = epochs;  // so that a buffered send finds room, however late its receive is
+    settings.slots = rounds;  // so that a buffered send finds room, however late its receive is
     OfiTwo::introduce(settings, true);
   }
   void match(std::size_t bytes, protocol::Mode mode = protocol::Mode::standard) {
@@ -102,13 +102,13 @@ class OfiGpuMemory : public OfiTwo {
     receiver_->connect(acceptance->confirm());
   }
   void run() {
-    for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch)
+    for (std::uint64_t epoch = 1; epoch <= rounds; ++epoch)
       for (GpuEnd* end : {&*sender_, &*receiver_}) end->half->enqueue();
     std::thread other([this] {
-      for (std::uint64_t epoch = 1; epoch <= epochs && !HasFatalFailure(); ++epoch)
+      for (std::uint64_t epoch = 1; epoch <= rounds && !HasFatalFailure(); ++epoch)
         sender_->send(epoch);
     });
-    for (std::uint64_t epoch = 1; epoch <= epochs && !HasFatalFailure(); ++epoch)
+    for (std::uint64_t epoch = 1; epoch <= rounds && !HasFatalFailure(); ++epoch)
       receiver_->receive(epoch);
     other.join();
     EXPECT_EQ(network_.undeclared(), 0);
@@ -158,7 +158,7 @@ TEST_F(OfiGpuMemory, ALargeMessageGoesStraightBetweenTheMemoriesOfTwoGpus) {
       ASSERT_EQ(regions.size(), before + 2);
       expect_region(regions[before], *sender_);
       expect_region(regions[before + 1], *receiver_);
-      EXPECT_GE(network_.writes_from_gpu() - written, epochs);
+      EXPECT_GE(network_.writes_from_gpu() - written, rounds);
       EXPECT_NE(sender_->path.find("rendezvous"), std::string::npos) << sender_->path;
       end_pair();
     }

@@ -72,7 +72,7 @@ class Additions {
   std::deque<Held> held_;
 };
 
-constexpr unsigned slots = 2;
+constexpr unsigned two_slots = 2;
 // Far more than the provider needs to deliver what it has taken.
 constexpr int passes = 2000;
 
@@ -101,7 +101,7 @@ class OfiParting : public ::testing::Test {
   Pair match() {
     MessageShape shape;
     shape.bytes = shape.part_bytes = bytes;
-    shape.slots = slots;
+    shape.slots = two_slots;
     Pair pair{make_half(*sending_, transport::Direction::send, out_, protocol::Mode::standard,
                         shape, *receiving_),
               make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::standard,
@@ -160,7 +160,7 @@ TEST_F(OfiParting, ACreditThatTheProviderHasNoRoomForReachesNoOtherPair) {
   credits_->refused = false;
   poll_long();
   if (early) {
-    EXPECT_FALSE(second_.sender->room(slots + 1)) << "the credit of another pair";
+    EXPECT_FALSE(second_.sender->room(two_slots + 1)) << "the credit of another pair";
   }
   EXPECT_TRUE(early || first_.sender->over()) << "the half never ends";
   EXPECT_TRUE(first_.receiver->over());
@@ -177,7 +177,7 @@ TEST_F(OfiParting, ACreditThatANoticeOvertakesReachesNoOtherPair) {
   credits_->deliver();
   poll_long();
   if (early) {
-    EXPECT_FALSE(second_.sender->room(slots + 1)) << "the credit of another pair";
+    EXPECT_FALSE(second_.sender->room(two_slots + 1)) << "the credit of another pair";
   }
   EXPECT_TRUE(early || first_.sender->over()) << "the half never ends";
 }
@@ -205,7 +205,7 @@ TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
   poll_long();
   credits_->refused = false;
   poll_long();
-  EXPECT_TRUE(first_.sender->room(slots + 1));
+  EXPECT_TRUE(first_.sender->room(two_slots + 1));
   EXPECT_TRUE(first_.sender->closed_before(2));
 }
 

@@ -14,39 +14,39 @@
 namespace penstock::plan {
 namespace {
 
-struct Item : ReadyItem<Item> {
+struct Entry : ReadyItem<Entry> {
   std::atomic<std::uint64_t> wanted{0};
   std::uint64_t payload = 0;  // plain: ordered by `wanted`
   std::uint64_t seen = 0;
 };
 
 TEST(RungListOrder, TakesNothingFromAnEmptyList) {
-  ReadyList<Item> list;
+  ReadyList<Entry> list;
   EXPECT_TRUE(list.empty());
-  EXPECT_FALSE(list.take([](Item&) { FAIL(); }));
+  EXPECT_FALSE(list.take([](Entry&) { FAIL(); }));
 }
 
 TEST(RungListOrder, TakesTheEarliestFirstAndEachOnce) {
-  ReadyList<Item> list;
-  std::array<Item, 3> items;
+  ReadyList<Entry> list;
+  std::array<Entry, 3> items;
   list.mark(items[1]);
   list.mark(items[0]);
   list.mark(items[1]);
   list.mark(items[2]);
-  std::vector<Item*> taken;
-  EXPECT_TRUE(list.take([&](Item& item) { taken.push_back(&item); }));
-  EXPECT_EQ(taken, (std::vector<Item*>{&items[1], &items[0], &items[2]}));
+  std::vector<Entry*> taken;
+  EXPECT_TRUE(list.take([&](Entry& item) { taken.push_back(&item); }));
+  EXPECT_EQ(taken, (std::vector<Entry*>{&items[1], &items[0], &items[2]}));
   EXPECT_TRUE(list.empty());
 }
 
 TEST(RungListOrder, AnItemRungDuringItsVisitComesAgain) {
-  ReadyList<Item> list;
-  Item item;
+  ReadyList<Entry> list;
+  Entry item;
   list.mark(item);
-  EXPECT_TRUE(list.take([&](Item& same) { list.mark(same); }));
+  EXPECT_TRUE(list.take([&](Entry& same) { list.mark(same); }));
   EXPECT_FALSE(list.empty());
   int visits = 0;
-  EXPECT_TRUE(list.take([&](Item&) { ++visits; }));
+  EXPECT_TRUE(list.take([&](Entry&) { ++visits; }));
   EXPECT_EQ(visits, 1);
 }
 
@@ -59,8 +59,8 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
   struct Answer {
     std::atomic<std::uint64_t> taken{0};
   };
-  ReadyList<Item> list;
-  std::vector<Item> items(ringers * items_each);
+  ReadyList<Entry> list;
+  std::vector<Entry> items(ringers * items_each);
   std::vector<Answer> answers(items.size());
   std::vector<std::thread> threads;
   for (int ringer = 0; ringer < ringers; ++ringer) {
@@ -80,7 +80,7 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
   std::size_t finished = 0;
   bool good = true;
   while (finished < items.size()) {
-    const bool any = list.take([&](Item& item) {
+    const bool any = list.take([&](Entry& item) {
       const std::uint64_t wanted = item.wanted.load(std::memory_order_acquire);
       if (wanted == item.seen) return;  // taken with an earlier ring
       good = good && wanted == item.seen + 1 && item.payload == wanted * 7;
@@ -93,7 +93,7 @@ TEST(RungListOrder, LosesNothingBetweenManyRingersAndOneTaker) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(good);
-  list.take([](Item&) {});
+  list.take([](Entry&) {});
   EXPECT_TRUE(list.empty());
 }
 

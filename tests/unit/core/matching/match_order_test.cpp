@@ -15,17 +15,17 @@ namespace penstock::core {
 namespace {
 
 constexpr group::CommunicatorId world{1, 1};
-constexpr group::CommunicatorId other{2, 2};
+constexpr group::CommunicatorId elsewhere{2, 2};
 
 TEST(PostedReceives, GivesTheEarliestThatAccepts) {
   PostedReceives<int> posted;
   posted.post(posted.next_number(), {world, any_rank, 7}, 1);
   posted.post(posted.next_number(), {world, 3, 7}, 2);
-  posted.post(posted.next_number(), {other, any_rank, any_tag}, 3);
+  posted.post(posted.next_number(), {elsewhere, any_rank, any_tag}, 3);
   EXPECT_EQ(posted.take({world, 3, 7})->second, 1);
   EXPECT_EQ(posted.take({world, 3, 7})->second, 2);
   EXPECT_FALSE(posted.take({world, 3, 7}));
-  EXPECT_EQ(posted.take({other, 0, 0})->second, 3);
+  EXPECT_EQ(posted.take({elsewhere, 0, 0})->second, 3);
 }
 
 TEST(PostedReceives, PutBackKeepsItsPlace) {
@@ -130,7 +130,7 @@ TEST(MatchOrder, AgreesWithASearchFromTheFront) {
   UnexpectedMessages<int> messages;
   Reference reference;
   for (int item = 0; item < 20000; ++item) {
-    Envelope envelope{below(2) ? world : other, below(3), below(3)};
+    Envelope envelope{below(2) ? world : elsewhere, below(3), below(3)};
     if (below(2)) {  // a message
       const auto expected = Reference::take(
           reference.posted, [&](const Envelope& key) { return key.accepts(envelope); });

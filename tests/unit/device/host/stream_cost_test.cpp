@@ -26,7 +26,7 @@ bool nothing(Command&) noexcept {
   return true;
 }
 
-bool gate(Command& command) noexcept {
+bool is_open(Command& command) noexcept {
   return static_cast<std::atomic<bool>*>(command.object)->load(std::memory_order_acquire);
 }
 
@@ -38,7 +38,7 @@ TEST(HostStreamCost, TheSteadyStateAllocatesNothing) {
   std::uint64_t before = 0;
   for (int round = 0; round < 200; ++round) {
     open.store(false, std::memory_order_release);
-    stream.push({&gate, &open, nullptr, 0});
+    stream.push({&is_open, &open, nullptr, 0});
     for (int i = 0; i < ahead; ++i) stream.push({&nothing, nullptr, nullptr, 0});
     open.store(true, std::memory_order_release);
     stream.synchronize({});
