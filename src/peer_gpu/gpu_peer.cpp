@@ -24,6 +24,7 @@
 #include "peer_gpu/gpu_shares.hpp"
 #include "peer_gpu/imports.hpp"
 #include "peer_gpu/pair_batch.hpp"
+#include "peer_gpu/pair_records.hpp"
 #include "peer_gpu/shape.hpp"
 
 namespace penstock::peer_gpu {
@@ -32,50 +33,6 @@ using base::Error;
 using base::ErrorKind;
 
 namespace {
-
-// A user's buffer, for the other side.
-struct BufferRecord {
-  std::uint32_t exported = 0;  // otherwise only its own process reaches it
-  std::int32_t device = -1;    // in its own process
-  DeviceIdentity device_identity{};
-  DevicePlace place;
-};
-
-// Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's
-// can too.
-enum class GateUse : std::uint32_t { none, possible, wanted };
-
-// What both letters hold.
-struct EndRecord {
-  BufferRecord buffer;
-  peer::ArenaAddress gate;        // where its calls may stand at it
-  DevicePlace words;              // SenderWords, or ReceiverWords and a ring
-  peer::ArenaAddress host_words;  // EndWords
-  std::uint32_t has_gate = 0;
-  std::uint32_t needs_gate =
-      0;  // for its own sake, as there was no place for it to wait by kernels
-};
-
-struct DeviceOffer {
-  std::uint64_t version = peer::handshake_version;
-  std::uint64_t eager_max = 0;
-  std::uint32_t checks_ready = 0;
-  std::uint32_t native_atomics = 0;  // may be used, where the link has them
-  GateUse gates = GateUse::none;
-  std::uint32_t padding = 0;
-  EndRecord end;
-};
-
-struct DeviceAnswer {
-  std::uint64_t version = peer::handshake_version;
-  std::uint32_t checks_ready = 0;
-  Route route = Route::ring;
-  std::uint8_t always_at_gates = 0;
-  std::uint8_t padding[2] = {};
-  std::uint32_t native_atomics = 0;
-  std::uint32_t parts = 1;
-  EndRecord end;
-};
 
 std::string describe(const Pair& pair, bool staged) {
   if (pair.route == Route::rendezvous)
