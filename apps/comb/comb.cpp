@@ -257,6 +257,7 @@ void describe(CLI::App& app, Options& options) {
                  "Messages of at least so many values are packed and unpacked by a kernel each, "
                  "smaller ones by one "
                  "together; with commas, one after another (default: all together)")
+      ->check(CLI::Range(0, 1 << 30))
       ->delimiter(',');
   app.add_flag("--pinned", options.also_pinned,
                "On a GPU, each MPI variant also with buffers in pinned memory, which kernels write "

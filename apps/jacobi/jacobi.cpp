@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include "common/options.hpp"
@@ -173,6 +175,11 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("-t,--tolerance", options.problem.tolerance,
                  "Ends when no cell changes by as much")
+      ->check(CLI::Validator(
+          [](const std::string& text) -> std::string {
+            return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is not finite";
+          },
+          "finite"))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--check-interval", options.problem.interval,

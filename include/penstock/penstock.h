@@ -291,7 +291,8 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
  * and has no wildcard receive before it; any other waits until this rank drives matches again. Of
  * Penstock's own calls PST_Match, PST_Matchall, PST_Is_matched, PST_Queue_wait, PST_Queue_test and
  * PST_Stream_synchronize drive matches below MPI_THREAD_MULTIPLE, but at MPI_THREAD_SERIALIZED the
- * last three do not: another thread may be inside MPI. Errors found at the call are returned by it,
+ * last three do not: another thread may be inside MPI. Where another library owns MPI's profiling
+ * interface its calls drive nothing: such a program loops over PST_Is_matched before MPI_Wait. Errors found at the call are returned by it,
  * later ones by the completing call; MPI_Waitall and its kind give them in the statuses as MPI does
  * (MPICH as MPI_ERR_OTHER). An MPI without MPI_Pack_c drives MPI_Sendrecv_replace up to 1 GiB. Does
  * not block; a buffered send takes the memory of PENSTOCK_SLOTS messages, which takes seconds where

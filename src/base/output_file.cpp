@@ -17,6 +17,7 @@
 #include <ctime>
 #include <optional>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "base/file_name.hpp"
 
@@ -43,8 +44,8 @@ OutputFile::OutputFile(const char* setting, const std::string& pattern, OpenMode
                        std::chrono::milliseconds patience)
     : setting_(setting), pattern_(pattern), path_(expand_file_name(pattern)), patience_(patience) {
   const int flags = mode == OpenMode::append ? O_APPEND : O_NOFOLLOW;
-  descriptor_ =
-      open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644);
+  descriptor_ = beyond_standard_streams(
+      open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags, 0644));
   if (descriptor_ < 0) refuse_to_open(errno, mode);
   try {
     require_writable_kind();

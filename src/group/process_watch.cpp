@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -32,7 +33,8 @@ std::array<char, 48> name_of_mark(const std::uint64_t (&nonce)[2]) noexcept {
 
 int open_process(std::int64_t pid) {
 #ifdef SYS_pidfd_open
-  return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0u));
+  return base::beyond_standard_streams(
+      static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0u)));
 #else
   (void)pid;
   errno = ENOSYS;
@@ -56,7 +58,7 @@ bool still_is(int descriptor, std::string_view kind) noexcept {
 }
 
 int make_event() noexcept {
-  return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return base::beyond_standard_streams(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 }  // namespace
@@ -73,7 +75,8 @@ bool ProcessPlace::is_here() const {
 ProcessMark::ProcessMark() {
   place_.pid = getpid();
   if (getrandom(place_.nonce, sizeof place_.nonce, 0) == static_cast<ssize_t>(sizeof place_.nonce))
-    place_.mark = memfd_create(name_of_mark(place_.nonce).data(), MFD_CLOEXEC);
+    place_.mark =
+        base::beyond_standard_streams(memfd_create(name_of_mark(place_.nonce).data(), MFD_CLOEXEC));
   if (place_.mark < 0)
     base::log::warn(
         std::string(

@@ -27,6 +27,12 @@ cp "$(dirname "$0")/../../apps/life/patterns/acorn.rle" "$folder/$name.rle"
 (cd "$folder" && "$mpiexec" -n 1 "$command" life "$name.rle" -n 64 -t 2 --rounds 1 --json </dev/null) |
   python3 -c 'import json, sys; sys.exit("a�b" != json.load(sys.stdin)["pattern"])' || fail "life fails with $name.rle"
 
+# A rank that cannot write its results ends the job, though queues of both wait for the other.
+code=0
+output=$(timeout 60 "$mpiexec" -n 2 "$command" life -n 64 -t 5 --rounds 1 --output /proc/nowhere 2>&1 </dev/null) || code=$?
+[[ $code != 0 && $code != 124 ]] && grep -q "penstock: rank 0: .*nowhere" <<<"$output" ||
+  fail "life without a place for its results ends with $code: $output"
+
 # Everything on one core, beside a process that is always ready.
 [[ $(nproc --all) -gt 1 && -r /proc/self/schedstat ]] || exit $((failures > 0))
 core=$(taskset -cp $$ | sed 's/.*: *//; s/[^0-9].*//')

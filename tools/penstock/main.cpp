@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -85,15 +86,41 @@ int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** 
   return status;
 }
 
-// An error of one rank ends the job: the others may be waiting for it.
-int end_job(int rank, const std::exception& error) {
-  std::fprintf(stderr, "penstock: rank %d: %s\n", rank, error.what());
-  std::fflush(stderr);
-  return MPI_Abort(MPI_COMM_WORLD, 1);
+std::string text_of(const std::exception_ptr& thrown) {
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+  }
+  return "ended for an unknown reason";
+}
+
+// An error of one rank ends the job, since the others may be waiting for it; and at once, since
+// queues that wait for them would hold up its destructors. So nobody catches it, and no destructor
+// runs.
+[[noreturn]] void end_job() {
+  int rank = 0, has_mpi = 0;
+  MPI_Initialized(&has_mpi);
+  if (has_mpi) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fprintf(stderr, "penstock: rank %d: %s\n", rank, text_of(std::current_exception()).c_str());
+  std::fflush(nullptr);
+  if (has_mpi) MPI_Abort(MPI_COMM_WORLD, 1);
+  std::_Exit(1);
+}
+
+int run_alone(const Command& command) {
+  try {
+    return command.run_alone();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "penstock: %s\n", error.what());
+    return 1;
+  }
 }
 
 int run(const Command& command) {
-  if (command.run_alone) return command.run_alone();
+  if (command.run_alone) return run_alone(command);
+  std::set_terminate(end_job);
   command.apply_environment();
   const Session session(command.thread_level());
   try {
@@ -101,8 +128,6 @@ int run(const Command& command) {
   } catch (const UserError& error) {
     if (session.is_root()) std::fprintf(stderr, "penstock: %s\n", error.what());
     return 1;
-  } catch (const std::exception& error) {
-    return end_job(session.rank(), error);
   }
 }
 
@@ -115,12 +140,7 @@ int run_words(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return explain(app, error, argc, argv);
   }
-  try {
-    return run(command);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "penstock: %s\n", error.what());
-    return 1;
-  }
+  return run(command);
 }
 
 // What has been printed must have arrived: on a full disk it has not.

@@ -30,11 +30,6 @@ base::Settings settings_of(std::size_t eager_max) {
   return settings;
 }
 
-void once(transport::Plan& plan, End& end) {
-  plan.start(*end.stream, end.sink);
-  plan.wait(*end.stream, end.sink);
-}
-
 constexpr std::size_t both_paths[] = {0, std::size_t{1} << 30};
 
 TEST(PeerEnds, L18LateFinDoesNotReachTheNextPair) {

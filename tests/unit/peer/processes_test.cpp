@@ -108,11 +108,6 @@ int run_two(const base::Settings& settings, const std::function<void(Process&, p
   return status;
 }
 
-void once(transport::Plan& plan, End& end) {
-  plan.start(*end.stream, end.sink);
-  plan.wait(*end.stream, end.sink);
-}
-
 struct Case {
   const char* name;
   std::size_t eager_max;

@@ -105,6 +105,11 @@ struct End {
   std::shared_ptr<device::host::Stream> stream = make_stream();
 };
 
+inline void once(transport::Plan& plan, End& end) {
+  plan.start(*end.stream, end.sink);
+  plan.wait(*end.stream, end.sink);
+}
+
 inline std::unique_ptr<std::array<End, 2>> introduce(const base::Settings& settings) {
   std::unique_ptr<std::array<End, 2>> ends(
       new std::array<End, 2>{End(settings, 0, 2), End(settings, 1, 2)});
