@@ -15,9 +15,9 @@
 #include "comb/cases.hpp"
 #include "comb/cycle.hpp"
 #include "comb/datatypes.hpp"
-#include "common/agreement.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/table.hpp"
+#include "support/agreement.hpp"
 #include "support/clock.hpp"
 
 namespace penstock::comb {
@@ -51,7 +51,7 @@ class Program {
         problem_(settled(options.problem, session.size())),
         mesh_(mesh_of(problem_, session.rank())) {
     apps::choose_device(options.device);
-    apps::together([this] { kernels_ = make_kernels(options_.device, mesh_); });
+    tool::together([this] { kernels_ = make_kernels(options_.device, mesh_); });
     for (const Case& how : options.cases) add(how);
   }
 

@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
-#include "common/agreement.hpp"
 #include "common/gpu/gpu.hpp"
+#include "support/agreement.hpp"
 
 namespace penstock::apps {
 namespace {
@@ -57,7 +57,7 @@ std::unique_ptr<Lane> make_lane(DeviceKind device, Comm comm) {
 }
 
 void choose_device(DeviceKind device) {
-  if (device == DeviceKind::gpu) together(gpu::choose_device);
+  if (device == DeviceKind::gpu) tool::together(gpu::choose_device);
 }
 
 }  // namespace penstock::apps

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "common/agreement.hpp"
 #include "common/table.hpp"
 #include "faces/share.hpp"
 #include "faces/verification.hpp"
+#include "support/agreement.hpp"
 #include "support/clock.hpp"
 
 namespace penstock::faces {
@@ -42,7 +42,7 @@ class Program {
         samples_(options.chosen.size()),
         transports_(options.chosen.size()) {
     apps::choose_device(options.device);
-    apps::together([this] { kernels_ = make_kernels(options_.device, grid_.block()); });
+    tool::together([this] { kernels_ = make_kernels(options_.device, grid_.block()); });
   }
 
   // False where a result was wrong.

@@ -4,20 +4,26 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <optional>
+
 #include "cuda_libraries.hpp"
 #include "cuda_side.hpp"
 #include "request_exchange.hpp"
+#include "support/agreement.hpp"
 
 namespace penstock::bench {
 namespace {
 
+// Collective: one rank alone may have no GPU.
 cudaDeviceProp choose_device(int rank) {
-  int devices = 0;
-  if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess || devices == 0)
-    throw tool::UserError(fmt::format("--device cuda needs a GPU: {}", cudaGetErrorString(code)));
-  CHECK_CUDA(cudaSetDevice(rank % devices));
   cudaDeviceProp properties{};
-  CHECK_CUDA(cudaGetDeviceProperties(&properties, rank % devices));
+  tool::together([&] {
+    int devices = 0;
+    if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess || devices == 0)
+      throw tool::UserError(fmt::format("--device cuda needs a GPU: {}", cudaGetErrorString(code)));
+    CHECK_CUDA(cudaSetDevice(rank % devices));
+    CHECK_CUDA(cudaGetDeviceProperties(&properties, rank % devices));
+  });
   return properties;
 }
 
@@ -60,10 +66,14 @@ class CudaDevice final : public Device {
   std::unique_ptr<Exchange> make_exchange(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) {
     const MemorySource source{gpu_line, device_memory};
-    if (library == "penstock")
+    // A queue for each graph: a queue's second one has another place on the device than its first
+    // (docs/performance.md).
+    if (library == "penstock") {
+      queue_.emplace(PST_QUEUE_CUDA, &handle_);
       return std::make_unique<RequestExchange<QueueCalls>>(
           traffic, source, options_.order == Order::preposted ? Ahead::together : Ahead::no,
-          tags::penstock, queue_);
+          tags::penstock, *queue_);
+    }
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")
       return make_nvshmem_exchange(traffic, library == "nvshmem-add", options_.graph, stream_.get(),
@@ -79,7 +89,7 @@ class CudaDevice final : public Device {
   const cudaDeviceProp properties_;
   const CudaStream stream_;
   cudaStream_t handle_ = stream_.get();
-  Queue queue_{PST_QUEUE_CUDA, &handle_};
+  std::optional<Queue> queue_;
 };
 
 }  // namespace

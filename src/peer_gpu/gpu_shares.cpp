@@ -21,9 +21,10 @@ auto shared(Word& word) noexcept {
 // The multiprocessors that a kernel keeps while it waits, at most: where all its blocks stay (64,
 // two to each, or 16 larger ones), and where one does, which may need one for itself.
 constexpr unsigned kept_by_wide = 32, kept_by_narrow = 1;
-// On GPUs that have room for much beside them, the first queue waits by wide kernels: its own and
-// its first graph's.
-constexpr unsigned most_wide = 2, least_processors_for_wide = 108;
+// A queue's own, and its first graph's.
+constexpr unsigned kernels_of_queue = 2;
+// On GPUs that have room for much beside them, the first queue waits by wide kernels.
+constexpr unsigned most_wide = kernels_of_queue, least_processors_for_wide = 108;
 // What nothing that waits ever keeps, so that starts find room.
 constexpr unsigned always_free = 4;
 
@@ -35,9 +36,8 @@ unsigned narrow_room(unsigned processors) {
 
 }  // namespace
 
-// Counted are kernels that may wait at the same time: of a queue two, its own and its first
-// graph's. The places of queues and those of ends of pairs, which may be used on queues that have
-// none, leave room together.
+// Counted are kernels that may wait at the same time. The places of queues and those of ends of
+// pairs, which may be used on queues that have none, leave room together.
 class GpuShares::Places final : public WaitPlaces, public std::enable_shared_from_this<Places> {
  public:
   Places(std::shared_ptr<GpuShares> shares, const DeviceIdentity& gpu, std::size_t use,
@@ -47,7 +47,7 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
   // Each counts itself first and looks then: of those that ask at the same time some may get less
   // than there is, and none gets more.
   Place take(User user) noexcept override {
-    const unsigned kernels = user == User::queue ? 2 : 1;
+    const unsigned kernels = user == User::queue ? kernels_of_queue : 1;
     if (processors_ >= least_processors_for_wide && kernels <= most())
       if (auto held = hold(&GpuUse::wide, kernels); held && shares_->totals(gpu_).wide <= most_wide)
         return {Standing::all_stay, std::move(held)};
@@ -60,8 +60,14 @@ class GpuShares::Places final : public WaitPlaces, public std::enable_shared_fro
     auto held = hold(&GpuUse::pairs, 1);
     return held && shares_->totals(gpu_).pairs <= most_pairs() ? held : nullptr;
   }
+  // Kernels of one block count none at run time, so all that may wait are left out: those of
+  // queues, and those of ends of pairs, which wait on further queues.
   unsigned room() const noexcept override {
-    return std::max(1u, processors_ / 2 / std::max(1u, shares_->totals(gpu_).processes));
+    const Totals totals = shares_->totals(gpu_);
+    const bool full = totals.narrow + kernels_of_queue > most();
+    const unsigned of_one_block = totals.narrow + (full ? totals.pairs : 0);
+    const unsigned half = processors_ / 2;
+    return std::max(1u, (half - std::min(half, of_one_block)) / std::max(1u, totals.processes));
   }
 
  private:

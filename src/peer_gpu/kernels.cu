@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include "device/gpu/launch.hpp"
 #include "peer_gpu/gate.hpp"
@@ -208,12 +209,44 @@ cudaError_t launch_several_of(const Launch& launch, std::span<const Pair> pairs)
 }
 
 template <Call call>
-cudaError_t launch(const Launch& launch, std::span<const Pair> pairs) {
-  if (pairs.size() == 1 && !launch.crowded) return launch_one(launch, call, pairs.front());
+cudaError_t launch_several(const Launch& launch, std::span<const Pair> pairs) {
   const bool rings =
       std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.route); });
   return rings ? launch_several_of<call, Kit::ring>(launch, pairs)
                : launch_several_of<call, Kit::any>(launch, pairs);
+}
+
+// ---- The launches of a call --------------------------------------------------------------------
+
+bool has_help(const Pair& pair) {
+  return !is_ring(pair.route) && pair.blocks > 1;
+}
+
+// How many pairs, from the first one on, the next kernel serves on a crowded device. There a
+// rendezvous that shares its kernel has one block. Few of them are faster one after the other,
+// with all their blocks; many are faster together.
+std::size_t next_together(std::span<const Pair> pairs) {
+  constexpr std::ptrdiff_t few = 8;
+  if (std::ranges::count_if(pairs, has_help) > few) return pairs.size();
+  if (has_help(pairs.front())) return 1;
+  return static_cast<std::size_t>(std::ranges::find_if(pairs, has_help) - pairs.begin());
+}
+
+// Of one block, none could leave.
+bool has_kernel_of_its_own(const Launch& launch, std::span<const Pair> pairs) {
+  return pairs.size() == 1 && (!launch.crowded || pairs.front().blocks == 1);
+}
+
+template <Call call>
+cudaError_t launch(const Launch& launch, std::span<const Pair> pairs) {
+  cudaError_t code = cudaSuccess;
+  while (!pairs.empty() && code == cudaSuccess) {
+    const auto next = pairs.first(launch.crowded ? next_together(pairs) : pairs.size());
+    code = has_kernel_of_its_own(launch, next) ? launch_one(launch, call, next.front())
+                                               : launch_several<call>(launch, next);
+    pairs = pairs.subspan(next.size());
+  }
+  return code;
 }
 
 // ---- Loading -----------------------------------------------------------------------------------

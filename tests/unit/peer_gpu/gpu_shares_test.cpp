@@ -55,6 +55,21 @@ TEST_F(GpuSharesTest, RoomIsSharedByTheProcessesOnOneGpu) {
   EXPECT_EQ(elsewhere->room(), processors / 2);
 }
 
+// Such a kernel may have one block, which counts itself nowhere.
+TEST_F(GpuSharesTest, KernelsOfOneBlockTakeOfTheRoom) {
+  const auto ours = places(0);
+  std::vector<Place> held;
+  held.push_back(ours->take(User::queue));
+  EXPECT_EQ(ours->room(), processors / 2);
+  held.push_back(ours->take(User::queue));
+  held.push_back(ours->take(User::graph));
+  EXPECT_EQ(ours->room(), processors / 2 - 3);
+  const auto pair = ours->take_for_pair();
+  EXPECT_EQ(ours->room(), processors / 2 - 3);
+  while (held.back().standing != Standing::at_gates) held.push_back(ours->take(User::graph));
+  EXPECT_EQ(ours->room(), processors / 2 - most - 1);
+}
+
 TEST_F(GpuSharesTest, PlacesOfAllProcessesAddUp) {
   const std::array both{places(0), places(1)};
   std::array<unsigned, 3> standing{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/agreement.hpp"
+#include "support/agreement.hpp"
 
 #include <mpi.h>
 
@@ -7,7 +7,7 @@
 
 #include "support/session.hpp"
 
-namespace penstock::apps {
+namespace penstock::tool {
 namespace {
 
 // What went wrong; empty when nothing did.
@@ -41,7 +41,7 @@ void together(const std::function<void()>& step) {
   int first = size;
   MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (first == size) return;
-  throw tool::UserError("rank " + std::to_string(first) + ": " + broadcast(mine, first));
+  throw UserError("rank " + std::to_string(first) + ": " + broadcast(mine, first));
 }
 
-}  // namespace penstock::apps
+}  // namespace penstock::tool

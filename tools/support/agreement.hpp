@@ -3,10 +3,10 @@
 
 #include <functional>
 
-namespace penstock::apps {
+namespace penstock::tool {
 
-// Runs a step that one rank alone may fail in: all ranks then fail alike, with tool::UserError,
+// Runs a step that one rank alone may fail in: all ranks then fail alike, with UserError,
 // which names the first rank that failed and why. The step itself exchanges nothing. Collective.
 void together(const std::function<void()>& step);
 
-}  // namespace penstock::apps
+}  // namespace penstock::tool
