@@ -35,6 +35,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <limits>
 #include <penstock/penstock.hpp>
 #include <span>
 #include <stdexcept>
@@ -189,6 +190,8 @@ class View {
   // The elements as earlier work of the stream leaves them. Blocks until that work has ended. Where
   // messages are awaited Queue::synchronize comes first, as it tells whether they have failed.
   std::vector<value_type> to_host(cudaStream_t stream) const {
+    static_assert(!std::is_same_v<value_type, bool>,
+                  "std::vector<bool> is no array: use copy_to with an array of bool");
     std::vector<value_type> elements(size_);
     copy_to(elements, stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
@@ -220,13 +223,15 @@ class Buffer : public View<Element> {
  public:
   // By cudaMalloc: messages between GPUs reach such memory without a copy more. Blocks until it is
   // there; like cudaMalloc it may be held up by kernels of this process that wait for a message.
-  // The destructor frees by cudaFree, which blocks until the device's enqueued work has ended.
+  // The destructor frees by cudaFree, which blocks until the device's enqueued work has ended. Both
+  // are what another thread's capture in CUDA's global mode forbids. Error: std::length_error for
+  // more elements than memory can hold.
   explicit Buffer(std::size_t size) {
     if (size == 0) return;
     void* memory = nullptr;
-    check(cudaMalloc(&memory, size * sizeof(Element)), "cudaMalloc");
+    check(cudaMalloc(&memory, bytes_of(size)), "cudaMalloc");
     adopt(memory, size, cudaStreamPerThread);
-    check(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
+    keep_if(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
   }
   // By cudaMallocAsync, for what is made and dropped between kernels: in stream order, and neither
   // this nor the destructor blocks. The stream must outlive the buffer. A message takes a copy more
@@ -234,7 +239,7 @@ class Buffer : public View<Element> {
   Buffer(std::size_t size, cudaStream_t stream) : stream_(stream), is_ordered_(true) {
     if (size == 0) return;
     void* memory = nullptr;
-    check(cudaMallocAsync(&memory, size * sizeof(Element), stream), "cudaMallocAsync");
+    check(cudaMallocAsync(&memory, bytes_of(size), stream), "cudaMallocAsync");
     adopt(memory, size, stream);
   }
   Buffer(Buffer&& other) noexcept { swap(other); }
@@ -245,12 +250,22 @@ class Buffer : public View<Element> {
   ~Buffer() { free(); }
 
  private:
+  static std::size_t bytes_of(std::size_t size) {
+    if (size > std::numeric_limits<std::size_t>::max() / sizeof(Element)) {
+      throw std::length_error("penstock: a buffer of " + std::to_string(size) + " elements of " +
+                              std::to_string(sizeof(Element)) + " bytes");
+    }
+    return size * sizeof(Element);
+  }
   void adopt(void* memory, std::size_t size, cudaStream_t stream) {
     this->data_ = static_cast<Element*>(memory);
     this->size_ = size;
-    const cudaError_t code = cudaMemsetAsync(memory, 0, size * sizeof(Element), stream);
-    if (code != cudaSuccess) free();  // no destructor runs for what is not constructed
-    check(code, "cudaMemsetAsync");
+    keep_if(cudaMemsetAsync(memory, 0, bytes_of(size), stream), "cudaMemsetAsync");
+  }
+  // For constructors: no destructor runs for what is not constructed.
+  void keep_if(cudaError_t code, const char* call) {
+    if (code != cudaSuccess) free();
+    check(code, call);
   }
   void free() noexcept {
     if (this->data_ == nullptr) return;

@@ -289,19 +289,23 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
  * peer's PST_Match still returns for what the peer receives from this rank's host memory, and for
  * what the peer sends from host memory on the same host to a receive here that names source and tag
  * and has no wildcard receive before it; any other waits until this rank drives matches again. Of
- * Penstock's own calls PST_Match, PST_Matchall, PST_Is_matched, PST_Queue_wait, PST_Queue_test and
- * PST_Stream_synchronize drive matches below MPI_THREAD_MULTIPLE, but at MPI_THREAD_SERIALIZED the
- * last three do not: another thread may be inside MPI. Where another library owns MPI's profiling
- * interface its calls drive nothing: such a program loops over PST_Is_matched before MPI_Wait. Errors found at the call are returned by it,
- * later ones by the completing call; MPI_Waitall and its kind give them in the statuses as MPI does
- * (MPICH as MPI_ERR_OTHER). An MPI without MPI_Pack_c drives MPI_Sendrecv_replace up to 1 GiB. Does
- * not block; a buffered send takes the memory of PENSTOCK_SLOTS messages, which takes seconds where
+ * Penstock's own calls PST_Match, PST_Matchall and PST_Is_matched drive matches below
+ * MPI_THREAD_MULTIPLE, and so do PST_Queue_wait, PST_Queue_test, PST_Queue_free,
+ * PST_Stream_synchronize and PST_Stream_free, but these not at MPI_THREAD_SERIALIZED, where another
+ * thread may be inside MPI. Where another library owns MPI's profiling interface MPI's calls drive
+ * nothing: such a program loops over MPI_Test of the match, with PST_Is_matched of one of its
+ * requests in the loop. Errors found at the call are returned by it, later ones by the completing
+ * call alone; MPI_Waitall and its kind give them in the statuses as MPI does (MPICH as
+ * MPI_ERR_OTHER). An MPI without MPI_Pack_c drives MPI_Sendrecv_replace up to 1 GiB. Does not
+ * block; a buffered send takes the memory of PENSTOCK_SLOTS messages, which takes seconds where
  * these have gigabytes. Source: ST III-C. */
 PST_API int PST_Imatch(MPI_Request* request, MPI_Request* matching);
 PST_API int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching);
 
-/* Sets *flag to 1 when the request is matched, else to 0, and drives matches that are under way.
- * Does not block. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST. Source: ST III-C. */
+/* Sets *flag to 1 when the request is matched, else to 0, and drives matches that are under way. A
+ * match may have failed where it stays 0, and may take more calls to end where it is 1: what ends
+ * PST_Imatch is the completing call of its match. Does not block. Errors: PST_ERROR_ARGUMENT,
+ * PST_ERROR_REQUEST. Source: ST III-C. */
 PST_API int PST_Is_matched(MPI_Request request, int* flag);
 
 /* The status that PST_Match gives, for requests matched by PST_Imatch. Does not block. Errors:

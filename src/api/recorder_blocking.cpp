@@ -79,12 +79,14 @@ int sendrecv_packed(void* buf, Count count, MPI_Datatype datatype, int dest, int
                     int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   Count size = 0, packed = 0;
   if (const int code = pack_size(count, datatype, comm, &size); code != MPI_SUCCESS) return code;
+  if (dest == MPI_PROC_NULL) size = 0;
   const std::unique_ptr<std::byte[]> copy(new (std::nothrow)
                                               std::byte[static_cast<std::size_t>(size) + 1]);
   if (!copy) return PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM), MPI_ERR_NO_MEM;
-  if (const int code = pack(buf, count, datatype, copy.get(), size, &packed, comm);
-      code != MPI_SUCCESS)
-    return code;
+  if (dest != MPI_PROC_NULL)
+    if (const int code = pack(buf, count, datatype, copy.get(), size, &packed, comm);
+        code != MPI_SUCCESS)
+      return code;
   return exchange(
       status,
       [&](MPI_Request* request) {

@@ -67,8 +67,8 @@ std::string look_where_mpi_send_init_is() {
          "preload it with "
          "LD_PRELOAD, "
          "or make requests with PST_Send_init and its kind (attach communicators with "
-         "PST_Comm_attach, complete PST_Imatch by PST_Is_matched below MPI_THREAD_MULTIPLE, and call "
-         "PST_Finalize before MPI_Finalize)";
+         "PST_Comm_attach, call PST_Is_matched while MPI_Test waits for PST_Imatch below "
+         "MPI_THREAD_MULTIPLE, and call PST_Finalize before MPI_Finalize)";
 }
 
 // ---- Clean-up

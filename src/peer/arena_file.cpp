@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 
 namespace penstock::peer {
@@ -46,7 +47,8 @@ int create_arena_file(ArenaIdentity& identity) {
     std::uint64_t random[2];
     draw(random, sizeof(random));
     const std::string name = fmt::format("/{}{:016x}{:016x}", prefix, random[0], random[1]);
-    const int descriptor = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+    const int descriptor =
+        base::beyond_standard_streams(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) fail("cannot create shared memory");
     struct stat status {};

@@ -10,12 +10,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 
 namespace penstock::peer {
 
 std::unique_ptr<Mapping> Mapping::open(const ArenaIdentity& identity, std::string& why_not) {
-  const int descriptor = shm_open(identity.name, O_RDWR, 0);
+  const int descriptor = base::beyond_standard_streams(shm_open(identity.name, O_RDWR, 0));
   if (descriptor < 0) {
     why_not = errno == ENOENT ? std::string("peer is on another host, or sees another /dev/shm")
                               : fmt::format("the peer's shared memory cannot be opened: {}",

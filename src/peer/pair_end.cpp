@@ -28,7 +28,7 @@ std::optional<Error> PairEnd::why_hopeless(protocol::Epoch epoch, bool peer_clos
   if (peer_closed) return peer_freed(epoch);
   if (peer_dead_.load(std::memory_order_acquire))
     return Error(ErrorKind::peer_dead,
-                 fmt::format("rank {} has ended before epoch {}", peer_, epoch));
+                 fmt::format("rank {} has ended before epoch {}: see its output", peer_, epoch));
   return std::nullopt;
 }
 
@@ -58,7 +58,8 @@ Error PairEnd::peer_freed(protocol::Epoch epoch) const {
 
 Error PairEnd::copy_failed(int error) const {
   if (error == ESRCH)
-    return Error(ErrorKind::peer_dead, fmt::format("rank {} has ended during a copy", peer_));
+    return Error(ErrorKind::peer_dead,
+                 fmt::format("rank {} has ended during a copy: see its output", peer_));
   return Error(
       ErrorKind::transport,
       fmt::format("cross-memory copy with rank {} failed: {} (PENSTOCK_CMA=0 does without)", peer_,

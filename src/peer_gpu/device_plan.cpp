@@ -94,7 +94,8 @@ void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
   // What the peer has of the memory may be gone with it.
   if (peer_dead())
     return queue.fail(
-        Error(ErrorKind::peer_dead, fmt::format("{}: rank {} has ended", label(), fixed_.peer)));
+        Error(ErrorKind::peer_dead,
+              fmt::format("{}: rank {} has ended: see its output", label(), fixed_.peer)));
   if (given_up_by_host_.load(std::memory_order_relaxed))
     return queue.fail(error_of(Failure::given_up));
   if (!starts_by_kernel_) return;
@@ -209,8 +210,9 @@ void DevicePlan::look_for_lost_cause() noexcept {
                 fmt::format("rank {} has freed its request, or given it up, before epoch {}",
                             fixed_.peer, epoch)));
     else if (peer_dead())
-      cancel_wait(Error(ErrorKind::peer_dead,
-                        fmt::format("rank {} has ended before epoch {}", fixed_.peer, epoch)));
+      cancel_wait(Error(
+          ErrorKind::peer_dead,
+          fmt::format("rank {} has ended before epoch {}: see its output", fixed_.peer, epoch)));
   } catch (const std::exception&) {
     // No memory for a text: the next poll tries again.
   }

@@ -45,8 +45,9 @@ class EnginePlan final : public HostPlan {
   // MPI, says.
   std::optional<base::Error> broken(protocol::Epoch epoch) const {
     if (!end_->closed_before(epoch) && engine_.dead(end_->peer))
-      return base::Error(base::ErrorKind::peer_dead,
-                         "the process of rank " + std::to_string(end_->peer) + " has ended");
+      return base::Error(
+          base::ErrorKind::peer_dead,
+          "the process of rank " + std::to_string(end_->peer) + " has ended: see its output");
     return end_->broken(epoch);
   }
 

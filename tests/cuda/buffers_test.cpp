@@ -49,6 +49,13 @@ TEST(CudaBuffers, AreZeroAndCopied) {
   EXPECT_TRUE(cuda::Buffer<long>(0, stream).to_host(stream).empty());
 }
 
+TEST(CudaBuffers, HoldNoMoreThanMemoryCan) {
+  const cuda::Stream stream;
+  constexpr std::size_t one_too_many = (std::size_t{1} << 61) + 1;
+  EXPECT_THROW(cuda::Buffer<double>{one_too_many}, std::length_error);
+  EXPECT_THROW((cuda::Buffer<double>{one_too_many, stream}), std::length_error);
+}
+
 TEST(CudaBuffers, G1_PartsAreSentAndReceived) {
   const cuda::Stream stream;
   cuda::Buffer<long> out(size), in(size);

@@ -14,7 +14,7 @@ def names(pattern, text):
 
 def complaints(header, errors_page, settings_source, settings_page):
     kinds = names(r"^  (PST_ERROR_\w+) = ", header) - {"PST_ERROR_NONE"}
-    settings = names(r'"(PENSTOCK_\w*[A-Z])"', settings_source) - {"PENSTOCK_ROOT", "PENSTOCK_DIR"}
+    settings = names(r'"(PENSTOCK_\w*[A-Z0-9])"', settings_source) - {"PENSTOCK_ROOT", "PENSTOCK_DIR"}
     pages = (
         ("docs/errors.md", kinds, names(r"^\| `(PST_ERROR_\w+)`", errors_page)),
         ("docs/settings.md", settings, names(r"^\| `(PENSTOCK_\w+)`", settings_page)),

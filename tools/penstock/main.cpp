@@ -97,11 +97,13 @@ std::string text_of(const std::exception_ptr& thrown) {
 }
 
 // An error of one rank ends the job, since the others may be waiting for it; and at once, since
-// queues that wait for them would hold up its destructors. So nobody catches it, and no destructor
-// runs.
+// queues that wait for them would hold up its destructors. So what communicates catches no such
+// error, and its destructors do not run.
 [[noreturn]] void end_job() {
-  int rank = 0, has_mpi = 0;
-  MPI_Initialized(&has_mpi);
+  int rank = 0, has_begun = 0, has_ended = 0;
+  MPI_Initialized(&has_begun);
+  MPI_Finalized(&has_ended);
+  const bool has_mpi = has_begun && !has_ended;
   if (has_mpi) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   std::fprintf(stderr, "penstock: rank %d: %s\n", rank, text_of(std::current_exception()).c_str());
   std::fflush(nullptr);

@@ -87,6 +87,7 @@ std::shared_ptr<device::Stream> open_stream(const void* handle) {
 Stream::Stream(cudaStream_t handle)
     : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
   const DeviceGuard guard(device_);
+  const RelaxedCaptures relaxed;
   check(cudaFree(nullptr), "making the device's context");
   context_ = current_context();
 }
@@ -143,6 +144,7 @@ void Stream::come_behind(const device::Stream& other) noexcept {
 
 void Stream::wait_until_dry() const noexcept {
   const DeviceGuard guard(device_);
+  const RelaxedCaptures relaxed;
   (void)cudaStreamSynchronize(handle_);
   (void)cudaGetLastError();
 }

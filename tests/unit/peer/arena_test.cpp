@@ -24,6 +24,7 @@
 #include "peer/arena_file.hpp"
 #include "peer/mapping.hpp"
 #include "peer/memory.hpp"
+#include "unit/support/closed_input.hpp"
 #include "unit/support/scarce_memory.hpp"
 
 namespace penstock::peer {
@@ -51,6 +52,18 @@ TEST(PeerArena, AnotherMappingSeesTheSameBytes) {
     std::memset(theirs, 43, bytes);
     EXPECT_EQ(std::memcmp(ours, theirs, bytes), 0);
   }
+}
+
+// A program that has closed these may still print, and would write into the memory of both.
+TEST(PeerArena, LiesUnderNoStandardStream) {
+  const test::ClosedInput input;
+  const auto arena = Arena::create();
+  EXPECT_TRUE(input.holds());
+  std::string why;
+  const auto mapping = Mapping::open(arena->identity(), why);
+  EXPECT_TRUE(mapping) << why;
+  EXPECT_TRUE(input.holds());
+  arena->unlink();
 }
 
 TEST(PeerArena, WithoutMemoryNothingIsLostAndFreeingNeedsNone) {
