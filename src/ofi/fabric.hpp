@@ -21,6 +21,7 @@
 #include "base/verdict.hpp"
 #include "ofi/fid.hpp"
 #include "ofi/provider.hpp"
+#include "ofi/remote_address.hpp"
 
 namespace penstock::ofi {
 
@@ -89,6 +90,7 @@ class Region {
   std::uint64_t address(const void* place) const noexcept {
     return reinterpret_cast<std::uintptr_t>(place) - origin_;
   }
+  RemoteAddress at(const void* place) const noexcept { return {address(place), key()}; }
   void close() noexcept { region_.reset(); }
   explicit operator bool() const noexcept { return region_ != nullptr; }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "ofi/remote_address.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::ofi {
@@ -17,12 +18,6 @@ struct OfiAddressRecord {
   std::uint32_t name_bytes = 0;
   char provider[32] = {};
   std::byte name[128] = {};  // of the endpoint
-};
-
-// A place in the memory of the process that says it.
-struct RemoteAddress {
-  std::uint64_t address = 0;
-  std::uint64_t key = 0;
 };
 
 // How the messages of a pair travel: see OfiEngine::shape_for().

@@ -65,8 +65,8 @@ void PairMemory::close_regions() noexcept {
 OfiOfferRecord PairMemory::offer() const {
   OfiOfferRecord record;
   record.shape = shape_;
-  record.words = {words_.region->address(&words()), words_.region->key()};
-  if (cts_) record.cts = {cts_.address(&words().cts), cts_.key()};
+  record.words = words_.region->at(&words());
+  if (cts_) record.cts = cts_.at(&words().cts);
   return record;
 }
 
@@ -75,8 +75,8 @@ OfiAnswerRecord PairMemory::answer() const {
                               : shape_.bytes > 0 ? buffer_
                                                  : static_cast<const void*>(&words().nothing);
   OfiAnswerRecord record;
-  record.words = {words_.region->address(&words()), words_.region->key()};
-  record.landing = {landing_.address(landing), landing_.key()};
+  record.words = words_.region->at(&words());
+  record.landing = landing_.at(landing);
   return record;
 }
 

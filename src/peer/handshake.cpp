@@ -44,15 +44,14 @@ Direction opposite(Direction direction) noexcept {
 
 class Peer::OpenEnd final : public transport::Offer {
  public:
-  OpenEnd(Peer& owner, const transport::Message& message)
-      : owner_(owner),
-        message_(message),
-        holding_(owner.hold(block_bytes(message.direction), owner.memory_->pin(message.buffer))) {
+  OpenEnd(Peer& owner, const transport::Message& message) : owner_(owner), message_(message) {
+    ExposedMemory ours = owner.expose(message.buffer, message.bytes);
+    holding_ = owner.hold(block_bytes(message.direction), std::move(ours.kept));
     record_.eager_max = owner.settings_.eager_max;
     record_.slots = owner.settings_.slots;
     record_.checks_ready = owner.settings_.check;
     record_.across = owner.peers_[static_cast<std::size_t>(message.peer)].cross_memory;
-    record_.buffer = owner.place_of(message, message.bytes);
+    record_.buffer = ours.record;
     record_.block = holding_.place();
   }
 
@@ -76,8 +75,7 @@ class Peer::OpenEnd final : public transport::Offer {
     pair.port.buffer = static_cast<std::byte*>(message_.buffer);
     pair.port.geometry = {choice.bytes, choice.line_bytes, choice.slots, choice.parts};
     pair.port.checks_ready = choice.checks_ready != 0;
-    if (path == Path::rendezvous)
-      owner_.reach_buffer(pair.port, message_, choice.buffer, record_.across != 0);
+    if (path == Path::rendezvous) owner_.reach_buffer(pair.port, message_, choice.buffer);
     pair.path = describe_path(path, pair.port);
     return make_plan(message_.direction, path, static_cast<protocol::Mode>(choice.mode),
                      std::move(pair));
@@ -96,10 +94,10 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
   ChoosingEnd(Peer& owner, const transport::Message& message, const OpenRecord& theirs)
       : invited_(message.direction == Direction::send) {
     const bool across = owner.peers_[static_cast<std::size_t>(message.peer)].cross_memory;
-    const BufferPlace ours = owner.place_of(message, message.bytes);
+    ExposedMemory ours = owner.expose(message.buffer, message.bytes);
     const bool self = message.peer == owner.world_.rank();
     const Copy by_us = copy_kind(self, theirs.buffer.in_arena != 0, across);
-    const Copy by_them = copy_kind(self, ours.in_arena != 0, theirs.across != 0);
+    const Copy by_them = copy_kind(self, ours.record.in_arena != 0, theirs.across != 0);
     const auto eager_max =
         invited_ ? owner.settings_.eager_max : static_cast<std::size_t>(theirs.eager_max);
     const PathChoice choice = decide({.bytes = message.bytes,
@@ -115,15 +113,14 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
 
     Pair pair = owner.pair_with(message.peer);
-    pair.holding =
-        owner.hold(block_bytes(message.direction) + ring_bytes, owner.memory_->pin(message.buffer));
+    pair.holding = owner.hold(block_bytes(message.direction) + ring_bytes, std::move(ours.kept));
     set_block(pair.port, message.direction, pair.holding.block());
     set_block(pair.port, opposite(message.direction), owner.map(message.peer, theirs.block));
     pair.port.lines = pair.holding.block() + block_bytes(message.direction);
     pair.port.buffer = static_cast<std::byte*>(message.buffer);
     pair.port.geometry = geometry;
     pair.port.checks_ready = theirs.checks_ready != 0 || owner.settings_.check;
-    if (path == Path::rendezvous) owner.reach_buffer(pair.port, message, theirs.buffer, across);
+    if (path == Path::rendezvous) owner.reach_buffer(pair.port, message, theirs.buffer);
     pair.path = describe_path(path, pair.port);
     closed_ = invited_ ? &pair.port.sender->closed : &pair.port.receiver->closed;
 
@@ -134,7 +131,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     record_.slots = geometry.slots;
     record_.parts = geometry.parts;
     record_.checks_ready = pair.port.checks_ready;
-    record_.buffer = ours;
+    record_.buffer = ours.record;
     record_.block = pair.holding.place();
     plan_ = make_plan(message.direction, path, message.mode, std::move(pair));
   }
@@ -181,9 +178,9 @@ std::unique_ptr<transport::Acceptance> Peer::accept_invitation(
 }
 
 // A receiver may do without: then its sender, who has decided, pushes.
-void Peer::reach_buffer(PortSetup& port, const transport::Message& ours, const BufferPlace& theirs,
-                        bool across) const {
-  const auto found = reach(ours.peer, theirs, across);
+void Peer::reach_buffer(PortSetup& port, const transport::Message& ours,
+                        const MemoryRecord& theirs) const {
+  const auto found = reach(ours.peer, theirs);
   if (found)
     port.other = *found;
   else if (ours.direction == Direction::send)

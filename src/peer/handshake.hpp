@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "peer/arena.hpp"
+#include "peer/exposed_memory.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::peer {
@@ -25,14 +26,6 @@ struct PeerAddressRecord {
   ArenaIdentity arena;
 };
 
-// Where a user's buffer is, for the other side.
-struct BufferPlace {
-  std::uint64_t address = 0;   // in its own process
-  std::uint32_t in_arena = 0;  // then `place` says where
-  std::uint32_t padding = 0;
-  ArenaAddress place;
-};
-
 // Of the end that comes first: a sender's offer, or the invitation of a receiver that will not act
 // again.
 struct OpenRecord {
@@ -42,7 +35,7 @@ struct OpenRecord {
   std::uint32_t checks_ready = 0;
   std::uint32_t across = 0;  // it gets at the other's memory by cross-memory copy
   std::uint32_t padding = 0;
-  BufferPlace buffer;
+  MemoryRecord buffer;
   ArenaAddress block;
 };
 
@@ -56,7 +49,7 @@ struct ChoiceRecord {
   std::uint32_t slots = 0;
   std::uint32_t parts = 1;
   std::uint32_t checks_ready = 0;
-  BufferPlace buffer;
+  MemoryRecord buffer;
   ArenaAddress block;  // the ring follows
 };
 

@@ -14,19 +14,11 @@
 #include "base/flag_bits.hpp"
 #include "peer/control.hpp"
 #include "peer/cross_memory.hpp"
+#include "peer/exposed_memory.hpp"
 #include "peer/parts.hpp"
 #include "protocol/port.hpp"
 
 namespace penstock::peer {
-
-// Where the other end's user buffer can be reached: by an address of ours, or by the kernel in
-// another process.
-struct Reach {
-  std::uint64_t address = 0;
-  pid_t process = 0;  // 0: `address` is ours
-  const std::atomic<bool>* dead =
-      nullptr;  // the process has ended, and its number may be another's
-};
 
 // What both ends of a pair know. `buffer` is the send buffer at the sender, the receive buffer at
 // the receiver.
@@ -36,7 +28,7 @@ struct PortSetup {
   std::byte* lines = nullptr;  // ring: the first slot
   std::byte* buffer = nullptr;
   Geometry geometry;
-  Reach other;  // rendezvous: the other end's buffer
+  RemoteMemory other;  // rendezvous: the other end's buffer
   bool checks_ready = false;
 };
 
@@ -253,7 +245,7 @@ class HostPort {
   std::size_t tail_;  // bytes in the last line
   std::size_t bytes_;
   Parts parts_;
-  Reach other_;
+  RemoteMemory other_;
   int copy_error_ = 0;
   bool checks_ready_;
 };

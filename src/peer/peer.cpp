@@ -93,15 +93,16 @@ transport::Verdict Peer::reaches(int rank) const {
                                         : local_peer.why_no_cross_memory};
 }
 
-BufferPlace Peer::place_of(const transport::Message& message, std::size_t bytes) const {
-  BufferPlace where;
-  where.address = reinterpret_cast<std::uintptr_t>(message.buffer);
-  if (!memory_->contains(message.buffer, bytes)) return where;
-  if (const auto place = arena_->find(message.buffer, bytes)) {
-    where.in_arena = 1;
-    where.place = *place;
+ExposedMemory Peer::expose(const void* memory, std::size_t bytes) const {
+  ExposedMemory exposed;
+  exposed.kept = memory_->pin(memory);
+  exposed.record.address = reinterpret_cast<std::uintptr_t>(memory);
+  if (!memory_->contains(memory, bytes)) return exposed;
+  if (const auto place = arena_->find(memory, bytes)) {
+    exposed.record.in_arena = 1;
+    exposed.record.place = *place;
   }
-  return where;
+  return exposed;
 }
 
 std::byte* Peer::map(int rank, const ArenaAddress& place) const {
@@ -109,13 +110,12 @@ std::byte* Peer::map(int rank, const ArenaAddress& place) const {
   return peers_[static_cast<std::size_t>(rank)].arena->at(place);
 }
 
-std::optional<Reach> Peer::reach(int rank, const BufferPlace& buffer, bool across) const {
-  if (rank == world_.rank()) return Reach{buffer.address, 0};
-  if (buffer.in_arena != 0)
-    return Reach{reinterpret_cast<std::uintptr_t>(map(rank, buffer.place)), 0};
-  if (across)
-    return Reach{buffer.address, peers_[static_cast<std::size_t>(rank)].process,
-                 &world_.dead(rank)};
+std::optional<RemoteMemory> Peer::reach(int rank, const MemoryRecord& theirs) const {
+  if (rank == world_.rank()) return RemoteMemory{theirs.address, 0};
+  if (theirs.in_arena != 0)
+    return RemoteMemory{reinterpret_cast<std::uintptr_t>(map(rank, theirs.place)), 0};
+  const LocalPeer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer.cross_memory) return RemoteMemory{theirs.address, peer.process, &world_.dead(rank)};
   return std::nullopt;
 }
 

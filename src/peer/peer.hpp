@@ -14,6 +14,7 @@
 #include "base/settings.hpp"
 #include "group/world.hpp"
 #include "peer/arena.hpp"
+#include "peer/exposed_memory.hpp"
 #include "peer/holding.hpp"
 #include "peer/local_peer.hpp"
 #include "peer/memory.hpp"
@@ -52,6 +53,10 @@ class Peer final : public transport::Transport {
     return Holding(*arena_, block_bytes, std::move(keep));
   }
   Arena& arena() noexcept { return *arena_; }  // where usable()
+  // Memory of the program's, for its peers; and theirs for us, or nothing where neither shared
+  // memory nor a copy by the kernel gets there. Throws Error(resources).
+  ExposedMemory expose(const void* memory, std::size_t bytes) const;
+  std::optional<RemoteMemory> reach(int rank, const MemoryRecord& theirs) const;
   std::byte* map(int rank, const ArenaAddress& place) const;
   Retired& retired() const noexcept { return retired_; }
 
@@ -62,10 +67,8 @@ class Peer final : public transport::Transport {
   class OpenEnd;
   class ChoosingEnd;
 
-  BufferPlace place_of(const transport::Message& message, std::size_t bytes) const;
-  std::optional<Reach> reach(int rank, const BufferPlace& buffer, bool across) const;
-  void reach_buffer(PortSetup& port, const transport::Message& ours, const BufferPlace& theirs,
-                    bool across) const;
+  void reach_buffer(PortSetup& port, const transport::Message& ours,
+                    const MemoryRecord& theirs) const;
   Pair pair_with(int rank) const;
   std::unique_ptr<transport::Plan> make_or_close(
       transport::Direction direction, Pair& pair,

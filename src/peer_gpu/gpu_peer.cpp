@@ -4,25 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "base/log.hpp"
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
-#include "device/gpu/memory.hpp"
 #include "device/gpu/open.hpp"
 #include "device/gpu/runtime.hpp"
-#include "device/gpu/word_operations.hpp"
 #include "gpu/gpus.hpp"
 #include "peer/handshake.hpp"
 #include "peer/peer.hpp"
 #include "peer_gpu/device_plan.hpp"
-#include "peer_gpu/gate_pages.hpp"
+#include "peer_gpu/exposed_memory.hpp"
+#include "peer_gpu/gates.hpp"
 #include "peer_gpu/gpu_shares.hpp"
-#include "peer_gpu/imports.hpp"
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/pair_records.hpp"
 #include "peer_gpu/shape.hpp"
@@ -55,7 +51,9 @@ class GpuPeer final : public transport::Transport {
         world_(world),
         host_(host),
         gpus_(std::move(gpus)),
-        shares_(std::make_shared<GpuShares>(settings.cuda_waits)) {
+        shares_(std::make_shared<GpuShares>(settings.cuda_waits)),
+        gates_(settings, world.rank(), host, gpus_->devices()),
+        remote_(world.rank(), gpus_->devices()) {
     gpus_->share_devices([this](int device) { return places_on(device); });
   }
   // Halves that were given up in the order of a stream end on the driver's threads.
@@ -83,24 +81,22 @@ class GpuPeer final : public transport::Transport {
   class GpuOffer;
   class GpuAcceptance;
 
-  BufferRecord describe_buffer(const transport::Message& message);
+  MemoryRecord expose(const transport::Message& message) const {
+    return peer_gpu::expose(gpus_->devices(), message.buffer, message.bytes);
+  }
   // Our half: private words, and the words that the peer stores into.
   DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,
                           bool always_at_gates);
   // The other half's memory, as our device addresses it.
-  std::byte* reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place);
-  GateUse gates_on(int device);
-  bool take_turns(int rank, const BufferRecord& ours, const BufferRecord& theirs) const;
-  bool may_take_turns(int rank, int device) const;
-  bool always_at_gates(int rank, const DeviceOffer& offer, const BufferRecord& ours);
+  std::byte* reach(int rank, DevicePair& pair, int device, const DevicePlace& place) {
+    pair.imports.push_back(remote_.reach(rank, pair.arena->device(), device, place));
+    return pair.imports.back().get();
+  }
   std::shared_ptr<WaitPlaces> places_on(int device) {
     const Devices& devices = gpus_->devices();
     return shares_->places(devices.identity(device), devices.processors(device),
-                           gates_on(device) != GateUse::none);
+                           gates_.use_on(device) != GateUse::none);
   }
-  void join_gates(int rank, DevicePair& pair, const EndRecord& ours, const EndRecord& theirs);
-  void warn_of_turns(int rank, bool gated);
-  GatePages& gate_pages();
   EndWords* reach_host_words(int rank, const peer::ArenaAddress& place) {
     return reinterpret_cast<EndWords*>(host_.map(rank, place));
   }
@@ -113,11 +109,10 @@ class GpuPeer final : public transport::Transport {
   peer::Peer& host_;
   const std::shared_ptr<Gpus> gpus_;
   const std::shared_ptr<GpuShares> shares_;
-  Imports imports_;
+  Gates gates_;
+  RemoteMemory remote_;
   std::mutex mutex_;
   std::set<int> loaded_;  // devices that have our kernels
-  std::shared_ptr<GatePages> gate_pages_;
-  std::atomic<bool> warned_{false};
 };
 
 // The sender's half until the answer has come.
@@ -127,11 +122,11 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     record_.eager_max = owner.settings_.cuda_eager_max;
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
-    record_.end.buffer = owner.describe_buffer(send);
-    record_.gates = owner.gates_on(record_.end.buffer.device);
+    record_.end.buffer = owner.expose(send);
+    record_.gates = owner.gates_.use_on(record_.end.buffer.device);
     pair_ =
         owner.prepare_pair(send.peer, record_.end.buffer.device, sizeof(SenderWords), record_.end,
-                           owner.may_take_turns(send.peer, record_.end.buffer.device));
+                           owner.gates_.may_be_always(send.peer, record_.end.buffer.device));
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.end.words.address);
   }
 
@@ -141,9 +136,7 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     const auto theirs = transport::from_wire<DeviceAnswer>(answer);
     const int device = theirs.end.buffer.device;
     pair_.always_at_gates = theirs.always_at_gates != 0;
-    owner_.join_gates(send_.peer, pair_, record_.end, theirs.end);
-    if (owner_.take_turns(send_.peer, record_.end.buffer, theirs.end.buffer))
-      owner_.warn_of_turns(send_.peer, pair_.always_at_gates);
+    owner_.gates_.join(send_.peer, pair_, record_.end, theirs.end);
     Pair& pair = pair_.pair;
     pair.receiver =
         reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.end.words));
@@ -180,15 +173,14 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
       : owner_(owner) {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
-    record_.end.buffer = owner.describe_buffer(receive);
-    const BufferRecord& ours = record_.end.buffer;
-    const BufferRecord& theirs = offer.end.buffer;
+    record_.end.buffer = owner.expose(receive);
+    const MemoryRecord& ours = record_.end.buffer;
+    const MemoryRecord& theirs = offer.end.buffer;
     const Devices::DeviceReach reach =
         owner.gpus_->devices().reach(ours.device, theirs.device_identity);
     if (!reach.possible)
       throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
-    const bool always = owner.always_at_gates(rank, offer, ours);
-    if (owner.take_turns(rank, ours, theirs)) owner.warn_of_turns(rank, always);
+    const bool always = owner.gates_.always(rank, offer, ours);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
     const Route route = send.bytes > offer.eager_max && exported ? Route::rendezvous
                         : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines
@@ -199,7 +191,7 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
 
     pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.end,
                                always);
-    owner.join_gates(rank, pair_, record_.end, offer.end);
+    owner.gates_.join(rank, pair_, record_.end, offer.end);
     Pair& pair = pair_.pair;
     pair.receiver = reinterpret_cast<ReceiverWords*>(record_.end.words.address);
     pair.sender =
@@ -282,22 +274,6 @@ void GpuPeer::prepare(device::Stream& stream) {
   queue.add(TransportForm::peer, std::make_unique<PairBatch>(queue));
 }
 
-BufferRecord GpuPeer::describe_buffer(const transport::Message& message) {
-  const device::gpu::MemoryRegion region = device::gpu::look_at(message.buffer);
-  if (!region.on_device)
-    throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
-  BufferRecord buffer;
-  buffer.device = region.device;
-  buffer.device_identity = gpus_->devices().identity(region.device);
-  buffer.place.address = reinterpret_cast<std::uint64_t>(message.buffer);
-  const bool inside = message.bytes <= region.base + region.bytes - buffer.place.address;
-  if (region.exportable && inside) {
-    buffer.place = export_memory(message.buffer);
-    buffer.exported = 1;
-  }
-  return buffer;
-}
-
 DevicePair GpuPeer::prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,
                                  bool always_at_gates) {
   DevicePair pair;
@@ -319,94 +295,16 @@ DevicePair GpuPeer::prepare_pair(int rank, int device, std::size_t words_bytes, 
   kept->words = pair.arena->allocate(words_bytes);
   end.words = export_memory(kept->words.get());
   pair.always_at_gates = always_at_gates;
-  if (gates_on(device) != GateUse::none) pair.wait_place = places_on(device)->take_for_pair();
-  if (gates_on(device) != GateUse::none && (always_at_gates || !pair.wait_place)) {
-    end.has_gate = 1;
+  if (gates_.use_on(device) != GateUse::none) {
+    pair.wait_place = places_on(device)->take_for_pair();
     end.needs_gate = !pair.wait_place;
-    kept->gate = gate_pages().take();
+    if (always_at_gates || !pair.wait_place) kept->gate = gates_.take(end);
     pair.gate = kept->gate.get();
-    end.gate = gate_pages().place(*pair.gate);
   }
   pair.holding = host_.hold(sizeof(EndWords), kept);
   pair.peer_end = reinterpret_cast<EndWords*>(pair.holding.block());
   end.host_words = pair.holding.place();
   return pair;
-}
-
-GatePages& GpuPeer::gate_pages() {
-  const std::lock_guard lock(mutex_);
-  if (!gate_pages_) gate_pages_ = std::make_shared<GatePages>(host_.arena());
-  return *gate_pages_;
-}
-
-// Tried once a device.
-GateUse GpuPeer::gates_on(int device) {
-  if (settings_.cuda_wait == base::CudaWait::kernel) return GateUse::none;
-  const bool wanted = settings_.cuda_wait == base::CudaWait::value;
-  const device::gpu::DeviceGuard guard(device);
-  if (host_.usable().yes && device::gpu::has_word_operations() &&
-      gate_pages().work_on(device, gpus_->devices().arena(device)->stream()))
-    return wanted ? GateUse::wanted : GateUse::possible;
-  if (wanted)
-    throw Error(ErrorKind::transport,
-                "PENSTOCK_CUDA_WAIT=value: streams cannot wait for a value here");
-  return GateUse::none;
-}
-
-// A kernel of ours that waits keeps its time slice, and the peer's kernel, which would end the
-// wait, has none meanwhile.
-bool GpuPeer::take_turns(int rank, const BufferRecord& ours, const BufferRecord& theirs) const {
-  return rank != world_.rank() && ours.device_identity == theirs.device_identity &&
-         !gpus_->devices().runs_beside_others(ours.device);
-}
-
-// The sender does not know yet where the receiver is.
-bool GpuPeer::may_take_turns(int rank, int device) const {
-  return rank != world_.rank() && (settings_.cuda_wait == base::CudaWait::value ||
-                                   !gpus_->devices().runs_beside_others(device));
-}
-
-// Within one process all streams run beside each other.
-bool GpuPeer::always_at_gates(int rank, const DeviceOffer& offer, const BufferRecord& ours) {
-  if (rank == world_.rank() || offer.end.has_gate == 0) return false;
-  const GateUse possible = gates_on(ours.device);
-  const bool wanted = offer.gates == GateUse::wanted || possible == GateUse::wanted;
-  return possible != GateUse::none && (wanted || take_turns(rank, ours, offer.end.buffer));
-}
-
-// Each message that opens a gate costs a store into the host's memory, so it is done only where a
-// call may stand there.
-void GpuPeer::join_gates(int rank, DevicePair& pair, const EndRecord& ours,
-                         const EndRecord& theirs) {
-  const auto stands = [&](const EndRecord& end) {
-    return end.has_gate != 0 && (end.needs_gate != 0 || pair.always_at_gates);
-  };
-  if (stands(ours))
-    gate_pages().show_to_devices(*pair.gate);
-  else
-    pair.gate = nullptr;
-  if (!stands(theirs)) return;
-  pair.peer_gate = reinterpret_cast<Gate*>(host_.map(rank, theirs.gate));
-  gate_pages().show_to_devices(*pair.peer_gate);
-}
-
-void GpuPeer::warn_of_turns(int rank, bool gated) {
-  if (warned_.exchange(true)) return;
-  base::log::warn(
-      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so "
-                  "their kernels take turns "
-                  "by time slices and each message waits for {}: start nvidia-cuda-mps-control -d "
-                  "before the job",
-                  rank, gated ? "a change of turns" : "several"));
-}
-
-std::byte* GpuPeer::reach(int rank, DevicePair& pair, int other_device, const DevicePlace& place) {
-  if (rank == world_.rank()) {
-    gpus_->devices().connect(pair.arena->device(), other_device);
-    return reinterpret_cast<std::byte*>(place.address);
-  }
-  pair.imports.push_back(imports_.open(rank, pair.arena->device(), place));
-  return pair.imports.back().get();
 }
 
 std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings,

@@ -9,17 +9,10 @@
 #include "peer/arena.hpp"
 #include "peer/handshake.hpp"
 #include "peer_gpu/batch.hpp"
+#include "peer_gpu/exposed_memory.hpp"
 #include "peer_gpu/gpu_shares.hpp"
 
 namespace penstock::peer_gpu {
-
-// A user's buffer, for the other side.
-struct BufferRecord {
-  std::uint32_t exported = 0;  // otherwise only its own process reaches it
-  std::int32_t device = -1;    // in its own process
-  DeviceIdentity device_identity{};
-  DevicePlace place;
-};
 
 // Whether an end's kernels can stand at gates (gate.hpp), and are always to where the other end's
 // can too.
@@ -27,7 +20,7 @@ enum class GateUse : std::uint32_t { none, possible, wanted };
 
 // What both letters hold.
 struct EndRecord {
-  BufferRecord buffer;
+  MemoryRecord buffer;
   peer::ArenaAddress gate;        // where its calls may stand at it
   DevicePlace words;              // SenderWords, or ReceiverWords and a ring
   peer::ArenaAddress host_words;  // EndWords

@@ -16,6 +16,7 @@
 #include "core/matched_request.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
+#include "transport/pair_group.hpp"
 
 namespace penstock::core {
 namespace {
@@ -58,7 +59,7 @@ struct Calls {
   transport::Epoch closed = 0;  // the first epoch that the peer does not serve; 0: it serves all
 };
 
-class TestPlan final : public transport::Plan {
+class TestPlan : public transport::Plan {
  public:
   explicit TestPlan(Calls& calls) : calls_(calls) {}
   void check_stream(const device::Stream&) const override {}
@@ -245,7 +246,7 @@ TEST_F(QueueTest, AnArrayThatIsEnqueuedInPartFailsTheQueue) {
 // What is no request of MPI's: it is complete when its owner says so.
 class TestOperation final : public StreamOperation {
  public:
-  explicit TestOperation(Calls& calls) { take_plan(std::make_unique<TestPlan>(calls)); }
+  explicit TestOperation(std::unique_ptr<transport::Plan> plan) { take_plan(std::move(plan)); }
   void open() { set_complete(); }
   std::string label() const override { return "group 4"; }
   std::shared_ptr<const group::Communicator> communicator() const override { return nullptr; }
@@ -255,7 +256,7 @@ class TestOperation final : public StreamOperation {
 };
 
 TEST_F(QueueTest, TakesWhateverIsAStreamOperation) {
-  auto group = std::make_unique<TestOperation>(calls[0]);
+  auto group = std::make_unique<TestOperation>(std::make_unique<TestPlan>(calls[0]));
   StreamOperation* const both[] = {group.get(), all[1]};
   expect_error(ErrorKind::argument, [&] { queue->start(2, both); });
   EXPECT_EQ(starts(), 0);
@@ -266,6 +267,65 @@ TEST_F(QueueTest, TakesWhateverIsAStreamOperation) {
   EXPECT_EQ(calls[0].waits, 1);
   StreamOperation::close(group.release());
   EXPECT_EQ(calls[0].closed_on, stream.get());
+}
+
+class TestGroup final : public transport::PairGroup {
+ public:
+  explicit TestGroup(std::string& calls) : calls_(calls) {}
+  void check_stream(const device::Stream&) const override {}
+  void post(Members members, device::Stream&, transport::Sink&) override { note("post", members); }
+  void complete(Members members, device::Stream&, transport::Sink&) override {
+    note("complete", members);
+  }
+  void await(Members members, device::Stream&, transport::Sink&) override {
+    note("await", members);
+  }
+  void close(device::Stream&, void (*ended)(void*), void* argument) override {
+    calls_ += "close";
+    ended(argument);
+  }
+  std::string describe() const override { return ""; }
+  void cancel_wait(const Error&) noexcept override {}
+
+ private:
+  void note(const char* call, Members members) {
+    calls_ += call;
+    for (const int member : members) calls_ += " " + std::to_string(member);
+    calls_ += ", ";
+  }
+  std::string& calls_;
+};
+
+// An exposure: its start posts to the members, and its wait awaits them.
+class ExposurePlan final : public TestPlan {
+ public:
+  ExposurePlan(Calls& calls, std::string& group_calls) : TestPlan(calls), group_(group_calls) {}
+  void start(device::Stream& stream, transport::Sink& sink) override {
+    group_.post(members_, stream, sink);
+  }
+  void wait(device::Stream& stream, transport::Sink& sink) override {
+    group_.await(members_, stream, sink);
+  }
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override {
+    group_.close(stream, ended, argument);
+  }
+
+ private:
+  const std::vector<int> members_{0, 2, 3};
+  TestGroup group_;
+};
+
+TEST_F(QueueTest, APairGroupIsStartedAndWaitedForAsAMessageIs) {
+  std::string group_calls;
+  auto exposure =
+      std::make_unique<TestOperation>(std::make_unique<ExposurePlan>(calls[0], group_calls));
+  exposure->open();
+  StreamOperation* const both[] = {all[1], exposure.get()};
+  queue->run(2, both);
+  queue->run(1, both + 1);
+  EXPECT_EQ(calls[1].waits, 1);
+  StreamOperation::close(exposure.release());
+  EXPECT_EQ(group_calls, "post 0 2 3, await 0 2 3, post 0 2 3, await 0 2 3, close");
 }
 
 // Its half would be closed out of order, beside what still runs.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of this process that others of the host may use, and theirs that this one may. Pairs use
+// it for buffers; it knows nothing of pairs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "peer/arena.hpp"
+
+namespace penstock::peer {
+
+// As it travels.
+struct MemoryRecord {
+  std::uint64_t address = 0;   // in its own process
+  std::uint32_t in_arena = 0;  // then `place` says where
+  std::uint32_t padding = 0;
+  ArenaAddress place;
+};
+
+struct ExposedMemory {
+  MemoryRecord record;
+  std::shared_ptr<const void> kept;  // memory of PST_Alloc_mem serves nobody else meanwhile
+};
+
+// By an address of ours, or by the kernel in another process.
+struct RemoteMemory {
+  std::uint64_t address = 0;
+  pid_t process = 0;  // 0: `address` is ours
+  const std::atomic<bool>* dead =
+      nullptr;  // the process has ended, and its number may be another's
+};
+
+}  // namespace penstock::peer

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_gpu/exposed_memory.hpp"
+
+#include "base/error.hpp"
+#include "device/gpu.hpp"
+#include "device/gpu/memory.hpp"
+#include "device/gpu/runtime.hpp"
+
+namespace penstock::peer_gpu {
+
+using base::Error;
+using base::ErrorKind;
+
+MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t bytes) {
+  const device::gpu::MemoryRegion region = device::gpu::look_at(memory);
+  if (!region.on_device)
+    throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
+  MemoryRecord record;
+  record.device = region.device;
+  record.device_identity = devices.identity(region.device);
+  record.place.address = reinterpret_cast<std::uint64_t>(memory);
+  const bool inside = bytes <= region.base + region.bytes - record.place.address;
+  if (region.exportable && inside) {
+    record.place = gpu::export_memory(memory);
+    record.exported = 1;
+  }
+  return record;
+}
+
+std::shared_ptr<std::byte> RemoteMemory::reach(int rank, int ours, int theirs,
+                                               const gpu::DevicePlace& place) {
+  if (rank != rank_) return imports_.open(rank, ours, place);
+  devices_.connect(ours, theirs);
+  return {std::shared_ptr<void>(), reinterpret_cast<std::byte*>(place.address)};
+}
+
+}  // namespace penstock::peer_gpu
