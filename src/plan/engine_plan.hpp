@@ -91,7 +91,8 @@ class EnginePlan final : public HostPlan {
       end_->trigger(epoch);
       engine_.mark_ready(*end_);
       // So that the receiver's check finds what it can.
-      if (checks_ready()) engine_.poll_until_sure(*end_);
+      if (end_->sends() && checks_ready())
+        engine_.poll_until(*end_, [&] { return end_->wait_is_over(epoch); });
       // The pass may have brought the news that the receiver has gone.
       if (end_->sends()) error = end_->broken(epoch);
     }

@@ -56,8 +56,13 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // nothing rests on it: it finds the better of two right answers, a message that has come before
   // its sender died, or the peer's own word instead of MPI's or the network's.
   void poll_until_sure(Client& client) noexcept {
+    poll_until(client, [] { return false; });
+  }
+  // As many, or until done().
+  template <class Done>
+  void poll_until(Client& client, Done done) noexcept {
     const std::lock_guard lock(progress_lock_);
-    for (int i = 0; i < passes_until_sure; ++i) pass(&client);
+    for (int i = 0; i < passes_until_sure && !done(); ++i) pass(&client);
     wake_if_needed();
   }
 
