@@ -8,8 +8,8 @@ namespace {
 
 template <void (core::Queue::*enqueue)(std::size_t, core::StreamOperation* const*)>
 int one(PST_Queue queue, MPI_Request* request) {
-  return api::guard_any_thread([&] {
-    core::Queue& target = api::queue_of(core::Library::require(), queue);
+  return api::guard_any_thread([&](core::Library& library) {
+    core::Queue& target = api::queue_of(library, queue);
     api::require_pointer(request, "request");
     core::StreamOperation* const operation = &api::request_of(*request);
     (target.*enqueue)(1, &operation);
@@ -18,8 +18,8 @@ int one(PST_Queue queue, MPI_Request* request) {
 
 template <void (core::Queue::*enqueue)(std::size_t, core::StreamOperation* const*)>
 int several(PST_Queue queue, int count, MPI_Request requests[]) {
-  return api::guard_any_thread([&] {
-    core::Queue& target = api::queue_of(core::Library::require(), queue);
+  return api::guard_any_thread([&](core::Library& library) {
+    core::Queue& target = api::queue_of(library, queue);
     const auto operations = api::operations_of(count, requests);
     (target.*enqueue)(operations.size(), operations.data());
   });
@@ -53,5 +53,5 @@ int PST_Enqueue_runall(PST_Queue queue, int count, MPI_Request requests[]) {
 
 int PST_Enqueue_wait_outstanding(PST_Queue queue) {
   return api::guard_any_thread(
-      [&] { api::queue_of(core::Library::require(), queue).wait_outstanding(); });
+      [&](core::Library& library) { api::queue_of(library, queue).wait_outstanding(); });
 }

@@ -7,9 +7,11 @@
 
 #include <exception>
 #include <new>
+#include <type_traits>
 
 #include "api/recorder.hpp"
 #include "base/error.hpp"
+#include "core/library.hpp"
 #include "core/request_error.hpp"
 
 namespace penstock::api {
@@ -18,26 +20,30 @@ namespace penstock::api {
 // a catch block.
 int report_current_exception(Threads threads) noexcept;
 
+// A body that takes the library is called where it is initialised; else that is the error.
+template <class Body>
+int guard_on(Threads threads, Body&& body) noexcept {
+  try {
+    if constexpr (std::is_invocable_v<Body&, core::Library&>)
+      body(core::Library::require());
+    else
+      body();
+    return MPI_SUCCESS;
+  } catch (...) {
+    return report_current_exception(threads);
+  }
+}
+
 // For functions that the program must treat as calls of MPI.
 template <class Body>
 int guard(Body&& body) noexcept {
-  try {
-    body();
-    return MPI_SUCCESS;
-  } catch (...) {
-    return report_current_exception(Threads::as_mpi);
-  }
+  return guard_on(Threads::as_mpi, body);
 }
 
 // For functions that any thread may call at any MPI thread level, the workers of streams too.
 template <class Body>
 int guard_any_thread(Body&& body) noexcept {
-  try {
-    body();
-    return MPI_SUCCESS;
-  } catch (...) {
-    return report_current_exception(Threads::any);
-  }
+  return guard_on(Threads::any, body);
 }
 
 template <class T>

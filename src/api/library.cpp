@@ -68,8 +68,7 @@ int PST_Get_version(int* major, int* minor, int* patch) {
 }
 
 int PST_Describe(char* json, int size, int* length) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(length, "length");
     if (size < 0)
       throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));
@@ -84,8 +83,5 @@ int PST_Describe(char* json, int size, int* length) {
 }
 
 int PST_Comm_attach(MPI_Comm comm) {
-  return api::guard([&] {
-    core::Library::require();
-    group::attach(comm);
-  });
+  return api::guard([&](core::Library&) { group::attach(comm); });
 }

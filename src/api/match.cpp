@@ -125,8 +125,7 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
 }  // namespace
 
 int PST_Match(MPI_Request* request, MPI_Status* status) {
-  return api::guard([&] {
-    core::Library::require();
+  return api::guard([&](core::Library&) {
     api::require_pointer(request, "request");
     require_status(status, MPI_STATUS_IGNORE);
     match(1, request, status == MPI_STATUS_IGNORE ? MPI_STATUSES_IGNORE : status);
@@ -138,8 +137,7 @@ int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses) {
 }
 
 int PST_Imatch(MPI_Request* request, MPI_Request* matching) {
-  return api::guard([&] {
-    core::Library::require();
+  return api::guard([&](core::Library&) {
     api::require_pointer(request, "request");
     begin_match(1, request, matching);
   });
@@ -150,8 +148,7 @@ int PST_Imatchall(int count, MPI_Request requests[], MPI_Request* matching) {
 }
 
 int PST_Is_matched(MPI_Request request, int* flag) {
-  return api::guard([&] {
-    core::Library::require();
+  return api::guard([&](core::Library&) {
     api::require_pointer(flag, "flag");
     core::drive_matches();
     *flag = api::request_of(request).matched() ? 1 : 0;
@@ -159,8 +156,7 @@ int PST_Is_matched(MPI_Request request, int* flag) {
 }
 
 int PST_Match_status(MPI_Request request, MPI_Status* status) {
-  return api::guard([&] {
-    core::Library::require();
+  return api::guard([&](core::Library&) {
     require_status(status, MPI_STATUS_IGNORE);
     const core::MatchedRequest& recorded = api::request_of(request);
     if (!recorded.matched())
@@ -170,8 +166,7 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
 }
 
 int PST_Request_transport(MPI_Request request, char* name, int size) {
-  return api::guard([&] {
-    core::Library::require();
+  return api::guard([&](core::Library&) {
     const core::MatchedRequest& recorded = api::request_of(request);
     if (!name || size <= 0)
       throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");

@@ -43,8 +43,7 @@ void check_kinds(MPI_Info info) {
 }  // namespace
 
 int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(baseptr, "baseptr");
     if (size < 0)
       throw Error(ErrorKind::argument,
@@ -56,8 +55,7 @@ int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 }
 
 int PST_Free_mem(void* base) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     if (base && !library.transports().peer().memory().free(base))
       throw Error(
           ErrorKind::argument,

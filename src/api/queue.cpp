@@ -64,8 +64,7 @@ std::uintptr_t create(core::Library& library, PST_Queue_type type, const void* s
 }  // namespace
 
 int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(queue, "queue");
     api::require_pointer(stream, "the address of the stream handle");
     *queue = reinterpret_cast<PST_Queue>(create(library, type, stream));
@@ -74,8 +73,7 @@ int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
 }
 
 int PST_Queue_free(PST_Queue* queue) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(queue, "queue");
     core::refuse_on_workers("PST_Queue_free");
     const auto failure =
@@ -86,8 +84,7 @@ int PST_Queue_free(PST_Queue* queue) {
 }
 
 int PST_Queue_wait(PST_Queue queue) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     core::Queue& found = api::queue_of(library, queue);
     core::refuse_on_workers("PST_Queue_wait");
     found.complete(library.meanwhile());
@@ -96,8 +93,7 @@ int PST_Queue_wait(PST_Queue queue) {
 }
 
 int PST_Queue_test(PST_Queue queue, int* flag) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     core::Queue& target = api::queue_of(library, queue);
     api::require_pointer(flag, "flag");
     *flag = target.test() ? 1 : 0;

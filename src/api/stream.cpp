@@ -25,8 +25,7 @@ device::host::Stream& stream_of(PST_Stream stream) {
 }  // namespace
 
 int PST_Stream_create(PST_Stream* stream) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(stream, "stream");
     *stream = reinterpret_cast<PST_Stream>(
         library.queues().create_stream(library.spin(), library.most_spinning()));
@@ -50,8 +49,7 @@ int PST_Stream_synchronize(PST_Stream stream) {
 }
 
 int PST_Stream_free(PST_Stream* stream) {
-  return api::guard_any_thread([&] {
-    core::Library& library = core::Library::require();
+  return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(stream, "stream");
     core::refuse_on_workers("PST_Stream_free");
     library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream), library.meanwhile());

@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/settings.hpp"
+#include "device/gpu/runtime.hpp"
 #include "device/gpu/stream.hpp"
 #include "gpu/devices.hpp"
 #include "gpu/kernel_queue.hpp"
@@ -27,6 +29,10 @@ class Gpus {
   KernelWatchdog& watchdog();  // made on first use. Throws Error
   // Of a queue; made on first use. Throws Error.
   KernelQueue& kernel_queue_on(device::gpu::Stream& stream);
+  // Gives the stream's queue what the form needs: its kernels, by load(launch) once a device, and
+  // where an enqueue call gathers work for them. Throws Error.
+  template <class Batch>
+  void equip(device::gpu::Stream& stream, TransportForm form, cudaError_t (*load)(const Launch&));
   // How the kernels of this process that wait share a device with those of others, for queues that
   // are made later: set by who can ask the others.
   using ShareDevice = std::function<std::shared_ptr<WaitPlaces>(int device)>;
@@ -43,6 +49,26 @@ class Gpus {
   std::mutex mutex_;
   std::unique_ptr<KernelWatchdog> watchdog_;
   std::vector<std::shared_ptr<std::byte>> kept_;
+  std::mutex loading_;
+  std::set<std::pair<int, TransportForm>> loaded_;  // devices that have the kernels of a form
 };
+
+template <class Batch>
+void Gpus::equip(device::gpu::Stream& stream, TransportForm form,
+                 cudaError_t (*load)(const Launch&)) {
+  KernelQueue& queue = kernel_queue_on(stream);
+  if (queue.batch(form) != nullptr) return;
+  const device::gpu::DeviceGuard guard(stream.device());
+  {
+    const std::lock_guard lock(loading_);
+    const std::pair kernels(stream.device(), form);
+    if (!loaded_.contains(kernels)) {
+      const auto arena = devices_.arena(stream.device());
+      device::gpu::check(load(queue.launch_on(arena->stream())), "loading the kernels");
+      loaded_.insert(kernels);
+    }
+  }
+  queue.add(form, std::make_unique<Batch>(queue));
+}
 
 }  // namespace penstock::gpu

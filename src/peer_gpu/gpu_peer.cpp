@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
 #include "device/gpu/open.hpp"
-#include "device/gpu/runtime.hpp"
 #include "gpu/gpus.hpp"
 #include "peer/handshake.hpp"
 #include "peer/peer.hpp"
@@ -111,8 +108,6 @@ class GpuPeer final : public transport::Transport {
   const std::shared_ptr<GpuShares> shares_;
   Gates gates_;
   RemoteMemory remote_;
-  std::mutex mutex_;
-  std::set<int> loaded_;  // devices that have our kernels
 };
 
 // The sender's half until the answer has come.
@@ -262,16 +257,8 @@ std::unique_ptr<transport::Acceptance> GpuPeer::accept(const transport::Message&
 
 void GpuPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
-  auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
-  const device::gpu::DeviceGuard guard(cuda_stream.device());
-  KernelQueue& queue = gpus_->kernel_queue_on(cuda_stream);
-  {
-    const std::lock_guard lock(mutex_);
-    const Launch launch = queue.launch_on(gpus_->devices().arena(cuda_stream.device())->stream());
-    if (loaded_.insert(cuda_stream.device()).second)
-      device::gpu::check(load_kernels(launch), "loading the kernels");
-  }
-  queue.add(TransportForm::peer, std::make_unique<PairBatch>(queue));
+  gpus_->equip<PairBatch>(static_cast<device::gpu::Stream&>(stream), TransportForm::peer,
+                          load_kernels);
 }
 
 DevicePair GpuPeer::prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,

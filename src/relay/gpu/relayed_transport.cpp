@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "relay/gpu/relayed_transport.hpp"
 
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
-#include "device/gpu/runtime.hpp"
 #include "relay/gpu/post_batch.hpp"
 #include "relay/gpu/relayed_plan.hpp"
 
@@ -101,8 +98,6 @@ class Relayed final : public transport::Transport {
 
   const std::unique_ptr<transport::Transport> host_;
   const Equipment equipment_;
-  std::mutex mutex_;
-  std::set<int> loaded_;  // devices that have our kernels
 };
 
 void Relayed::prepare(device::Stream& stream) {
@@ -110,18 +105,8 @@ void Relayed::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   equipment_.relay->begin();
   equipment_.host_halves->equip();
-  auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
-  KernelQueue& queue = equipment_.gpus->kernel_queue_on(cuda_stream);
-  if (queue.batch(TransportForm::relay) != nullptr) return;
-  const device::gpu::DeviceGuard guard(cuda_stream.device());
-  {
-    const std::lock_guard lock(mutex_);
-    const Launch launch =
-        queue.launch_on(equipment_.gpus->devices().arena(cuda_stream.device())->stream());
-    if (loaded_.insert(cuda_stream.device()).second)
-      device::gpu::check(load_kernels(launch), "loading the kernels");
-  }
-  queue.add(TransportForm::relay, std::make_unique<PostBatch>(queue));
+  equipment_.gpus->equip<PostBatch>(static_cast<device::gpu::Stream&>(stream), TransportForm::relay,
+                                    load_kernels);
 }
 
 transport::Verdict Relayed::can_serve(const transport::Message& message) const {
