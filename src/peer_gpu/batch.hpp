@@ -163,14 +163,6 @@ inline PENSTOCK_HD Cell* ring_of(const Pair& pair) {
   return reinterpret_cast<Cell*>(pair.receiver + 1);
 }
 
-template <int capacity>
-struct Batch {
-  Report* report = nullptr;
-  QueueFailure* queue_failure = nullptr;
-  int count = 0;
-  Pair pair[capacity];
-};
-
 inline constexpr int largest_batch = 32;
 
 }  // namespace penstock::peer_gpu

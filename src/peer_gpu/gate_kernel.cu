@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
-#include "device/gpu/launch.hpp"
+#include "gpu/kernel_batch.cuh"
 #include "peer_gpu/gate.hpp"
 #include "peer_gpu/open_gate.cuh"
 
 namespace penstock::peer_gpu {
 namespace {
-
-template <int capacity>
-struct GateBatch {
-  QueueFailure* queue_failure = nullptr;
-  int count = 0;
-  Gating gating[capacity];
-};
 
 // Before the stream stands at the gate. After a failure the gate stays open: what follows ends at
 // once.
@@ -33,25 +24,21 @@ __device__ void close(const Gating& gating, bool failed) {
     gate.store_open(1);
 }
 
-template <int capacity>
-__global__ void run(const __grid_constant__ GateBatch<capacity> argument) {
-  await_predecessor();
-  let_successor_in();
-  const GateBatch<capacity>& gates = vendor::grid_constant(argument);
-  const auto which = static_cast<int>(threadIdx.x);
-  if (which < gates.count) close(gates.gating[which], gates.queue_failure->failed != 0);
-}
+struct CloseGates {
+  static constexpr unsigned most_threads = 32, resident = 0;
+  template <int capacity>
+  static __device__ void run(const KernelBatch<Gating, capacity>& gates) {
+    let_successor_in();
+    const auto which = static_cast<int>(threadIdx.x);
+    if (which < gates.count) close(gates.item[which], gates.queue_failure->failed != 0);
+  }
+};
 
 template <int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Gating> gates) {
-  GateBatch<capacity> argument;
-  argument.queue_failure = launch.queue_failure;
-  argument.count = static_cast<int>(gates.size());
-  std::copy(gates.begin(), gates.end(), argument.gating);
-  static const device::gpu::Kernel kernel(reinterpret_cast<const void*>(&run<capacity>));
-  constexpr unsigned threads = 32;
-  static_assert(largest_batch <= threads);
-  return kernel.launch({1, threads, launch.stream, launch.dependent}, &argument);
+  static_assert(capacity <= CloseGates::most_threads);
+  KernelBatch<Gating, capacity> batch(launch, gates);
+  return launch_batch<CloseGates>(launch, 1, CloseGates::most_threads, batch);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 
-#include "device/gpu/launch.hpp"
+#include "gpu/kernel_batch.cuh"
 #include "peer_gpu/gate.hpp"
 #include "peer_gpu/works.cuh"
 
@@ -14,6 +14,8 @@ namespace penstock::peer_gpu {
 namespace {
 
 using device::gpu::Kernel;
+template <int capacity>
+using Batch = KernelBatch<Pair, capacity>;
 
 enum class Call { start, wait };
 // Which pairs a kernel may be given. Kernels for rings alone have less code and need fewer
@@ -24,7 +26,7 @@ constexpr Kit kit_of(const Pair& pair) {
   return is_ring(pair.route) ? Kit::ring : Kit::rendezvous;
 }
 
-constexpr int resident(Kit kit) {  // blocks a multiprocessor has registers for, at least
+constexpr unsigned resident_of(Kit kit) {  // blocks a multiprocessor has registers for, at least
   return kit == Kit::ring ? 2 : 1;
 }
 
@@ -42,15 +44,18 @@ constexpr unsigned most_that_pass = 96;
 
 // The first blocks of all pairs come first, so that each pair has its deciding block on the device
 // as early as can be.
-__device__ const Pair& find(const Pair* pairs, unsigned count, unsigned duty, BlockIndex& place) {
+template <int capacity>
+__device__ const Pair& find(const Batch<capacity>& batch, unsigned duty, BlockIndex& place) {
+  const auto count = static_cast<unsigned>(batch.count);
   unsigned which = duty;
   if (which >= count) {
     unsigned left = duty - count;
-    for (which = 0; left + 1 >= pairs[which].blocks; ++which) left -= pairs[which].blocks - 1u;
+    for (which = 0; left + 1 >= batch.item[which].blocks; ++which)
+      left -= batch.item[which].blocks - 1u;
     place.index = left + 1;
   }
-  place.blocks = pairs[which].blocks;
-  return pairs[which];
+  place.blocks = batch.item[which].blocks;
+  return batch.item[which];
 }
 
 template <Call call, Kit kit, Form form>
@@ -67,20 +72,19 @@ __device__ void serve(const Reports& reports, const Pair& pair, const BlockIndex
 // ---- One pair ----------------------------------------------------------------------------------
 
 template <class Work, Kit kit>
-__global__ void __launch_bounds__(most_threads, resident(kit))
-    run_one(const __grid_constant__ Batch<1> argument) {
-  await_predecessor();
-  const Batch<1>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0) return;
-  Crew<Form::all_stay> crew;
-  Work::template run<Form::all_stay>({*batch.report, *batch.queue_failure}, batch.pair[0],
-                                     BlockIndex{blockIdx.x, gridDim.x}, crew);
-}
+struct One {
+  static constexpr unsigned most_threads = peer_gpu::most_threads, resident = resident_of(kit);
+  static __device__ void run(const Batch<1>& batch) {
+    Crew<Form::all_stay> crew;
+    Work::template run<Form::all_stay>(batch.reports(), batch.item[0],
+                                       BlockIndex{blockIdx.x, gridDim.x}, crew);
+  }
+};
 
 template <Kit kit, class... Each>
 std::span<const Kernel> kernels_of(Works<Each...>) {
   static const std::array<Kernel, sizeof...(Each)> kernels{
-      Kernel(reinterpret_cast<const void*>(&run_one<Each, kit>))...};
+      Kernel(address_of<One<Each, kit>, Batch<1>>())...};
   return kernels;
 }
 
@@ -97,24 +101,24 @@ cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
   const bool passes = call == Call::start && kit == Kit::rendezvous;
   const unsigned blocks =
       std::min<unsigned>(pair.blocks, passes ? most_that_pass : most_that_wait(call, kit));
-  Batch<1> batch{launch.report, launch.queue_failure, 1, {pair}};
+  Batch<1> batch(launch, {&pair, 1});
   return kernels_for(call, kit)[pair.work].launch(
       {blocks, pair.threads, launch.stream, launch.dependent}, &batch);
 }
 
 // ---- Several pairs -----------------------------------------------------------------------------
 
-template <Call call, Kit kit, int capacity>
-__global__ void __launch_bounds__(most_threads, resident(kit))
-    run_several(const __grid_constant__ Batch<capacity> argument) {
-  await_predecessor();
-  const Batch<capacity>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0) return;
-  BlockIndex place;
-  const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), blockIdx.x, place);
-  Crew<Form::all_stay> crew;
-  serve<call, kit>({*batch.report, *batch.queue_failure}, pair, place, crew);
-}
+template <Call call, Kit kit>
+struct Several {
+  static constexpr unsigned most_threads = peer_gpu::most_threads, resident = resident_of(kit);
+  template <int capacity>
+  static __device__ void run(const Batch<capacity>& batch) {
+    BlockIndex place;
+    const Pair& pair = find(batch, blockIdx.x, place);
+    Crew<Form::all_stay> crew;
+    serve<call, kit>(batch.reports(), pair, place, crew);
+  }
+};
 
 // ---- On a crowded device -----------------------------------------------------------------------
 
@@ -156,19 +160,19 @@ __device__ void serve_duty(const Reports& reports, const Pair& pair, const Block
 }
 
 // For one pair or several: each block has one duty after the other.
-template <Call call, int capacity>
-__global__ void __launch_bounds__(most_threads, 1)
-    run_crew(const __grid_constant__ Batch<capacity> argument) {
-  await_predecessor();
-  const Batch<capacity>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0) return;
-  Crew<Form::one_stays> crew(batch.pair[0]);
-  do {
-    BlockIndex place;
-    const Pair& pair = find(batch.pair, static_cast<unsigned>(batch.count), crew.duty(), place);
-    serve_duty<call>({*batch.report, *batch.queue_failure}, pair, place, crew);
-  } while (crew.goes_on());
-}
+template <Call call>
+struct InCrew {
+  static constexpr unsigned most_threads = peer_gpu::most_threads, resident = 1;
+  template <int capacity>
+  static __device__ void run(const Batch<capacity>& batch) {
+    Crew<Form::one_stays> crew(batch.item[0]);
+    do {
+      BlockIndex place;
+      const Pair& pair = find(batch, crew.duty(), place);
+      serve_duty<call>(batch.reports(), pair, place, crew);
+    } while (crew.goes_on());
+  }
+};
 
 unsigned share_out(std::span<Pair> pairs, Call call, Kit kit, bool crowded) {
   const auto waits = [&](const Pair& pair) { return call == Call::wait || is_ring(pair.route); };
@@ -181,24 +185,18 @@ unsigned share_out(std::span<Pair> pairs, Call call, Kit kit, bool crowded) {
 
 template <Call call, Kit kit, int capacity>
 cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs) {
-  Batch<capacity> batch;
-  batch.report = launch.report;
-  batch.queue_failure = launch.queue_failure;
-  batch.count = static_cast<int>(pairs.size());
-  std::copy(pairs.begin(), pairs.end(), batch.pair);
+  Batch<capacity> batch(launch, pairs);
   // The block that stays does one duty after the other: it must find none that waits for another
   // block's, nor one without which another block's message is not whole.
   if (launch.crowded && pairs.size() > 1)
     for (int i = 0; i < batch.count; ++i)
-      if (!is_ring(batch.pair[i].route)) batch.pair[i].blocks = 1;
+      if (!is_ring(batch.item[i].route)) batch.item[i].blocks = 1;
   unsigned threads = 32;
   for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
-  const std::span shared(batch.pair, pairs.size());
+  const std::span shared(batch.item, pairs.size());
   const unsigned blocks = std::max(share_out(shared, call, kit, launch.crowded), 1u);
-  static const Kernel all_stay(reinterpret_cast<const void*>(&run_several<call, kit, capacity>));
-  static const Kernel one_stays(reinterpret_cast<const void*>(&run_crew<call, capacity>));
-  const Kernel& kernel = launch.crowded ? one_stays : all_stay;
-  return kernel.launch({blocks, threads, launch.stream, launch.dependent}, &batch);
+  if (launch.crowded) return launch_batch<InCrew<call>>(launch, blocks, threads, batch);
+  return launch_batch<Several<call, kit>>(launch, blocks, threads, batch);
 }
 
 // A launch costs the more the more arguments it carries.
@@ -252,7 +250,7 @@ cudaError_t launch(const Launch& launch, std::span<const Pair> pairs) {
 // ---- Loading -----------------------------------------------------------------------------------
 
 cudaError_t load_one(const Launch& launch, Call call, Kit kit) {
-  Batch<1> nothing;
+  Batch<1> nothing(launch, {});
   for (const Kernel& kernel : kernels_for(call, kit))
     if (const cudaError_t code = kernel.launch({1, 32, launch.stream, launch.dependent}, &nothing);
         code != cudaSuccess)

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include "device/gpu/launch.hpp"
-#include "gpu/block.cuh"
 #include "gpu/copy.cuh"
 #include "gpu/gate_port.cuh"
 #include "gpu/gate_stand.hpp"
+#include "gpu/kernel_batch.cuh"
 #include "gpu/poll_timer.cuh"
 #include "gpu/reports.cuh"
 
@@ -22,12 +21,7 @@ constexpr unsigned most_blocks = 8;
 constexpr unsigned most_threads = 512;
 
 template <int capacity>
-struct RelayBatch {
-  Report* report = nullptr;
-  QueueFailure* queue_failure = nullptr;
-  int count = 0;
-  Post post[capacity];
-};
+using RelayBatch = KernelBatch<Post, capacity>;
 
 __device__ void fail(const Reports& reports, const Post& post, Failure why) {
   if (fails_first(reports)) report(reports, post.id, why);
@@ -124,93 +118,70 @@ __device__ void wait(const Reports& reports, const Post& post, const BlockIndex&
     SystemWord(post.words->done).store(epoch, ::cuda::memory_order_relaxed);
 }
 
-template <int capacity>
-__device__ const Post& find(const RelayBatch<capacity>& batch, BlockIndex& place) {
-  int which = 0;
-  place.index = blockIdx.x;
-  for (; place.index >= batch.post[which].blocks; ++which) place.index -= batch.post[which].blocks;
-  place.blocks = batch.post[which].blocks;
-  return batch.post[which];
-}
-
-template <bool starts, int capacity>
-__global__ void __launch_bounds__(most_threads)
-    run(const __grid_constant__ RelayBatch<capacity> argument) {
-  await_predecessor();
-  const RelayBatch<capacity>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0 || batch.queue_failure->failed != 0) return;
-  BlockIndex place;
-  const Post& post = find(batch, place);
-  const Reports reports{*batch.report, *batch.queue_failure};
-  if constexpr (starts)
-    start(reports, post, place);
-  else
-    wait(reports, post, place, true);
-}
+template <bool starts>
+struct Together {
+  static constexpr unsigned most_threads = relay::most_threads, resident = 0;
+  template <int capacity>
+  static __device__ void run(const RelayBatch<capacity>& batch) {
+    if (batch.queue_failure->failed != 0) return;
+    BlockIndex place;
+    const Post& post = find(batch, place);
+    if constexpr (starts)
+      start(batch.reports(), post, place);
+    else
+      wait(batch.reports(), post, place, true);
+  }
+};
 
 // On a crowded device: one block waits for one post after the other, and copies alone. The relay
 // completes each of them without the others.
-template <int capacity>
-__global__ void __launch_bounds__(most_threads)
-    wait_in_turn(const __grid_constant__ RelayBatch<capacity> argument) {
-  await_predecessor();
-  const RelayBatch<capacity>& batch = vendor::grid_constant(argument);
-  if (batch.count == 0 || batch.queue_failure->failed != 0) return;
-  for (int i = 0; i < batch.count; ++i)
-    wait({*batch.report, *batch.queue_failure}, batch.post[i], BlockIndex{0, 1},
-         i + 1 == batch.count);
-}
+struct WaitInTurn {
+  static constexpr unsigned most_threads = relay::most_threads, resident = 0;
+  template <int capacity>
+  static __device__ void run(const RelayBatch<capacity>& batch) {
+    if (batch.queue_failure->failed != 0) return;
+    for (int i = 0; i < batch.count; ++i)
+      wait(batch.reports(), batch.item[i], BlockIndex{0, 1}, i + 1 == batch.count);
+  }
+};
 
 // Before the stream stands at the gates of waits. After a failure they stay open: what follows ends
 // at once.
-template <int capacity>
-__global__ void close_gates(const __grid_constant__ RelayBatch<capacity> argument) {
-  await_predecessor();
-  let_successor_in();
-  const RelayBatch<capacity>& batch = vendor::grid_constant(argument);
-  if (static_cast<int>(threadIdx.x) >= batch.count) return;
-  RelayWords& words = *batch.post[threadIdx.x].words;
-  GatePort gate(words.gate);
-  if (batch.queue_failure->failed != 0) return gate.store_open(1);
-  protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
-  // Behind the fence of the closing, as no_more is stored before the gate is opened for it.
-  if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == no_more) gate.store_open(1);
-}
-
-template <int capacity>
-RelayBatch<capacity> batch_of(const Launch& launch, std::span<const Post> posts) {
-  RelayBatch<capacity> batch;
-  batch.report = launch.report;
-  batch.queue_failure = launch.queue_failure;
-  batch.count = static_cast<int>(posts.size());
-  std::copy(posts.begin(), posts.end(), batch.post);
-  return batch;
-}
+struct CloseGates {
+  static constexpr unsigned most_threads = 32, resident = 0;
+  template <int capacity>
+  static __device__ void run(const RelayBatch<capacity>& batch) {
+    let_successor_in();
+    if (static_cast<int>(threadIdx.x) >= batch.count) return;
+    RelayWords& words = *batch.item[threadIdx.x].words;
+    GatePort gate(words.gate);
+    if (batch.queue_failure->failed != 0) return gate.store_open(1);
+    protocol::gate::close(gate, SystemWord(words.done).load(::cuda::memory_order_relaxed) + 1);
+    // Behind the fence of the closing, as no_more is stored before the gate is opened for it.
+    if (SystemWord(words.completed).load(::cuda::memory_order_relaxed) == no_more)
+      gate.store_open(1);
+  }
+};
 
 template <bool starts, int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Post> posts) {
-  RelayBatch<capacity> batch = batch_of<capacity>(launch, posts);
+  RelayBatch<capacity> batch(launch, posts);
   unsigned threads = 32, blocks = 0;
   for (const Post& post : posts) {
     threads = std::max<unsigned>(threads, post.threads);
     blocks += post.blocks;
   }
-  static const device::gpu::Kernel kernel(reinterpret_cast<const void*>(&run<starts, capacity>));
-  static const device::gpu::Kernel in_turn(reinterpret_cast<const void*>(&wait_in_turn<capacity>));
-  if (!starts && launch.crowded)
-    return in_turn.launch({1, threads, launch.stream, launch.dependent}, &batch);
-  return kernel.launch({std::max(blocks, 1u), threads, launch.stream, launch.dependent}, &batch);
+  if (!starts && launch.crowded) return launch_batch<WaitInTurn>(launch, 1, threads, batch);
+  return launch_batch<Together<starts>>(launch, blocks, threads, batch);
 }
 
 cudaError_t launch_closing(const Launch& launch, std::span<const Post> posts) {
-  static const device::gpu::Kernel kernel(
-      reinterpret_cast<const void*>(&close_gates<largest_batch>));
-  auto batch = batch_of<largest_batch>(launch, posts);
-  return kernel.launch({1, 32, launch.stream, launch.dependent}, &batch);
+  RelayBatch<largest_batch> batch(launch, posts);
+  return launch_batch<CloseGates>(launch, 1, 32, batch);
 }
 
 template <bool starts>
-cudaError_t launch_batch(const Launch& launch, std::span<const Post> posts) {
+cudaError_t launch_by_size(const Launch& launch, std::span<const Post> posts) {
   if (posts.size() <= 1) return launch_as<starts, 1>(launch, posts);
   return launch_as<starts, largest_batch>(launch, posts);
 }
@@ -226,11 +197,11 @@ void shape(Post& post) noexcept {
 }
 
 cudaError_t launch_starts(const Launch& launch, std::span<const Post> posts) {
-  return launch_batch<true>(launch, posts);
+  return launch_by_size<true>(launch, posts);
 }
 
 cudaError_t launch_waits(const Launch& launch, std::span<const Post> posts) {
-  return launch_batch<false>(launch, posts);
+  return launch_by_size<false>(launch, posts);
 }
 
 // Behind the gates the kernel finds all complete, and keeps no place for long.

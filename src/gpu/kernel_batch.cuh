@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel that serves what an enqueue call has gathered: its argument, its head and its launch,
+// the same for all. What it does is a Body, with static void run(batch), most_threads of a block,
+// and resident: how many blocks a multiprocessor is to have registers for, 0 for what the compiler
+// chooses. The relay's kernels need 72 to 77 registers with 1 and 56 to 60 with 0.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "device/gpu/launch.hpp"
+#include "gpu/block.cuh"
+#include "gpu/launch.hpp"
+#include "gpu/reports.cuh"
+
+namespace penstock::gpu {
+
+template <class Item, int capacity>
+struct KernelBatch {
+  Report* report = nullptr;
+  QueueFailure* queue_failure = nullptr;
+  int count = 0;
+  Item item[capacity];
+
+  KernelBatch(const Launch& launch, std::span<const Item> items) noexcept
+      : report(launch.report),
+        queue_failure(launch.queue_failure),
+        count(static_cast<int>(items.size())) {
+    std::copy(items.begin(), items.end(), item);
+  }
+  __device__ Reports reports() const { return {*report, *queue_failure}; }
+};
+
+template <class Body, class Batch>
+__global__ void __launch_bounds__(Body::most_threads, Body::resident)
+    run_batch(const __grid_constant__ Batch argument) {
+  await_predecessor();
+  const Batch& batch = vendor::grid_constant(argument);
+  if (batch.count != 0) Body::run(batch);  // no item: the launch has only loaded the kernel
+}
+
+template <class Body, class Batch>
+const void* address_of() noexcept {
+  return reinterpret_cast<const void*>(&run_batch<Body, Batch>);
+}
+
+template <class Body, class Batch>
+cudaError_t launch_batch(const Launch& launch, unsigned blocks, unsigned threads, Batch& batch) {
+  static const device::gpu::Kernel kernel(address_of<Body, Batch>());
+  return kernel.launch({std::max(blocks, 1u), threads, launch.stream, launch.dependent}, &batch);
+}
+
+// Which item the block serves, where each has as many blocks beside each other as it says.
+template <class Item, int capacity>
+__device__ const Item& find(const KernelBatch<Item, capacity>& batch, BlockIndex& place) {
+  int which = 0;
+  place.index = blockIdx.x;
+  for (; place.index >= batch.item[which].blocks; ++which) place.index -= batch.item[which].blocks;
+  place.blocks = batch.item[which].blocks;
+  return batch.item[which];
+}
+
+}  // namespace penstock::gpu
