@@ -13,7 +13,7 @@
 
 namespace penstock::peer_gpu {
 
-using namespace gpu;
+using gpu::Cell, gpu::Word64, gpu::cell_payload, gpu::device_line;
 
 // A message is cut into parts, and FIN and DONE are said of each part by the block that has moved
 // it: so no block waits for another one. Each part of a ring is a ring of its own, with cells, FIN

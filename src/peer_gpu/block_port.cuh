@@ -7,6 +7,7 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::Order, gpu::order_of;
 using protocol::Word;
 
 template <bool native>

@@ -13,8 +13,7 @@
 
 namespace penstock::peer_gpu {
 
-using gpu::PollTimer;
-using gpu::Request;
+using gpu::DeviceWord, gpu::PollTimer, gpu::Request, gpu::agree;
 
 enum class Form { all_stay, one_stays };
 

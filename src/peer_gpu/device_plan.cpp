@@ -14,6 +14,7 @@ namespace penstock::peer_gpu {
 
 using base::Error;
 using base::ErrorKind;
+using gpu::Standing, gpu::TransportForm;
 using protocol::Mode;
 
 namespace {

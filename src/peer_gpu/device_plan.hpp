@@ -15,6 +15,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::DeviceArena, gpu::Failure, gpu::KernelPlan, gpu::KernelQueue, gpu::KernelWatchdog;
+
 // Everything fixed at match.
 struct DevicePair {
   Pair pair;      // without id

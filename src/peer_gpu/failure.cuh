@@ -8,6 +8,7 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::Failure, gpu::Reports, gpu::fails_first;
 using protocol::Mode;
 using protocol::Progress;
 using protocol::ReceiveState;

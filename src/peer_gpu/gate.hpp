@@ -13,6 +13,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::Launch;
+
 // The gate before one kind of call of a half, start or wait.
 struct Gating {
   Gate* passes = nullptr;  // ours; null: the call never waits

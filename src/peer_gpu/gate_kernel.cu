@@ -4,6 +4,8 @@
 #include "peer_gpu/open_gate.cuh"
 
 namespace penstock::peer_gpu {
+using gpu::KernelBatch, gpu::SystemWord, gpu::launch_batch, gpu::let_successor_in;
+
 namespace {
 
 // Before the stream stands at the gate. After a failure the gate stays open: what follows ends at

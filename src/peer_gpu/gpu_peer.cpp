@@ -24,6 +24,7 @@ namespace penstock::peer_gpu {
 
 using base::Error;
 using base::ErrorKind;
+using gpu::Devices, gpu::PinnedPool, gpu::Report, gpu::TransportForm, gpu::export_memory;
 
 namespace {
 

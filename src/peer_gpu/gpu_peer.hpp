@@ -19,6 +19,8 @@ class Peer;
 
 namespace penstock::peer_gpu {
 
+using gpu::Gpus;
+
 // `host` lends the shared memory that host threads of both ends look at, and outlives the
 // transport.
 std::unique_ptr<transport::Transport> make_transport(const base::Settings& settings,

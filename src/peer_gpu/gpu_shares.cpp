@@ -10,6 +10,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::Standing;
+
 namespace {
 
 // A table's words are written by its process alone, and read by others at any time.

@@ -18,8 +18,7 @@
 
 namespace penstock::peer_gpu {
 
-using gpu::Standing;
-using gpu::WaitPlaces;
+using gpu::DeviceIdentity, gpu::WaitPlaces;
 using vendor::DeviceIdentity;
 
 class GpuShares : public std::enable_shared_from_this<GpuShares> {

@@ -11,6 +11,8 @@
 #include "peer_gpu/works.cuh"
 
 namespace penstock::peer_gpu {
+using gpu::KernelBatch, gpu::address_of, gpu::launch_batch;
+
 namespace {
 
 using device::gpu::Kernel;

@@ -10,6 +10,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::Launch;
+
 // Which kernel serves the pair, known once its threads are: for Pair::work.
 std::uint8_t work_of_start(const Pair& pair);
 std::uint8_t work_of_wait(const Pair& pair);

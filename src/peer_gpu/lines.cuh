@@ -8,6 +8,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::agree, gpu::load_cell, gpu::store_cell;
+
 // How the user's buffer lies: `words` where address and size are multiples of 8. Known at match, so
 // that kernels for such buffers have no other code.
 enum class Fit { words, bytes };

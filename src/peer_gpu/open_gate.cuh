@@ -6,6 +6,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::GatePort;
+
 // One thread's: what this kernel has done for the epoch lets the peer's kernel begin.
 __device__ inline void open_peers_gate(const Pair& pair, Word64 epoch) {
   if (pair.posts == nullptr) return;

@@ -11,6 +11,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::CallBatch;
+
 class PairList {
  public:
   bool empty() const noexcept { return count_ == 0; }

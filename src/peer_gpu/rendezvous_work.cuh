@@ -10,6 +10,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::nanoseconds;
+
 namespace rendezvous = protocol::rendezvous;
 
 // What a block finds when it begins.

@@ -9,6 +9,7 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::Order, gpu::SystemWord, gpu::order_of;
 using protocol::Word;
 
 // A kernel behind a gate may begin after the peer's end.

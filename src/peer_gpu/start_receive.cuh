@@ -7,6 +7,8 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::let_successor_in;
+
 // Release: this end's earlier use of its buffer comes before the peer's push into it.
 template <Route route>
 __device__ void announce(const Context& context, const Pair& pair) {

@@ -11,11 +11,11 @@
 
 namespace penstock::peer_gpu {
 
+using gpu::BlockIndex, gpu::DeviceWord, gpu::PollTimer, gpu::Request, gpu::SystemWord, gpu::agree,
+    gpu::copy_bytes;
+
 namespace team = protocol::team;
 
-using gpu::BlockIndex;
-using gpu::PollTimer;
-using gpu::Request;
 using team::Phase;
 using team::Task;
 

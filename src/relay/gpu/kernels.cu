@@ -11,9 +11,11 @@
 #include "gpu/reports.cuh"
 
 namespace penstock::relay {
-namespace {
+using gpu::BlockIndex, gpu::DeviceWord, gpu::Failure, gpu::GatePort, gpu::GateStand,
+    gpu::KernelBatch, gpu::PollTimer, gpu::Reports, gpu::Request, gpu::SystemWord, gpu::agree,
+    gpu::copy_bytes, gpu::device_line, gpu::fails_first, gpu::launch_batch, gpu::let_successor_in;
 
-using namespace gpu;
+namespace {
 
 constexpr std::uint64_t bytes_a_thread = 16;
 constexpr std::uint64_t bytes_a_block = 64 * 1024;

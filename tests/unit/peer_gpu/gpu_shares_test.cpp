@@ -41,6 +41,7 @@ class GpuSharesTest : public ::testing::Test {
                                                           std::make_shared<GpuShares>(most)};
 };
 
+using gpu::Standing;
 using Place = WaitPlaces::Place;
 using User = WaitPlaces::User;
 
