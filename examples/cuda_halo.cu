@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const bool has_gpu = cuda::choose_device(rank);
+  const bool has_gpu = cuda::choose_device_on_host(MPI_COMM_WORLD);
   const bool right = has_gpu && walks();
   std::printf("rank %d: %s\n", rank, !has_gpu ? "no GPU here" : right ? "right" : "WRONG");
   MPI_Finalize();

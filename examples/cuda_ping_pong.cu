@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const bool has_gpu = penstock::cuda::choose_device(rank);
+  const bool has_gpu = penstock::cuda::choose_device_on_host(MPI_COMM_WORLD);
   const long number = has_gpu ? count_together(rank) : 0;
   std::printf(has_gpu ? "rank %d counted to %ld\n" : "rank %d: no GPU here\n", rank, number);
   MPI_Finalize();

@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const bool has_gpu = cuda::choose_device(rank);
+  const bool has_gpu = cuda::choose_device_on_host(MPI_COMM_WORLD);
   const int wrong = has_gpu ? count_wrong(rank) : 0;
   std::printf(has_gpu ? "rank %d: %d elements are wrong\n" : "rank %d: no GPU here\n", rank, wrong);
   MPI_Finalize();

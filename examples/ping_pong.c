@@ -49,11 +49,17 @@ static long count_together(int rank) {
 }
 
 int main(int argc, char** argv) {
-  int rank;
+  int rank, size;
   long number;
   MPI_Init(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) {
+    if (rank == 0) fprintf(stderr, "two ranks play: mpiexec -n 2 %s\n", argv[0]);
+    MPI_Finalize();
+    return 1;
+  }
   number = count_together(rank);
   printf("rank %d counted to %ld\n", rank, number);
   MPI_Finalize();

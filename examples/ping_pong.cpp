@@ -28,8 +28,14 @@ long count_together(int rank) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank = 0;
+  int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) {
+    if (rank == 0) std::fprintf(stderr, "two ranks play: mpiexec -n 2 %s\n", argv[0]);
+    MPI_Finalize();
+    return 1;
+  }
   const long number = count_together(rank);
   std::printf("rank %d counted to %ld\n", rank, number);
   MPI_Finalize();

@@ -17,14 +17,15 @@
 // Conventions:
 //   1. Owners and views are as in penstock.hpp. A cudaStream_t is the view of a stream: every
 //      function takes one, and the program's own streams serve as well as a Stream.
-//   2. A call of CUDA that fails throws penstock::cuda::Error, a call of Penstock penstock::Error.
-//      CUDA may report by any call an error of work that was enqueued earlier. Destructors never
-//      throw.
+//   2. A call of CUDA that fails throws penstock::cuda::Error, a call of Penstock penstock::Error,
+//      but MPI's usual error handler ends the job before that: see penstock::return_errors(). CUDA
+//      may report by any call an error of work that was enqueued earlier. Destructors never throw.
 //   3. Memory and streams belong to the device that is current when they are made. A queue, its
 //      stream and the buffers of its requests belong to one device.
-//   4. Threads: different objects may be used from different threads. Calls that name one object
-//      must not overlap, but for those of a View, which only reads itself.
+//   4. Threads: different objects may be used from different threads. Calls on one object must not
+//      overlap; calls on a View may.
 //   5. "Blocks" and "stream order" mean what penstock.h says; sizes and positions count elements.
+//   6. With HIP there is no such header: penstock.hpp and PST_QUEUE_HIP serve hipStream_t.
 // Source: the CUDA runtime, and what penstock.h names; the form is Penstock's.
 #pragma once
 
@@ -76,9 +77,9 @@ inline void check(cudaError_t code, const char* call) {
   throw Error(code, call);
 }
 
-// Makes a device the calling thread's current one: `number` modulo how many there are, so that the
-// ranks of a host share them out when each gives its number on that host. Returns false where there
-// is no device or no driver, and throws for any other error. May block while CUDA starts.
+// Makes a device the calling thread's current one: `number` modulo how many there are. Returns
+// false where there is no device or no driver, and throws for any other error. May block while CUDA
+// starts.
 inline bool choose_device(int number) {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
@@ -91,10 +92,25 @@ inline bool choose_device(int number) {
   return true;
 }
 
+// The same with this process's number among those of `comm` on its host, so that they share out the
+// host's devices. Collective over `comm`, between MPI_Init and MPI_Finalize; blocks as
+// MPI_Comm_split_type does.
+inline bool choose_device_on_host(MPI_Comm comm) {
+  MPI_Comm host = MPI_COMM_NULL;
+  int rank = 0;
+  penstock::detail::check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+                          "MPI_Comm_split_type");
+  MPI_Comm_rank(host, &rank);
+  MPI_Comm_free(&host);
+  return choose_device(rank);
+}
+
 // ---- Streams and queues ------------------------------------------------------------------------
 
-// Owns a stream that does not wait for the default stream, nor that for it. Free the queues over it
-// first. The destructor does not block: CUDA ends the stream behind its work.
+// Owns a non-blocking stream (cudaStreamNonBlocking): it does not wait for the default stream, nor
+// that for it. Free the queues over it first. The destructor does not block: CUDA ends the stream
+// behind its work. A stream that was moved from is not to be used: its handle is null, which CUDA
+// takes for the default stream.
 class Stream {
  public:
   // Does not block.
@@ -122,14 +138,15 @@ class Stream {
 };
 
 // Owns a queue over a CUDA stream: start, wait, run, synchronize and the rest are those of
-// penstock::QueueView. None but synchronize() blocks, and all but that and is_complete() may be
-// captured. The stream must outlive the queue. The destructor blocks, as penstock::Queue's.
+// penstock::QueueView. Only synchronize() blocks. All calls may be captured but synchronize() and
+// is_complete(). The stream must outlive the queue. The destructor blocks, as penstock::Queue's.
 class Queue : public penstock::Queue {
  public:
   // Several queues may share a stream; a null handle is the default stream. Does not block. Errors:
   // those of PST_Queue_init; PST_ERROR_UNSUPPORTED says that libpenstock was built without CUDA, or
   // that there is no GPU here.
   explicit Queue(cudaStream_t stream) : penstock::Queue(PST_QUEUE_CUDA, &stream) {}
+  Queue(Stream&&) = delete;  // would be destroyed before the queue
 };
 
 // ---- Memory ------------------------------------------------------------------------------------
@@ -162,7 +179,8 @@ class View {
   }
 #endif
 
-  // `size` elements from the element `first` on. Error: std::out_of_range. Does not block.
+  // `size` elements from the element `first` on; for the host alone. Error: std::out_of_range. Does
+  // not block.
   View part(std::size_t first, std::size_t size) const {
     if (first > size_ || size > size_ - first) {
       throw std::out_of_range("penstock: elements " + std::to_string(first) + " to " +
@@ -170,6 +188,13 @@ class View {
                               std::to_string(size_));
     }
     return {data_ + first, size};
+  }
+
+  // The same memory as bytes, for messages of elements that MPI has no type for, such as __half,
+  // float4 or a struct: send_init(cells.bytes(), ...).
+  using Byte = std::conditional_t<std::is_const_v<Element>, const std::byte, std::byte>;
+  View<Byte> bytes() const noexcept {
+    return {reinterpret_cast<Byte*>(data_), size_ * sizeof(Element)};
   }
 
   // Enqueues a copy from, or to, as many elements of the host. Stream order: after all earlier
@@ -248,6 +273,14 @@ class Buffer : public View<Element> {
     return *this;
   }
   ~Buffer() { free(); }
+
+  // Not of a temporary, whose memory is freed at once.
+  View<Element> part(std::size_t first, std::size_t size) const& {
+    return View<Element>::part(first, size);
+  }
+  View<Element> part(std::size_t first, std::size_t size) const&& = delete;
+  View<std::byte> bytes() const& noexcept { return View<Element>::bytes(); }
+  View<std::byte> bytes() const&& = delete;
 
  private:
   static std::size_t bytes_of(std::size_t size) {

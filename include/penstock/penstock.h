@@ -98,7 +98,8 @@ typedef enum {
 PST_API int PST_Error_kind(int code, PST_Error* kind);
 
 /* Copies the text of this thread's last error, cut to size-1 characters and terminated; "" when
- * there was none. Works before PST_Init and after MPI_Finalize. Does not block. Any thread. Source:
+ * there was none. An error of MPI's own counts where MPI_Send_init or its kin, or a function of
+ * Penstock, has returned it. Works before PST_Init and after MPI_Finalize. Does not block. Any thread. Source:
  * Penstock. */
 PST_API int PST_Last_error(char* text, int size);
 
@@ -166,7 +167,8 @@ typedef struct PST_Stream_s* PST_Stream;
 PST_API int PST_Stream_create(PST_Stream* stream);
 
 /* Enqueues function(argument). Stream order: runs after everything enqueued before it, before
- * everything enqueued after. The function may enqueue (on any stream) but must not wait for a
+ * everything enqueued after. What `argument` points to must stay as it is until the function has
+ * run; a loop's variable does not. The function may enqueue (on any stream) but must not wait for a
  * stream, a queue, a match or a message, and so must make no blocking or collective call of MPI; it
  * may wait for a thread of the program. It runs on the stream's worker, for MPI a thread of its
  * own, with signals blocked. It must return: an exception that leaves it, pthread_exit and

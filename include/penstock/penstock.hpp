@@ -307,7 +307,7 @@ MPI_Datatype datatype() {
   else if constexpr (std::same_as<T, unsigned long long>) return MPI_UNSIGNED_LONG_LONG;
   else if constexpr (std::same_as<T, float>) return MPI_FLOAT;
   else if constexpr (std::same_as<T, double>) return MPI_DOUBLE;
-  else static_assert(!sizeof(T), "no MPI type is known for this element type: use the C functions");
+  else static_assert(!sizeof(T), "no MPI type is known for this element type: send its bytes, or use the C functions");
   // clang-format on
 }
 

@@ -49,7 +49,8 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: the request is started already, or stands twice among the requests: enqueue its "
     "wait before the next "
     "start",
-    "Penstock: the request is not started: enqueue its start before its wait",
+    "Penstock: the request is not started, or has its wait already: enqueue its start before its "
+    "wait; PST_Enqueue_run enqueues both",
     "Penstock: the request was started on another queue: enqueue its wait there",
     "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, "
     "before freeing it",

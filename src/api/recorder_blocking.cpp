@@ -31,32 +31,49 @@ int send(Arguments... arguments) {
   return code == MPI_SUCCESS ? wait_for(&request, MPI_STATUS_IGNORE) : code;
 }
 
+// `null`: MPI_PROC_NULL, or its message. Such a receive waits for no peer; and MPICH's nonblocking
+// one leaves its status unset, where the blocking one is right.
 template <auto block, auto begin, class... Arguments>
-int receive(MPI_Status* status, Arguments... arguments) {
-  if (!match_under_way()) [[likely]]
+int receive(bool null, MPI_Status* status, Arguments... arguments) {
+  if (!match_under_way() || null) [[likely]]
     return block(arguments..., status);
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = begin(arguments..., &request);
   return code == MPI_SUCCESS ? wait_for(&request, status) : code;
 }
 
-// Both are complete, or have failed, when this returns; the first error counts.
-template <class Receive, class Send>
-int exchange(MPI_Status* status, Receive&& begin_receive, Send&& begin_send) {
-  MPI_Request receiving = MPI_REQUEST_NULL, sending = MPI_REQUEST_NULL;
-  if (const int code = begin_receive(&receiving); code != MPI_SUCCESS) return code;
-  if (const int code = begin_send(&sending); code != MPI_SUCCESS) {
-    PMPI_Cancel(&receiving);
-    PMPI_Wait(&receiving, MPI_STATUS_IGNORE);
-    return code;
+// What MPI tells of a receive from MPI_PROC_NULL.
+void set_null(MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_PROC_NULL;
+  status->MPI_TAG = MPI_ANY_TAG;
+}
+
+// A send and a receive at once, each made by a function of MPI's for persistent requests. Making
+// them checks all arguments before either begins: a receive that has begun may take a message,
+// which it could not give back where the send turns out to be wrong. Both are complete, or have
+// failed, when this returns; the first error counts.
+template <class InitSend, class InitReceive>
+int exchange(int source, MPI_Status* status, InitSend&& init_send, InitReceive&& init_receive) {
+  MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
+  int code = init_send(&sending);
+  if (code == MPI_SUCCESS) code = init_receive(&receiving);
+  if (code == MPI_SUCCESS) code = PMPI_Start(&sending);
+  if (code == MPI_SUCCESS) {
+    code = PMPI_Start(&receiving);
+    if (code == MPI_SUCCESS) code = wait_for(&receiving, status);
+    if (code == MPI_SUCCESS && source == MPI_PROC_NULL) set_null(status);
+    if (const int sent = wait_for(&sending, MPI_STATUS_IGNORE); code == MPI_SUCCESS) code = sent;
   }
-  const int received = wait_for(&receiving, status);
-  const int sent = wait_for(&sending, MPI_STATUS_IGNORE);
-  return received != MPI_SUCCESS ? received : sent;
+  if (sending != MPI_REQUEST_NULL) PMPI_Request_free(&sending);
+  if (receiving != MPI_REQUEST_NULL) PMPI_Request_free(&receiving);
+  return code;
 }
 
 // What MPI_Sendrecv and its form for large counts are made of.
-template <class Count, auto block, auto begin_receive, auto begin_send>
+template <class Count, auto block, auto init_send, auto init_receive>
 int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
              void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
              MPI_Comm comm, MPI_Status* status) {
@@ -64,17 +81,17 @@ int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int de
     return block(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                  recvtag, comm, status);
   return exchange(
-      status,
+      source, status,
       [&](MPI_Request* request) {
-        return begin_receive(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+        return init_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
       },
       [&](MPI_Request* request) {
-        return begin_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, request);
+        return init_receive(recvbuf, recvcount, recvtype, source, recvtag, comm, request);
       });
 }
 
 // The same with one buffer: what is sent is packed before the receive may overwrite it.
-template <class Count, auto pack_size, auto pack, auto begin_receive, auto begin_send>
+template <class Count, auto pack_size, auto pack, auto init_send, auto init_receive>
 int sendrecv_packed(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag,
                     int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   Count size = 0, packed = 0;
@@ -88,12 +105,12 @@ int sendrecv_packed(void* buf, Count count, MPI_Datatype datatype, int dest, int
         code != MPI_SUCCESS)
       return code;
   return exchange(
-      status,
+      source, status,
       [&](MPI_Request* request) {
-        return begin_receive(buf, count, datatype, source, recvtag, comm, request);
+        return init_send(copy.get(), packed, MPI_PACKED, dest, sendtag, comm, request);
       },
       [&](MPI_Request* request) {
-        return begin_send(copy.get(), packed, MPI_PACKED, dest, sendtag, comm, request);
+        return init_receive(buf, count, datatype, source, recvtag, comm, request);
       });
 }
 
@@ -103,7 +120,7 @@ bool can_be_packed(int, MPI_Datatype) {
   return true;
 }
 constexpr auto sendrecv_replaced =
-    sendrecv_packed<MPI_Count, PMPI_Pack_size_c, PMPI_Pack_c, PMPI_Irecv_c, PMPI_Isend_c>;
+    sendrecv_packed<MPI_Count, PMPI_Pack_size_c, PMPI_Pack_c, PMPI_Send_init_c, PMPI_Recv_init_c>;
 
 #else
 
@@ -114,7 +131,7 @@ bool can_be_packed(int count, MPI_Datatype datatype) {
          size < std::numeric_limits<int>::max() / 2 / std::max(count, 1);
 }
 constexpr auto sendrecv_replaced =
-    sendrecv_packed<int, PMPI_Pack_size, PMPI_Pack, PMPI_Irecv, PMPI_Isend>;
+    sendrecv_packed<int, PMPI_Pack_size, PMPI_Pack, PMPI_Send_init, PMPI_Recv_init>;
 
 #endif
 
@@ -134,12 +151,14 @@ int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int t
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
-  return receive<PMPI_Recv, PMPI_Irecv>(status, buf, count, datatype, source, tag, comm);
+  return receive<PMPI_Recv, PMPI_Irecv>(source == MPI_PROC_NULL, status, buf, count, datatype,
+                                        source, tag, comm);
 }
 
 int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
               MPI_Status* status) {
-  return receive<PMPI_Mrecv, PMPI_Imrecv>(status, buf, count, datatype, message);
+  return receive<PMPI_Mrecv, PMPI_Imrecv>(*message == MPI_MESSAGE_NO_PROC, status, buf, count,
+                                          datatype, message);
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
@@ -168,9 +187,9 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mess
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
-  return sendrecv<int, PMPI_Sendrecv, PMPI_Irecv, PMPI_Isend>(sendbuf, sendcount, sendtype, dest,
-                                                              sendtag, recvbuf, recvcount, recvtype,
-                                                              source, recvtag, comm, status);
+  return sendrecv<int, PMPI_Sendrecv, PMPI_Send_init, PMPI_Recv_init>(
+      sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+      comm, status);
 }
 
 int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
@@ -199,18 +218,20 @@ int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int des
 
 int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                MPI_Comm comm, MPI_Status* status) {
-  return receive<PMPI_Recv_c, PMPI_Irecv_c>(status, buf, count, datatype, source, tag, comm);
+  return receive<PMPI_Recv_c, PMPI_Irecv_c>(source == MPI_PROC_NULL, status, buf, count, datatype,
+                                            source, tag, comm);
 }
 
 int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
                 MPI_Status* status) {
-  return receive<PMPI_Mrecv_c, PMPI_Imrecv_c>(status, buf, count, datatype, message);
+  return receive<PMPI_Mrecv_c, PMPI_Imrecv_c>(*message == MPI_MESSAGE_NO_PROC, status, buf, count,
+                                              datatype, message);
 }
 
 int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                    int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  return sendrecv<MPI_Count, PMPI_Sendrecv_c, PMPI_Irecv_c, PMPI_Isend_c>(
+  return sendrecv<MPI_Count, PMPI_Sendrecv_c, PMPI_Send_init_c, PMPI_Recv_init_c>(
       sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
       comm, status);
 }

@@ -71,7 +71,10 @@ template <class Function, class Buffer, class Count>
 int init(RequestKind kind, const char* call, Function pmpi, Buffer* buffer, Count count,
          MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
   const int code = pmpi(buffer, count, datatype, peer, tag, comm, request);
-  if (code != MPI_SUCCESS) return code;
+  if (code != MPI_SUCCESS) {
+    note_mpi_error(code);  // programs ask PST_Last_error about all calls of the library's requests
+    return code;
+  }
   const bool recorded = recording(call, "the request is not recorded and cannot be matched", [&] {
     const Arguments arguments{
         const_cast<void*>(static_cast<const void*>(buffer)), count, datatype, peer, tag, comm};

@@ -68,9 +68,8 @@ inline void Queue::check_start(StreamOperation& operation) const {
   if (!operation.complete()) operation.refuse_incomplete();
   if (operation.started_on)
     refuse(operation, ErrorKind::already_started,
-           " has been started and no wait has been enqueued since, or stands twice among the "
-           "requests: enqueue "
-           "PST_Enqueue_wait first");
+           " is started and has no wait yet: enqueue PST_Enqueue_wait first; or it stands twice "
+           "among the requests of this call: name it once");
   if (operation.peer_closed())
     refuse(operation, ErrorKind::peer_freed,
            ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one "
@@ -83,7 +82,8 @@ inline void Queue::check_wait(const StreamOperation& operation, std::uint64_t ca
   if (!operation.complete()) operation.refuse_incomplete();
   if (!operation.started_on)
     refuse(operation, ErrorKind::not_started,
-           " has not been started: enqueue PST_Enqueue_start first");
+           " has no start that waits for its wait: enqueue PST_Enqueue_start first, and no wait "
+           "behind PST_Enqueue_run, which enqueues both");
   if (operation.started_on != this) refuse_queue(operation);
   if (operation.started_in != capture)
     refuse(operation, ErrorKind::not_started, in_another_capture);

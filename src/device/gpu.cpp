@@ -16,8 +16,11 @@ using base::Error;
 using base::ErrorKind;
 
 Error not_built_in(Vendor vendor) {
-  const std::string type = vendor == Vendor::hip ? "PST_QUEUE_HIP" : "PST_QUEUE_CUDA";
-  return {ErrorKind::unsupported, type + " is not built into this library: use PST_QUEUE_HOST"};
+  const std::string name = vendor == Vendor::hip ? "HIP" : "CUDA";
+  return {ErrorKind::unsupported, "PST_QUEUE_" + name +
+                                      " is not built into this library: build one with cmake "
+                                      "-DPENSTOCK_" +
+                                      name + "=ON, or use PST_QUEUE_HOST"};
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ DeviceArena::~DeviceArena() {
 
 void DeviceArena::grow(std::size_t bytes) {
   const std::size_t size = std::max(round_up(bytes), smallest_slab);
-  const device::gpu::RelaxedCaptures relaxed;
   void* base = nullptr;
   check(vendor::allocate_coherent(&base, size), "memory for control words and rings");
   const auto address = reinterpret_cast<std::uint64_t>(base);
@@ -54,6 +53,7 @@ void DeviceArena::grow(std::size_t bytes) {
 
 std::shared_ptr<std::byte> DeviceArena::allocate(std::size_t bytes) {
   const DeviceGuard guard(device_);
+  const device::gpu::RelaxedCaptures relaxed;
   const std::size_t size = round_up(bytes);
   std::uint64_t address = 0;
   {
@@ -81,6 +81,7 @@ void DeviceArena::free(std::uint64_t address, std::size_t bytes) noexcept {
 
 void DeviceArena::read(void* to, const void* from, std::size_t bytes) noexcept {
   const DeviceGuard guard(device_);
+  const device::gpu::RelaxedCaptures relaxed;
   if (cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_) == cudaSuccess)
     cudaStreamSynchronize(stream_);
 }
@@ -95,6 +96,7 @@ DevicePlace export_memory(const void* address) {
   place.number = region.allocation;
   place.offset = place.address - region.base;
   const DeviceGuard guard(region.device);
+  const device::gpu::RelaxedCaptures relaxed;
   check(cudaIpcGetMemHandle(&place.allocation, reinterpret_cast<void*>(region.base)),
         "cudaIpcGetMemHandle");
   return place;

@@ -83,6 +83,7 @@ bool Devices::runs_beside_others([[maybe_unused]] int device) const noexcept {
 
 void Devices::connect(int device, int other) {
   if (device == other) return;
+  const device::gpu::RelaxedCaptures relaxed;
   for (const auto& [from, to] : {std::pair(device, other), std::pair(other, device)}) {
     const DeviceGuard guard(from);
     const cudaError_t code = cudaDeviceEnablePeerAccess(to, 0);

@@ -59,6 +59,7 @@ void Gpus::equip(device::gpu::Stream& stream, TransportForm form,
   KernelQueue& queue = kernel_queue_on(stream);
   if (queue.batch(form) != nullptr) return;
   const device::gpu::DeviceGuard guard(stream.device());
+  const device::gpu::RelaxedCaptures relaxed;
   {
     const std::lock_guard lock(loading_);
     const std::pair kernels(stream.device(), form);

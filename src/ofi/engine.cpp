@@ -127,7 +127,7 @@ plan::BufferState OfiEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
 
 bool OfiEngine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
   const std::lock_guard lock(progress_lock_);
-  for (int i = 0; i < passes_until_sure && !end.arrived(epoch); ++i) pass(&end);
+  for (int i = 0; i < passes_of_check && !end.arrived(epoch); ++i) pass(&end);
   wake_if_needed();
   return end.arrived(epoch);
 }

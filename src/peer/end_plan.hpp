@@ -50,7 +50,7 @@ class EndPlan final : public plan::HostPlan {
   // The epoch of the next start, or of the present wait.
   protocol::Epoch next() const noexcept { return state_.done + 1; }
 
-  std::optional<base::Error> run_start() override {
+  std::optional<base::Error> run_start(bool& /*later*/) override {
     end_.begin(next());
     const StartOutcome outcome = End::start(port_, state_);
     if (auto error = copy_error()) return error;

@@ -88,6 +88,7 @@ bool GatePages::work_on(int device, cudaStream_t stream) {
 }
 
 void GatePages::pass(Gate& gate, cudaStream_t stream) {
+  const device::gpu::RelaxedCaptures relaxed;
   device::gpu::WordOperations operations;
   operations.store(gate.words.open, 1);
   operations.await(gate.words.open, 1);

@@ -67,6 +67,7 @@ void Imports::close_unused(Condition condition) noexcept {
     const auto& [key, mapped] = each;
     if (mapped.base.use_count() > 1 || !condition(key, mapped)) return false;
     const device::gpu::DeviceGuard guard(key.device);
+    const device::gpu::RelaxedCaptures relaxed;
     cudaIpcCloseMemHandle(mapped.base.get());
     return true;
   });

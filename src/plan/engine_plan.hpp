@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "base/backoff.hpp"
 #include "plan/host_plan.hpp"
 #include "transport/message.hpp"
 
@@ -51,43 +50,42 @@ class EnginePlan final : public HostPlan {
     return end_->broken(epoch);
   }
 
-  // A buffered send finds no buffer free: waits for the receiver's own word on what it has taken,
-  // and then for the end of that, or says why the start fails. A network that is cut brings no word
-  // and tells nobody that it is cut: then this stands as a wait would, until PENSTOCK_TIMEOUT.
-  std::optional<base::Error> find_buffer(protocol::Epoch epoch) {
-    const auto began = std::chrono::steady_clock::now();
-    base::Backoff backoff(std::chrono::microseconds(0));
-    bool asked = false;
-    while (true) {
-      const BufferState buffer = engine_.find_buffer(*end_, epoch, asked);
-      if (buffer == BufferState::free) return std::nullopt;
-      if (auto error = broken(epoch)) return error;
-      if (buffer == BufferState::full)
-        return base::Error(base::ErrorKind::buffer,
-                           "all " + std::to_string(end_->buffers()) +
-                               " library buffers hold messages that rank " +
-                               std::to_string(end_->peer) +
-                               " has not received: raise PENSTOCK_SLOTS or receive sooner");
-      const auto limit = engine_.timeout();
-      if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit)
-        return base::Error(base::ErrorKind::timeout,
-                           "rank " + std::to_string(end_->peer) +
-                               " could not be asked whether it has taken the messages before");
-      backoff.pause();
-    }
+  // A buffered send finds no buffer free. The receiver's own word on what it has taken decides, and
+  // then the end of that; until it is here the start is left for later. A network that is cut
+  // brings no word and tells nobody that it is cut: PENSTOCK_TIMEOUT ends that, as it does a wait.
+  std::optional<base::Error> find_buffer(protocol::Epoch epoch, bool& later) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!search_) search_ = BufferSearch{now};
+    const BufferState buffer = engine_.find_buffer(*end_, epoch, search_->asked);
+    if (buffer == BufferState::free) return std::nullopt;
+    if (auto error = broken(epoch)) return error;
+    if (buffer == BufferState::full)
+      return base::Error(base::ErrorKind::buffer,
+                         "all " + std::to_string(end_->buffers()) +
+                             " library buffers hold messages that rank " +
+                             std::to_string(end_->peer) +
+                             " has not received: raise PENSTOCK_SLOTS or receive sooner");
+    const auto limit = engine_.timeout();
+    if (limit.count() > 0 && now - search_->began > limit)
+      return base::Error(base::ErrorKind::timeout,
+                         "rank " + std::to_string(end_->peer) +
+                             " could not be asked whether it has taken the messages before");
+    later = true;
+    return std::nullopt;
   }
 
-  std::optional<base::Error> take_buffer(protocol::Epoch epoch) {
+  std::optional<base::Error> take_buffer(protocol::Epoch epoch, bool& later) {
     if (!end_->buffer_free(epoch))
-      if (auto error = find_buffer(epoch)) return error;
+      if (auto error = find_buffer(epoch, later); error || later) return error;
+    search_.reset();
     return end_->fill(epoch);
   }
 
-  std::optional<base::Error> run_start() override {
+  std::optional<base::Error> run_start(bool& later) override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = refused(epoch);
-    if (!error && end_->buffered()) error = take_buffer(epoch);
-    if (!error) {
+    if (!error && end_->buffered()) error = take_buffer(epoch, later);
+    if (!error && !later) {
       end_->trigger(epoch);
       engine_.mark_ready(*end_);
       // So that the receiver's check finds what it can.
@@ -146,8 +144,14 @@ class EnginePlan final : public HostPlan {
     return engine_.check_ready() && end_->mode == protocol::Mode::ready;
   }
 
+  struct BufferSearch {
+    std::chrono::steady_clock::time_point began;
+    bool asked = false;
+  };
+
   Engine& engine_;
   std::shared_ptr<PairEnd> end_;
+  std::optional<BufferSearch> search_;                   // of a start that has been left for later
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer
 };

@@ -43,11 +43,11 @@ void HostPlan::check_stream(const device::Stream& stream) const {
 
 void HostPlan::start(device::Stream& stream, transport::Sink& sink) {
   expect_start();
-  host_stream(stream).push({sink.track() ? &traced_start_step : &start_step, this, &sink, 0});
+  host_stream(stream).push({sink.track() ? &traced_start_command : &start_command, this, &sink, 0});
 }
 
 void HostPlan::wait(device::Stream& stream, transport::Sink& sink) {
-  host_stream(stream).push({sink.track() ? &traced_wait_step : &wait_step, this, &sink, 0});
+  host_stream(stream).push({sink.track() ? &traced_wait_command : &wait_command, this, &sink, 0});
   ++waits_enqueued_;
 }
 
@@ -64,7 +64,8 @@ void HostPlan::pass_on() noexcept {
 }
 
 void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
-  host_stream(stream).push({&close_step, this, argument, reinterpret_cast<std::uintptr_t>(ended)});
+  host_stream(stream).push(
+      {&close_command, this, argument, reinterpret_cast<std::uintptr_t>(ended)});
 }
 
 void HostPlan::cancel_wait(const Error& error) noexcept {
@@ -89,30 +90,31 @@ void HostPlan::fail_and_poison(transport::Sink& sink, const Error& error) noexce
   }
 }
 
-bool HostPlan::start_step(Command& command) noexcept {
-  static_cast<HostPlan*>(command.object)
-      ->start_now(*static_cast<transport::Sink*>(command.context));
-  return true;
+bool HostPlan::start_command(Command& command) noexcept {
+  return static_cast<HostPlan*>(command.object)
+      ->start_step(*static_cast<transport::Sink*>(command.context));
 }
 
-bool HostPlan::wait_step(Command& command) noexcept {
+bool HostPlan::wait_command(Command& command) noexcept {
   auto& plan = *static_cast<HostPlan*>(command.object);
   if (!plan.poll_step(*static_cast<transport::Sink*>(command.context))) return false;
   plan.pass_on();
   return true;
 }
 
-bool HostPlan::traced_start_step(Command& command) noexcept {
+bool HostPlan::traced_start_command(Command& command) noexcept {
   auto& plan = *static_cast<HostPlan*>(command.object);
   auto& sink = *static_cast<transport::Sink*>(command.context);
-  plan.trace_.triggered = Clock::now();
-  plan.start_now(sink);
-  sink.track()->record({TraceKind::trigger, plan.traced(), ++plan.trace_.epoch,
-                        plan.trace_.triggered, Clock::now()});
+  auto& trace = plan.trace_;
+  if (!trace.starting) trace.triggered = Clock::now();
+  trace.starting = !plan.start_step(sink);
+  if (trace.starting) return false;
+  sink.track()->record(
+      {TraceKind::trigger, plan.traced(), ++trace.epoch, trace.triggered, Clock::now()});
   return true;
 }
 
-bool HostPlan::traced_wait_step(Command& command) noexcept {
+bool HostPlan::traced_wait_command(Command& command) noexcept {
   auto& plan = *static_cast<HostPlan*>(command.object);
   auto& sink = *static_cast<transport::Sink*>(command.context);
   auto& trace = plan.trace_;
@@ -126,9 +128,9 @@ bool HostPlan::traced_wait_step(Command& command) noexcept {
   return true;
 }
 
-std::optional<Error> HostPlan::start_or_say_why() noexcept {
+std::optional<Error> HostPlan::start_or_say_why(bool& later) noexcept {
   try {
-    return run_start();
+    return run_start(later);
   } catch (const std::exception&) {
     return Error(ErrorKind::resources);
   }
@@ -142,13 +144,14 @@ std::optional<Error> HostPlan::say_why_hopeless() noexcept {
   }
 }
 
-void HostPlan::start_now(transport::Sink& sink) noexcept {
+bool HostPlan::start_step(transport::Sink& sink) noexcept {
+  bool later = false;
   // Nothing is sent on after a failure: it may be stale. The peer is told, so that it does not wait
   // for it.
   if (sink.failed()) {
     poison();
   } else if (!poisoned_) {
-    if (const auto error = start_or_say_why()) fail_and_poison(sink, *error);
+    if (const auto error = start_or_say_why(later)) fail_and_poison(sink, *error);
   } else if (failure_) {
     sink.fail(*failure_);
   } else {
@@ -156,6 +159,7 @@ void HostPlan::start_now(transport::Sink& sink) noexcept {
                       return "the pair was given up when another queue failed; free the request";
                     }));
   }
+  return !later;
 }
 
 bool HostPlan::poll_step(transport::Sink& sink) noexcept {
@@ -208,7 +212,7 @@ bool HostPlan::end_wait(transport::Sink& sink) noexcept {
   return true;
 }
 
-bool HostPlan::close_step(Command& command) noexcept {
+bool HostPlan::close_command(Command& command) noexcept {
   auto& plan = *static_cast<HostPlan*>(command.object);
   plan.run_close();
   const auto ended = reinterpret_cast<Ended>(static_cast<std::uintptr_t>(command.value));

@@ -27,16 +27,18 @@ class HostPlan : public transport::Plan {
   // One more start has been enqueued: what it needs can be prepared ahead of it. Never waits;
   // throws base::Error.
   virtual void expect_start() {}
-  // The work itself, for one thread at a time: a start, then polls until the wait has ended (true).
-  // Neither blocks.
-  void start_now(transport::Sink& sink) noexcept;
+  // The work itself, for one thread at a time: steps of a start until it is carried out or has
+  // failed (true), then polls until the wait has ended (true). Neither blocks.
+  bool start_step(transport::Sink& sink) noexcept;
   bool poll_step(transport::Sink& sink) noexcept;
   void poison() noexcept;  // this half serves no more, and tells the peer if it can be told
 
  protected:
   // All run on one thread at a time, and must not block. Those that give an error may throw for
   // want of memory for its text, the others must not throw.
-  virtual std::optional<base::Error> run_start() = 0;
+  // Carries out the start, or says why it fails. One that needs something of the peer first sets
+  // `later` in place of waiting for it, and is called again.
+  virtual std::optional<base::Error> run_start(bool& later) = 0;
   virtual bool run_wait() noexcept = 0;  // one poll; true: ended
   // Asked after a poll that finds nothing: why the wait can never end (peer dead, peer closed);
   // nullopt: keep looking. The look is repeated once before the answer is believed, since the
@@ -48,12 +50,12 @@ class HostPlan : public transport::Plan {
   virtual void run_poison() noexcept = 0;
 
  private:
-  static bool start_step(device::host::Command& command) noexcept;
-  static bool wait_step(device::host::Command& command) noexcept;
-  static bool close_step(device::host::Command& command) noexcept;
-  static bool traced_start_step(device::host::Command& command) noexcept;
-  static bool traced_wait_step(device::host::Command& command) noexcept;
-  std::optional<base::Error> start_or_say_why() noexcept;
+  static bool start_command(device::host::Command& command) noexcept;
+  static bool wait_command(device::host::Command& command) noexcept;
+  static bool close_command(device::host::Command& command) noexcept;
+  static bool traced_start_command(device::host::Command& command) noexcept;
+  static bool traced_wait_command(device::host::Command& command) noexcept;
+  std::optional<base::Error> start_or_say_why(bool& later) noexcept;
   std::optional<base::Error> say_why_hopeless() noexcept;
   bool wait_again(transport::Sink& sink) noexcept;
   bool waits_long() noexcept;
@@ -74,6 +76,7 @@ class HostPlan : public transport::Plan {
   struct {
     protocol::Epoch epoch = 0;
     base::trace::Clock::time_point triggered;
+    bool starting = false;                                     // between the steps of a start
     std::optional<base::trace::Clock::time_point> first_poll;  // of a wait that has not ended
   } trace_;
 

@@ -72,6 +72,9 @@ class ProgressEngine : private ProgressThread::ProgressWork {
 
  protected:
   static constexpr int passes_until_sure = 64;
+  // PENSTOCK_CHECK looks as often whether a ready send came before its receive. Every start of such
+  // a receive looks in vain in a program that is right, so this is cheap and finds what is here.
+  static constexpr int passes_of_check = 8;
 
   // `thread`: see base::start_thread.
   ProgressEngine(const char* thread, BesideWorkers beside_workers, const ProgressOptions& options,

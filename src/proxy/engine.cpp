@@ -12,14 +12,6 @@ namespace penstock::proxy {
 
 using base::ErrorKind;
 
-namespace {
-
-// Looks for a message that should not be there yet: PENSTOCK_CHECK finds what it can, and no more
-// is promised.
-constexpr int probes = 8;
-
-}  // namespace
-
 ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
     : ProgressEngine("penstock-proxy", plan::BesideWorkers::polls, options.progress, world),
       slots_(options.slots),
@@ -88,7 +80,7 @@ plan::BufferState ProxyEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
 }
 
 bool ProxyEngine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
-  for (int i = 0; i < probes; ++i) {
+  for (int i = 0; i < passes_of_check; ++i) {
     int here = 0;
     if (PMPI_Iprobe(end.peer, end.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
         here)

@@ -53,8 +53,11 @@ Outcome RelayedPair::advance() noexcept {
       return replayed_.load(std::memory_order_relaxed) ? Outcome::listening : Outcome::idle;
     }
     ++epoch_;
-    under_way_ = true;
-    plan_.start_now(*this);
+    under_way_ = starting_ = true;
+  }
+  if (starting_) {
+    if (!plan_.start_step(*this)) return Outcome::waiting;
+    starting_ = false;
     if (!plan_.poll_step(*this)) return Outcome::moved;
   } else if (!plan_.poll_step(*this)) {
     return Outcome::waiting;

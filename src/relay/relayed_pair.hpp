@@ -49,6 +49,7 @@ class RelayedPair final : private transport::Sink {
   RelayWords& words_;
   std::uint64_t epoch_ = 0;  // of the start under way or the last one
   bool under_way_ = false;
+  bool starting_ = false;                   // under way, and not carried out yet
   bool over_ = false;                       // given up or closed
   std::atomic<std::uint64_t> expected_{0};  // starts enqueued outside graphs
   std::atomic<bool> replayed_{false};       // some were captured

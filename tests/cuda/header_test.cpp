@@ -21,6 +21,9 @@ static_assert(std::is_nothrow_move_constructible_v<Buffer<int>>);
 static_assert(std::is_nothrow_move_assignable_v<Stream>);
 static_assert(std::is_move_constructible_v<Queue> && !std::is_copy_constructible_v<Queue>);
 static_assert(!std::is_move_constructible_v<Capture>);
+static_assert(std::is_constructible_v<Queue, Stream&> &&
+              std::is_constructible_v<Queue, cudaStream_t>);
+static_assert(!std::is_constructible_v<Queue, Stream>, "it would end before the queue");
 
 template <class Memory>
 constexpr bool can_send = requires(Memory&& memory) {
@@ -34,6 +37,27 @@ static_assert(can_send<Buffer<int>&> && can_receive<Buffer<int>&>);
 static_assert(can_send<View<int>> && can_receive<View<int>>);
 static_assert(can_send<View<const int>>);
 static_assert(!can_send<Buffer<int>> && !can_receive<Buffer<int>>, "it would end with the call");
+
+template <class Memory>
+constexpr bool has_parts = requires(Memory&& memory) {
+  std::forward<Memory>(memory).part(0, 1);
+  std::forward<Memory>(memory).bytes();
+};
+static_assert(has_parts<Buffer<int>&> && has_parts<View<int>>);
+static_assert(!has_parts<Buffer<int>>, "they would be of memory that is freed at once");
+
+struct Cell {
+  float values[3];
+};
+static_assert(can_send<View<std::byte>> && can_send<View<const std::byte>>);
+
+TEST(CudaHeader, ElementsWithoutAnMpiTypeTravelAsBytes) {
+  std::array<Cell, 10> cells{};
+  const View<const Cell> view(cells.data(), cells.size());
+  const View<const std::byte> bytes = view.part(2, 3).bytes();
+  EXPECT_EQ(bytes.data(), reinterpret_cast<const std::byte*>(&cells[2]));
+  EXPECT_EQ(bytes.size(), 3 * sizeof(Cell));
+}
 
 TEST(CudaHeader, AViewHasPartsAndNoMore) {
   std::array<int, 10> elements{};

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """documents_test.py ROOT: every kind of error stands in docs/errors.md and every setting in docs/settings.md, and
-nothing stands there that does not exist; the program in README.md is that of its example. Then that it finds what is
-missing and what is too much."""
+nothing stands there that does not exist; the program in README.md is that of its example; commands have one line each.
+Then that it finds what is missing and what is too much."""
 import pathlib
 import re
 import sys
@@ -30,7 +30,20 @@ def programs(page):
         yield re.findall(r"\((examples/[\w.]+)\)", before)[-1], program
 
 
+def run_together(page):
+    """Lines of code into which a tool for prose has drawn the next command."""
+    code = re.findall(r"^```\w*\n(.*?)^```", page, re.MULTILINE | re.DOTALL) + re.findall(r"^    .*$", page, re.MULTILINE)
+    return [line.strip() for block in code for line in block.splitlines() if re.search(r" \\ \S|\bdone [a-z]", line)]
+
+
 root = pathlib.Path(sys.argv[1])
+pages = [*root.glob("*.md"), *root.glob("docs/**/*.md")]
+assert pages
+broken = [f"{page}: {line}" for page in pages for line in run_together(page.read_text())]
+print("\n".join(broken))
+assert not broken
+assert run_together("```sh\nfor i in 1 2\ndone cd ..\n```\n") == ["done cd .."]
+assert run_together("    run.py \\ --keep\n") == ["run.py \\ --keep"]
 shown = list(programs((root / "README.md").read_text()))
 assert shown
 for example, program in shown:

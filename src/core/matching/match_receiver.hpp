@@ -36,6 +36,8 @@ class MatchReceiver final : public MatchSide {
   // Receives whose sender will not confirm any more take another offer; named ones have been given
   // up by now. What a sender that is still alive has been given stays.
   void leave_the_gone();
+  // Of matches that are open, or that were given up and whose senders have yet to answer.
+  bool holds_ends() const noexcept { return !answered_.empty() || !inviting_.empty(); }
 
   // Calls visit(envelope, bytes) for the sends of others that nobody here receives.
   template <class Visit>

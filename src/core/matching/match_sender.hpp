@@ -26,6 +26,8 @@ class MatchSender final : public MatchSide {
   void cannot_read_invite(int rank, std::uint64_t id) { decline(rank, id); }
   // Nothing that has been offered to a dead process is kept for it.
   void forget_the_dead();
+  // Of matches that are open, or that were given up and whose receivers have yet to answer.
+  bool holds_ends() const noexcept { return !sending_.empty(); }
 
  private:
   struct Sending {            // a send between its offer and its outcome

@@ -149,16 +149,25 @@ void Matcher::move_on(Step&& step) noexcept {
   }
 }
 
-// Jobs whose time is over, and requests whose peer has died. What has come by then counts: the
-// program may have called nothing for long, and MPI brings letters in by several calls.
+// Jobs whose time is over, and requests whose peer has died.
 void Matcher::look_for_lost_causes() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
   next_look_ = now + std::chrono::milliseconds(2);
-  if (jobs_.open_jobs().empty()) return;  // waits of queues drive, too
+  // Waits of queues drive, too.
+  if (jobs_.open_jobs().empty() && !receiver_.holds_ends() && !sender_.holds_ends()) return;
   const bool any_gone = letters_.anybody_gone();
   if (!jobs_.any_late(now) && !any_gone) return;
   // From here on it costs time in proportion to the requests under way.
+  if (!jobs_.open_jobs().empty()) give_up_lost_causes(now);
+  if (!any_gone) return;
+  receiver_.leave_the_gone();
+  sender_.forget_the_dead();
+}
+
+// What has come by now counts: the program may have called nothing for long, and MPI brings letters
+// in by several calls.
+void Matcher::give_up_lost_causes(std::chrono::steady_clock::time_point now) {
   constexpr int quiet_rounds = 16;
   constexpr int most_rounds = 1000;  // where letters come without end
   for (int quiet = 0, rounds = 0; quiet < quiet_rounds && rounds < most_rounds; ++rounds)
@@ -167,9 +176,6 @@ void Matcher::look_for_lost_causes() {
   give_up_where([&](const MatchedRequest& request, const MatchJob& job) {
     return lost_cause(request, job.late(now));
   });
-  if (!any_gone) return;
-  receiver_.leave_the_gone();
-  sender_.forget_the_dead();
 }
 
 std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool late) const {

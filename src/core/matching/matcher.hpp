@@ -121,6 +121,7 @@ class Matcher {
   void cannot_read(int rank, LetterKind kind, std::uint64_t id, const base::Error& error);
   void send_letters() noexcept;
   void look_for_lost_causes();
+  void give_up_lost_causes(std::chrono::steady_clock::time_point now);
   std::optional<base::Error> lost_cause(const MatchedRequest& request, bool late) const;
   bool anybody_unreachable() const;
   void report_matches() const noexcept;

@@ -50,7 +50,7 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
   return {step.choices, step.fault};
 }
 
-// The order of plan/host_plan.cpp: start_step, wait_step, wait_again.
+// The order of plan/host_plan.cpp: start_step, poll_step, wait_again.
 void World::Running::execute(Activity activity, bool queue_failed) {
   switch (activity) {
     case Activity::start:

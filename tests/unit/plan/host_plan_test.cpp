@@ -70,6 +70,7 @@ class TestPlan final : public HostPlan {
   std::atomic<bool> hopeless_now{false};
   std::atomic<bool> arrives_with_hopeless{false};
   std::optional<Error> start_error;
+  int starts_put_off = 0;  // steps until the next start can be carried out
   // The worker's own, read after synchronize().
   std::uint64_t starts = 0;
   std::uint64_t waits = 0;
@@ -77,8 +78,10 @@ class TestPlan final : public HostPlan {
   int poisoned = 0;
 
  protected:
-  std::optional<Error> run_start() noexcept override {
+  std::optional<Error> run_start(bool& later) noexcept override {
     if (start_error) return start_error;
+    later = starts_put_off > 0;
+    if (later) return --starts_put_off, std::nullopt;
     ++starts;
     return std::nullopt;
   }
@@ -116,6 +119,17 @@ TEST_F(HostPlanTest, RunsStartsAndWaitsInOrder) {
   EXPECT_FALSE(sink.failed());
   EXPECT_EQ(sink.times_blocked(), 0);
   EXPECT_EQ(plan.poisoned, 0);
+}
+
+TEST_F(HostPlanTest, AStartThatIsLeftForLaterIsCarriedOutOnce) {
+  plan.starts_put_off = 1000;
+  plan.arrived = 1;
+  start_and_wait();
+  stream.synchronize({});
+  EXPECT_EQ(plan.starts_put_off, 0);
+  EXPECT_EQ(plan.starts, 1u);
+  EXPECT_EQ(plan.waits, 1u);
+  EXPECT_FALSE(sink.failed());
 }
 
 TEST_F(HostPlanTest, ALongWaitIsToldOnceAndEndsWhenItsMessageComes) {

@@ -79,6 +79,41 @@ TEST_F(RelayTest, EveryEpochArrivesOnce) {
     }
 }
 
+// A buffered send that has to ask its receiver for a buffer.
+class LateStart final : public plan::HostPlan {
+ public:
+  explicit LateStart(std::atomic<bool>& may_start) : may_start_(may_start) {}
+  bool peer_closed(protocol::Epoch) const noexcept override { return false; }
+  std::string describe() const override { return "a late start"; }
+  std::string path() const override { return "test"; }
+
+ private:
+  std::optional<base::Error> run_start(bool& later) override {
+    later = !may_start_;
+    return std::nullopt;
+  }
+  bool run_wait() noexcept override { return true; }
+  std::optional<base::Error> hopeless() override { return std::nullopt; }
+  void run_close() noexcept override {}
+  void run_poison() noexcept override {}
+
+  std::atomic<bool>& may_start_;
+};
+
+// Nor a match, or whoever else takes the relay's lock: add() does.
+TEST_F(RelayTest, AStartThatIsLeftForLaterHoldsUpNoOtherPair) {
+  std::atomic<bool> may_start{false};
+  Half late(relays[0], std::make_unique<LateStart>(may_start));
+  late.enqueue();
+  late.start();
+  match(8);
+  sender->enqueue(true);
+  receiver->enqueue(true);
+  run(1, 100);
+  may_start = true;
+  EXPECT_TRUE(late.wait());
+}
+
 // G4. The stream waits for the second message first; the relay must not wait for the first one
 // itself.
 TEST_F(RelayTest, WaitsInAnotherOrderThanStarts) {

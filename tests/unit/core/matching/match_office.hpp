@@ -134,6 +134,7 @@ struct Pigeons {
   bool confirms = false;  // an acceptance needs no confirmation unless this is set
   bool invites = true;
   bool accepts = true;  // invitations
+  int offers = 0;       // that exist, invitations among them
   int closed = 0;       // plans that were given up
   std::function<void()> on_close{};
   std::function<void()> on_path{};  // called when a pair's log line is made
@@ -165,7 +166,8 @@ class OfficePlan final : public transport::Plan {
 
 class OfficeOffer final : public transport::Offer {
  public:
-  explicit OfficeOffer(Pigeons& pigeons) : pigeons_(pigeons) {}
+  explicit OfficeOffer(Pigeons& pigeons) : pigeons_(pigeons) { ++pigeons_.offers; }
+  ~OfficeOffer() override { --pigeons_.offers; }
   transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte>) override {
     if (!pigeons_.connect) throw Error(ErrorKind::transport, "the pigeons are ill");

@@ -99,6 +99,26 @@ TEST_F(LeavingTest, WhatHasArrivedCountsThoughTheTimeIsOver) {
   EXPECT_TRUE(receive->matched());
 }
 
+// What was offered to a peer stays for its answer, which does not come when it dies: the memory is
+// free then, without another match.
+TEST_F(LeavingTest, WhatAMatchHasGivenUpEndsWhenItsPeerDies) {
+  for (const bool sends : {false, true}) {
+    Office office;
+    Clerk hasty_one(0, 3, office, hasty());
+    const auto request = sends ? hasty_one.send(1) : hasty_one.receive(1);
+    const auto job = hasty_one.leave({request.get()});
+    drive(hasty_one, *job);
+    EXPECT_EQ(kind(*job), ErrorKind::timeout);
+    EXPECT_EQ(hasty_one.pigeons.offers, 1);
+    hasty_one.world.kill(1);
+    for (int look = 0; look < 2000 && hasty_one.pigeons.offers > 0; ++look) {
+      hasty_one.matcher->drive();
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+    }
+    EXPECT_EQ(hasty_one.pigeons.offers, 0) << (sends ? "of a send" : "of a receive");
+  }
+}
+
 TEST_F(LeavingTest, AMatchWhoseLettersNobodyTakesEndsInTime) {
   Clerk sender(1, 3, office_, hasty());
   const auto receive = zero_.receive(1), send = sender.send(0);
