@@ -69,6 +69,12 @@ base::Settings read_settings(const group::World& world) {
   return settings;
 }
 
+void report_ready(const group::World& world) {
+  if (world.rank() == 0)
+    base::log::info(
+        fmt::format("Penstock is ready: {} ranks, {}", world.size(), world.mpi_version()));
+}
+
 void report_unknown_settings(const group::World& world) {
   if (world.rank() != 0) return;
   for (const auto& [name, nearest] : base::unknown_settings())
@@ -200,6 +206,7 @@ void Library::begin() {
   world_->together([this] {
     matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_);
   });
+  report_ready(*world_);
 }
 
 void Library::finalise(const char* call) noexcept {

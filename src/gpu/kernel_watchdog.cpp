@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds tick{2};
 }  // namespace
 
 KernelWatchdog::KernelWatchdog() {
-  thread_ = base::start_thread("penstock-cuda", [this] { run(); });
+  thread_ = base::start_thread("penstock-gpu", [this] { run(); });
 }
 
 KernelWatchdog::~KernelWatchdog() {

@@ -15,7 +15,7 @@ using base::trace::Clock;
 using base::trace::TraceKind;
 using device::host::Command;
 
-// How long a wait polls and finds nothing before the watchdog is told, which takes a lock: far
+// How long a wait polls and finds nothing before the monitor is told, which takes a lock: far
 // beyond what any wait of a program in its stride takes, and soon enough for a report. The clock is
 // not read in the first polls, and then seldom.
 constexpr std::chrono::milliseconds until_blocked{20};

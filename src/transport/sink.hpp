@@ -18,7 +18,7 @@ class Waiter {
   // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)": set by core once, for messages.
   const std::string& label() const noexcept { return label_; }
   virtual void set_label(std::string label) { label_ = std::move(label); }
-  // "epoch 17, rendezvous, waits for CTS": what the watchdog prints besides what core knows. Called
+  // "epoch 17, rendezvous, waits for CTS": what the monitor prints besides what core knows. Called
   // between blocked_since and unblocked only.
   virtual std::string describe() const = 0;
   // Makes a wait that is under way end with this error, and poisons what it is for. Any thread.
@@ -34,8 +34,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
-  // A wait that has polled for long and found nothing says so, for the watchdog's table, and again
-  // when it ends. Slow path only. Between the two calls the watchdog may call describe() and
+  // A wait that has polled for long and found nothing says so, for the monitor's table, and again
+  // when it ends. Slow path only. Between the two calls the monitor may call describe() and
   // cancel_wait(); unblocked() returns only when it does not.
   virtual void blocked_since(Waiter& waiter) noexcept = 0;
   virtual void unblocked(Waiter& waiter) noexcept = 0;
