@@ -108,12 +108,11 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
   app.add_option("--baseline", options.baselines,
-                 "Measure these beside Penstock, with commas. cuda: nccl, nvshmem (put with "
-                 "signal), nvshmem-add "
-                 "(signals added to, not set), mpi. host: mpi-nonblocking (MPI_Isend, MPI_Irecv); "
-                 "latency also ofi-chain, "
-                 "ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct (libfabric's deferred "
-                 "write and atomic alone)")
+                 "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
+                 "(put with signal), nvshmem-add (signals added to, not set), mpi. "
+                 "host: mpi-nonblocking (MPI_Isend, MPI_Irecv); latency also "
+                 "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
+                 "(libfabric's deferred write and atomic alone)")
       ->delimiter(',')
       ->check(CLI::IsMember(baseline_names()));
   app.add_flag("--check", options.check,

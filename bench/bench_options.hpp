@@ -32,8 +32,8 @@ inline constexpr std::array benchmarks{
               "The same of several pairs of ranks at once"},
     Benchmark{Kind::message_rate, "message-rate", "message-rate", "M/s",
               "millions of messages a second of all pairs together, one way, windowed",
-              "Small messages a second, a window in one start and one wait, and what one costs the "
-              "caller"},
+              "Small messages a second, a window in one start "
+              "and one wait, and what one costs the caller"},
     Benchmark{Kind::halo, "halo", "halo", "us", "a step; MB/s: sent by all ranks",
               "Steps of an exchange with the 26 neighbours of a periodic 3D grid of ranks: faces, "
               "edges and corners, in one start and one wait"},

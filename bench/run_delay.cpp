@@ -39,11 +39,9 @@ void warn_of_run_delay(const ThreadTimes& measured, const tool::Session& session
   if (!session.is_root() || worst.share < worth_a_warning) return;
   std::fflush(stdout);
   fmt::print(stderr,
-             "penstock: warning: threads of rank {} were ready and had no core for {:.0f} % of the "
-             "measured time, so the "
-             "figures are those of a busy machine: give each rank more cores, launch with "
-             "--bind-to none, or end what "
-             "else runs there\n",
+             "penstock: warning: threads of rank {} were ready and had no core for {:.0f} % "
+             "of the measured time, so the figures are those of a busy machine: give each "
+             "rank more cores, launch with --bind-to none, or end what else runs there\n",
              worst.rank, 100 * worst.share);
 }
 

@@ -8,10 +8,10 @@ namespace {
 
 using detail::max_dimensions;
 
-constexpr std::uint64_t section_alignment =
-    16;  // of each array's part of a message: kernels copy 16 bytes at once
-constexpr std::uint64_t message_alignment =
-    256;  // so that two messages never share a line of memory
+// Each array's part of a message is aligned to this: kernels copy 16 bytes at once.
+constexpr std::uint64_t section_alignment = 16;
+// It keeps two messages from sharing a line of memory.
+constexpr std::uint64_t message_alignment = 256;
 constexpr std::size_t components = max_dimensions;  // the axis of components
 using Axes = std::array<std::size_t, axes>;
 

@@ -13,8 +13,8 @@ namespace penstock::comb {
 struct Case {
   std::optional<apps::Comm> comm{};  // none: mock, everything but the messages
   bool pinned = false;               // kernels pack into pinned memory, which MPI is given
-  std::optional<std::size_t>
-      cutoff{};  // values from which on a message is packed by a kernel of its own
+  // From this number of values on a message is packed by a kernel of its own.
+  std::optional<std::size_t> cutoff{};
 
   std::string name() const;
   // What the same takes without messages.

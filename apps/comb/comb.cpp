@@ -144,9 +144,8 @@ class Program {
     const auto width = static_cast<std::size_t>(mesh_.extent(0));
     const auto depth = static_cast<std::size_t>(mesh_.extent(1));
     fmt::print(stderr,
-               "penstock: {}: {} wrong values in {} cycles; the first on rank {}: variable {} at "
-               "({}, {}, {}), where "
-               "ghosts begin at 0 and zones at ({}, {}, {})\n",
+               "penstock: {}: {} wrong values in {} cycles; the first on rank {}: variable "
+               "{} at ({}, {}, {}), where ghosts begin at 0 and zones at ({}, {}, {})\n",
                name, wrong, options_.cycles, rank, first / mesh_.volume(), place % width,
                place / width % depth, place / width / depth, mesh_.ghosts[0], mesh_.ghosts[1],
                mesh_.ghosts[2]);
@@ -254,9 +253,9 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--cutoff", options.cutoffs,
-                 "Messages of at least so many values are packed and unpacked by a kernel each, "
-                 "smaller ones by one "
-                 "together; with commas, one after another (default: all together)")
+                 "Messages of at least so many values are packed and "
+                 "unpacked by a kernel each, smaller ones by one together; "
+                 "with commas, one after another (default: all together)")
       ->check(CLI::Range(0, 1 << 30))
       ->delimiter(',');
   app.add_flag("--pinned", options.also_pinned,

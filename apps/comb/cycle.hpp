@@ -52,8 +52,8 @@ class Cycle final : public apps::Work {
   std::vector<Group> groups_;
   Kernels& kernels_;
   How how_;
-  int number_ =
-      0;  // on the host counted by the stream, on a GPU by who enqueues; the same on all ranks
+  // On the host the stream counts it, on a GPU who enqueues does. It is the same on all ranks.
+  int number_ = 0;
 };
 
 }  // namespace penstock::comb

@@ -13,8 +13,8 @@ namespace penstock::comb {
 // What checks have found: how many values were wrong, and the first of them.
 struct Tally {
   unsigned long long wrong;
-  unsigned long long
-      first;  // as an offset into the values; the largest number where none was wrong
+  // An offset into the values; the largest number where none was wrong.
+  unsigned long long first;
 };
 constexpr Tally nothing_wrong{0, ~0ULL};
 

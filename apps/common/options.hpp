@@ -30,8 +30,8 @@ struct Options {
   std::vector<Comm> comms;  // none: all that the device has
   DeviceKind device = DeviceKind::host;
   bool staged = false;  // MPI is not given memory of a GPU, but pinned copies
-  bool pinned =
-      false;  // the messages that MPI is given lie in pinned memory, which kernels write and read
+  // The messages that MPI is given lie in pinned memory, which kernels write and read.
+  bool pinned = false;
   bool verify = true;
   bool as_json = false;
 };

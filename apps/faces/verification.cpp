@@ -84,9 +84,9 @@ bool verify(const Kernels& kernels, const Problem& problem, const Block& block, 
   for (const Comparison& one : all) LayerCheck::add(sum, one);
   if (sum.failed > 0 && session.is_root())
     fmt::print(stderr,
-               "penstock: {}: {} of {} values differ from the reference after {} shares; the first "
-               "is that of point "
-               "({}, {}, {}) of element ({}, {}, {}): {:.17g} instead of {:.17g}\n",
+               "penstock: {}: {} of {} values differ from the reference "
+               "after {} shares; the first is that of point ({}, {}, {}) "
+               "of element ({}, {}, {}): {:.17g} instead of {:.17g}\n",
                name, sum.failed, sum.compared, shares, sum.point[0], sum.point[1], sum.point[2],
                sum.element[0], sum.element[1], sum.element[2], sum.value, sum.expected);
   return sum.failed == 0;

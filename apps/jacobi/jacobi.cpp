@@ -90,8 +90,8 @@ class Program {
     }
     if (right && session_.is_root() && !options_.as_json) {
       fmt::print(
-          "verified: {} variants equal a serial run after {} iterations and in all {} checks, {} "
-          "rank{}\n",
+          "verified: {} variants equal a serial run after "
+          "{} iterations and in all {} checks, {} rank{}\n",
           solvers_.size(), expected.progress.iterations, expected.progress.history.size(),
           session_.size(), session_.size() == 1 ? "" : "s");
     }

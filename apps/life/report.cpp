@@ -32,9 +32,8 @@ nlohmann::json to_json(const tool::Summary& summary) {
 
 void print_table(const Setup& setup, const std::vector<Row>& rows) {
   fmt::print(
-      "{}: {} x {} cells on {}, {} rank{} ({} x {}), {} generations, medians and quartiles of {} "
-      "interleaved rounds, "
-      "{}\n",
+      "{}: {} x {} cells on {}, {} rank{} ({} x {}), {} generations, "
+      "medians and quartiles of {} interleaved rounds, {}\n",
       setup.pattern, setup.width, setup.height, setup.device, setup.ranks,
       setup.ranks == 1 ? "" : "s", setup.columns, setup.rows, setup.generations, setup.rounds,
       setup.mpi);

@@ -209,8 +209,7 @@ class GpuMover final : public Mover {
     if (status != cudaStreamCaptureStatusActive) return;
     throw Error(MPI_ERR_ARG, PST_ERROR_ARGUMENT,
                 "penstock::halo: a halo of ready sends was given a stream that is captured: its "
-                "receives are open from "
-                "one exchange to the next; graphs need Sends::standard");
+                "receives are open from one exchange to the next; graphs need Sends::standard");
   }
 
  private:

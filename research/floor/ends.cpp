@@ -10,8 +10,8 @@
 namespace penstock::bench::floor {
 namespace {
 
-constexpr std::size_t page =
-    std::size_t{2} << 20;  // an allocation of its own, so that its handle names its beginning
+// It makes an allocation of its own, so that its handle names its beginning.
+constexpr std::size_t page = std::size_t{2} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;

@@ -177,10 +177,9 @@ class Program {
     const auto cases = cases_for(sizes.front());
     if (!options_.as_json) {
       print(
-          "# From the least code to the library's; us, half round trips, medians of {} rounds; in "
-          "streams also what "
-          "the "
-          "launches of a round trip cost the caller\n{:<46}",
+          "# From the least code to the library's; us, half round trips, medians of {} "
+          "rounds; in streams also what the launches of a round trip cost the caller\n"
+          "{:<46}",
           options_.rounds, "#");
       for (const Column& column : columns)
         print(" {:>16}", fmt::format("{} {}", column.mode, column.bytes));

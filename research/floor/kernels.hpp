@@ -21,8 +21,8 @@ inline constexpr std::size_t cell_payload = 8;
 inline constexpr unsigned slots = 4;
 inline constexpr unsigned most_blocks = 64;
 inline constexpr unsigned most_threads = 512;
-inline constexpr unsigned wide_group =
-    4;  // cells that a thread has under way at once, where it has several
+// So many cells a thread has under way at once, where it has several.
+inline constexpr unsigned wide_group = 4;
 
 struct alignas(32) Half {
   Word64 done, posted;

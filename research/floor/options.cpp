@@ -9,9 +9,8 @@ namespace penstock::bench::floor {
 
 void describe(CLI::App& app, Options& options) {
   app.description(
-      "Ping-pong by the least code: two kernels for each message and nothing else. What the "
-      "hardware and the launches "
-      "leave to a library that does the same");
+      "Ping-pong by the least code: two kernels for each message and nothing else. "
+      "What the hardware and the launches leave to a library that does the same");
   app.add_option(
          "--sizes", options.sizes,
          "In bytes, with commas, multiples of 8 (default: 8 to 256 MiB; with --steps 8,1024)")
@@ -27,8 +26,7 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--handover", options.handover,
                  "When a kernel lets its successor's blocks in: at-once, early (behind its "
-                 "predecessor's end), late "
-                 "(when nothing is waited for any more), never")
+                 "predecessor's end), late (when nothing is waited for any more), never")
       ->check(CLI::IsMember(std::vector<std::string>(handover_names.begin(), handover_names.end())))
       ->capture_default_str();
   app.add_option("--caller", options.caller,

@@ -129,8 +129,8 @@ void Side::run_round(int trips) {
 }
 
 double Side::enqueue_cost() {
-  constexpr int trips =
-      100;  // the driver holds up who is further ahead than some thousand launches
+  // The driver holds up who is further ahead than some thousand launches.
+  constexpr int trips = 100;
   std::vector<double> costs;
   for (int i = 0; i < 9; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);

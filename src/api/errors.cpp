@@ -33,24 +33,22 @@ static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
 // buffers.
 constexpr std::array<const char*, kinds> texts{
     "Penstock: no error",
-    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize or "
-    "MPI_Finalize; "
-    "PST_Last_error says why MPI_Init alone has not done it",
+    "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize "
+    "or MPI_Finalize; PST_Last_error says why MPI_Init alone has not done it",
     "Penstock: invalid argument: a null pointer, a negative count or an unknown enumerator; "
     "PST_Last_error tells which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
     "Penstock: the request is null, freed, not persistent or not recorded: make it with "
     "MPI_Send_init or its kind",
-    "Penstock: the request is not matched: hand it to PST_Match or PST_Matchall first, on both "
-    "ends",
-    "Penstock: the request is matched already, or a match of it is under way: match each request "
-    "once",
-    "Penstock: the request is started already, or stands twice among the requests: enqueue its "
-    "wait before the next "
-    "start",
-    "Penstock: the request is not started, or has its wait already: enqueue its start before its "
-    "wait; PST_Enqueue_run enqueues both",
+    "Penstock: the request is not matched: hand it "
+    "to PST_Match or PST_Matchall first, on both ends",
+    "Penstock: the request is matched already, or a "
+    "match of it is under way: match each request once",
+    "Penstock: the request is started already, or stands twice "
+    "among the requests: enqueue its wait before the next start",
+    "Penstock: the request is not started, or has its wait already: enqueue "
+    "its start before its wait; PST_Enqueue_run enqueues both",
     "Penstock: the request was started on another queue: enqueue its wait there",
     "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, "
     "before freeing it",
@@ -66,14 +64,13 @@ constexpr std::array<const char*, kinds> texts{
     "what is",
     "Penstock: out of memory, threads, descriptors or tags: PST_Last_error tells which",
     "Penstock: the peer process has ended: see its output",
-    "Penstock: the peer has freed its half of the pair, or has called MPI_Finalize: free this one "
-    "too, and match new "
-    "requests on both ends",
-    "Penstock: PENSTOCK_TIMEOUT has passed: see that the other half is matched, and started as "
-    "often, and that neither "
-    "rank waits for the other before that; SIGUSR1 prints what a rank waits for",
-    "Penstock: a ready send was started before its receive: use a standard send, or order the "
-    "start",
+    "Penstock: the peer has freed its half of the pair, or has called "
+    "MPI_Finalize: free this one too, and match new requests on both ends",
+    "Penstock: PENSTOCK_TIMEOUT has passed: see that the other half "
+    "is matched, and started as often, and that neither rank waits "
+    "for the other before that; SIGUSR1 prints what a rank waits for",
+    "Penstock: a ready send was started before its "
+    "receive: use a standard send, or order the start",
     "Penstock: an environment variable has an invalid value: PST_Last_error lists the valid ones",
     "Penstock: the MPI library reported an error: PST_Last_error has its text",
     "Penstock: internal error: please report it with the text of PST_Last_error",

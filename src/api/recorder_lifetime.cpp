@@ -39,9 +39,8 @@ void require_mpi_of_this_build() {
   if (open_mpi == built_for_open_mpi) return;
   version[std::strcspn(version, "\n,")] = '\0';
   std::fprintf(stderr,
-               "penstock: this libpenstock was built for %s, but the program runs on another MPI "
-               "(%s): use a libpenstock "
-               "that was built for it\n",
+               "penstock: this libpenstock was built for %s, but the program runs "
+               "on another MPI (%s): use a libpenstock that was built for it\n",
                built_for, version);
   std::_Exit(EXIT_FAILURE);
 }
@@ -64,11 +63,9 @@ std::string look_where_mpi_send_init_is() {
   return std::string("MPI_Send_init resolves to ") +
          (theirs.dli_fname != nullptr ? theirs.dli_fname : "another library") +
          " and not to libpenstock: name libpenstock before the MPI library when linking, or "
-         "preload it with "
-         "LD_PRELOAD, "
-         "or make requests with PST_Send_init and its kind (attach communicators with "
-         "PST_Comm_attach, call PST_Is_matched while MPI_Test waits for PST_Imatch below "
-         "MPI_THREAD_MULTIPLE, and call PST_Finalize before MPI_Finalize)";
+         "preload it with LD_PRELOAD, or make requests with PST_Send_init and its kind (attach "
+         "communicators with PST_Comm_attach, call PST_Is_matched while MPI_Test waits for "
+         "PST_Imatch below MPI_THREAD_MULTIPLE, and call PST_Finalize before MPI_Finalize)";
 }
 
 // ---- Clean-up

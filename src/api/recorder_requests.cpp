@@ -47,9 +47,8 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
   recording.bytes = layout->bytes();
   if (layout->too_large())
     recording.refusal =
-        "its count times the size of its datatype is 2^63 bytes or more, which no message can be: "
-        "lower "
-        "the count";
+        "its count times the size of its datatype is 2^63 bytes "
+        "or more, which no message can be: lower the count";
   recording.layout = std::move(layout);
   recording.communicator = group::communicator_of(arguments.comm);
   recording.peer = rank_to_record(arguments.peer);

@@ -68,9 +68,8 @@ void OutputFile::refuse_to_open(int error, OpenMode mode) const {
     refuse("that is a socket: give an ordinary file, a terminal or a pipe");
   if (error == ELOOP && mode == OpenMode::replace)
     refuse(
-        "a symbolic link, as /dev/stdout is one, is not followed, since what it leads to would be "
-        "overwritten: name "
-        "the file itself; for a pipe make a FIFO (mkfifo)");
+        "a symbolic link, as /dev/stdout is one, is not followed, since what it leads "
+        "to would be overwritten: name the file itself; for a pipe make a FIFO (mkfifo)");
   errno = error;
   refuse_by_errno();
 }

@@ -46,8 +46,8 @@ struct Settings {
   std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
   std::size_t eager_max = 8192;          // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
   std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
-  std::size_t cuda_wide_lines =
-      262144;  // PENSTOCK_CUDA_WIDE_LINES: from how many bytes on, lines of 128 bytes
+  // PENSTOCK_CUDA_WIDE_LINES: from so many bytes on, kernels copy in lines of 128 bytes.
+  std::size_t cuda_wide_lines = 262144;
   unsigned cuda_blocks = 64;  // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most
   bool cuda_dependent_launch = true;  // PENSTOCK_CUDA_DEPENDENT_LAUNCH: where GPU and code have it
   bool cuda_atomics = true;  // PENSTOCK_CUDA_ATOMICS: claims by exchange, where the link has it
@@ -58,14 +58,14 @@ struct Settings {
   std::optional<unsigned> ofi_entries;  // PENSTOCK_OFI_ENTRIES: deferred operations at once; unset:
                                         // the provider's limit
   Throttle ofi_throttle = Throttle::adaptive;  // PENSTOCK_OFI_THROTTLE
-  std::optional<std::uint64_t>
-      ofi_counter_limit;  // PENSTOCK_OFI_COUNTER_LIMIT: for tests; unset: the provider's
+  // PENSTOCK_OFI_COUNTER_LIMIT: tests set it; unset: the provider's limit.
+  std::optional<std::uint64_t> ofi_counter_limit;
   NetworkGpuMemory ofi_gpu_memory{};  // PENSTOCK_OFI_HMEM
   std::string ofi_provider;   // PENSTOCK_OFI_PROVIDER: the only one of libfabric that may be taken
   std::string ofi_interface;  // PENSTOCK_OFI_INTERFACE: the only one, by name, address or network
   unsigned slots = 2;         // PENSTOCK_SLOTS: messages a ring or buffered send can hold, >= 2
-  std::optional<std::chrono::microseconds>
-      spin;  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores
+  // PENSTOCK_SPIN_US: unset: 20, or 0 when threads outnumber cores.
+  std::optional<std::chrono::microseconds> spin;
   std::chrono::milliseconds timeout{0};  // PENSTOCK_TIMEOUT: seconds, may be fractional; 0: never
   bool check = false;                    // PENSTOCK_CHECK: verify the promise of ready sends
   bool thread_multiple = false;          // PENSTOCK_THREAD_MULTIPLE

@@ -51,8 +51,8 @@ class TraceFile {
   bool broken_ = false;  // the file takes no more
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<trace::OwnerTrace>>
-      owners_;  // added by any thread, removed by the writer
+  // Any thread adds to them; the writer removes them.
+  std::vector<std::unique_ptr<trace::OwnerTrace>> owners_;
   Sleeper sleeper_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -61,9 +61,9 @@ std::string Cores::only_core() const {
   int core = 0;
   while (!CPU_ISSET(core, &cores)) ++core;
   return fmt::format(
-      "this process may run on core {} alone, of {}{}: its threads and streams take turns there "
-      "with each other "
-      "and with whatever else runs there; give it more cores, or launch with --bind-to none",
+      "this process may run on core {} alone, of {}{}: its threads and "
+      "streams take turns there with each other and with whatever else "
+      "runs there; give it more cores, or launch with --bind-to none",
       core, online, processes_ > 1 ? fmt::format(", which {} ranks share", processes_) : "");
 }
 

@@ -109,9 +109,9 @@ void report_run_delay(const Cores& cores) {
 void warn_of_unfinished_work(const Queue& queue) noexcept {
   try {
     base::log::warn(
-        fmt::format("queue {} has unfinished work, and the end of the library waits for it: call "
-                    "PST_Queue_wait before; "
-                    "SIGUSR1 prints what it waits for, PENSTOCK_TIMEOUT (seconds) ends such a wait",
+        fmt::format("queue {} has unfinished work, and the end of the library "
+                    "waits for it: call PST_Queue_wait before; SIGUSR1 prints what "
+                    "it waits for, PENSTOCK_TIMEOUT (seconds) ends such a wait",
                     queue.number()));
   } catch (const std::exception&) {
     base::log::warn("a queue has unfinished work, and the end of the library waits for it");
@@ -148,9 +148,8 @@ bool Library::finalised() noexcept {
 void Library::refuse_in_child() {
   if (base::forked())
     throw Error(ErrorKind::forked,
-                "this process is a child of fork(): only the process that called MPI_Init may use "
-                "Penstock; a child "
-                "may exec or end");
+                "this process is a child of fork(): only the process that "
+                "called MPI_Init may use Penstock; a child may exec or end");
 }
 
 Library& Library::require() {
@@ -162,14 +161,12 @@ Library& Library::require() {
                 "Penstock is not initialised: PST_Init, or MPI_Init, has failed: " + why);
   if (finalised())
     throw Error(ErrorKind::not_initialized,
-                "Penstock has ended with PST_Finalize or MPI_Finalize: free queues and streams "
-                "before, and call nothing "
-                "of it after that");
+                "Penstock has ended with PST_Finalize or MPI_Finalize: free "
+                "queues and streams before, and call nothing of it after that");
   throw Error(ErrorKind::not_initialized,
-              "Penstock is not initialised: call PST_Init after MPI_Init. If MPI_Init alone was to "
-              "initialise it, MPI_Init "
-              "does not resolve to libpenstock: name libpenstock before the MPI library when "
-              "linking, or preload it");
+              "Penstock is not initialised: call PST_Init after MPI_Init. If MPI_Init "
+              "alone was to initialise it, MPI_Init does not resolve to libpenstock: "
+              "name libpenstock before the MPI library when linking, or preload it");
 }
 
 void Library::initialise() {

@@ -14,8 +14,8 @@ namespace penstock::core {
 
 class PairCounts {
  public:
-  using Reason =
-      std::pair<std::string, std::string>;  // a transport, and why it did not serve the pair
+  // A transport, and why it did not serve the pair.
+  using Reason = std::pair<std::string, std::string>;
 
   struct Seen {
     std::map<std::string, std::uint64_t> served;  // by transport

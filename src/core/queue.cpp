@@ -72,9 +72,8 @@ inline void Queue::check_start(StreamOperation& operation) const {
            "among the requests of this call: name it once");
   if (operation.peer_closed())
     refuse(operation, ErrorKind::peer_freed,
-           ": the peer has freed its half of the pair, or has called MPI_Finalize: free this one "
-           "too, and match new "
-           "requests");
+           ": the peer has freed its half of the pair, or has called "
+           "MPI_Finalize: free this one too, and match new requests");
   operation.check_stream(*stream_);
 }
 

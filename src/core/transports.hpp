@@ -38,8 +38,8 @@ class Transports {
   void queue_waited() const noexcept {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }
-  transport::Transport* find(const std::string& name)
-      const noexcept;  // null if there is none of that name or it is not allowed
+  // Returns null if there is no transport of that name or it is not allowed.
+  transport::Transport* find(const std::string& name) const noexcept;
   peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
 
   // Whether this end can use the transport for the message, and why (not).

@@ -40,9 +40,9 @@ void TimeLimit::cancel(BlockedWait& wait) noexcept {
   wait.released = true;
   wait.waiter->cancel_wait(base::error_by(base::ErrorKind::timeout, [&] {
     return fmt::format(
-        "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half is started as often as this "
-        "one, and that "
-        "neither rank waits for the other before that; SIGUSR1 prints what a rank waits for",
+        "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half "
+        "is started as often as this one, and that neither rank waits "
+        "for the other before that; SIGUSR1 prints what a rank waits for",
         seconds(limit_), wait.waiter->describe());
   }));
 }

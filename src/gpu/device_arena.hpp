@@ -18,8 +18,8 @@ namespace penstock::gpu {
 // handshakes.
 struct DevicePlace {
   cudaIpcMemHandle_t allocation{};
-  std::uint64_t number =
-      0;  // of the allocation in its process: a handle may come again after a free
+  // It numbers the allocations of its process, because a handle may come again after a free.
+  std::uint64_t number = 0;
   std::uint64_t offset = 0;
   std::uint64_t address = 0;  // in its own process
 };

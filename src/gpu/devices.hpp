@@ -25,8 +25,8 @@ class Devices {
   struct DeviceReach {
     bool possible = false;
     bool native_atomics = false;
-    bool whole_lines =
-        false;  // 128 bytes that a warp stores in one instruction are seen all or not at all
+    // 128 bytes that a warp stores in one instruction are seen all or not at all.
+    bool whole_lines = false;
   };
   // From our device to another one. A device that this process does not see may still be mapped: it
   // is tried.

@@ -13,8 +13,8 @@ struct Launch {
   Report* report = nullptr;  // as the device addresses it
   QueueFailure* queue_failure = nullptr;
   bool dependent = true;  // programmatic dependent launch, where the code and the device have it
-  bool crowded =
-      false;  // many kernels may wait on the device: this one's blocks leave, all but one
+  // Many kernels may wait on the device: all blocks of this one but one leave.
+  bool crowded = false;
 };
 
 }  // namespace penstock::gpu

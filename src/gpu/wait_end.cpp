@@ -18,9 +18,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorKind::stream, "the request cannot change streams: " + why +
-                                     "; call PST_Queue_wait on the queue that it was last started "
-                                     "on, while its stream is there and not "
-                                     "captured");
+                                     "; call PST_Queue_wait on the queue that it was last "
+                                     "started on, while its stream is there and not captured");
 }
 
 }  // namespace

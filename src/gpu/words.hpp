@@ -35,8 +35,8 @@ enum class Failure : std::uint32_t {
 // or goes wrong.
 struct alignas(64) Report {
   Word64 abort;  // host: end every wait
-  Word64
-      waiting;  // kernels: 1 + the id of a plan that has been waited for longer than a moment, or 0
+  // Kernels write 1 + the id of a plan whose wait lasts longer than a moment, or 0.
+  Word64 waiting;
   Word64 failed;        // kernels: Failure in the upper half, 1 + the id of the plan in the lower
   std::uint32_t gated;  // the stream itself: 1 + the id of a plan at whose gate it stands, or 0
   std::uint32_t room;   // host: how many blocks of this process may wait for long on the device

@@ -18,9 +18,8 @@ class IdentityHash {
  public:
   IdentityHash& add(std::uint64_t word) noexcept;
   IdentityHash& add(const CommunicatorId& id) noexcept { return add(id.high).add(id.low); }
-  IdentityHash& add(
-      std::span<const int>
-          numbers) noexcept;  // their count as well, so that neighbouring lists do not run together
+  // It adds their count as well, so that neighbouring lists do not run together.
+  IdentityHash& add(std::span<const int> numbers) noexcept;
   IdentityHash& add(std::string_view text) noexcept;
   CommunicatorId value() const noexcept;
 

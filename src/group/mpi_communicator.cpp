@@ -330,9 +330,8 @@ void attach(MPI_Comm comm) {
   if (ballot[outside])
     throw base::Error(base::ErrorKind::communicator,
                       "PST_Comm_attach: the communicator has members outside MPI_COMM_WORLD "
-                      "(started by MPI_Comm_spawn, or "
-                      "joined by connect, accept or join); only requests between processes of one "
-                      "MPI_COMM_WORLD can match");
+                      "(started by MPI_Comm_spawn, or joined by connect, accept or join); "
+                      "only requests between processes of one MPI_COMM_WORLD can match");
   const bool same = ballot[high] == ~ballot[high_inverted] && ballot[low] == ~ballot[low_inverted];
   if (!ballot[unknown] && same) return;
   const std::lock_guard lock(tracked->mutex);

@@ -165,9 +165,8 @@ void ProcessWatch::mark_ended() noexcept {
       dead_[static_cast<std::size_t>(ranks_[i - 1])].store(true, std::memory_order_release);
     else
       base::log::warn(
-          "the program has closed a descriptor of Penstock's: the end of another process is not "
-          "noticed at "
-          "once any more");
+          "the program has closed a descriptor of Penstock's: the "
+          "end of another process is not noticed at once any more");
     take_out(i);
   }
 }

@@ -9,8 +9,8 @@
 namespace penstock::group {
 
 struct Members {
-  std::vector<int>
-      local;  // in the order of the communicator's ranks; -3 for processes outside MPI_COMM_WORLD
+  // In the order of the communicator's ranks; -3 for processes outside MPI_COMM_WORLD.
+  std::vector<int> local;
   std::vector<int> remote;  // of an intercommunicator
   bool intercommunicator = false;
 

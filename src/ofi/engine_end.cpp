@@ -23,9 +23,8 @@ OfiEngine::~OfiEngine() {
   end_with_others();
   const auto seen = deferred_.statistics();
   base::log::info(
-      fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at most {} entries "
-                  "of {} at once; "
-                  "{} starts carried out without",
+      fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at "
+                  "most {} entries of {} at once; {} starts carried out without",
                   fabric_.provider(), seen.posted, seen.throttled, seen.most_in_use,
                   options_.entries, taken_over_));
   fabric_.close_endpoint();

@@ -44,12 +44,11 @@ base::Verdict forbid_gpu_calls([[maybe_unused]] fid_ep& endpoint) {
   const int code =
       fi_setopt(&endpoint.fid, FI_OPT_ENDPOINT, cuda_api_permitted, &permitted, sizeof permitted);
   if (code == 0) return base::accepted();
-  return base::refused(fmt::format(
-      "the provider may call CUDA to move it, which could wait for the stream that waits for the "
-      "data "
-      "(FI_OPT_CUDA_API_PERMITTED: {}); PENSTOCK_OFI_HMEM=1 allows it on streams made with "
-      "cudaStreamNonBlocking",
-      libfabric().strerror(-code)));
+  return base::refused(
+      fmt::format("the provider may call CUDA to move it, which could wait for the stream "
+                  "that waits for the data (FI_OPT_CUDA_API_PERMITTED: {}); "
+                  "PENSTOCK_OFI_HMEM=1 allows it on streams made with cudaStreamNonBlocking",
+                  libfabric().strerror(-code)));
 }
 
 }  // namespace penstock::ofi

@@ -187,8 +187,8 @@ class Ofi final : public transport::Transport {
     if (!settings_.allows(base::ofi_transport)) return ours;
     if (!needed_()) {
       why_not_ =
-          "shared memory reaches every process of the job (PENSTOCK_TRANSPORT=ofi,... opens the "
-          "network)";
+          "shared memory reaches every process of the job "
+          "(PENSTOCK_TRANSPORT=ofi,... opens the network)";
       return ours;
     }
     try {

@@ -12,8 +12,8 @@
 namespace penstock::ofi {
 
 struct alignas(64) PairWords {
-  std::uint64_t done =
-      0;  // epochs complete here: a send's writes are placed, a receive's message has arrived
+  // Epochs complete here: a send's writes are placed, a receive's message has arrived.
+  std::uint64_t done = 0;
   std::uint64_t consumed = 0;  // sender: epochs that the receiver has taken out of its slots
   std::uint64_t cts = 0;       // sender: receives started
   std::uint64_t closed = 0;    // the peer's notice, both words of it: see closing_word()

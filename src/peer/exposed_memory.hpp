@@ -30,8 +30,8 @@ struct ExposedMemory {
 struct RemoteMemory {
   std::uint64_t address = 0;
   pid_t process = 0;  // 0: `address` is ours
-  const std::atomic<bool>* dead =
-      nullptr;  // the process has ended, and its number may be another's
+  // Becomes true when the process has ended, whose number may be another's then.
+  const std::atomic<bool>* dead = nullptr;
 };
 
 }  // namespace penstock::peer

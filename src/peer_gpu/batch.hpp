@@ -84,8 +84,8 @@ struct alignas(64) EndWords {
 struct alignas(64) HostNotice {
   PartWords last;   // a copy, made when the half is freed
   Word64 given_up;  // kernels: as in Half
-  Word64
-      peer_dead;   // host: the peer's process has ended, and nothing more is stored into its memory
+  // The host writes that the peer's process has ended: nothing more is stored into its memory.
+  Word64 peer_dead;
   Word64 gated;    // kernels: the epoch that stands at the gate next
   Word64 awaited;  // kernels: the epoch of a wait that lasts
 };
@@ -140,8 +140,8 @@ struct Pair {
   Gate* posts = nullptr;              // the peer's, which this kernel opens
   std::uint64_t bytes = 0;
   std::uint64_t share = 0;  // of each part: bytes, or units of a ring
-  std::uint32_t units =
-      0;  // ring: of a slot. The memory of a GPU has not as many as this can count
+  // Ring: units of a slot. The memory of a GPU has fewer units than this can count.
+  std::uint32_t units = 0;
   std::uint16_t parts = 1;
   bool native_atomics = false;
   bool checks_ready = false;

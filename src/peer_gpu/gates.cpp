@@ -76,10 +76,9 @@ void Gates::join(int rank, DevicePair& pair, const EndRecord& ours, const EndRec
 void Gates::warn_of_turns(int rank, bool gated) {
   if (warned_.exchange(true)) return;
   base::log::warn(
-      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process service, so "
-                  "their kernels take turns "
-                  "by time slices and each message waits for {}: start nvidia-cuda-mps-control -d "
-                  "before the job",
+      fmt::format("this rank and rank {} share a GPU without CUDA's multi-process "
+                  "service, so their kernels take turns by time slices and each message "
+                  "waits for {}: start nvidia-cuda-mps-control -d before the job",
                   rank, gated ? "a change of turns" : "several"));
 }
 

@@ -139,8 +139,8 @@ class RingPort {
         data_[i] = Lines::fetch(bytes_of(unit), bytes_from(unit));
   }
   __device__ Word64& at(Word word) const {
-    return word == Word::cts ? pair_.sender->cts
-                             : pair_.sender->fin[part_];  // a ring uses no other
+    // A ring uses no other words.
+    return word == Word::cts ? pair_.sender->cts : pair_.sender->fin[part_];
   }
 
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};

@@ -36,9 +36,9 @@ void HostPlan::check_stream(const device::Stream& stream) const {
   if (stream.kind() != device::StreamKind::host)
     throw Error(ErrorKind::unsupported,
                 label() +
-                    ": the buffer is in host memory, which is served on queues of type "
-                    "PST_QUEUE_HOST, and on "
-                    "those of a GPU if the process had loaded its driver before the match");
+                    ": the buffer is in host memory, which is served on "
+                    "queues of type PST_QUEUE_HOST, and on those of a GPU "
+                    "if the process had loaded its driver before the match");
 }
 
 void HostPlan::start(device::Stream& stream, transport::Sink& sink) {

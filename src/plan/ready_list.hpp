@@ -36,8 +36,8 @@ class ReadyList {
     T* item = in_order(first_.exchange(nullptr, std::memory_order_acquire));
     const bool any = item != nullptr;
     while (item) {
-      T* next =
-          item->next_ready;  // before the flag falls: from then on the item may be marked again
+      // It is read before the flag falls: from then on the item may be marked again.
+      T* next = item->next_ready;
       item->listed.exchange(false, std::memory_order_acq_rel);
       visit(*item);
       item = next;

@@ -25,8 +25,8 @@ struct SendState {
   bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by
                         // RTS ring, deferred: the wait of this epoch is left to the next start
   Stage stage = Stage::open;
-  bool copied =
-      false;  // rendezvous: this end has copied, all of the message or a part (closing.hpp)
+  // Rendezvous: this end has copied all of the message or a part of it (closing.hpp).
+  bool copied = false;
 };
 
 struct ReceiveState {

@@ -47,8 +47,8 @@ PENSTOCK_HD constexpr Task task_of(std::uint64_t command) {
 // read-modify-write alone, which brings all blocks of a kernel into one order.
 constexpr std::uint64_t everybody = std::uint64_t{1} << 16;
 constexpr std::uint64_t somebody_failed = std::uint64_t{1} << 62;
-constexpr std::uint64_t queue_failed_first =
-    std::uint64_t{1} << 63;  // and it was that failure that its queue reports
+// Stands beside somebody_failed: the queue of that block reports this very failure.
+constexpr std::uint64_t queue_failed_first = std::uint64_t{1} << 63;
 
 PENSTOCK_HD constexpr std::uint64_t share_of_block(unsigned index, unsigned blocks) {
   return index == 0 ? everybody - (blocks - 1) : 1;

@@ -36,11 +36,11 @@ struct Notice {
 
   std::uint64_t pair = 0;
   std::uint64_t closed = 0;  // first epoch that is not served any more
-  std::uint64_t messages =
-      0;  // closed, of a sender: how many it has given to MPI; answer: how many it took
-  transport::Direction addressee =
-      transport::Direction::send;  // which half of the receiving process is meant
-  std::uint8_t reason = 0;         // closed: base::ErrorKind: peer_freed, or what has failed
+  // In `closed` of a sender, how many it has given to MPI; in `answer`, how many it took.
+  std::uint64_t messages = 0;
+  // Which half of the receiving process is meant.
+  transport::Direction addressee = transport::Direction::send;
+  std::uint8_t reason = 0;  // closed: base::ErrorKind: peer_freed, or what has failed
   NoticeKind kind = NoticeKind::closed;
   std::uint8_t unused[5] = {};
 };

@@ -70,8 +70,8 @@ class ProxyAcceptance final : public transport::Acceptance {
  private:
   ProxyEngine& engine_;
   std::shared_ptr<PairEnd> end_;
-  std::unique_ptr<transport::Plan>
-      plan_;  // made before the sender has connected, so that nothing is left to fail
+  // It is made before the sender has connected, so that nothing is left to fail.
+  std::unique_ptr<transport::Plan> plan_;
 };
 
 class Proxy final : public transport::Transport {
@@ -137,10 +137,8 @@ class Proxy final : public transport::Transport {
 
   transport::Verdict serves_blocking_streams() const override {
     return base::refused(
-        "MPI's own copies may wait for this stream, which would wait for them: use a stream "
-        "made "
-        "with "
-        "cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0");
+        "MPI's own copies may wait for this stream, which would wait for them: use "
+        "a stream made with cudaStreamNonBlocking, or set PENSTOCK_GPU_AWARE_MPI=0");
   }
 
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {

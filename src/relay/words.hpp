@@ -19,8 +19,8 @@ struct RelayWords {
   // The relay's. Release, and acquire by the stream: the message comes before what the stream does
   // after its wait.
   alignas(64) std::uint64_t completed;  // e: epoch e is complete; no_more: no later one will be
-  protocol::gate::GateWords
-      gate;  // before the kernel of a wait, where many wait; opened behind `completed`
+  // It stands before the kernel of a wait, where many wait, and is opened behind `completed`.
+  protocol::gate::GateWords gate;
 };
 
 inline constexpr std::uint64_t no_more = ~std::uint64_t{0};

@@ -24,8 +24,8 @@ struct Message {
   Direction direction = Direction::send;
   Mode mode = Mode::standard;  // how the send was made; a receive learns it from the handshake
   void* buffer = nullptr;
-  std::size_t bytes =
-      0;  // of a send: the message; of a receive: room. Both ends' plans move the send's bytes
+  // A send's message, or a receive's room. Both ends' plans move the send's bytes.
+  std::size_t bytes = 0;
   MemoryKind memory = MemoryKind::host;
   int gpu = -1;  // whose memory it is, where it is a GPU's
   // The datatype; layout->contiguous() says whether buffer/bytes describe it all.

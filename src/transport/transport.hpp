@@ -41,9 +41,8 @@ class Offer {
  public:
   virtual ~Offer() = default;
   virtual WireRecord record() const = 0;
-  virtual std::unique_ptr<Plan> connect(
-      std::span<const std::byte>
-          answer) = 0;  // throws Error, and has closed the half towards the peer then
+  // It throws Error, and has closed the half towards the peer then.
+  virtual std::unique_ptr<Plan> connect(std::span<const std::byte> answer) = 0;
 };
 
 // The receiver's half between accept and the sender's confirmation. Destroying it frees what it
@@ -79,8 +78,8 @@ class Transport {
 
   virtual Verdict usable() const = 0;  // in this process at all
   virtual Counts counts() const { return {}; }
-  virtual Verdict can_serve(const Message& message)
-      const = 0;  // this half, as far as one side can tell; both ends are asked
+  // Whether it serves this half, as far as one side can tell; both ends are asked.
+  virtual Verdict can_serve(const Message& message) const = 0;
   // Whether it serves memory of a GPU on streams that wait for CUDA's legacy default stream too.
   virtual Verdict serves_blocking_streams() const { return base::accepted(); }
   virtual std::unique_ptr<Offer> offer(const Message& send) = 0;

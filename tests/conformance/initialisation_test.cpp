@@ -141,8 +141,8 @@ TEST(Initialisation, ATransportThatNeedsAnotherThreadLevel) {
   MPI_Query_thread(&level);
   if (level == MPI_THREAD_MULTIPLE) GTEST_SKIP() << "MPI gives MPI_THREAD_MULTIPLE unasked";
   int value = 0;
-  std::array<MPI_Request, 2>
-      requests{};  // a send and its receive, of which pairs of ranks have one each
+  // A send and its receive, of which pairs of ranks have one each.
+  std::array<MPI_Request, 2> requests{};
   MPI_Send_init(&value, 1, MPI_INT, partner(), 3, MPI_COMM_WORLD, &requests[0]);
   MPI_Recv_init(&value, 1, MPI_INT, partner(), 3, MPI_COMM_WORLD, &requests[1]);
   const int both = partner() == rank() ? 2 : 1;

@@ -24,8 +24,8 @@ struct Case {
   std::size_t queues;
   std::size_t bytes;
   Kind kind = Kind::standard;
-  bool reversed =
-      false;  // the first messages, which have places of their own, are awaited on the last queues
+  // The first messages, which have places of their own, are awaited on the last queues.
+  bool reversed = false;
   std::size_t messages = 1;  // a queue, started and awaited by one call
 };
 

@@ -116,8 +116,8 @@ TEST_P(Closing, L21_OfAllOrders) {
 
 // Whatever failed before: a block serves a new pair once both sides have closed.
 TEST_P(Closing, L18_BlockIsReusedWhenBothHaveClosed) {
-  const std::string first =
-      kind.claim == ClaimBy::flags ? "1" : "2";  // more would outgrow the model's list of PULL
+  // More epochs would outgrow the model's list of PULL.
+  const std::string first = kind.claim == ClaimBy::flags ? "1" : "2";
   const auto calls = [&](const std::string& epoch, const std::string& reuse) {
     return "(" + epoch + ")" + first + " c1 " + reuse + "(" + epoch + ")2";
   };

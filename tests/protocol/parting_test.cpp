@@ -35,8 +35,8 @@ struct Rules {
   bool (*may_part)(const Credits&, Epoch, bool) = protocol::may_part;
   bool (*words_are_free)(std::uint64_t, std::uint64_t, Epoch) = protocol::words_are_free;
   bool credits_after_failure = true;
-  bool credits_after_notice =
-      true;  // nothing forbids them: may_part() sees to it that none is left
+  // Nothing forbids them: may_part() sees to it that none is left.
+  bool credits_after_notice = true;
   bool reports_are_awaited = true;
 };
 

@@ -27,10 +27,9 @@ struct Shape {
   std::size_t bytes = 8;
   std::size_t plain_bytes = 8;  // of the plain channels
   Memory memory_a = Memory::ordinary, memory_b = Memory::ordinary;
-  std::size_t shift = 0,
-              extra =
-                  0;  // misalignment of the buffers, bytes of the receive buffer beyond the message
-  int lanes = 1;      // channel c runs on lane (c - 1) % lanes
+  std::size_t shift = 0;  // misalignment of the buffers
+  std::size_t extra = 0;  // bytes of the receive buffer beyond the message
+  int lanes = 1;          // channel c runs on lane (c - 1) % lanes
   char slow = '-';  // 'a' or 'b': that side's starts come after a slow function; '*': random delays
                     // everywhere
   int repeats = 8;

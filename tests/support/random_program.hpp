@@ -75,8 +75,8 @@ struct RandomProgram {
   std::uint64_t seed = 0;
   std::vector<RandomEdge> edges;
   std::vector<RandomRank> ranks;
-  bool parts_early =
-      false;  // each rank frees its requests as soon as it is through, and before its queues
+  // Each rank frees its requests as soon as it is through, and before its queues.
+  bool parts_early = false;
 };
 
 // The same on every rank.

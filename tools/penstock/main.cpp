@@ -38,8 +38,8 @@ std::string version() {
 
 void describe_command_line(CLI::App& app, Command& command) {
   app.description(
-      "Stream-triggered message passing: what is here, how fast it is, and what it does in a real "
-      "program");
+      "Stream-triggered message passing: what is here, "
+      "how fast it is, and what it does in a real program");
   app.set_version_flag("--version", version());
   app.require_subcommand(1);
   penstock::tool::add_info(app, command);

@@ -68,9 +68,9 @@ int run_plot(const std::vector<std::string>& words) {
   const std::string python = find_python(!words.empty() && words.front() == "--table");
   if (python.empty())
     throw UserError(
-        "plot is the Python package penstock-plot, which is not installed, or lacks matplotlib. "
-        "This installs "
-        "both:\n  python3 -m pip install " +
+        "plot is the Python package penstock-plot, which is not "
+        "installed, or lacks matplotlib. This installs both:\n"
+        "  python3 -m pip install " +
         folder.string());
   std::vector<std::string> all{"-m", "penstock_plot"};
   all.insert(all.end(), words.begin(), words.end());

@@ -39,9 +39,9 @@ void warn_of_foreign_launcher(const std::string& mpi) {
     const char* rank = std::getenv(rank_name);
     if (size == nullptr || rank == nullptr || std::atoi(size) < 2 || std::atoi(rank) != 0) continue;
     std::fprintf(stderr,
-                 "penstock: warning: %s processes were started, and each is alone: this command is "
-                 "built for %s, and the "
-                 "launcher is of another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
+                 "penstock: warning: %s processes were started, and each is "
+                 "alone: this command is built for %s, and the launcher is of "
+                 "another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
                  size, mpi.c_str());
   }
 }

@@ -140,8 +140,8 @@ class PostedReceives {
   }
 
  private:
-  std::unordered_map<Envelope, std::deque<std::pair<Number, Item>>, EnvelopeHash>
-      queues_;  // none is empty
+  // None of these queues is empty.
+  std::unordered_map<Envelope, std::deque<std::pair<Number, Item>>, EnvelopeHash> queues_;
   Number last_ = 0;
 };
 

@@ -71,8 +71,8 @@ class MatchReceiver final : public MatchSide {
     std::unique_ptr<transport::Acceptance> acceptance;
     std::vector<std::string> tried;
     Refusals refusals;  // the receiver's
-    std::optional<base::Error>
-        abandoned;  // why the receive has been given up; `receiving` has no request then
+    // Why the receive has been given up; `receiving` has no request then.
+    std::optional<base::Error> abandoned;
   };
   struct Inviting {       // a receive that has left an invitation
     Receiving receiving;  // without request: it has been given up, or has taken an offer

@@ -87,11 +87,11 @@ class MatchSender final : public MatchSide {
 
   std::unordered_map<Id, Sending> sending_;
   std::unordered_map<const MatchedRequest*, Id> sending_ids_;  // those that have not been withdrawn
-  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash>
-      unanswered_;            // offers by lane; none is empty
+  // Offers by lane; no queue is empty.
+  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash> unanswered_;
   EnvelopeCounts withdrawn_;  // offers that have been withdrawn and that the receiver may know of
-  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash>
-      invitations_;                             // by lane; none is empty
+  // Invitations by lane; no queue is empty.
+  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash> invitations_;
   std::unordered_map<int, Accepted> accepted_;  // by rank
 };
 

@@ -56,9 +56,8 @@ void Matcher::check(const MatchedRequest& request) const {
   if (recording.peer == null_rank) return;
   if (!recording.communicator || !recording.communicator->known)
     refuse(ErrorKind::communicator,
-           fmt::format(": the communicator is not known to Penstock ({}): call PST_Comm_attach on "
-                       "all its members "
-                       "first",
+           fmt::format(": the communicator is not known to Penstock ({}): "
+                       "call PST_Comm_attach on all its members first",
                        recording.communicator ? recording.communicator->why_unknown
                                               : "its creation was not seen"));
   if (recording.peer_world == outside_world)
@@ -194,11 +193,9 @@ std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool lat
   if (!late) return std::nullopt;
   return base::error_by(ErrorKind::timeout, [&] {
     return fmt::format(
-        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed "
-        "to match, and that "
-        "neither rank waits for the other before that (one PST_Matchall takes all that they "
-        "exchange); SIGUSR1 prints "
-        "what a rank waits for",
+        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half "
+        "is handed to match, and that neither rank waits for the other before that (one "
+        "PST_Matchall takes all that they exchange); SIGUSR1 prints what a rank waits for",
         request.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
   });
 }
@@ -358,10 +355,8 @@ std::string Matcher::describe_matches() const {
   receiver_.for_each_unexpected([&](const Envelope& envelope, std::size_t bytes) {
     add([&] {
       return fmt::format(
-          "rank {} has handed a send of {} bytes (tag {}) to match, which waits here for a receive "
-          "of its "
-          "communicator, source "
-          "and tag",
+          "rank {} has handed a send of {} bytes (tag {}) to match, which "
+          "waits here for a receive of its communicator, source and tag",
           envelope.source, bytes, envelope.tag);
     });
   });
@@ -373,9 +368,8 @@ void Matcher::report_leftovers() {
   const std::lock_guard lock(mutex_);
   receiver_.for_each_unexpected([](const Envelope& envelope, std::size_t bytes) {
     base::log::error(
-        fmt::format("rank {} has handed a send of {} bytes with tag {} to match, and no receive "
-                    "for it was ever "
-                    "handed to match here",
+        fmt::format("rank {} has handed a send of {} bytes with tag {} to "
+                    "match, and no receive for it was ever handed to match here",
                     envelope.source, bytes, envelope.tag));
   });
 }

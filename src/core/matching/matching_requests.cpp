@@ -4,8 +4,8 @@
 namespace penstock::core {
 
 MatchingRequests& MatchingRequests::get() {
-  static auto* const requests =
-      new MatchingRequests;  // never destroyed: exit handlers may still ask
+  // It is never destroyed, because exit handlers may still ask it.
+  static auto* const requests = new MatchingRequests;
   return *requests;
 }
 

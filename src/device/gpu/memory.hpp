@@ -9,14 +9,14 @@ namespace penstock::device::gpu {
 
 struct MemoryRegion {
   bool on_device = false;  // memory of a device, managed memory too
-  bool exportable =
-      false;  // other processes can map it: cudaMalloc's, not stream-ordered, VMM or managed memory
+  // Other processes can map it: cudaMalloc's, but not stream-ordered, VMM or managed memory.
+  bool exportable = false;
   bool managed = false;
   int device = -1;
   std::uint64_t base = 0;  // of the allocation
   std::uint64_t bytes = 0;
-  std::uint64_t allocation =
-      0;  // a number that no other allocation of the process has or will have
+  // No other allocation of the process has or will have this number.
+  std::uint64_t allocation = 0;
 };
 
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.

@@ -33,8 +33,8 @@ struct PairSpec {
   bool deferred = false;   // ring: as kernels run it (protocol::Deferred)
   bool shares = false;     // rendezvous: the side that waits helps to copy; each line is a part
   bool may_close = false;  // a side may be released or freed early: the pair has CLOSED words
-  bool copy_may_fail =
-      false;  // rendezvous that may close: any copy of a message or a part may be refused
+  // Rendezvous that may close: any copy of a message or a part may be refused.
+  bool copy_may_fail = false;
 };
 
 struct PairPlaces {
@@ -50,11 +50,11 @@ struct PairPlaces {
 };
 
 // What user data may be found in a cell.
-constexpr Value untouched =
-    0xdd;                        // what a receiver put into its buffer before starting the receive
+// What a receiver put into its buffer before starting the receive.
+constexpr Value untouched = 0xdd;
 constexpr Value garbage = 0xcc;  // what is copied from a buffer in new use
-constexpr Value overwritten =
-    0xee;  // what a sender puts into its buffer as soon as its wait has ended
+// What a sender puts into its buffer as soon as its wait has ended.
+constexpr Value overwritten = 0xee;
 
 // Adds the pair's places to the memory's shape. Each word is read by one side only.
 PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_threads,

@@ -25,8 +25,8 @@ struct CallLog {
 // What has become of an end's copies.
 struct CopyFate {
   bool failed = false;  // one was refused
-  bool misplaced =
-      false;  // one of the present epoch went into a buffer that its owner had taken back
+  // One of the present epoch went into a buffer that its owner had taken back.
+  bool misplaced = false;
 };
 
 // One run of a call: where it stands, and what became of it.

@@ -41,13 +41,13 @@ struct Scenario {
   std::vector<PairSpec> pairs;
   std::vector<ThreadSpec> threads;
   std::vector<unsigned> epochs = {};  // by pair, for threads with any_order
-  bool relaxed_orders =
-      false;  // a planted defect uses relaxed accesses: beside fences the model must keep more
+  // A planted defect uses relaxed accesses: beside fences the model must keep more.
+  bool relaxed_orders = false;
   // How often a thread inside a wait may be released from it, by whoever watches it. Its queue has
   // failed then: later starts on it are suppressed, and waits look once.
   unsigned releases = 0;
-  bool buffer_may_fill =
-      false;  // a buffered send that finds no buffer ends its thread instead of being a fault
+  // A buffered send that finds no buffer ends its thread instead of being a fault.
+  bool buffer_may_fill = false;
 };
 
 constexpr unsigned max_events = 4;

@@ -152,8 +152,8 @@ class World {
   std::array<std::uint8_t, max_threads> any_order_{};  // endpoints
   std::array<std::uint8_t, max_threads> owns_{};       // endpoints
   std::array<std::uint8_t, max_events> events_{};      // locations
-  std::array<std::uint8_t, max_endpoints>
-      private_{};                 // cells: the private words, where several threads use them
+  // Cells of the private words, where several threads use them.
+  std::array<std::uint8_t, max_endpoints> private_{};
   std::vector<unsigned> epochs_;  // by pair
   unsigned releases_;
   bool may_close_ = false;

@@ -119,11 +119,11 @@ class Memory {
   std::array<Location, max_locations> locations_{};
   std::array<Value, max_cells> cells_{};
   std::array<View, max_threads> current_{};
-  std::array<View, max_threads>
-      acquired_{};  // current, and what relaxed loads saw: an acquire fence would join it
-  std::array<View, max_threads>
-      released_{};  // the view at the last release fence: relaxed stores publish it
-  View fenced_{};   // times only: what the order of seq_cst operations has seen
+  // The current view and what relaxed loads saw: an acquire fence would join it.
+  std::array<View, max_threads> acquired_{};
+  // The view at the last release fence: relaxed stores publish it.
+  std::array<View, max_threads> released_{};
+  View fenced_{};  // times only: what the order of seq_cst operations has seen
 };
 
 }  // namespace penstock::explorer

@@ -43,8 +43,8 @@ struct Scenario {
   unsigned blocks = 2;
   unsigned parts = 2;
   unsigned epochs = 2;
-  bool impatient =
-      false;  // a block's wait may be ended at any time, though its leader has not come
+  // A block's wait may be ended at any time, though its leader has not come.
+  bool impatient = false;
   Defect defect = Defect::none;
 };
 

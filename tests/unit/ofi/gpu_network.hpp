@@ -75,8 +75,8 @@ class GpuNetwork final : public Layer {
   ~GpuNetwork() override;
 
   // What the provider does from now on.
-  int processes_served =
-      INT_MAX;  // that ask for such memory: the later ones are told that there is none
+  // So many processes may ask for such memory: the later ones are told that there is none.
+  int processes_served = INT_MAX;
   int regions_taken = INT_MAX;  // then it refuses with
   int refusal = 0;
   int answer_to_promise = 0;  // of FI_OPT_CUDA_API_PERMITTED = false

@@ -388,9 +388,9 @@ TEST_F(MatcherTest, WhatIsUnderWayIsDescribedWithThePeerAndWhatThatHasHandedToMa
   wanted(sending->error->text(), "send to rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes)");
   wanted(sending->error->text(), "neither rank waits for the other");
   EXPECT_EQ(clerk.matcher->describe(),
-            "\n  match: rank 1 has handed a send of 24 bytes (tag 5) to match, which waits here "
-            "for a receive of its "
-            "communicator, source and tag");
+            "\n"
+            "  match: rank 1 has handed a send of 24 bytes (tag 5) to match, "
+            "which waits here for a receive of its communicator, source and tag");
   const auto receive = clerk.receive(1, 5);
   EXPECT_NO_THROW(clerk.begin({receive.get()}));
 }
