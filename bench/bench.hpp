@@ -5,7 +5,7 @@
 
 namespace penstock::bench {
 
-// Adds the subcommand `bench` with `latency` and `bw`.
+// Adds the subcommand `bench`, with a subcommand for each of `benchmarks` (bench_options.hpp).
 void add_bench(CLI::App& parent, tool::Command& command);
 
 }  // namespace penstock::bench

@@ -148,7 +148,7 @@ class Program {
       measured.caller_ns = tool::summarize(caller_ns);
   }
 
-  // Of a trip, answers not counted.
+  // How many requests a trip has, without the answers.
   double requests_of(const Row& row) const {
     return static_cast<double>(row.messages) * (is_exchange(options_.kind) ? 2 : 1);
   }

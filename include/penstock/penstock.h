@@ -137,13 +137,13 @@ PST_API int PST_Initialized(int* flag);
 PST_API int PST_Get_version(int* major, int* minor, int* patch);
 
 /* Writes a JSON text that says what the library found: versions, MPI and thread level, host, cores,
- * devices, transports and why each is or is not usable, for how many halves of pairs each has been
- * matched, why it was passed over for others, and what it counts (ofi: entries of the provider, and
- * how starts were carried out); GPUs and their links; settings; whether this process may run on one
- * core only, and how long its threads waited for one. At most size-1 characters and a terminator
- * are written to `json`; *length is the whole text's length without terminator, so a call with size
- * 0 (json may then be null) tells the size needed. Does not block. Errors: PST_ERROR_ARGUMENT.
- * Source: Penstock. */
+ * devices, GPUs and their links, transports, settings. Of each transport it says why it is or is
+ * not usable, for how many halves of pairs it has been matched, and why it was passed over for
+ * others. It says what a transport counts (ofi: entries of the provider, and how starts were
+ * carried out). It says whether this process may run on one core only, and how long its threads
+ * waited for one. At most size-1 characters and a terminator are written to `json`; *length is the
+ * whole text's length without terminator, so a call with size 0 (json may then be null) tells the
+ * size needed. Does not block. Errors: PST_ERROR_ARGUMENT. Source: Penstock. */
 PST_API int PST_Describe(char* json, int size, int* length);
 
 /* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock
@@ -210,7 +210,7 @@ typedef enum PST_ANY_INT {
  * cudaStream_t *, hipStream_t *) and is read during this call only. Several queues may share a
  * stream. Does not block. Any thread; at MPI_THREAD_SERIALIZED it counts as a call of MPI. Looks
  * whether MPI_COMM_WORLD's error handler is MPI_ERRORS_ARE_FATAL, when a failure of communication
- * on this queue ends the job; at MPI_THREAD_SINGLE and FUNNELED other threads than the one that
+ * on this queue ends the job. At MPI_THREAD_SINGLE and FUNNELED other threads than the one that
  * initialised the library go by the last such look (of PST_Init or of another PST_Queue_init).
  * Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED
  * (type not built in, or no such device here). Source: ST III-B. */
@@ -223,7 +223,7 @@ PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 PST_API int PST_Queue_free(PST_Queue* queue);
 
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait
- * is enqueued for it), and until everything enqueued on its stream before the call has ended; MPI's
+ * is enqueued for it), and until everything enqueued on its stream before the call has ended. MPI's
  * own messages move meanwhile, where this thread may call MPI (docs/semantics.md). Returns the
  * queue's error if communication has failed on it: such an error is sticky, and every later enqueue
  * on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a function that
@@ -288,9 +288,10 @@ PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses
  * calls drive it: the MPI_Wait and MPI_Test families, MPI_Send, MPI_Ssend, MPI_Rsend, MPI_Recv,
  * MPI_Sendrecv, MPI_Sendrecv_replace, MPI_Probe, MPI_Mprobe, MPI_Iprobe, MPI_Improbe and MPI_Mrecv;
  * in other calls of MPI, such as collectives, it stands still. While this rank is in such a call, a
- * peer's PST_Match still returns for what the peer receives from this rank's host memory, and for
- * what the peer sends from host memory on the same host to a receive here that names source and tag
- * and has no wildcard receive before it; any other waits until this rank drives matches again. Of
+ * peer's PST_Match still returns for what the peer receives from this rank's host memory. It does
+ * so, too, for what the peer sends from host memory on the same host to a receive here that names
+ * source and tag and has no wildcard receive before it. Any other match waits until this rank
+ * drives matches again. Of
  * Penstock's own calls PST_Match, PST_Matchall and PST_Is_matched drive matches below
  * MPI_THREAD_MULTIPLE, and so do PST_Queue_wait, PST_Queue_test, PST_Queue_free,
  * PST_Stream_synchronize and PST_Stream_free, but these not at MPI_THREAD_SERIALIZED, where another

@@ -22,8 +22,6 @@ using core::RequestKind;
 
 namespace {
 
-static_assert(core::outside_world == group::not_in_world);
-
 int rank_to_record(int rank) noexcept {
   if (rank == MPI_PROC_NULL) return core::null_rank;
   return rank == MPI_ANY_SOURCE ? core::any_rank : rank;

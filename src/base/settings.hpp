@@ -21,9 +21,9 @@ inline constexpr std::string_view proxy_transport = "proxy";
 inline constexpr std::array transport_names{peer_transport, ofi_transport,
                                             proxy_transport};  // best first
 
-// How pairs of two processes wait on a GPU: by a kernel that looks again and again, or by the
-// stream itself until there is something for a kernel to find; automatic: that where the processes
-// take turns on one GPU.
+// How pairs of two processes wait on a GPU. kernel: a kernel looks again and again. value: the
+// stream itself waits until there is something for a kernel to find. automatic: value where the
+// processes take turns on one GPU, kernel elsewhere.
 enum class CudaWait { automatic, kernel, value };
 
 enum class LogLevel { off, error, warn, info, debug };

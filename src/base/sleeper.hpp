@@ -10,14 +10,15 @@ namespace penstock::base {
 
 // The caller stores its work and then asks whether the thread sleeps; the thread says that it
 // sleeps and then looks for work. At least one of the two has to see the other's store. Usually a
-// full fence on both sides sees to that; here the side that goes to sleep pays for both, by a
-// system call that interrupts every processor which runs a thread of this process with a full
-// fence: then the caller's store was before the interrupt, and the last look for work sees it, or
-// the caller's question comes after the interrupt, and sees that the thread sleeps. Where the
-// system has no such call, both sides change the word by read-modify-writes: whose change comes
-// second sees what the other stored before its own. Where it has the call and the call fails (for
-// want of memory, or by a filter that came later), the thread cannot know that it would be woken,
-// and naps for a moment instead.
+// full fence on both sides sees to that. Here the side that goes to sleep pays for both: a system
+// call interrupts every processor that runs a thread of this process, with a full fence. If the
+// caller's store came before the interrupt, the thread's last look for work sees it. If not, the
+// caller's question comes after the interrupt, and sees that the thread sleeps.
+//
+// Where the system has no such call, both sides change the word by read-modify-writes: whose change
+// comes second sees what the other stored before its own. Where the call fails (for want of memory,
+// or by a filter that came later), the thread cannot know that it would be woken, and naps for a
+// moment instead.
 class Sleeper {
  public:
   explicit Sleeper(bool asymmetric = has_asymmetric_fence()) noexcept : asymmetric_(asymmetric) {}

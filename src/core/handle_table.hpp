@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opaque handles that can be checked: a handle names its table's kind, a place and how often the
-// place has been used, so that null, freed and invented handles, and those of another kind, are
-// found on every call, without a lock.
+// place has been used. So every call finds null, freed and invented handles, and those of another
+// kind, without a lock.
 #pragma once
 
 #include <array>

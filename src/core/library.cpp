@@ -35,7 +35,8 @@ std::atomic<Library*> current{nullptr};
 std::atomic<bool> has_ended{false};
 std::atomic<Library*> of_parent{nullptr};  // in a child of fork(): for leak checkers alone
 
-// Nobody finds the library in a child. It is not destroyed either: what it holds is the parent's.
+// A child of fork() does not find the library. It is not destroyed either: what it holds is the
+// parent's.
 void leave_to_parent() noexcept {
   if (Library* library = current.exchange(nullptr, std::memory_order_relaxed))
     of_parent.store(library, std::memory_order_relaxed);

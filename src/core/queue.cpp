@@ -88,7 +88,7 @@ inline void Queue::check_wait(const StreamOperation& operation, std::uint64_t ca
     refuse(operation, ErrorKind::not_started, in_another_capture);
 }
 
-// Joining the list is part of the check, so that a operation that occurs twice in one array is
+// Joining the list is part of the check, so that an operation that occurs twice in one array is
 // found. After an error those that have not been enqueued leave it again.
 void Queue::start(std::size_t count, StreamOperation* const* operations) {
   raise();

@@ -25,8 +25,7 @@ enum class RequestKind : std::uint8_t {
 
 inline constexpr int any_rank = -1;   // MPI_ANY_SOURCE
 inline constexpr int null_rank = -2;  // MPI_PROC_NULL
-inline constexpr int outside_world = -3;
-inline constexpr int any_tag = -1;  // MPI_ANY_TAG
+inline constexpr int any_tag = -1;    // MPI_ANY_TAG
 
 struct Recording {
   RequestKind kind = RequestKind::send;
@@ -38,7 +37,7 @@ struct Recording {
   std::shared_ptr<const group::Communicator> communicator{};
   int peer = any_rank;  // rank in the communicator (its remote group, if it has one), any_rank or
                         // null_rank
-  int peer_world = any_rank;  // rank in MPI_COMM_WORLD, or outside_world
+  int peer_world = any_rank;  // rank in MPI_COMM_WORLD, or group::not_in_world
   int tag = any_tag;
 
   bool is_send() const noexcept {

@@ -79,8 +79,8 @@ Standing KernelQueue::choose_standing(const device::gpu::Stream& stream) noexcep
   return standing_ = in_capture_;
 }
 
-// In any order: a start waits for nobody but a wait that stands before it, and each wait ends
-// without the others.
+// The batches may be launched in any order: a start waits only for a wait before it, and each wait
+// ends without the others.
 void KernelQueue::flush() noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
   cudaError_t code = cudaSuccess;

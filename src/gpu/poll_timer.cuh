@@ -16,10 +16,10 @@ enum class Request : std::uint32_t { go_on, leave, end };
 //
 // What is asked for lies in the host's memory, across the bus, where the reads of one word stand in
 // a row. When each warp of a large wait read it every 100 us, a wait that had lasted so long lasted
-// as long again for these reads; so did the peer's wait for the answer, and its reads, and so on:
-// one delay made every later message slow (docs/performance.md). So the first warp of a block asks
-// often, and the others seldom and at different times: they matter only where the first one has
-// found what it waits for.
+// as long again for these reads. So did the peer's wait for the answer, with its own reads, and so
+// on: one delay made every later message slow (docs/performance.md). So the first warp of a block
+// asks often, and the others seldom and at different times: they matter only where the first one
+// has found what it waits for.
 class PollTimer {
  public:
   // `awaited`: a word of the plan's own in the host's memory, for the epoch of a wait that lasts.

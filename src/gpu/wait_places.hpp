@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many kernels may wait on a GPU at once, over all processes that use it: a kernel that waits
+// How many kernels may wait on a GPU at once, over all processes that use it. A kernel that waits
 // keeps blocks of the device, and a device runs only so many kernels beside each other (128 of them
 // on today's).
 #pragma once

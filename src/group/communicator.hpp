@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator's identity, the same on all its members without communication: creation calls on a
-// parent are ordered alike on all of them, so the identity of a child is a hash of the parent's, of
+// A communicator's identity, the same on all its members without communication. Creation calls on a
+// parent are ordered alike on all of them. So the identity of a child is a hash of the parent's, of
 // how and as which one it was created, and of its members.
 #pragma once
 
@@ -11,6 +11,10 @@
 #include <string>
 
 namespace penstock::group {
+
+// Stands for the rank in MPI_COMM_WORLD of a process that is outside it. -1 and -2 stand for
+// MPI_ANY_SOURCE and MPI_PROC_NULL (core/recording.hpp).
+inline constexpr int not_in_world = -3;
 
 struct CommunicatorId {
   std::uint64_t high = 0;

@@ -35,10 +35,10 @@ Location own_cores();
 // Whether the topology shows where it is. No virtual interface is anywhere.
 bool located(hwloc_topology* topology, const Location& place);
 
-// For each of the users (the processes of one host, in an order that all of them know) the number
-// of the interface that it takes: one of those nearest to it, so that those that are equally near
-// have equally many users. All are equally near where nothing is known. There is at least one
-// interface.
+// Returns for each of the users the number of the interface that it takes. The users are the
+// processes of one host, in an order that all of them know. Each takes one of the interfaces
+// nearest to it, so that those that are equally near have equally many users. All are equally near
+// where nothing is known. There is at least one interface.
 std::vector<std::size_t> share_out(hwloc_topology* topology, std::span<const Location> interfaces,
                                    std::span<const Location> users);
 

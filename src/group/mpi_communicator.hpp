@@ -42,9 +42,8 @@ std::shared_ptr<Communicator> communicator_of(MPI_Comm comm);
 MPI_Comm handle_of(const Communicator& communicator) noexcept;
 
 // Rank in MPI_COMM_WORLD of a rank in the communicator (in its remote group, if it has one);
-// core::outside_world's value -3 for processes outside.
+// not_in_world for processes outside.
 int world_rank(const Communicator& communicator, int rank);
-inline constexpr int not_in_world = -3;
 
 // What the recorder calls after a creation call has succeeded on this process, in the order of the
 // calls on the parent. The child may be MPI_COMM_NULL here: the count rises all the same.

@@ -9,7 +9,7 @@
 namespace penstock::group {
 
 struct Members {
-  // In the order of the communicator's ranks; -3 for processes outside MPI_COMM_WORLD.
+  // In the order of the communicator's ranks; not_in_world for processes outside MPI_COMM_WORLD.
   std::vector<int> local;
   std::vector<int> remote;  // of an intercommunicator
   bool intercommunicator = false;

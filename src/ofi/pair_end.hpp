@@ -6,13 +6,13 @@
 //   receiver  trigger  counts starts (rendezvous): each triggers a CTS; cts_ends counts their ends
 //             data     counts the writes that have arrived: the last one ends the epoch
 //
-// A start rings a doorbell. Where the NIC maps its counters that is the trigger itself, and nobody
-// else has to do anything for an epoch that is posted: so the last write also triggers a signal,
-// `done += 1`, that a stream can poll. The counter `signals` tells when these have ended: a counter
-// apart from cts_ends, since operations to one process end in their order, those to several in any.
-// Otherwise the engine, which hands the doorbell on, looks at `data` itself.
+// A start rings a doorbell. Where the NIC maps its counters that is the trigger itself, and no
+// thread has to do anything for an epoch that is posted: so the last write also triggers a signal,
+// `done += 1`, that a stream can poll. The counter `signals` tells when these have ended. It is not
+// cts_ends, since operations to one process end in their order, those to several in any. Where the
+// NIC does not map its counters, the engine hands the doorbell on and looks at `data` itself.
 //
-// An epoch is posted, as deferred operations, before its doorbell; what has not been posted by then
+// An epoch is posted, as deferred operations, before its doorbell. What has not been posted by then
 // is issued by the engine, which counts and writes what the provider would have, so that both kinds
 // can follow each other. One epoch at a time is under way, so that no message rests on the
 // network's order; and how the halves part does not either (protocol/parting.hpp).

@@ -64,7 +64,7 @@ class EndPlan final : public plan::HostPlan {
     if (auto error = copy_error()) return error;
     return end_.why_hopeless(next(), peer_closed(next()));
   }
-  // Of the copies that this end makes itself.
+  // Returns the error of a copy that this end made itself.
   std::optional<base::Error> copy_error() const {
     if constexpr (End::copies)
       if (const int error = port_.copy_error(); error != 0) return end_.copy_failed(error);

@@ -13,7 +13,7 @@
 
 namespace penstock::peer {
 
-// As it travels.
+// This record travels in handshakes.
 struct MemoryRecord {
   std::uint64_t address = 0;   // in its own process
   std::uint32_t in_arena = 0;  // then `place` says where
@@ -23,10 +23,10 @@ struct MemoryRecord {
 
 struct ExposedMemory {
   MemoryRecord record;
-  std::shared_ptr<const void> kept;  // memory of PST_Alloc_mem serves nobody else meanwhile
+  std::shared_ptr<const void> kept;  // keeps memory of PST_Alloc_mem from serving another user
 };
 
-// By an address of ours, or by the kernel in another process.
+// We reach it by an address of ours, or the kernel copies it from or to the other process.
 struct RemoteMemory {
   std::uint64_t address = 0;
   pid_t process = 0;  // 0: `address` is ours

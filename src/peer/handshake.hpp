@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What two processes tell each other about the peer transport: once at initialisation, and twice
 // for each pair. Both ends run the same library on the same host, so the records travel as they lie
-// in memory; the magic number catches what is not so.
+// in memory. The version refuses a peer that runs another library (transport/wire_record.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one half of a pair holds in this process's arena, and what becomes of it when the half is
-// freed: the peer may still store into the block (a late FIN, a claim), so it is reused only when
-// the peer's last store has come: CLOSED, or where kernels store, GONE.
+// One end of a pair holds this block in our arena. When the end is freed the peer may still store
+// into it (a late FIN, a claim). So it is reused after the peer's last store: CLOSED, or GONE where
+// kernels store.
 #pragma once
 
 #include <atomic>

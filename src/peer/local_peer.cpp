@@ -11,8 +11,8 @@ namespace penstock::peer {
 
 namespace {
 
-// Empty: it works. Writing is tried only after reading has shown that this is the process that we
-// mean.
+// Returns why the copy does not work; an empty text means that it does. Writing is tried only after
+// reading has shown that this is the process that we mean.
 std::string try_cross_memory(const PeerAddressRecord& peer, int rank) {
   std::uint64_t seen = 0;
   if (const int error = read_process(peer.process, &seen, peer.probe, sizeof(seen)); error != 0)

@@ -77,9 +77,9 @@ struct Parts : PartsWord<4> {
     if (parts > 1) bytes = (message / parts / page + 1) * page;
   }
 
-  // Into how many parts a message is best cut (docs/performance.md): in two from the size on at
-  // which the other side notices before the copy is over, which is earlier where the kernel copies;
-  // in more only while each is still large.
+  // Into how many parts a message is best cut (docs/performance.md). It is cut in two from the size
+  // on at which the other side notices before the copy is over, which is earlier where the kernel
+  // copies. It is cut in more only while each is still large.
   static std::uint32_t best_count(std::size_t message, bool kernel_copies) noexcept {
     constexpr std::size_t kib = 1024, large = 64 * kib;
     if (message < (kernel_copies ? 16 * kib : 64 * kib)) return 1;

@@ -83,7 +83,7 @@ struct alignas(64) EndWords {
 // In pinned memory of the host: what a half's kernels and the host tell each other when it ends.
 struct alignas(64) HostNotice {
   PartWords last;   // a copy, made when the half is freed
-  Word64 given_up;  // kernels: as in Half
+  Word64 given_up;  // kernels: as in PartWords
   // The host writes that the peer's process has ended: nothing more is stored into its memory.
   Word64 peer_dead;
   Word64 gated;    // kernels: the epoch that stands at the gate next

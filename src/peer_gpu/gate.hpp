@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that begin only when there is something for them to find (protocol/gate.hpp): for ranks
-// that take turns on a GPU, where a kernel that looks again and again keeps the device from the
-// rank it waits for; and for the waits of more queues than a device has places for kernels that
-// wait (gpu/wait_places.hpp).
+// Kernels that begin only when there is something for them to find (protocol/gate.hpp). Ranks that
+// take turns on a GPU need them: a kernel that looks again and again keeps the device from the rank
+// it waits for. So do the waits of more queues than a device has places for kernels that wait
+// (gpu/wait_places.hpp).
 #pragma once
 
 #include <gpu_runtime.hpp>

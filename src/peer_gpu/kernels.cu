@@ -39,7 +39,7 @@ constexpr unsigned most_that_wait(Call call, Kit kit) {
   if (kit == Kit::ring) return 64;
   return call == Call::start ? 32 : 16;
 }
-// Of a rendezvous a start waits for nobody.
+// The start of a rendezvous does not wait for its peer, so its kernel may have more blocks.
 constexpr unsigned most_that_pass = 96;
 
 // ---- What a block does -------------------------------------------------------------------------
@@ -232,7 +232,7 @@ std::size_t next_together(std::span<const Pair> pairs) {
   return static_cast<std::size_t>(std::ranges::find_if(pairs, has_help) - pairs.begin());
 }
 
-// Of one block, none could leave.
+// A kernel of one block has none that could leave.
 bool has_kernel_of_its_own(const Launch& launch, std::span<const Pair> pairs) {
   return pairs.size() == 1 && (!launch.crowded || pairs.front().blocks == 1);
 }

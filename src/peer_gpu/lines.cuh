@@ -84,7 +84,7 @@ struct WideLines {
   }
   static __device__ bool any(bool value) { return __any_sync(together(), value) != 0; }
 
-  // Thread i has words i and i + 8, so that local_peers load neighbouring words.
+  // Thread i has words i and i + 8, so that neighbouring threads load neighbouring words.
   static __device__ Cell fetch(const std::byte* from, std::uint64_t count) {
     Cell data{};
     if (at(0) < count) data.low = load_bytes<fit>(from + at(0), count - at(0));

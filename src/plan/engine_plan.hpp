@@ -16,7 +16,7 @@
 
 namespace penstock::plan {
 
-// Of a buffered send's next message.
+// Says whether a buffered send's next message has a buffer.
 enum class BufferState : std::uint8_t {
   free,
   full,    // the receiver has not taken what it holds

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the engines of ofi and proxy share. One pass begins what has been marked as ready and looks
-// at what is under way; whoever gets the progress lock runs it: the progress thread, or the worker
-// of a stream that has just started something or waits for it. Lending a hand saves the hand-over
-// between two threads, which is most of a small message's time; the thread is there for what nobody
-// waits for.
+// at what is under way. Whoever gets the progress lock runs it: the progress thread, or the worker
+// of a stream that has just started something or waits for it. A worker that runs passes itself
+// saves the hand-over between two threads, which is most of a small message's time. The thread is
+// there for what no worker waits for.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
     ready_.mark(client);
     try_progress([this] { take_ready(); });
   }
-  // A pass, if the progress lock is free.
+  // Makes a pass if the progress lock is free.
   void poll(Client& client) noexcept {
     try_progress([&] {
       pass(&client);
@@ -51,14 +51,14 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   }
   // After a wait: from now on the thread looks. Others that wait say so again at their next poll.
   void leave() noexcept { worker_polls_.store(false, std::memory_order_relaxed); }
-  // Several passes, whatever the others do; before bad news is believed. Neither MPI nor a provider
-  // tells whether anything of a peer that is gone is still on its way; so this proves nothing, and
-  // nothing rests on it: it finds the better of two right answers, a message that has come before
+  // Makes several passes, whatever the others do, before bad news is believed. Neither MPI nor a
+  // provider tells whether anything of a dead peer is still on its way. So these passes prove
+  // nothing, and nothing rests on them. They look for a better answer: a message that came before
   // its sender died, or the peer's own word instead of MPI's or the network's.
   void poll_until_sure(Client& client) noexcept {
     poll_until(client, [] { return false; });
   }
-  // As many, or until done().
+  // Makes the same number of passes, but stops when done() is true.
   template <class Done>
   void poll_until(Client& client, Done done) noexcept {
     const std::lock_guard lock(progress_lock_);
@@ -92,7 +92,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // take_ready(), then `favourite` (may be null), then some of the others; true: something moved.
   virtual bool pass(Client* favourite) noexcept = 0;
   virtual bool under_way() const noexcept = 0;  // something that this process has begun
-  // A peer may begin something at any time, of which nobody tells us.
+  // Whether a peer may begin something at any time without a word to us.
   virtual bool must_listen() const noexcept = 0;
   virtual bool owes_messages() const noexcept = 0;  // buffered ones, to processes that live
   virtual bool owes_notices() const noexcept = 0;   // to processes that live

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the halves of a pair part where each has words that the other one writes, over a network that
-// may deliver in any order: when a half may say that it is gone, and when its own words may serve
-// another pair. tests/protocol/parting_test runs these decisions in every order of a network.
+// may deliver in any order. It decides when a half may say that it is gone, and when its own words
+// may serve another pair. tests/protocol/parting_test runs these decisions in every order of a
+// network.
 //
 // A half writes its peer's words by additions (credits: what it has taken out of its slots) and, as
 // the last thing, by one notice. The notice says how many credits there have been. So who has the

@@ -66,10 +66,11 @@ concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_
 };
 
 // A port may let the other side, if it is in its wait, take part in a copy, so that two processors
-// move one message. push_with_help and pull_with_help copy every part that the other side does not,
-// never wait for it, and return true when it took one. help_push (receiver) and help_pull (sender)
-// copy parts while there are any, return true when there was one, and do nothing unless that epoch
-// is being copied.
+// move one message.
+//   push_with_help  sender: copies what the other side does not; true: the other side took a part
+//   pull_with_help  receiver: the same; neither of the two ever waits for the other side
+//   help_push       receiver: copies parts while there are any; true: there was one
+//   help_pull       sender: the same; both do nothing unless that epoch is being copied
 template <class P>
 concept SharesCopies = requires(P port, Epoch epoch) {
   { port.push_with_help(epoch) } -> std::same_as<bool>;

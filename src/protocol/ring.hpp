@@ -5,10 +5,9 @@
 //
 // Where the port says Deferred, a wait leaves what it owes the epochs to come to the next call of
 // its end:
-//   - FIN of an epoch is stored by the receiver's next wait, before that looks for its own message;
-//   - the wait of a standard or ready send does nothing. The next start, which stands behind it in
-//   every order, may
-//     have to settle it first, and be held up where that wait would have been.
+//   - FIN of an epoch is stored by the receiver's next wait, before that looks for its own message.
+//   - The wait of a standard or ready send does nothing. The next start, which stands behind it in
+//     every order, may have to settle it first, and be held up where that wait would have been.
 #pragma once
 
 #include "protocol/closing.hpp"

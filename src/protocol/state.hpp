@@ -13,17 +13,18 @@ enum class Stage : std::uint8_t {
   // Nothing decided in this wait.
   open,
   // Sender, claim by flags: both want to copy, the receiver's answer is awaited. The receiver
-  // relies on this wait from
-  // now on: it must go on being polled until it ends, beside whatever else its stream waits for.
+  // relies on this wait from now on: it must go on being polled until it ends, beside whatever else
+  // its stream waits for.
   contended,
-  // The other side copies, or nobody does any more: only its word ends the wait.
+  // The other side copies, or neither side does any more: only its word ends the wait.
   lost
 };
 
 struct SendState {
   Epoch done = 0;
-  bool posted = false;  // rendezvous: start left the data in the send buffer and announced it by
-                        // RTS ring, deferred: the wait of this epoch is left to the next start
+  // Rendezvous: the start left the data in the send buffer and announced it by RTS. Ring, deferred:
+  // the wait of this epoch is left to the next start.
+  bool posted = false;
   Stage stage = Stage::open;
   // Rendezvous: this end has copied all of the message or a part of it (closing.hpp).
   bool copied = false;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // How several processors of one end, the blocks of one kernel, copy one message: one of them leads
-// and says what is to be copied, each copies its own parts and says so to the peer. Nobody waits
-// for a block that may have found no place on the device, except for the leader; so a block may
-// come when all that the others had to do is long over, and when the pair has failed meanwhile.
+// and says what is to be copied, each copies its own parts and says so to the peer. The others wait
+// for the leader, but for no block that may have found no place on the device. So a block may come
+// when all that the others had to do is long over, and when the pair has failed meanwhile.
 // What keeps such a block from harm:
 //   - A command names its kernel, and no other kernel takes it.
 //   - A block looks, when it begins, whether its own end has given the pair up, or the peer has
 //     closed. Then it copies no more.
 //   - A block whose leader has not come until its wait was to end cannot know whether there will be
-//     one. It gives the half up and counts itself among those that have failed, and leaves the
+//     one. It gives the half up and counts itself among those that have failed. It leaves the
 //     telling to others: to the last block, if the leader comes yet and has the message copied;
-//     else to whoever finds the half given up and nobody told.
-//   - Of a failure nobody is told, neither peer nor host, before every block of the kernel is
-//     through with its copy: whoever is told may use the buffers again. The last block tells. Words
+//     else to whoever finds the half given up and no failure told.
+//   - Neither peer nor host is told of a failure before every block of the kernel is through with
+//     its copy: whoever is told may use the buffers again. The last block tells. Words
 //     are not covered: a block that is through may still have stores to the peer's words on their
 //     way. They are used again when both ends are gone (L18), which is said behind the kernel, in
 //     the order of its stream.
@@ -74,11 +74,15 @@ struct Telling {
   bool host = false;
 };
 
-// T, the hands of one block: index(), blocks(), parts(); load_command (acquire), store_command
-// (release); copy(task, part); fence (sequentially consistent, after the copies of the whole
-// block); say(task, part, epoch), DONE or FIN of a part (relaxed, behind the fence);
-// add_through(share), the word afterwards (relaxed, behind the fence); mark_through(bits), the word
-// before (acq_rel); acquire_fence.
+// T stands for the hands of one block:
+//   index(), blocks(), parts()
+//   load_command (acquire), store_command (release)
+//   copy(task, part)
+//   fence                  sequentially consistent, after the copies of the whole block
+//   say(task, part, epoch) DONE or FIN of a part; relaxed, behind the fence
+//   add_through(share)     returns the word afterwards; relaxed, behind the fence
+//   mark_through(bits)     returns the word before; acq_rel
+//   acquire_fence
 
 // Release: what the leader has acquired from the peer comes before the others' copies.
 template <class T>

@@ -17,7 +17,7 @@ std::uint64_t load(std::uint64_t& word) noexcept {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
-// As the relay posts.
+// The relay's side of a gate.
 struct PostingGate {
   protocol::gate::GateWords& words;
   void store_both(protocol::gate::GateWords both) const noexcept {

@@ -20,19 +20,19 @@ class Plan : public Waiter {
   // The stream has passed that check. Its flush() ends each enqueue call.
   virtual void start(device::Stream& stream, Sink& sink) = 0;
   virtual void wait(device::Stream& stream, Sink& sink) = 0;
-  // The next start comes on another stream: what is enqueued on `next` from now on runs when the
-  // wait that was enqueued last, on `last`, has ended, and waits for nothing else where the plan
-  // can tell that end from the rest of `last` (docs/semantics.md says where). `next` is in the
+  // The next start comes on another stream. What is enqueued on `next` from now on runs when the
+  // last wait on `last` has ended. It waits for nothing else where the plan can tell that end apart
+  // from the rest of `last` (docs/semantics.md says where). `next` is in the
   // graph capture of that wait, or both are in none. `last` is null when it has been freed, which
   // it was not before it had run dry. Throws Error(stream), Error(resources).
   virtual void hand_over(device::Stream* last, device::Stream& next) = 0;
   // For plans that have changed streams: the enqueue call of a wait has flushed its stream.
   virtual void wait_flushed(device::Stream& /*stream*/) noexcept {}
-  // Stream order: after all work enqueued for this plan the peer is told that this half is gone,
-  // then `ended(argument)` is called from any thread of ours (never one that holds a lock of ours),
-  // after which the plan may be deleted.
+  // In stream order, after all work enqueued for this plan, the peer is told that this half is
+  // gone. Then `ended(argument)` is called, from any thread of ours (never one that holds a lock of
+  // ours). After that the plan may be deleted.
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
-  // The same for a plan that was never started on a stream: at once.
+  // Closes at once a plan that was never started on a stream.
   virtual void close() = 0;
   // True when the peer has freed its half and cannot serve start number `epoch`.
   virtual bool peer_closed(Epoch epoch) const noexcept = 0;

@@ -9,11 +9,11 @@
 //   match, sender    connect(half, answer)  -> its half is complete; the receiver's once it knows
 //
 // Where the process that hands its half to match will not act for long, the other one completes the
-// match alone:
-//   a sender's offer is accepted, and the receiver needs no confirmation
-//   a receiver leaves an invitation -> what its sender needs;
-//   accept_invitation() -> the sender's half, complete, and what travels back;
-//   connect() -> the receiver's
+// match alone. A sender's offer is accepted, and the receiver needs no confirmation. A receiver
+// leaves an invitation:
+//   match, receiver  invitation             -> what its sender needs
+//   match, sender    accept_invitation()    -> its half, complete, and what travels back
+//   match, receiver  connect()              -> its half is complete
 #pragma once
 
 #include <cstdint>

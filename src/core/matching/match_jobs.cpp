@@ -9,7 +9,7 @@ namespace penstock::core {
 
 std::atomic<int> MatchJobs::count{0};
 
-// Those that nobody has completed.
+// Takes back the count of jobs whose callers have not completed them.
 MatchJobs::~MatchJobs() {
   count.fetch_sub(static_cast<int>(open_.size() + settled_.size() + ended_.size()));
 }
@@ -65,9 +65,9 @@ MatchJobs::List MatchJobs::take_ended() noexcept {
   return ended;
 }
 
-// A match is under way until MPI's request is complete: a call of MPI's that is given the request
-// of a match that has ended must not find it incomplete (MPICH 4.0 ends the job where a null
-// request stands beside such a one).
+// A match is under way until MPI's request is complete. A call of MPI's that is given the request
+// of a match that has ended must not find it incomplete: MPICH 4.0 ends the job where a null
+// request stands beside such a one.
 void MatchJobs::tell(const List& ended) {
   for (const auto& job : ended) {
     job->on_finished();

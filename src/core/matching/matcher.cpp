@@ -60,7 +60,7 @@ void Matcher::check(const MatchedRequest& request) const {
                        "call PST_Comm_attach on all its members first",
                        recording.communicator ? recording.communicator->why_unknown
                                               : "its creation was not seen"));
-  if (recording.peer_world == outside_world)
+  if (recording.peer_world == group::not_in_world)
     refuse(ErrorKind::communicator,
            ": the peer is not in MPI_COMM_WORLD, and only its processes can match: use MPI alone "
            "with it");
@@ -277,8 +277,8 @@ bool Matcher::read_letters() {
   return any;
 }
 
-// All of them where a match may be driven no more for long. What there is no memory for leaves with
-// the next round.
+// Hands over all letters while a match may not be driven again soon. A letter for which there is no
+// memory leaves with the next round.
 void Matcher::send_letters() noexcept {
   try {
     if (jobs_.unattended())

@@ -6,11 +6,12 @@
 //   sender    Confirm   -> receiver  connected; or why not: the receiver tries the next transport
 //   sender    Withdraw  -> receiver  the send has been given up: its offer must not be taken, and a
 //                                    receive that has taken it is posted again
-//   receiver  Withdrawn -> sender    nobody here knows the offer any more: what it held is free
+//   receiver  Withdrawn -> sender    no receive has the offer any more: what it held is free
 //
 // Letters between two processes keep their order, so offers arrive as the sender handed its
-// requests to match. The receiver decides everything, as it alone can resolve wildcards. Nobody
-// waits for a process that has ended: named requests fail, a wildcard receive takes another offer.
+// requests to match. The receiver decides everything, as it alone can resolve wildcards. No request
+// waits for a process that has ended: those that name it fail, and a wildcard receive takes another
+// offer.
 //
 // A process may return from PST_Imatch and then block inside MPI, in a barrier for instance. Below
 // MPI_THREAD_MULTIPLE it reads no letters meanwhile, and its peer must still be able to match. So
@@ -33,8 +34,8 @@
 //   Each invitation ends by one Accept or one Revoked, and only the sender decides. It finds the
 //   send that the invitation is for by counting. The invitation says how many receives wait before
 //   its own. The sends that the receiver did not know of when it wrote are those that have been
-//   accepted since, and then those that are offered and not answered: the receives before take the
-//   first of these, and the next one is the invited one, though it has been offered; the receiver
+//   accepted since, and then those that are offered and not answered. The receives before take the
+//   first of these, and the next one is the invited one, though it has been offered: the receiver
 //   has kept that offer for the receive, or will, and does not answer it. If there is no such send
 //   yet, the invitation waits for it. Where no transport has left enough, the invitation is
 //   declined, and the send offered. No receive is invited behind one with a wildcard that could
