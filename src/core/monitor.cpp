@@ -100,9 +100,9 @@ class Monitor::Thread {
   }
 
  private:
-  // A signal handler may only set a flag, and nothing wakes us for a time-out: both are looked for
-  // a few times a second.
-  int patience() const noexcept {
+  // How long one watch may last; -1: for ever. A signal handler may only set a flag, and nothing
+  // wakes us for a time-out: both are looked for a few times a second.
+  int watch_milliseconds() const noexcept {
     if (!ticking_.load(std::memory_order_acquire)) return -1;
     if (timeout_.count() == 0) return static_cast<int>(longest_tick.count());
     return static_cast<int>(std::clamp(timeout_ / 4, shortest_tick, longest_tick).count());
@@ -110,7 +110,7 @@ class Monitor::Thread {
 
   void run() noexcept {
     while (!stopping_.load(std::memory_order_acquire)) {
-      world_.watch(patience());
+      world_.watch(watch_milliseconds());
       if (!ticking_.load(std::memory_order_acquire)) continue;
       try {
         check_waits();

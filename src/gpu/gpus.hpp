@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA forms of all transports share in this process: memory, kernel queues, the watchdog
+// What the GPU forms of all transports share in this process: memory, kernel queues, the watchdog
 // over them.
 #pragma once
 

@@ -52,7 +52,7 @@ cudaError_t launch_batch(const Launch& launch, unsigned blocks, unsigned threads
 
 // Which item the block serves, where each has as many blocks beside each other as it says.
 template <class Item, int capacity>
-__device__ const Item& find(const KernelBatch<Item, capacity>& batch, BlockIndex& place) {
+__device__ const Item& item_of_block(const KernelBatch<Item, capacity>& batch, BlockIndex& place) {
   int which = 0;
   place.index = blockIdx.x;
   for (; place.index >= batch.item[which].blocks; ++which) place.index -= batch.item[which].blocks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA forms keep for one queue: the work of the enqueue call under way, which few kernels
+// What the GPU forms keep for one queue: the work of the enqueue call under way, which few kernels
 // will serve, and the memory in which the queue's kernels report.
 #pragma once
 

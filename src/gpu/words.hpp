@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels of all CUDA forms work on: words that other processors look at, and how a queue's
+// What kernels of all GPU forms work on: words that other processors look at, and how a queue's
 // kernels report.
 #pragma once
 

@@ -49,8 +49,7 @@ std::vector<std::byte> introduce(const std::string& network, const group::Locati
   return {bytes.begin(), bytes.end()};
 }
 
-JobLayout surroundings_of(std::size_t rank,
-                          const std::vector<std::vector<std::byte>>& introductions) {
+JobLayout layout_of(std::size_t rank, const std::vector<std::vector<std::byte>>& introductions) {
   std::vector<Introduction> all(introductions.size());
   for (std::size_t i = 0; i < all.size(); ++i)
     std::memcpy(&all[i], introductions[i].data(), sizeof all[i]);
@@ -66,8 +65,8 @@ JobLayout surroundings_of(std::size_t rank,
 }
 
 JobLayout layout_of_job(group::World& world, const group::Location& own) {
-  return surroundings_of(static_cast<std::size_t>(world.rank()),
-                         world.all_gather(introduce(network_identity(), own)));
+  return layout_of(static_cast<std::size_t>(world.rank()),
+                   world.all_gather(introduce(network_identity(), own)));
 }
 
 }  // namespace penstock::ofi

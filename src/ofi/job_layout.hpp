@@ -28,9 +28,8 @@ group::Location own_place(const std::string& gpu);
 // Collective over the job. `own`: what this process computes on.
 JobLayout layout_of_job(group::World& world, const group::Location& own);
 
-// Its two halves: what each process says, and what follows from all of it, by rank.
+// Its two steps: what each process says, and the layout that follows from all of it, for a rank.
 std::vector<std::byte> introduce(const std::string& network, const group::Location& own);
-JobLayout surroundings_of(std::size_t rank,
-                          const std::vector<std::vector<std::byte>>& introductions);
+JobLayout layout_of(std::size_t rank, const std::vector<std::vector<std::byte>>& introductions);
 
 }  // namespace penstock::ofi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of the CUDA form work on: the words of a pair, and the descriptors that a launch
+// What the kernels of the GPU form work on: the words of a pair, and the descriptors that a launch
 // carries.
 #pragma once
 

@@ -47,7 +47,8 @@ constexpr unsigned most_that_pass = 96;
 // The first blocks of all pairs come first, so that each pair has its deciding block on the device
 // as early as can be.
 template <int capacity>
-__device__ const Pair& find(const Batch<capacity>& batch, unsigned duty, BlockIndex& place) {
+__device__ const Pair& pair_of_duty(const Batch<capacity>& batch, unsigned duty,
+                                    BlockIndex& place) {
   const auto count = static_cast<unsigned>(batch.count);
   unsigned which = duty;
   if (which >= count) {
@@ -116,7 +117,7 @@ struct Several {
   template <int capacity>
   static __device__ void run(const Batch<capacity>& batch) {
     BlockIndex place;
-    const Pair& pair = find(batch, blockIdx.x, place);
+    const Pair& pair = pair_of_duty(batch, blockIdx.x, place);
     Crew<Form::all_stay> crew;
     serve<call, kit>(batch.reports(), pair, place, crew);
   }
@@ -170,7 +171,7 @@ struct InCrew {
     Crew<Form::one_stays> crew(batch.item[0]);
     do {
       BlockIndex place;
-      const Pair& pair = find(batch, crew.duty(), place);
+      const Pair& pair = pair_of_duty(batch, crew.duty(), place);
       serve_duty<call>(batch.reports(), pair, place, crew);
     } while (crew.goes_on());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the CUDA form: one serves all the starts of an enqueue call, one all its waits.
+// The kernels of the GPU form: one serves all the starts of an enqueue call, one all its waits.
 #pragma once
 
 #include <gpu_runtime.hpp>

@@ -5,8 +5,8 @@
 
 namespace penstock::peer_gpu {
 
-// How a thread's polls have ended: with what they were for, as it was asked to leave, or as the
+// How a thread's polls have ended: it has found what they were for, it was asked to leave, or the
 // wait was ended from outside.
-enum class Looks : std::uint32_t { found, left, ended };
+enum class PollEnd : std::uint32_t { found, left, ended };
 
 }  // namespace penstock::peer_gpu

@@ -146,12 +146,12 @@ __device__ void advance(const Pair& pair, const BlockIndex& place, Word64 epoch)
     pair.words[part].done = epoch;
 }
 
-// The same as poll_alone, by a block. A claim that it may have made stands for good, so it leaves
-// only before that; but then the others still may.
+// Does what poll_alone does, by a block. A claim that it may have made stands for good, so it
+// leaves only before that; but then the others still may.
 template <Form form, class State, class Step>
-__device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew,
-                      const State& state, Step step) {
-  if (context.given_up != 0) return Looks::ended;
+__device__ PollEnd poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew,
+                        const State& state, Step step) {
+  if (context.given_up != 0) return PollEnd::ended;
   PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   Request request = context.failed != 0 ? Request::end : Request::go_on;
   bool ended = step() == Progress::ended;
@@ -167,7 +167,7 @@ __device__ Looks poll(const Context& context, const Pair& pair, Word64 epoch, Cr
     ended = step() == Progress::ended;
   }
   if (threadIdx.x == 0) timer.ended();
-  return ended ? Looks::found : request == Request::end ? Looks::ended : Looks::left;
+  return ended ? PollEnd::found : request == Request::end ? PollEnd::ended : PollEnd::left;
 }
 
 // The end of a leader's wait. Where it has had a message copied, there is one thing that can fail.
@@ -212,16 +212,16 @@ struct WaitRendezvousSend {
     if (place.leads()) {
       BlockPort<native> port(pair, team);
       bool lost = false;
-      const Looks looks = poll(context, pair, epoch, crew, state, [&] {
+      const PollEnd polled = poll(context, pair, epoch, crew, state, [&] {
         const Progress progress = rendezvous::wait_send<mode>(port, state);
         lost = state.copied && progress != Progress::ended;
         return lost ? Progress::ended : progress;
       });
-      if (looks == Looks::left) return crew.leave(true);
+      if (polled == PollEnd::left) return crew.leave(true);
       end_leading(context, pair, team, epoch,
-                  lost                    ? Failure::peer_closed
-                  : looks == Looks::ended ? Failure::released
-                                          : Failure::none);
+                  lost                       ? Failure::peer_closed
+                  : polled == PollEnd::ended ? Failure::released
+                                             : Failure::none);
     } else if (state.posted &&
                !follow_leader<Side::sender, native>(
                    context, pair, team, epoch, may_copy(seen, epoch), pair.sender->fin, crew)) {
@@ -246,17 +246,17 @@ struct WaitRendezvousReceive {
     if (place.leads()) {
       BlockPort<native> port(pair, team);
       bool lost = false;
-      const Looks looks = poll(context, pair, epoch, crew, state, [&] {
+      const PollEnd polled = poll(context, pair, epoch, crew, state, [&] {
         const Progress progress = rendezvous::wait_receive<mode>(port, state);
         lost = state.copied && progress != Progress::ended;
         return lost || state.promise_broken ? Progress::ended : progress;
       });
-      if (looks == Looks::left) return crew.leave(true);
+      if (polled == PollEnd::left) return crew.leave(true);
       end_leading(context, pair, team, epoch,
-                  lost                    ? Failure::peer_closed
-                  : looks == Looks::ended ? Failure::released
-                  : state.promise_broken  ? Failure::promise_broken
-                                          : Failure::none);
+                  lost                       ? Failure::peer_closed
+                  : polled == PollEnd::ended ? Failure::released
+                  : state.promise_broken     ? Failure::promise_broken
+                                             : Failure::none);
     } else if (!follow_leader<Side::receiver, native>(
                    context, pair, team, epoch, may_copy(seen, epoch), pair.receiver->done, crew)) {
       return crew.leave(false);

@@ -15,8 +15,8 @@ namespace penstock::peer_gpu {
 
 namespace ring = protocol::ring;
 
-// No barrier stands before the message.
-__device__ Context poll_alone(const Reports& reports, const Pair& pair) {
+// Each thread reads it for itself, so that no barrier stands before the message.
+__device__ Context read_context(const Reports& reports, const Pair& pair) {
   return {reports, reports.queue_failure.failed, pair.words->given_up};
 }
 
@@ -33,13 +33,13 @@ __device__ ReceiveState load_receive(const PartWords& words) {
   return state;
 }
 
-// One thread's, or that of all threads that share a unit. Looks until the protocol says that the
-// wait has ended, or somebody else says so; then it looks once more, as what it is for may have
-// come just before the peer went.
+// The poll of one thread, or of all threads that share a unit. It looks until the protocol says
+// that the wait has ended, or until it is to leave or to end. Then it looks once more, as what it
+// is for may have come just before the peer went.
 template <Form form, class RingPort, class Step>
-__device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epoch,
-                            const Crew<form>& crew, Step step) {
-  if (step() == Progress::ended) return Looks::found;
+__device__ PollEnd poll_alone(const Context& context, const Pair& pair, Word64 epoch,
+                              const Crew<form>& crew, Step step) {
+  if (step() == Progress::ended) return PollEnd::found;
   PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
   Request request = Request::end;
   if (!RingPort::any(context.failed != 0)) {
@@ -48,19 +48,19 @@ __device__ Looks poll_alone(const Context& context, const Pair& pair, Word64 epo
       for (unsigned look = 0; look < PollTimer::polls_between; ++look) {
         if (step() != Progress::ended) continue;
         timer.ended();
-        return Looks::found;
+        return PollEnd::found;
       }
       request = Crew<form>::ask(timer);
       if (request == Request::leave && crew.stays()) request = Request::go_on;
     } while (!RingPort::any(request != Request::go_on));
   }
   timer.ended();
-  if (step() == Progress::ended) return Looks::found;
-  return form == Form::all_stay || RingPort::any(request == Request::end) ? Looks::ended
-                                                                          : Looks::left;
+  if (step() == Progress::ended) return PollEnd::found;
+  return form == Form::all_stay || RingPort::any(request == Request::end) ? PollEnd::ended
+                                                                          : PollEnd::left;
 }
 
-// Where a block begins: `word` is what doing a part changes.
+// The part at which a block begins: `word` is what doing a part changes.
 template <Form form>
 __device__ unsigned first_part(const Pair& pair, const BlockIndex& place, Word64 PartWords::*word) {
   if constexpr (form == Form::all_stay) return place.index;
@@ -72,9 +72,9 @@ __device__ unsigned first_part(const Pair& pair, const BlockIndex& place, Word64
 // blocks wait for none of each other, so any may be the one that stays: the first one may have its
 // parts, and be gone, while those of others are yet to be sent.
 template <Form form>
-__device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 epoch, Looks looks,
-                              Failure why, Crew<form>& crew) {
-  if (form == Form::one_stays && __syncthreads_or(looks == Looks::ended) == 0)
+__device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 epoch,
+                              PollEnd polled, Failure why, Crew<form>& crew) {
+  if (form == Form::one_stays && __syncthreads_or(polled == PollEnd::ended) == 0)
     return crew.leave(true);
   fail<Route::ring>(context, pair, epoch, why);
 }
@@ -94,26 +94,27 @@ __device__ bool start_part(const Context& context, const Pair& pair, const Block
   if constexpr (!has_wait) port.poll_fin();
   const bool twice = has_wait && state.posted;
   const Word64 epoch = ring::next_epoch(state, has_wait);
-  Looks looks = RingPort::any((context.failed | context.given_up) != 0 || twice) ? Looks::ended
-                                                                                 : Looks::found;
-  if (looks == Looks::found && state.posted) {
-    looks = poll_alone<form, RingPort>(context, pair, state.done + 1, crew,
-                                       [&] { return ring::settle_send<mode>(port, state); });
+  PollEnd polled = RingPort::any((context.failed | context.given_up) != 0 || twice)
+                       ? PollEnd::ended
+                       : PollEnd::found;
+  if (polled == PollEnd::found && state.posted) {
+    polled = poll_alone<form, RingPort>(context, pair, state.done + 1, crew,
+                                        [&] { return ring::settle_send<mode>(port, state); });
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
   StartOutcome outcome = StartOutcome::started;
-  if (looks == Looks::found) {
+  if (polled == PollEnd::found) {
     // The host's memory is far away: what is stored there first has arrived when the message has.
     if (part == 0 && threadIdx.x == 0) open_peers_gate(pair, epoch);
     outcome = ring::start_send<mode>(port, state);
   }
-  if (outcome != StartOutcome::started) looks = Looks::ended;
-  if (__syncthreads_or(looks != Looks::found) != 0) {
+  if (outcome != StartOutcome::started) polled = PollEnd::ended;
+  if (__syncthreads_or(polled != PollEnd::found) != 0) {
     const bool not_ready = __syncthreads_or(outcome != StartOutcome::started) != 0;
     const Failure why = twice       ? Failure::started_twice
                         : not_ready ? Failure::not_ready
                                     : Failure::released;
-    leave_or_fail(context, pair, epoch, looks, why, crew);
+    leave_or_fail(context, pair, epoch, polled, why, crew);
     return false;
   }
   if (threadIdx.x == 0) {
@@ -132,14 +133,14 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Blo
   RingPort port(pair, part);
   ReceiveState state = load_receive(words);
   const Word64 epoch = state.done + 1;
-  Looks looks = Looks::ended;
+  PollEnd polled = PollEnd::ended;
   if (!RingPort::any(context.given_up != 0)) {
-    looks = poll_alone<form, RingPort>(context, pair, epoch, crew,
-                                       [&] { return ring::wait_receive(port, state); });
+    polled = poll_alone<form, RingPort>(context, pair, epoch, crew,
+                                        [&] { return ring::wait_receive(port, state); });
   }
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
-  if (__syncthreads_or(looks != Looks::found) != 0) {
-    leave_or_fail(context, pair, epoch, looks, Failure::released, crew);
+  if (__syncthreads_or(polled != PollEnd::found) != 0) {
+    leave_or_fail(context, pair, epoch, polled, Failure::released, crew);
     return false;
   }
   if (threadIdx.x == 0) {
@@ -154,7 +155,7 @@ struct StartRingSend {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Context context = poll_alone(reports, pair);
+    const Context context = read_context(reports, pair);
     for (unsigned part = first_part<form>(pair, place, &PartWords::started); part < pair.parts;
          part += place.blocks)
       if (!start_part<form, mode, RingPort>(context, pair, place, part, crew)) return;
@@ -166,7 +167,7 @@ struct WaitRingReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>& crew) {
-    const Context context = poll_alone(reports, pair);
+    const Context context = read_context(reports, pair);
     for (unsigned part = first_part<form>(pair, place, &PartWords::done); part < pair.parts;
          part += place.blocks)
       if (!receive_part<form, RingPort>(context, pair, place, part, crew)) return;
@@ -179,18 +180,18 @@ struct WaitRingSend {
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
                              Crew<form>& crew) {
     using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
-    const Context context = poll_alone(reports, pair);
+    const Context context = read_context(reports, pair);
     Port port(pair, 0);
     SendState state = load_send(*pair.words);
     const Word64 epoch = state.done + 1;
-    Looks looks = Looks::ended;
+    PollEnd polled = PollEnd::ended;
     if (context.given_up == 0)
-      looks = poll_alone<form, Port>(context, pair, epoch, crew, [&] {
+      polled = poll_alone<form, Port>(context, pair, epoch, crew, [&] {
         return ring::wait_send<protocol::Mode::synchronous>(port, state);
       });
     if (form == Form::all_stay) let_successor_in();
-    if (__syncthreads_or(looks != Looks::found) != 0)
-      return leave_or_fail(context, pair, epoch, looks, Failure::released, crew);
+    if (__syncthreads_or(polled != PollEnd::found) != 0)
+      return leave_or_fail(context, pair, epoch, polled, Failure::released, crew);
     for (unsigned part = threadIdx.x; part < pair.parts; part += blockDim.x)
       pair.words[part].done = epoch;
   }
@@ -201,7 +202,7 @@ struct StartRingReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
                              Crew<form>&) {
-    announce<Route::ring>(poll_alone(reports, pair), pair);
+    announce<Route::ring>(read_context(reports, pair), pair);
   }
 };
 

@@ -10,9 +10,9 @@ namespace penstock::plan {
 
 namespace {
 
-// How long it stays up after the last news: waking a blocked thread costs a system call, which a
-// program that communicates all the time should not pay at each start.
-constexpr std::chrono::milliseconds attentive{2};
+// How long the thread stays awake after the last news: waking a blocked thread costs a system call,
+// which a program that communicates all the time should not pay at each start.
+constexpr std::chrono::milliseconds awake_after_news{2};
 constexpr std::chrono::microseconds shortest_sleep{100};
 
 using std::chrono::steady_clock;
@@ -68,7 +68,7 @@ void ProgressThread::run() noexcept {
       news();
     } else if (outcome == Outcome::waiting || backoff.spinning()) {
       backoff.pause();
-    } else if (const auto quiet = steady_clock::now() - last_news; quiet < attentive) {
+    } else if (const auto quiet = steady_clock::now() - last_news; quiet < awake_after_news) {
       backoff.pause();
     } else if (const bool listening = outcome == Outcome::listening;
                sleep(listening ? std::optional(poll_interval(quiet)) : std::nullopt)) {

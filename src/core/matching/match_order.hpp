@@ -29,12 +29,15 @@ struct Envelope {
   }
 };
 
+inline std::size_t hash_of(const group::CommunicatorId& communicator, int rank, int tag) noexcept {
+  const auto both = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(rank)) << 32) |
+                    static_cast<std::uint32_t>(tag);
+  return communicator.low ^ (both * 0x9e3779b97f4a7c15u);
+}
+
 struct EnvelopeHash {
   std::size_t operator()(const Envelope& envelope) const noexcept {
-    const auto both =
-        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(envelope.source)) << 32) |
-        static_cast<std::uint32_t>(envelope.tag);
-    return envelope.communicator.low ^ (both * 0x9e3779b97f4a7c15u);
+    return hash_of(envelope.communicator, envelope.source, envelope.tag);
   }
 };
 
@@ -45,7 +48,8 @@ inline Envelope envelope_of(const Recording& recording) {
 
 using EnvelopeCounts = std::unordered_map<Envelope, std::size_t, EnvelopeHash>;  // none is 0
 
-inline void uncount(EnvelopeCounts& counts, const Envelope& key) noexcept {
+template <class Counts>
+void uncount(Counts& counts, const typename Counts::key_type& key) noexcept {
   if (const auto found = counts.find(key); found != counts.end() && --found->second == 0)
     counts.erase(found);
 }
@@ -53,7 +57,7 @@ inline void uncount(EnvelopeCounts& counts, const Envelope& key) noexcept {
 // Puts something in the queue of `key`. Where that throws, a queue that was made for it is removed
 // again: so no queue in the map is ever empty.
 template <class Queues, class Put>
-void put_in_queue(Queues& queues, const Envelope& key, Put put) {
+void put_in_queue(Queues& queues, const typename Queues::key_type& key, Put put) {
   const auto place = queues.try_emplace(key).first;
   try {
     put(place->second);

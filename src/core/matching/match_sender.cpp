@@ -17,13 +17,13 @@ using transport::Message;
 void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
   const Recording& recording = request.recording();
   const Message message = message_of(request, recording.peer_world);
-  const Envelope lane = lane_of(recording);
-  if (const auto invitation = take_invitation(lane))
+  const SendKey key = key_of(recording);
+  if (const auto invitation = take_invitation(key))
     if (accept_invitation(request, job, *invitation, 0)) return;
   Sending sending{&request, job,
                   make_offers(transports_, message,
                               [&](transport::Transport& each) { return each.offer(message); }),
-                  lane};
+                  key};
   // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
   const Id id = ++last_id_;
   LetterWriter letter;
@@ -43,7 +43,7 @@ void MatchSender::enter(Id id, Sending sending) {
   const auto place = sending_.emplace(id, std::move(sending)).first;
   try {
     sending_ids_.emplace(place->second.request, id);
-    put_in_queue(unanswered_, place->second.lane, [&](auto& queue) { queue.push_back(id); });
+    put_in_queue(unanswered_, place->second.key, [&](auto& queue) { queue.push_back(id); });
     place->second.unanswered = true;
   } catch (...) {
     forget(place);
@@ -53,7 +53,7 @@ void MatchSender::enter(Id id, Sending sending) {
 
 void MatchSender::forget(std::unordered_map<Id, Sending>::iterator sending) {
   note_answer(sending->first, sending->second);
-  if (sending->second.withdrawn) uncount(withdrawn_, sending->second.lane);
+  if (sending->second.withdrawn) uncount(withdrawn_, sending->second.key);
   if (sending->second.request != nullptr) sending_ids_.erase(sending->second.request);
   sending_.erase(sending);
 }
@@ -116,9 +116,9 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
 
 void MatchSender::note_answer(Id id, Sending& sending) {
   if (!std::exchange(sending.unanswered, false)) return;
-  const auto lane = unanswered_.find(sending.lane);
-  lane->second.erase(std::find(lane->second.begin(), lane->second.end(), id));
-  if (lane->second.empty()) unanswered_.erase(lane);
+  const auto found = unanswered_.find(sending.key);
+  found->second.erase(std::find(found->second.begin(), found->second.end(), id));
+  if (found->second.empty()) unanswered_.erase(found);
 }
 
 void MatchSender::cannot_read_answer(Id id, const Error& error) {
@@ -156,9 +156,9 @@ void MatchSender::send_withdrawal(const Sending& sending, Id id) noexcept {
 // not theirs any more.
 void MatchSender::count_withdrawn(Sending& sending) noexcept {
   try {
-    ++withdrawn_[sending.lane];
+    ++withdrawn_[sending.key];
     sending.withdrawn = true;
-    decline_from(sending.lane, 0);
+    decline_from(sending.key, 0);
   } catch (const std::exception& failure) {
     base::log::error(failure.what());
   }
@@ -183,7 +183,7 @@ void MatchSender::close_unwanted(Sending& sending, LetterReader& answer) noexcep
 void MatchSender::forget_the_dead() {
   for (auto sending = sending_.begin(); sending != sending_.end();) {
     const auto each = sending++;
-    if (each->second.request == nullptr && letters_.dead(each->second.lane.source)) forget(each);
+    if (each->second.request == nullptr && letters_.dead(each->second.key.receiver)) forget(each);
   }
 }
 

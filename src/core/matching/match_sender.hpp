@@ -12,6 +12,22 @@
 
 namespace penstock::core {
 
+// What this process's sends are told apart by: those of one key wait in one order.
+struct SendKey {
+  group::CommunicatorId communicator;
+  int receiver = null_rank;  // its rank in MPI_COMM_WORLD
+  int tag = any_tag;
+  bool operator==(const SendKey&) const = default;
+};
+
+struct SendKeyHash {
+  std::size_t operator()(const SendKey& key) const noexcept {
+    return hash_of(key.communicator, key.receiver, key.tag);
+  }
+};
+
+using SendKeyCounts = std::unordered_map<SendKey, std::size_t, SendKeyHash>;  // none is 0
+
 class MatchSender final : public MatchSide {
  public:
   explicit MatchSender(const MatchContext& context) : MatchSide(context) {}
@@ -34,13 +50,13 @@ class MatchSender final : public MatchSide {
     MatchedRequest* request;  // null: withdrawn, until the receiver says that it knows
     std::shared_ptr<MatchJob> job;
     OwnOffers own;
-    Envelope lane{};          // see lane_of()
+    SendKey key{};
     bool unanswered = false;  // in `unanswered_`
     bool withdrawn = false;   // counted in `withdrawn_`
   };
   struct Invitation {
     Id id = 0;
-    std::size_t due = 0;         // sends of its lane that come before the one it is for
+    std::size_t due = 0;         // sends of its key that come before the one it is for
     transport::Message message;  // the receive, without buffer
     TheirOffers theirs;
   };
@@ -49,18 +65,14 @@ class MatchSender final : public MatchSide {
     std::string text;                                   // the transport, or what is wrong
     Refusals refusals;
   };
-  struct Accepted {              // to one rank
-    std::uint64_t known = 0;     // of how many the receiver knows
-    std::deque<Envelope> lanes;  // of those that it may not know of
-    EnvelopeCounts by_lane;      // the same
+  struct Accepted {            // to one rank
+    std::uint64_t known = 0;   // of how many the receiver knows
+    std::deque<SendKey> keys;  // of those that it may not know of
+    SendKeyCounts by_key;      // the same
   };
 
-  // Sends of one envelope to one process, named by its world rank.
-  static Envelope lane_of(const group::CommunicatorId& communicator, int rank, int tag) {
-    return {communicator, rank, tag};
-  }
-  static Envelope lane_of(const Recording& recording) {
-    return lane_of(recording.communicator->id, recording.peer_world, recording.tag);
+  static SendKey key_of(const Recording& recording) {
+    return {recording.communicator->id, recording.peer_world, recording.tag};
   }
 
   void withdraw(MatchedRequest& request, const base::Error& why) override;
@@ -73,7 +85,7 @@ class MatchSender final : public MatchSide {
   bool connect(Sending& sending, Id receiver_id, LetterReader& answer);
   void close_unwanted(Sending& sending, LetterReader& answer) noexcept;
 
-  std::optional<Invitation> take_invitation(const Envelope& lane);
+  std::optional<Invitation> take_invitation(const SendKey& key);
   std::unique_ptr<transport::Acceptance> accept_as_invited(const transport::Message& send,
                                                            const Invitation& invitation,
                                                            std::string& transport,
@@ -83,15 +95,15 @@ class MatchSender final : public MatchSide {
   bool accept_invitation(MatchedRequest& request, const std::shared_ptr<MatchJob>& job,
                          const Invitation& invitation, Id offered);
   void decline(int rank, Id invitation) noexcept;
-  void decline_from(const Envelope& lane, std::size_t place);
+  void decline_from(const SendKey& key, std::size_t place);
 
   std::unordered_map<Id, Sending> sending_;
   std::unordered_map<const MatchedRequest*, Id> sending_ids_;  // those that have not been withdrawn
-  // Offers by lane; no queue is empty.
-  std::unordered_map<Envelope, std::deque<Id>, EnvelopeHash> unanswered_;
-  EnvelopeCounts withdrawn_;  // offers that have been withdrawn and that the receiver may know of
-  // Invitations by lane; no queue is empty.
-  std::unordered_map<Envelope, std::deque<Invitation>, EnvelopeHash> invitations_;
+  // Offers; no queue is empty.
+  std::unordered_map<SendKey, std::deque<Id>, SendKeyHash> unanswered_;
+  SendKeyCounts withdrawn_;  // offers that have been withdrawn and that the receiver may know of
+  // Invitations; no queue is empty.
+  std::unordered_map<SendKey, std::deque<Invitation>, SendKeyHash> invitations_;
   std::unordered_map<int, Accepted> accepted_;  // by rank
 };
 

@@ -21,7 +21,7 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   Invitation invitation;
   invitation.id = letter.value<Id>();
   const auto communicator = letter.value<group::CommunicatorId>();
-  const Envelope lane = lane_of(communicator, rank, letter.value<int>());
+  const SendKey key{communicator, rank, letter.value<int>()};
   const auto before = letter.value<std::uint64_t>();
   const auto accepts_read = letter.value<std::uint64_t>();
   invitation.message.direction = transport::Direction::receive;
@@ -30,21 +30,21 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   invitation.message.peer = rank;
   invitation.theirs = read_offers(letter);
   Accepted& accepted = accepted_[rank];
-  for (; accepted.known < accepts_read && !accepted.lanes.empty(); ++accepted.known) {
-    uncount(accepted.by_lane, accepted.lanes.front());
-    accepted.lanes.pop_front();
+  for (; accepted.known < accepts_read && !accepted.keys.empty(); ++accepted.known) {
+    uncount(accepted.by_key, accepted.keys.front());
+    accepted.keys.pop_front();
   }
-  const auto ahead = accepted.by_lane.find(lane);
-  const std::size_t accepted_ahead = ahead == accepted.by_lane.end() ? 0 : ahead->second;
-  const auto unanswered = unanswered_.find(lane);
+  const auto ahead = accepted.by_key.find(key);
+  const std::size_t accepted_ahead = ahead == accepted.by_key.end() ? 0 : ahead->second;
+  const auto unanswered = unanswered_.find(key);
   const std::size_t offered = unanswered == unanswered_.end() ? 0 : unanswered->second.size();
   // Among the offers, or beyond.
   const std::size_t place = before - std::min<std::size_t>(before, accepted_ahead);
   // See count_withdrawn().
-  if (withdrawn_.count(lane) != 0) return decline(rank, invitation.id);
+  if (withdrawn_.count(key) != 0) return decline(rank, invitation.id);
   if (place >= offered) {
     invitation.due = place - offered;
-    put_in_queue(invitations_, lane, [&](auto& queue) { queue.push_back(std::move(invitation)); });
+    put_in_queue(invitations_, key, [&](auto& queue) { queue.push_back(std::move(invitation)); });
     return;
   }
   const Id id = unanswered->second[place];
@@ -55,9 +55,9 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   attempt(request, job, [&] { accept_invitation(request, job, invitation, id); });
 }
 
-// What the next send of the lane is invited to. It counts, whether or not it accepts.
-std::optional<MatchSender::Invitation> MatchSender::take_invitation(const Envelope& lane) {
-  const auto found = invitations_.find(lane);
+// Returns what the next send of the key is invited to. The send counts, whether or not it accepts.
+std::optional<MatchSender::Invitation> MatchSender::take_invitation(const SendKey& key) {
+  const auto found = invitations_.find(key);
   if (found == invitations_.end()) return std::nullopt;
   std::optional<Invitation> taken;
   auto& waiting = found->second;
@@ -67,7 +67,7 @@ std::optional<MatchSender::Invitation> MatchSender::take_invitation(const Envelo
   }
   for (Invitation& each : waiting) each.due -= each.due != 0;
   if (waiting.empty()) invitations_.erase(found);
-  if (letters_.gone(lane.source)) return std::nullopt;
+  if (letters_.gone(key.receiver)) return std::nullopt;
   return taken;
 }
 
@@ -132,15 +132,15 @@ std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& 
   letter.value(send.bytes).value(fits ? ErrorKind::none : ErrorKind::truncate).text(text);
   letter.bytes(acceptance ? acceptance->record() : transport::WireRecord());
   write_refusals(letter, refusals);
-  const Envelope lane = lane_of(recording);
+  const SendKey key = key_of(recording);
   Accepted& accepted = accepted_[recording.peer_world];
-  accepted.lanes.push_back(lane);
+  accepted.keys.push_back(key);
   try {
-    ++accepted.by_lane[lane];
+    ++accepted.by_key[key];
     letters_.write(recording.peer_world, job, letter);
   } catch (...) {
-    accepted.lanes.pop_back();
-    uncount(accepted.by_lane, lane);
+    accepted.keys.pop_back();
+    uncount(accepted.by_key, key);
     throw;
   }
   return accepting;
@@ -186,25 +186,25 @@ void MatchSender::decline(int rank, Id invitation) noexcept {
 void MatchSender::read_revoke(int rank, LetterReader& letter) {
   const auto id = letter.value<Id>();
   const auto communicator = letter.value<group::CommunicatorId>();
-  const Envelope lane = lane_of(communicator, rank, letter.value<int>());
-  const auto found = invitations_.find(lane);
+  const SendKey key{communicator, rank, letter.value<int>()};
+  const auto found = invitations_.find(key);
   if (found == invitations_.end()) return;
   const auto revoked = std::find_if(found->second.begin(), found->second.end(),
                                     [&](const Invitation& each) { return each.id == id; });
   if (revoked != found->second.end())
-    decline_from(lane, static_cast<std::size_t>(revoked - found->second.begin()));
+    decline_from(key, static_cast<std::size_t>(revoked - found->second.begin()));
 }
 
 // Declines those behind it, too: each of them counts the receives before it, and one of these is
 // gone.
-void MatchSender::decline_from(const Envelope& lane, std::size_t place) {
-  const auto found = invitations_.find(lane);
+void MatchSender::decline_from(const SendKey& key, std::size_t place) {
+  const auto found = invitations_.find(key);
   if (found == invitations_.end()) return;
   auto& waiting = found->second;
   while (waiting.size() > place) {
     const Id id = waiting[place].id;
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place));
-    decline(lane.source, id);
+    decline(key.receiver, id);
   }
   if (waiting.empty()) invitations_.erase(found);
 }

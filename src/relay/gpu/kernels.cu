@@ -127,7 +127,7 @@ struct Together {
   static __device__ void run(const RelayBatch<capacity>& batch) {
     if (batch.queue_failure->failed != 0) return;
     BlockIndex place;
-    const Post& post = find(batch, place);
+    const Post& post = item_of_block(batch, place);
     if constexpr (starts)
       start(batch.reports(), post, place);
     else

@@ -58,7 +58,7 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& m
 
 // MPI or the peer may still be at the message of a pair that has failed.
 RelayedPlan::~RelayedPlan() {
-  equipment_.host_halves->remove(*this);
+  equipment_.host_pair_ends->remove(*this);
   leave_watch();
   if (pair_ && pair_->poisoned() && staging_) equipment_.gpus->keep(std::move(staging_));
 }
@@ -70,9 +70,9 @@ void RelayedPlan::serve_by(std::unique_ptr<transport::Plan> plan) {
   static_cast<void>(plan.release());
   host_.reset(host);
   try {
-    if (access_ == Access::host) return equipment_.host_halves->add(*this);
+    if (access_ == Access::host) return equipment_.host_pair_ends->add(*this);
     take_words();
-    prepare_lane();
+    prepare_pair();
   } catch (...) {
     host_->close();
     throw;
@@ -84,7 +84,7 @@ void RelayedPlan::take_words() {
   post_.words = static_cast<RelayWords*>(words_.get());
 }
 
-void RelayedPlan::prepare_lane() {
+void RelayedPlan::prepare_pair() {
   pair_ = std::make_unique<RelayedPair>(*host_,
                                         *post_.words);  // first: who finds the plan may give it up
   try {
@@ -123,7 +123,7 @@ void RelayedPlan::check_cuda_stream(const device::Stream& stream) const {
     throw Error(ErrorKind::unsupported, label() + ": " + approach_.on_blocking_streams.why);
   // Host memory shows only now on which kind of stream it is used. Asked for once, before anything
   // is enqueued; the driver is not.
-  if (!pair_) const_cast<RelayedPlan*>(this)->prepare_lane();
+  if (!pair_) const_cast<RelayedPlan*>(this)->prepare_pair();
 }
 
 void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {

@@ -11,7 +11,7 @@
 #include "gpu/kernel_plan.hpp"
 #include "plan/host_plan.hpp"
 #include "relay/access.hpp"
-#include "relay/gpu/host_halves.hpp"
+#include "relay/gpu/host_pair_ends.hpp"
 #include "relay/gpu/post.hpp"
 #include "relay/relay.hpp"
 
@@ -29,7 +29,7 @@ struct Approach {
 struct Equipment {
   std::shared_ptr<Gpus> gpus;
   std::shared_ptr<Relay> relay;
-  std::shared_ptr<HostHalves> host_halves;
+  std::shared_ptr<HostPairEnds> host_pair_ends;
 };
 
 class RelayedPlan final : public gpu::KernelPlan {
@@ -72,7 +72,7 @@ class RelayedPlan final : public gpu::KernelPlan {
 
  private:
   void check_cuda_stream(const device::Stream& stream) const;
-  void prepare_lane();
+  void prepare_pair();
   void end_close(void (*ended)(void*), void* argument) noexcept override;
 
   const Equipment equipment_;

@@ -104,7 +104,7 @@ void Relayed::prepare(device::Stream& stream) {
   host_->prepare(stream);
   if (stream.kind() != device::StreamKind::cuda) return;
   equipment_.relay->begin();
-  equipment_.host_halves->equip();
+  equipment_.host_pair_ends->equip();
   equipment_.gpus->equip<PostBatch>(static_cast<device::gpu::Stream&>(stream), TransportForm::relay,
                                     load_kernels);
 }
@@ -151,7 +151,7 @@ std::unique_ptr<transport::Transport> relayed(std::unique_ptr<transport::Transpo
                                               std::shared_ptr<Gpus> gpus,
                                               std::shared_ptr<Relay> relay) {
   return std::make_unique<Relayed>(std::move(host), Equipment{std::move(gpus), std::move(relay),
-                                                              std::make_shared<HostHalves>()});
+                                                              std::make_shared<HostPairEnds>()});
 }
 
 }  // namespace penstock::relay

@@ -28,10 +28,10 @@ class OfiBuffers : public ::testing::Test {
     MessageShape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = slots;
-    sender_ = make_half(*sending_, transport::Direction::send, out_, protocol::Mode::buffered,
-                        shape, *receiving_);
-    receiver_ = make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::buffered,
-                          shape, *sending_);
+    sender_ = make_pair_end(*sending_, transport::Direction::send, out_, protocol::Mode::buffered,
+                            shape, *receiving_);
+    receiver_ = make_pair_end(*receiving_, transport::Direction::receive, in_,
+                              protocol::Mode::buffered, shape, *sending_);
     sender_->memory().connect(receiver_->memory().answer());
     receiver_->memory().connect(sender_->memory().offer());
   }

@@ -26,7 +26,7 @@ using Texts = std::vector<std::string>;
 TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
   const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0-3"), rank_in("a/1", "4-7")};
   for (std::size_t rank = 0; rank < job.size(); ++rank) {
-    const JobLayout layout = surroundings_of(rank, job);
+    const JobLayout layout = layout_of(rank, job);
     EXPECT_TRUE(layout.all_here);
     EXPECT_EQ(layout.self, rank);
     EXPECT_EQ(cores_of(layout), (Texts{"0-3", "4-7"}));
@@ -37,16 +37,16 @@ TEST(OfiSurroundings, OneNetworkHoldsTheWholeJob) {
 TEST(OfiSurroundings, HostsAndNamespacesAreToldApart) {
   const std::vector<std::vector<std::byte>> job{rank_in("a/1", "0"), rank_in("a/2", "1"),
                                                 rank_in("b/1", "2"), rank_in("a/1", "3")};
-  const JobLayout last = surroundings_of(3, job);
+  const JobLayout last = layout_of(3, job);
   EXPECT_FALSE(last.all_here);
   EXPECT_EQ(last.self, 1u);
   EXPECT_EQ(cores_of(last), (Texts{"0", "3"}));
-  EXPECT_EQ(cores_of(surroundings_of(2, job)), Texts{"2"});
+  EXPECT_EQ(cores_of(layout_of(2, job)), Texts{"2"});
 }
 
 TEST(OfiSurroundings, PlacesArriveAsTheyAre) {
   const group::Location gpu{.pci = "0000:c1:00.0", .os_name = "hsn0", .cores = "0-7,16"};
-  const group::Location there = surroundings_of(0, {introduce("a/1", gpu)}).users.at(0);
+  const group::Location there = layout_of(0, {introduce("a/1", gpu)}).users.at(0);
   EXPECT_EQ(there.pci, gpu.pci);
   EXPECT_EQ(there.os_name, gpu.os_name);
   EXPECT_EQ(there.cores, gpu.cores);
@@ -57,7 +57,7 @@ TEST(OfiSurroundings, AGpuStandsBeforeTheCores) {
   EXPECT_EQ(own_place("").pci, "");
   EXPECT_EQ(own_place("").cores, group::own_cores().cores);
   const group::Location there =
-      surroundings_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
+      layout_of(0, {introduce("a/1", own_place("0000:C1:00.0"))}).users.at(0);
   EXPECT_EQ(there.pci, "0000:C1:00.0");
   EXPECT_EQ(there.cores, group::own_cores().cores);
 }
@@ -66,7 +66,7 @@ TEST(OfiSurroundings, AGpuStandsBeforeTheCores) {
 TEST(OfiSurroundings, WhatDoesNotFitIsUnknown) {
   std::string scattered = "0";
   for (int core = 2; core < 400; core += 2) scattered += "," + std::to_string(core);
-  EXPECT_EQ(surroundings_of(0, {rank_in("a/1", scattered)}).users.at(0).cores, "");
+  EXPECT_EQ(layout_of(0, {rank_in("a/1", scattered)}).users.at(0).cores, "");
 }
 
 }  // namespace

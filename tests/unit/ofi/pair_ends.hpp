@@ -41,9 +41,9 @@ struct Process {
 };
 
 // A half whose messages go from, or to, `buffer`. It is not connected yet.
-inline std::unique_ptr<PairEnd> make_half(Process& process, transport::Direction direction,
-                                          std::vector<std::byte>& buffer, protocol::Mode mode,
-                                          const MessageShape& shape, Process& peer) {
+inline std::unique_ptr<PairEnd> make_pair_end(Process& process, transport::Direction direction,
+                                              std::vector<std::byte>& buffer, protocol::Mode mode,
+                                              const MessageShape& shape, Process& peer) {
   transport::Message message;
   message.direction = direction;
   message.mode = mode;

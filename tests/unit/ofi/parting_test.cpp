@@ -102,10 +102,10 @@ class OfiParting : public ::testing::Test {
     MessageShape shape;
     shape.bytes = shape.part_bytes = bytes;
     shape.slots = two_slots;
-    Pair pair{make_half(*sending_, transport::Direction::send, out_, protocol::Mode::standard,
-                        shape, *receiving_),
-              make_half(*receiving_, transport::Direction::receive, in_, protocol::Mode::standard,
-                        shape, *sending_)};
+    Pair pair{make_pair_end(*sending_, transport::Direction::send, out_, protocol::Mode::standard,
+                            shape, *receiving_),
+              make_pair_end(*receiving_, transport::Direction::receive, in_,
+                            protocol::Mode::standard, shape, *sending_)};
     pair.sender->memory().connect(pair.receiver->memory().answer());
     pair.receiver->memory().connect(pair.sender->memory().offer());
     return pair;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "relay/gpu/host_halves.hpp"
+#include "relay/gpu/host_pair_ends.hpp"
 
 #include "relay/gpu/relayed_plan.hpp"
 
 namespace penstock::relay {
 
-void HostHalves::add(RelayedPlan& plan) {
+void HostPairEnds::add(RelayedPlan& plan) {
   const std::lock_guard lock(mutex_);
   if (equipped_)
     plan.take_words();
@@ -13,12 +13,12 @@ void HostHalves::add(RelayedPlan& plan) {
     waiting_.insert(&plan);
 }
 
-void HostHalves::remove(RelayedPlan& plan) noexcept {
+void HostPairEnds::remove(RelayedPlan& plan) noexcept {
   const std::lock_guard lock(mutex_);
   waiting_.erase(&plan);
 }
 
-void HostHalves::equip() {
+void HostPairEnds::equip() {
   const std::lock_guard lock(mutex_);
   while (!waiting_.empty()) {
     (*waiting_.begin())->take_words();
