@@ -31,6 +31,11 @@ struct Square final : Named<int, Pair<int, char>> {
   int side_length() const { return 1; }
 };
 """,
+    "src/core/nested.cpp": """struct Square::Corner {
+  int x, y;
+};
+struct Square::Edge : Shape {};
+""",
     "bench/one.cpp": "int a;\nint b;\n",
     "docs/page.md": "short\n" + "x" * 101 + "\n| " + "y" * 200 + " |\n",
 }
@@ -50,16 +55,16 @@ class MeasureCode(unittest.TestCase):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
             _, rows = measured(folder)
-        self.assertEqual(rows["lines of src (not empty)"], "19")
-        self.assertEqual(rows["statements of src"], "10")
+        self.assertEqual(rows["lines of src (not empty)"], "23")
+        self.assertEqual(rows["statements of src"], "13")
         self.assertEqual(rows["statements of bench"], "2")
-        self.assertEqual(rows["types"], "4")
-        self.assertEqual(rows["types that share their name"], "50 %")
+        self.assertEqual(rows["types"], "6")
+        self.assertEqual(rows["types that share their name"], "33 %")
         self.assertEqual(rows["deepest inheritance"], "3 (Square)")
         self.assertEqual(rows["most fields"], "2 (Named)")
-        self.assertEqual(rows["lines with comments"], "11 %")
+        self.assertEqual(rows["lines with comments"], "9 %")
         self.assertEqual(rows["Markdown over 100 columns, but tables"], "50 %")
-        self.assertEqual(rows["biggest room"], "68 % (core)")
+        self.assertEqual(rows["biggest room"], "74 % (core)")
 
     def test_says_what_is_no_tree(self):
         result, _ = measured("/nowhere")
