@@ -4,8 +4,8 @@
 // which does it when its own is done. A duty that is handed over is begun anew, at its first part
 // that has not been done.
 //
-//   leave:  somebody stays: set the bit of my duty, and end  nobody stays: set STAYS, and wait on
-//   next:   a duty stands there: clear its bit, and do it    none: clear STAYS, and end
+//   leave  another block stays: set the bit of my duty, and end; none stays: set STAYS, and wait on
+//   next   a duty stands there: clear its bit, and do it;        none does: clear STAYS, and end
 //
 // All is one word, so no duty is handed to a block that has ended. The word is zero again when all
 // blocks have ended. The leaver's release and the other's acquire order what both have stored for
