@@ -16,8 +16,8 @@
 
 namespace penstock::api {
 
-// Turns the exception that is being handled into an MPI error code, by report_error(). Only inside
-// a catch block.
+// Turns the exception that is being handled into an MPI error code, by report_error(). It may be
+// called only inside a catch block.
 int report_current_exception(Threads threads) noexcept;
 
 // A body that takes the library is called where it is initialised; else that is the error.
@@ -34,13 +34,13 @@ int guard_on(Threads threads, Body&& body) noexcept {
   }
 }
 
-// For functions that the program must treat as calls of MPI.
+// Guards functions that the program must treat as calls of MPI.
 template <class Body>
 int guard(Body&& body) noexcept {
   return guard_on(Threads::as_mpi, body);
 }
 
-// For functions that any thread may call at any MPI thread level, the workers of streams too.
+// Guards functions that any thread may call at any MPI thread level, the workers of streams too.
 template <class Body>
 int guard_any_thread(Body&& body) noexcept {
   return guard_on(Threads::any, body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the handles of the C API to the objects behind them. All throw base::Error for what is null,
-// freed or unknown.
+// These functions turn handles of the C API into the objects behind them. All throw base::Error for
+// what is null, freed or unknown.
 #pragma once
 
 #include <mpi.h>

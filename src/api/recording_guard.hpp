@@ -24,9 +24,9 @@ inline void warn_of_failure(const char* call, const char* consequence, const cha
   }
 }
 
-// Runs `body` after MPI's own call has succeeded; a failure goes to the log. False when it has not
-// run to its end. Outside MPI_Init ... MPI_Finalize (MPI sessions alone), after PST_Finalize and in
-// a child of fork() nothing is recorded, silently.
+// Runs `body` after MPI's own call has succeeded; a failure goes to the log. Returns false when it
+// has not run to its end. Outside MPI_Init ... MPI_Finalize (MPI sessions alone), after
+// PST_Finalize and in a child of fork() nothing is recorded, silently.
 template <class Body>
 bool recording(const char* call, const char* consequence, Body&& body) noexcept {
   try {

@@ -59,7 +59,7 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-// For where nothing may be thrown. `make_text` may throw.
+// Makes an error where nothing may be thrown. `make_text` may throw.
 template <class MakeText>
 Error error_by(ErrorKind kind, MakeText make_text) noexcept {
   try {

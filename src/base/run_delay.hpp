@@ -4,19 +4,19 @@
 
 namespace penstock::base {
 
-// In seconds; 0 where the kernel does not count.
+// Both are in seconds, and 0 where the kernel does not count.
 struct RunDelay {
   double ran = 0;
   double waited = 0;
-  // Of the time that threads ran or were ready: 0 to 1.
+  // Which part of the time that threads ran or were ready they waited: 0 to 1.
   double share() const { return waited > 0 ? waited / (ran + waited) : 0; }
 };
 
-// Of the threads that the process has now, and of ours that have ended.
+// Sums up the threads that the process has now, and those of ours that have ended.
 RunDelay look_at_run_delay();
 
-// The last call of each thread of ours: the kernel forgets what it has counted of a thread that
-// ends, and a program frees its streams, which are threads, before anybody asks.
+// Each thread of ours calls it last: the kernel forgets what it has counted of a thread that ends,
+// and a program frees its streams, which are threads, before anybody asks.
 void keep_run_delay() noexcept;
 
 }  // namespace penstock::base

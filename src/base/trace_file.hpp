@@ -22,7 +22,7 @@ class TraceFile {
  public:
   // Throws Error(setting) when the file cannot be written, or another process is writing it.
   TraceFile(const std::string& pattern, int rank);
-  // Writes what is left: nobody records any more.
+  // Writes what is left: no thread records any more.
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;

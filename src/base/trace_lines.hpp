@@ -27,7 +27,7 @@ class TraceLines {
   void clear() noexcept { text_.clear(); }
 
  private:
-  // Behind the one before.
+  // Ends the line before, and returns the text to append the next one to.
   std::string& next_line();
   void add_thread(std::uint64_t thread, const std::string& name, std::uint64_t host_stream = 0);
   void add_function(std::uint64_t stream, const trace::Event& event);

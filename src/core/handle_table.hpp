@@ -101,7 +101,7 @@ class HandleTable {
     return slot.use.load(std::memory_order_acquire) == use ? &slot : nullptr;
   }
 
-  // With room for all its places to be free, so that remove() needs no memory.
+  // Reserves room for all its places to be free, so that remove() needs no memory.
   void add_chunk(std::uint32_t number) {
     free_.reserve(std::size_t{number + 1} * chunk_size);
     if (chunks_[number].load(std::memory_order_relaxed) == nullptr)

@@ -37,11 +37,11 @@ class MatchedRequest final : public StreamOperation {
   }
   void match_begins() noexcept { match_begun_.store(true, std::memory_order_release); }
   // What the request has been matched to: `plan` is null for MPI_PROC_NULL, `transport` is the name
-  // of the transport that serves the pair. Nobody else sees it before publish_match().
+  // of the transport that serves the pair. No other thread sees it before publish_match().
   void take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,
                   const std::string& transport);
-  // From now on any thread may start or free the request: nothing is written here behind it. So
-  // does match_failed(), which gives up the plan, if any.
+  // From now on any thread may start or free the request: nothing is written here behind it. The
+  // same holds for match_failed(), which gives up the plan, if any.
   void publish_match() noexcept {
     any_matched_.store(true, std::memory_order_relaxed);
     set_complete();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread that notices what nobody waits for: dead processes (at once), waits that last longer
-// than PENSTOCK_TIMEOUT, SIGUSR1. It never calls MPI, and sleeps while there is nothing to watch.
+// One thread that notices what no other thread waits for: dead processes (at once), waits that last
+// longer than PENSTOCK_TIMEOUT, SIGUSR1. It never calls MPI, and sleeps while there is nothing to
+// watch.
 #pragma once
 
 #include <memory>

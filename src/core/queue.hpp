@@ -66,8 +66,8 @@ class Queue final : public transport::Sink {
   void blocked_since(transport::Waiter& waiter) noexcept override;
   void unblocked(transport::Waiter& waiter) noexcept override;
 
-  // For the monitor. `visit` runs under the lock that unblocked() takes, so the waiter exists while
-  // it runs.
+  // The monitor calls it. `visit` runs under the lock that unblocked() takes, so the waiter exists
+  // while it runs.
   template <class Visit>
   void visit_blocked(Visit visit) {
     const std::lock_guard lock(blocked_mutex_);

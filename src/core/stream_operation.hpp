@@ -48,7 +48,7 @@ class StreamOperation {
   }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
-  // After the flush that ends the enqueue call of a wait.
+  // Is called after the flush that ends the enqueue call of a wait.
   void wait_flushed(device::Stream& stream) noexcept {
     if (has_moved_) [[unlikely]]
       plan_->wait_flushed(stream);

@@ -25,16 +25,16 @@ class Transports {
   // Collective over MPI_COMM_WORLD: transports introduce themselves to their counterparts. `spin`:
   // how long threads of theirs spin. Throws base::Error on all processes.
   Transports(const base::Settings& settings, group::World& world, std::chrono::microseconds spin);
-  // Of transports that have added their peers, without `peer`: for tests of matching.
+  // Takes transports that have added their peers, without `peer`: for tests of matching.
   explicit Transports(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
   const std::vector<Entry>& entries() const noexcept { return entries_; }
-  // For a new queue's stream. Throws Error.
+  // Prepares a new queue's stream for all allowed transports. Throws Error.
   void prepare(device::Stream& stream) const {
     for (const Entry& entry : entries_)
       if (entry.allowed) entry.transport->prepare(stream);
   }
-  // A queue has been waited for.
+  // Tells the transports that a queue has been waited for.
   void queue_waited() const noexcept {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }

@@ -18,24 +18,25 @@ class Stream {
 
   StreamKind kind() const noexcept { return kind_; }
 
-  // Blocks the caller until everything enqueued before the call has ended. Not while the stream is
-  // being captured. While it waits it calls `meanwhile` (if any) from the calling thread, about
-  // every 100 us, and up to every ms while that says that nothing is to be done. It may not throw.
+  // Blocks the caller until everything enqueued before the call has ended. It must not be called
+  // while the stream is being captured. While it waits it calls `meanwhile` (if any) from the
+  // calling thread, about every 100 us, and up to every ms while that says that nothing is to be
+  // done. It may not throw.
   virtual void synchronize(const std::function<bool()>& meanwhile) = 0;
-  // The beginning of an enqueue call for several requests: throws Error(resources) where the stream
-  // has no memory for that many more pieces of work, so that not a part of them is enqueued.
+  // Begins an enqueue call for several requests. Throws Error(resources) where the stream has no
+  // memory for that many more pieces of work, so that not a part of them is enqueued.
   virtual void make_room(std::size_t /*pieces*/) {}
-  // The end of an enqueue call: work of several requests that was gathered goes to the stream now.
+  // Ends an enqueue call: work of several requests that was gathered goes to the stream now.
   virtual void flush() noexcept {}
-  // The queue over this stream goes: nobody is told about failures of its work any more.
+  // The queue over this stream goes: no queue is told about failures of its work any more.
   virtual void leave() noexcept {}
-  // For an enqueue call of the stream's queue: the graph capture that the stream is in, 0 for none.
-  // Work of a capture runs when its graph is launched.
+  // Tells an enqueue call of the stream's queue the graph capture that the stream is in, 0 for
+  // none. Work of a capture runs when its graph is launched.
   virtual std::uint64_t capture() const { return 0; }
-  // The same for any thread at any time.
+  // Whether the stream is in a capture, for any thread at any time.
   virtual bool is_captured() const noexcept { return false; }
-  // Stream order: what is enqueued here from now on runs after all that `other`, a stream of the
-  // same kind, holds by now. Neither is captured.
+  // Makes what is enqueued here from now on run after all that `other`, a stream of the same kind,
+  // holds by now. Neither is captured.
   virtual void come_behind(const Stream& /*other*/) noexcept {}
   // True when everything enqueued has ended. Does not block.
   virtual bool idle() const = 0;

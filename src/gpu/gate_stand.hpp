@@ -14,12 +14,12 @@ class GateStand {
   static constexpr std::size_t most = (device::gpu::WordOperations::most - 1) / 2;
 
   explicit GateStand(Report& report) noexcept : report_(report) {}
-  // `id`: of its plan in reports. At most `most` of them.
+  // `id` is that of its plan in reports. At most `most` gates may be added.
   void add(std::uint32_t id, protocol::gate::GateWords& gate) noexcept {
     operations_.store(report_.gated, id + 1);
     operations_.await(gate.open, 1);
   }
-  // On the current device, behind what closes the gates.
+  // Is called on the current device, behind what closes the gates.
   cudaError_t enqueue(cudaStream_t stream) noexcept {
     operations_.store(report_.gated, 0);
     return operations_.enqueue(stream);

@@ -27,7 +27,7 @@ class Gpus {
   Devices& devices() noexcept { return devices_; }
   PinnedPool& pinned() noexcept { return *pinned_; }
   KernelWatchdog& watchdog();  // made on first use. Throws Error
-  // Of a queue; made on first use. Throws Error.
+  // Returns that of the stream's queue, which is made on first use. Throws Error.
   KernelQueue& kernel_queue_on(device::gpu::Stream& stream);
   // Gives the stream's queue what the form needs: its kernels, by load(launch) once a device, and
   // where an enqueue call gathers work for them. Throws Error.

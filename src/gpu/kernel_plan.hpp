@@ -25,7 +25,7 @@ class KernelPlan : public transport::Plan {
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
   using transport::Plan::close;
 
-  // For kernel queues, under the watchdog's lock.
+  // Kernel queues call these under the watchdog's lock.
   void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
   bool used_on(const KernelQueue& queue) const noexcept {
     return queue_.load(std::memory_order_relaxed) == &queue;
@@ -33,7 +33,7 @@ class KernelPlan : public transport::Plan {
   void forget(const KernelQueue& queue) noexcept;
   // The epoch that one of its kernels waits for, once that has said that it waits.
   virtual protocol::Epoch awaited_epoch() const noexcept = 0;
-  // A wait that lasts: releases it if it is hopeless.
+  // Releases a wait that lasts if it is hopeless.
   virtual void look_for_lost_cause() noexcept = 0;
   virtual base::Error error_of(Failure failure) const = 0;  // that its kernel has reported
   // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer
@@ -63,9 +63,9 @@ class KernelPlan : public transport::Plan {
   // Throws Error(unsupported): the stream is no GPU's, or another one's than `device`.
   void check_device(const device::Stream& stream, int device) const;
   base::Error started_twice() const;
-  // Of a close in the order of a stream. The first is called while that is enqueued; false: it
-  // cannot be. The second, behind all that was enqueued, on a thread of the driver's, which must
-  // not wait; it calls ended(argument) last, or has it called.
+  // The two steps of a close in the order of a stream. The first is called while the close is
+  // enqueued; false: it cannot be. The second is called behind all that was enqueued, on a thread
+  // of the driver's, which must not wait; it calls ended(argument) last, or has it called.
   virtual bool prepare_close(device::gpu::Stream& /*stream*/) noexcept { return true; }
   virtual void end_close(void (*ended)(void*), void* argument) noexcept = 0;
   protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
@@ -74,7 +74,8 @@ class KernelPlan : public transport::Plan {
   KernelWatchdog* watchdog_ = nullptr;
   std::atomic<KernelQueue*> queue_{nullptr};  // the queue that it was last used on
   std::atomic<protocol::Epoch> epoch_{0};     // that a wait reported
-  // Of waits outside captures and inside: between them there is no order. For enqueue calls alone.
+  // Waits outside captures and inside have an end each: between them there is no order. Only
+  // enqueue calls use them.
   WaitEnd& end_on(const device::gpu::Stream& stream) noexcept {
     return stream.last_capture() == 0 ? direct_end_ : captured_end_;
   }

@@ -61,10 +61,10 @@ class KernelQueue final : public device::gpu::Attachment {
   void report_to(transport::Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
   void flush() noexcept override;
   void synchronized(cudaError_t code) noexcept override;
-  // The queue fails by something that no kernel knows of: those that are not launched yet are to do
-  // nothing.
+  // The queue fails by something that no kernel knows of: kernels that are not launched yet are to
+  // do nothing.
   void fail(const base::Error& error) noexcept;
-  // Of a plan whose kernel could not be launched, by its id in reports.
+  // Poisons a plan whose kernel could not be launched, by its id in reports.
   void poison(std::uint32_t id) noexcept;
 
   // Ends every wait of the queue; the first error counts. Any thread.

@@ -31,7 +31,7 @@ class KernelWatchdog {
   void poison(std::uint32_t id) noexcept;                    // the plan
   void lose(int device, const base::Error& error) noexcept;  // all plans and queues that need it
 
-  // For kernel queues, which are looked at under the lock.
+  // Kernel queues, which are looked at under the lock, call these.
   KernelPlan* find(std::uint64_t id_plus_one) const noexcept;
   const std::vector<KernelPlan*>& plans() const noexcept { return plans_; }
 

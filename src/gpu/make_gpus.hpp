@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For code that must not see CUDA's headers.
+// Makes Gpus for code that must not see CUDA's headers.
 #pragma once
 
 #include <memory>

@@ -20,13 +20,13 @@ class WaitPlaces {
     std::shared_ptr<void> held;  // null: at gates
   };
   virtual ~WaitPlaces() = default;
-  // The best that is left, for a queue and the first graph that is captured on it, or for a further
-  // graph: its waits stand so for as long as the place is held. Any thread; the place may be given
-  // back on any, too.
+  // Returns the best place that is left, for a queue and the first graph that is captured on it, or
+  // for a further graph. Its waits stand so for as long as the place is held. Any thread may call
+  // it, and give the place back.
   enum class User : std::uint8_t { queue, graph };
   virtual Place take(User user) noexcept = 0;
-  // For one end of a pair: its waits are kernels for as long as the place is held, whatever queue
-  // it is used on, so its peer need not open gates. Null: there is none left.
+  // Returns a place for one end of a pair; null: there is none left. Its waits are kernels for as
+  // long as the place is held, whatever queue it is used on, so its peer need not open gates.
   virtual std::shared_ptr<void> take_for_pair() noexcept = 0;
   // How many blocks of this process may wait for long on the device, so that others find room.
   virtual unsigned room() const noexcept = 0;

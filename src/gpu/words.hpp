@@ -13,9 +13,9 @@ using Word64 = std::uint64_t;
 // Everything that two devices poll lies in memory of the polling one, in lines of its own.
 inline constexpr std::size_t device_line = 128;
 
-// What a thread loads and stores in one instruction. By itself: 8 bytes of data in two halves, each
-// beside its flag, so that each half needs only the 64-bit accesses that the memory model has. In a
-// wide line: see peer_gpu/lines.cuh.
+// What a thread loads and stores in one instruction. A cell by itself holds 8 bytes of data in two
+// halves, each beside its flag, so that each half needs only the 64-bit accesses that the memory
+// model has. What it holds in a wide line is in peer_gpu/lines.cuh.
 struct alignas(16) Cell {
   Word64 low, high;
 };

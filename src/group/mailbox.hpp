@@ -20,7 +20,7 @@ class Mailbox {
   // Collective (frees the communicator); unsent letters are lost: see Matcher::part().
   virtual ~Mailbox() = default;
 
-  // Only keeps the letter: dispatch() gives it to MPI, with others to the same rank. Letters
+  // Keeps the letter, no more: dispatch() gives it to MPI, with others to the same rank. Letters
   // between two processes (one of them to itself, too) arrive in order. Returns the letter's number
   // among those to `rank`, from 1 upwards. Where it throws, the letter is not sent.
   virtual std::uint64_t send(int rank, Letter letter) = 0;

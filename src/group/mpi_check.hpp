@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For MPI calls on communicators of ours, whose error handler is MPI_ERRORS_RETURN.
+// Checks MPI calls on communicators of ours, whose error handler is MPI_ERRORS_RETURN.
 #pragma once
 
 #include <mpi.h>

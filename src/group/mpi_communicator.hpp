@@ -32,8 +32,8 @@ enum class Creation : std::uint8_t {
   intercomm_merge
 };
 
-// False outside MPI_Init ... MPI_Finalize (also in a program of sessions only): then nothing here
-// may be called.
+// Returns false before MPI_Init and after MPI_Finalize, and in a program of sessions only: then
+// nothing else here may be called.
 bool world_usable() noexcept;
 
 // The identity of a live communicator; one that has none gets one that is unknown. Never null.
@@ -46,16 +46,15 @@ MPI_Comm handle_of(const Communicator& communicator) noexcept;
 int world_rank(const Communicator& communicator, int rank);
 
 // What the recorder calls after a creation call has succeeded on this process, in the order of the
-// calls on the parent. The child may be MPI_COMM_NULL here: the count rises all the same.
+// calls on the parent. The child may be MPI_COMM_NULL here: the count rises then, too.
 void created(MPI_Comm parent, Creation how, MPI_Comm child);
-void created_by_group(
-    MPI_Comm parent, int tag,
-    MPI_Comm child);  // MPI_Comm_create_group: only the group's members know of it
+// MPI_Comm_create_group: only the group's members know of it.
+void created_by_group(MPI_Comm parent, int tag, MPI_Comm child);
 void created_intercomm(int tag, MPI_Comm child);  // MPI_Intercomm_create
-// Where no identity follows from what we know.
+// Is called where no identity follows from what we know.
 void created_unknown(MPI_Comm child, const char* call);
 
-// For MPI_Comm_idup: takes the number at the call, gives the identity once the child exists.
+// Serves MPI_Comm_idup: takes the number at the call, gives the identity once the child exists.
 class PendingChild {
  public:
   PendingChild(MPI_Comm parent, Creation how);
@@ -67,9 +66,10 @@ class PendingChild {
   std::uint64_t number_;
 };
 
-// After MPI_Comm_free and MPI_Comm_disconnect. MPI itself may keep the communicator, and so its
-// attributes, until the last request on it has been freed. Look before the call: afterwards the
-// handle is none. Null for one without identity and for MPI_COMM_NULL.
+// MPI_Comm_free and MPI_Comm_disconnect use both. The first looks before MPI's call, since
+// afterwards the handle is none; it returns null for a communicator without identity and for
+// MPI_COMM_NULL. The second follows the call: MPI itself may keep the communicator, and so its
+// attributes, until the last request on it has been freed.
 std::shared_ptr<Communicator> known_communicator(MPI_Comm comm);
 void freed(const std::shared_ptr<Communicator>& communicator) noexcept;
 

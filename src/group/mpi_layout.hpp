@@ -25,7 +25,7 @@ class MpiLayout final : public Layout {
   MPI_Datatype datatype() const noexcept { return datatype_; }
   MPI_Count count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return bytes_; }  // count times the datatype's size
-  // For bytes(), which is 0 then, and for MPI's own counts.
+  // Whether it is too large for bytes(), which is 0 then, and for MPI's own counts.
   bool too_large() const noexcept { return too_large_; }
 
   // Frees the duplicates whose layouts are gone. Called from calls of the program that may call MPI

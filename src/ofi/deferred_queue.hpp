@@ -21,8 +21,8 @@ class DeferredQueue {
 
   DeferredQueue(Policy policy, unsigned limit) : policy_(policy), limit_(limit) {}
 
-  // With its next start. Does nothing if it stands in line already, or if that could never be
-  // posted.
+  // Puts the client in line with its next start. Does nothing if it stands in line already, or if
+  // the start could never be posted.
   void join(EngineClient& client) noexcept;
   void leave(EngineClient& client) noexcept;
   // A start of this client has been carried out without entries.
@@ -30,7 +30,7 @@ class DeferredQueue {
   bool empty() const noexcept { return first_ == nullptr; }
 
   // Posts the start of the first in line, or lets it go if it has none now, and returns that
-  // client. Null: there is none, or no room for it.
+  // client. Returns null if there is none, or no room for it.
   EngineClient* post_next() noexcept;
   void completed(unsigned entries) noexcept;  // of posted starts
   void reclaim() noexcept;                    // PST_Queue_wait

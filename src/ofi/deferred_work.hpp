@@ -39,7 +39,7 @@ class RdmaOperation {
   RdmaOperation& operator=(const RdmaOperation&) = delete;
 
   void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
-  // For issue() alone.
+  // Makes an operation for issue() alone.
   void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;
   void make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept;
 
@@ -57,7 +57,7 @@ class RdmaOperation {
     role = its_role;
   }
 
-  // Of what the completion queue reports.
+  // Returns the operation of which the completion queue reports.
   static RdmaOperation& of(void* context) noexcept {
     return *static_cast<Work*>(context)->operation;
   }

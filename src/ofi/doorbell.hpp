@@ -49,7 +49,7 @@ class Doorbell {
 // The NIC counts the stores themselves.
 class MappedDoorbell final : public Doorbell {
  public:
-  // Null where the provider does not map the counter. The counter outlives the doorbell.
+  // Returns null where the provider does not map the counter. The counter outlives the doorbell.
   static std::unique_ptr<MappedDoorbell> open(fid_cntr& counter);
   static bool offered(fid_cntr& counter) { return open(counter) != nullptr; }
 

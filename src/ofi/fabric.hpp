@@ -79,14 +79,14 @@ class Fabric {
 class Region {
  public:
   Region() = default;
-  // Of the host, or of a GPU by its number. Remote writes into it count on `arrivals`, if there is
-  // one. Throws base::Error.
+  // Takes memory of the host, or of a GPU by its number. Remote writes into it count on `arrivals`,
+  // if there is one. Throws base::Error.
   Region(Fabric& fabric, void* memory, std::size_t bytes, fid_cntr* arrivals = nullptr,
          std::optional<int> gpu = {});
 
   std::uint64_t key() const noexcept { return fi_mr_key(region_.get()); }
   void* descriptor() const noexcept { return region_ ? fi_mr_desc(region_.get()) : nullptr; }
-  // As remote processes name this place.
+  // Returns the address by which remote processes name this place.
   std::uint64_t address(const void* place) const noexcept {
     return reinterpret_cast<std::uintptr_t>(place) - origin_;
   }

@@ -93,13 +93,13 @@ class PairEnd final : public EngineClient {
     memory_.fill_slot(epoch);
     return std::nullopt;
   }
-  // As far as the words tell, with a peer that has not gone.
+  // Whether it is over as far as the words tell, with a peer that has not gone.
   bool wait_is_over(protocol::Epoch epoch) const noexcept {
     if (buffered()) return true;
     if (!complete(epoch)) return false;
     return !sends() || !in_slots() || room(epoch + 1);
   }
-  // True: progress has something to do for that.
+  // Returns true when progress has something to do for that.
   bool end_wait(protocol::Epoch epoch) noexcept {
     if (sends() || !in_slots()) return false;
     memory_.empty_slot(epoch);
@@ -118,11 +118,11 @@ class PairEnd final : public EngineClient {
   unsigned entries() const noexcept override;
   unsigned post() noexcept override;
   bool advance() noexcept override;
-  // Buffered sends: what the receiver has taken is read from its memory; credits_known()
-  // afterwards. false: not now.
+  // Buffered sends: has what the receiver has taken read from its memory; credits_known() tells
+  // when that is done. False: it cannot be read now.
   bool query_credits() noexcept;
   bool credits_known() const noexcept { return !credits_.query.under_way; }
-  // Its message, whether or not it has been started.
+  // Whether its message has come, whether or not it has been started.
   bool arrived(protocol::Epoch epoch) const noexcept;
   bool has_work() const noexcept override;
   void ended(RdmaOperation& operation) noexcept override;

@@ -56,7 +56,7 @@ class PairMemory {
   Target cts_target() const noexcept { return {owner_.peer, peer_cts_.address, peer_cts_.key}; }
   Target own_word(const std::uint64_t& word) const noexcept;
   Target remote_word(std::size_t offset) const noexcept;
-  // Where a read of the peer's word brings it.
+  // Returns where a read of the peer's word brings it.
   Source landing_word(std::uint64_t& word) const noexcept {
     return {&word, sizeof word, words_.region->descriptor()};
   }

@@ -20,7 +20,8 @@ struct ProviderVerdict {
   std::string why;
 };
 
-// In libfabric's order. Opens those that have all capabilities, and lets them take deferred work.
+// Lists them in libfabric's order. Opens those that have all capabilities, and lets them take
+// deferred work.
 // Throws base::Error where libfabric is not there.
 std::vector<ProviderVerdict> list_providers(const base::Settings& settings);
 

@@ -10,9 +10,9 @@ namespace penstock::peer {
 
 inline constexpr std::size_t cache_line = 64;
 
-// In the sender's arena. The first line is written by the receiver in every epoch. CLOSED has a
-// line apart from it, because the threads that enqueue look at it before every start and must not
-// take the busy line away from the two workers.
+// This block lies in the sender's arena. The receiver writes its first line in every epoch. CLOSED
+// has a line apart from it, because the threads that enqueue look at it before every start and must
+// not take the busy line away from the two workers.
 struct alignas(cache_line) SenderBlock {
   std::uint64_t cts;
   std::uint64_t fin;
@@ -23,8 +23,8 @@ struct alignas(cache_line) SenderBlock {
   std::uint64_t closed;  // by the receiver, its last store into this block
 };
 
-// In the receiver's arena; a ring's slots follow. Without a rendezvous only `closed` is ever
-// written.
+// This block lies in the receiver's arena; a ring's slots follow. Without a rendezvous only
+// `closed` is ever written.
 struct alignas(cache_line) ReceiverBlock {
   std::uint64_t rts;
   std::uint64_t done;

@@ -26,8 +26,8 @@ struct PeerAddressRecord {
   ArenaIdentity arena;
 };
 
-// Of the end that comes first: a sender's offer, or the invitation of a receiver that will not act
-// again.
+// The end that comes first sends it: in a sender's offer, or in the invitation of a receiver that
+// will not act again.
 struct OpenRecord {
   std::uint64_t version = handshake_version;
   std::uint64_t eager_max = 0;  // the sender's count
@@ -39,7 +39,7 @@ struct OpenRecord {
   ArenaAddress block;
 };
 
-// Of the end that comes second, and has decided all.
+// The end that comes second, and has decided all, sends it.
 struct ChoiceRecord {
   std::uint64_t version = handshake_version;
   std::uint64_t bytes = 0;  // of the message

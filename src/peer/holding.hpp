@@ -36,7 +36,7 @@ class Holding {
     std::byte* block;
     std::size_t bytes;
     std::shared_ptr<const void> user_memory;  // PST_Alloc_mem memory that the peer addresses
-    // For Retired, which needs no memory of its own.
+    // Retired keeps its list in these, so that it needs no memory of its own.
     const std::uint64_t* last_by_peer = nullptr;
     const std::atomic<bool>* peer_dead = nullptr;
     std::unique_ptr<Body> next;

@@ -22,10 +22,10 @@ class Memory {
   // 64-byte aligned, page aligned from a page on. Throws Error(resources) when there is no memory
   // at all. Any thread.
   void* allocate(std::size_t bytes);
-  // False: not from allocate(), or freed already. The bytes are reused only when the last pin on
-  // them is gone.
+  // Returns false if it is not from allocate(), or freed already. The bytes are reused only when
+  // the last pin on them is gone.
   bool free(void* address) noexcept;
-  // In one allocation in shared memory.
+  // Whether all of it lies in one allocation in shared memory.
   bool contains(const void* address, std::size_t bytes) const noexcept;
   // Keeps the allocation that holds the address; null if it is not ours.
   std::shared_ptr<const void> pin(const void* address) const noexcept;

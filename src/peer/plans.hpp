@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what was decided at match to the plan class that has it compiled in.
+// Turns what was decided at match into the plan class that has it compiled in.
 #pragma once
 
 #include <memory>

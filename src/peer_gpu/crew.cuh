@@ -43,12 +43,13 @@ class Crew<Form::one_stays> {
 
   // Whose duty this block does.
   __device__ unsigned duty() const { return duty_; }
-  // It waits for others, too: its successor's blocks must find no place yet, and it is asked to
-  // leave no more.
+  // Whether this is the block that stays. It waits for others, too: its successor's blocks must
+  // find no place yet, and it is asked to leave no more.
   __device__ bool stays() const { return stays_; }
 
-  // All threads, when one has been asked to leave, and nothing is done of the part at hand that
-  // cannot be done twice: the duty is begun anew. `may_stay`: it waits for no other one.
+  // All threads call it when one has been asked to leave, and nothing is done of the part at hand
+  // that cannot be done twice: the duty is begun anew. `may_stay`: the block waits for no other
+  // one.
   __device__ void leave(bool may_stay) {
     using protocol::relief::Answer;
     Word64 answer = static_cast<Word64>(Answer::stay);
@@ -64,8 +65,8 @@ class Crew<Form::one_stays> {
     again_ = answer != static_cast<Word64>(Answer::leave);
   }
 
-  // All threads, when one has been asked to leave, and something is done that cannot be done twice:
-  // the duty goes on. Only where it waits for no other one.
+  // All threads call it when one has been asked to leave, and something is done that cannot be done
+  // twice: the duty goes on. It is called only where the block waits for no other one.
   __device__ void stay() {
     if (threadIdx.x == 0) request() = 0;
     if (stays_ || gridDim.x == 1) return;
@@ -73,8 +74,8 @@ class Crew<Form::one_stays> {
     stays_ = agree(threadIdx.x == 0 && protocol::relief::stay(word) ? 1 : 0) != 0;
   }
 
-  // All threads, when they are through with a duty: whether there is another one, or the same has
-  // to be begun anew.
+  // All threads call it when they are through with a duty. Says whether there is another one, or
+  // the same has to be begun anew.
   __device__ bool goes_on() {
     if (again_) {
       again_ = false;

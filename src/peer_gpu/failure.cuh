@@ -62,9 +62,9 @@ __device__ void tell(const Pair& pair, Word64 epoch) {
     SystemWord(pair.notice->given_up).store(epoch, ::cuda::memory_order_release);
 }
 
-// All threads of a block of a kernel that copies nothing; `why` and `epoch` are thread 0's. The
-// epoch is the first one that this end serves no more. The first failure of a queue is the one that
-// is reported.
+// All threads of a block call it in a kernel that copies nothing; `why` and `epoch` are thread 0's.
+// The epoch is the first one that this end serves no more. The first failure of a queue is the one
+// that is reported.
 template <Route route>
 __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoch, Failure why) {
   DeviceWord given_up(pair.words->given_up);

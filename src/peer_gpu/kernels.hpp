@@ -12,11 +12,11 @@ namespace penstock::peer_gpu {
 
 using gpu::Launch;
 
-// Which kernel serves the pair, known once its threads are: for Pair::work.
+// Which kernel serves the pair, as Pair::work has it. It is known once the pair's threads are.
 std::uint8_t work_of_start(const Pair& pair);
 std::uint8_t work_of_wait(const Pair& pair);
 
-// From one to largest_batch pairs.
+// These launch from one to largest_batch pairs.
 cudaError_t launch_starts(const Launch& launch, std::span<const Pair> pairs);
 cudaError_t launch_waits(const Launch& launch, std::span<const Pair> pairs);
 // Loads every kernel onto the current device and runs each once without a pair: the first launch of

@@ -61,7 +61,7 @@ struct Cells {
     store_cell(unit, {data.low | flag << 32, data.high | flag << 32});
   }
   static __device__ Cell load(const Cell* unit) { return load_cell(unit); }
-  // With something above a flag's 32 bits unless both words show the same.
+  // The flag; it has something above a flag's 32 bits unless both words show the same.
   static __device__ Word64 flag_of(Cell cell) {
     return cell.low >> 32 | ((cell.low ^ cell.high) & ~half);
   }

@@ -72,7 +72,7 @@ __device__ Word64 poll_a_little_longer(const Pair& pair, Word64 epoch, Word64 ct
   return agree(cts);
 }
 
-// Of a block that does not lead.
+// The start of a block that does not lead.
 template <Form form>
 __device__ Team::Help await_leader(const Context& context, const Pair& pair, Team& team,
                                    Word64 epoch, Word64* said, bool willing,

@@ -83,7 +83,7 @@ class Team {
   __device__ team::Telling end_well() { return team::end_well(*this, through_); }
   __device__ team::Telling end_badly(bool first) { return team::end_badly(*this, through_, first); }
 
-  // For protocol/team.hpp.
+  // What protocol/team.hpp asks of a block's hands.
   __device__ unsigned index() const { return place_.index; }
   __device__ unsigned blocks() const { return place_.blocks; }
   __device__ unsigned parts() const { return pair_.parts; }
@@ -102,7 +102,7 @@ class Team {
     if (threadIdx.x == 0) SystemWord(words[part]).store(epoch, ::cuda::memory_order_relaxed);
   }
   __device__ Word64 add_through(Word64 share) const {
-    if (threadIdx.x != 0) return 1;  // nobody else's
+    if (threadIdx.x != 0) return 1;  // thread 0 alone counts
     return DeviceWord(words_of(pair_).through).fetch_add(share, ::cuda::memory_order_relaxed) +
            share;
   }
@@ -146,8 +146,8 @@ class Team {
     }
   }
 
-  // By a warp, which looks at all of the block's parts at once. Acquire: what the peer has stored
-  // into our buffer, or loaded from it, comes before.
+  // A warp calls it, which looks at all of the block's parts at once. Acquire: what the peer has
+  // stored into our buffer, or loaded from it, comes before.
   __device__ bool all_said(Word64* said) const {
     bool all = true;
     for (unsigned part = place_.index + threadIdx.x * place_.blocks; part < pair_.parts;

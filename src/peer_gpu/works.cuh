@@ -83,7 +83,7 @@ using RendezvousWaits = Works<WaitRendezvousSend<protocol::Mode::standard, true>
 
 // Host: the numbers. Synchronous rendezvous is what a standard one is anyway.
 
-// With the port that a pair's kernel has.
+// Calls number(port) with the port that a pair's kernel has.
 template <Fit fit, class Number>
 unsigned with_port_of(const Pair& pair, Number number) {
   const bool wide = pair.route == Route::wide_ring;

@@ -35,8 +35,8 @@ class ActiveList {
     items_.pop_back();
   }
 
-  // True: move(item) has moved one at least. Items may leave the list meanwhile, this one or
-  // others, and be destroyed.
+  // Returns true when move(item) has moved one at least. Items may leave the list meanwhile, this
+  // one or others, and be destroyed.
   template <class Move>
   bool move_some(Move move) noexcept {
     bool moved = false;

@@ -35,8 +35,8 @@ template <class Client>
 class ProgressEngine : private ProgressThread::ProgressWork {
  public:
   // ---- On a stream's worker
-  // After a word of it has been written. A call may start many: what is under way besides is left
-  // to those who wait for it, and to the thread.
+  // Is called after a word of the client's has been written. A call may start many: what is under
+  // way besides is left to those who wait for it, and to the thread.
   void mark_ready(Client& client) noexcept {
     ready_.mark(client);
     try_progress([this] { take_ready(); });
@@ -49,7 +49,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
         worker_polls_.store(true, std::memory_order_relaxed);
     });
   }
-  // After a wait: from now on the thread looks. Others that wait say so again at their next poll.
+  // Is called after a wait: from now on the thread looks. Others that wait say so again at their
+  // next poll.
   void leave() noexcept { worker_polls_.store(false, std::memory_order_relaxed); }
   // Makes several passes, whatever the others do, before bad news is believed. Neither MPI nor a
   // provider tells whether anything of a dead peer is still on its way. So these passes prove
@@ -126,8 +127,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   }
   bool has_work() const noexcept { return under_way() || !ready_.empty(); }
 
-  // Inside MPI_Finalize: what is owed is delivered, and nobody stops making progress while others
-  // still need it. Waits for no process that is gone.
+  // Is called inside MPI_Finalize: what is owed is delivered, and no process stops making progress
+  // while others still need it. Waits for no process that is gone.
   void end_with_others() noexcept {
     deliver();
     if (!part()) say_farewell();
@@ -188,8 +189,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   }
 
   // A process that is done and stopped making progress would leave others waiting for a message or
-  // a notice. When all have come here nobody waits any more: true. Ends early when a process has
-  // died, or has not come within PENSTOCK_TIMEOUT.
+  // a notice. Returns true when all have come here, so that none waits any more. Ends early when a
+  // process has died, or has not come within PENSTOCK_TIMEOUT.
   bool part() noexcept {
     if (world_.given_up()) return false;  // not everybody has an engine
     const auto began = Clock::now();

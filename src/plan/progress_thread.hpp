@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that moves what nobody waits for. It spins, yields and sleeps in short steps while
-// something is under way, polls less and less often while only others can begin something, and
-// blocks when nobody can, so that an idle process uses next to no processor time.
+// The thread that moves what no worker waits for. It spins, yields and sleeps in short steps while
+// something is under way. It polls less and less often while only others can begin something. It
+// blocks when no process can, so that an idle process uses next to no processor time.
 #pragma once
 
 #include <atomic>
@@ -42,8 +42,8 @@ class ProgressThread {
   // The work is advanced once more before the thread ends. A later start() begins again.
   void stop() noexcept;
 
-  // After new work has become visible. Sequentially consistent, so that either the caller sees the
-  // sleeper or the sleeper sees the work.
+  // Is called after new work has become visible. It is sequentially consistent, so that either the
+  // caller sees the sleeper or the sleeper sees the work.
   void wake_if_asleep() noexcept {
     if (asleep_.load(std::memory_order_seq_cst)) wake();
   }
@@ -53,7 +53,7 @@ class ProgressThread {
   void run() noexcept;
   // `since`: from when on workers have polled without a break, so far as the thread knows.
   static void leave_to_workers(std::optional<std::chrono::steady_clock::time_point>& since);
-  // True: woken, because there is something new.
+  // Returns true when it was woken, because there is something new.
   bool sleep(std::optional<std::chrono::steady_clock::duration> limit) noexcept;
 
   const char* const name_;

@@ -49,7 +49,7 @@ PENSTOCK_HD Claim claim_as_receiver(P& port, Epoch epoch) {
 // from now on. It is a courtesy to the user's memory, not what truth rests on: a copy that has
 // begun goes on, and a start pushes without a claim; both find CLOSED afterwards. By flags each
 // word is moved past every value that would let the other side copy: to 2e+3, PULL is neither free
-// nor the answer of who gave way. It stores and does not look, and waits for nobody.
+// nor the answer of who gave way. It stores and does not look, and never waits.
 template <Side side, Port P>
 PENSTOCK_HD void forbid_claim(P& port, Epoch epoch) {
   if constexpr (P::native_atomics)

@@ -40,9 +40,9 @@ PENSTOCK_HD Answer leave(W& word, unsigned duty, bool may_stay) {
   }
 }
 
-// By a block that has done what cannot be done twice, so that it cannot leave, and that waits for
-// no other block: whether it is the one that stays from now on. Until one does, none of the others
-// can leave.
+// A block calls it that has done what cannot be done twice, so that it cannot leave, and that waits
+// for no other block. Says whether it is the one that stays from now on. Until one does, none of
+// the others can leave.
 template <class W>
 PENSTOCK_HD bool stay(W& word) {
   std::uint64_t found = word.load();
@@ -51,7 +51,8 @@ PENSTOCK_HD bool stay(W& word) {
   return false;
 }
 
-// By the block that stays. The first ones first: others of their kernel may wait for what these do.
+// The block that stays takes its next duty. The first blocks' duties come first: others of their
+// kernel may wait for what these do.
 template <class W>
 PENSTOCK_HD int next(W& word) {
   std::uint64_t found = word.load();

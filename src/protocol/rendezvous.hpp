@@ -17,8 +17,8 @@ PENSTOCK_HD void announce_copy(P& port, Epoch epoch) {
   if (!port.copy_failed()) port.template store<Order::release>(word, epoch);
 }
 
-// Moves the epoch's data and says so. True: the receiver, already in its wait, copied a part of it.
-// Then its loads from the send buffer end with FIN, as if it had pulled.
+// Moves the epoch's data and says so. Returns true when the receiver, already in its wait, copied a
+// part of it. Then its loads from the send buffer end with FIN, as if it had pulled.
 template <Port P>
 PENSTOCK_HD bool push_epoch(P& port, SendState& state, Epoch epoch) {
   bool helped = false;
@@ -31,8 +31,8 @@ PENSTOCK_HD bool push_epoch(P& port, SendState& state, Epoch epoch) {
   return helped;
 }
 
-// After a push in which the receiver took part: the send ends with FIN alone. The receiver is
-// copying, so FIN comes.
+// Is called after a push in which the receiver took part: the send ends with FIN alone. The
+// receiver is copying, so FIN comes.
 PENSTOCK_HD inline void await_helper(SendState& state) {
   state.posted = true;
   state.stage = Stage::lost;

@@ -102,15 +102,15 @@ PENSTOCK_HD void copy_parts(T& block, Task task, Epoch epoch) {
     block.say(task, part, epoch);
 }
 
-// Once a block, right after its copy, or instead of it. The answer is not needed before the block
-// ends, so that the look at CLOSED need not wait for it. A start tells of no failure of a copy: its
-// wait does, in a kernel behind it.
+// Each block calls it once, right after its copy, or instead of it. The answer is not needed before
+// the block ends, so that the look at CLOSED need not wait for it. A start tells of no failure of a
+// copy: its wait does, in a kernel behind it.
 template <class T>
 PENSTOCK_HD std::uint64_t count_through(T& block) {
   return block.blocks() > 1 ? block.add_through(share_of_block(block.index(), block.blocks())) : 0;
 }
 
-// At the end of a block whose copy holds; `through` as count_through gave it.
+// Is called at the end of a block whose copy holds; `through` is what count_through gave it.
 template <class T>
 PENSTOCK_HD Telling end_well(T& block, std::uint64_t through) {
   const bool tells = (through & somebody_failed) != 0 && all_are_through(through);
@@ -118,11 +118,11 @@ PENSTOCK_HD Telling end_well(T& block, std::uint64_t through) {
   return {tells, tells && (through & queue_failed_first) != 0};
 }
 
-// At the end of a block whose copy does not hold, after count_through. `first`: of all failures of
-// its queue. Who tells is who made it so that all are through and somebody has failed: this block
-// by its count, if others had failed by then, or by its mark, if all were through by then. A block
-// that is the first failure of its queue, and marks that after all are through, tells the host
-// itself, as nobody else sees it.
+// Is called at the end of a block whose copy does not hold, after count_through. `first`: it is the
+// first of all failures of its queue. The block tells that made it so that all are through and one
+// has failed: this block by its count, if others had failed by then, or by its mark, if all were
+// through by then. A block that is the first failure of its queue, and marks that after all are
+// through, tells the host itself, as no other block sees it.
 template <class T>
 PENSTOCK_HD Telling end_badly(T& block, std::uint64_t through, bool first) {
   if (block.blocks() == 1) return {true, first};

@@ -13,7 +13,7 @@ namespace penstock::proxy {
 
 using group::check_mpi;
 
-// As a value, for progress, which never throws.
+// Returns the error as a value, for progress, which never throws.
 base::Error mpi_error(const std::string& what, int code);
 
 }  // namespace penstock::proxy

@@ -26,7 +26,7 @@ class Notices {
   Notices& operator=(const Notices&) = delete;
 
   void listen();  // from the first end on; throws base::Error
-  // Each end has two at most; one more is nobody's.
+  // Each end has two at most; one more belongs to no end.
   void reserve(std::size_t ends) { base::reserve_for(unsent_, 2 * ends + 1); }
 
   void send(Outgoing& outgoing, int peer) noexcept;

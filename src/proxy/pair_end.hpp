@@ -65,7 +65,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool complete(protocol::Epoch epoch) const noexcept {
     return completed.load(std::memory_order_acquire) >= epoch;
   }
-  // As far as the words tell, with a peer that has not gone.
+  // Whether it is over as far as the words tell, with a peer that has not gone.
   bool wait_is_over(protocol::Epoch epoch) const noexcept { return buffered() || complete(epoch); }
   bool end_wait(protocol::Epoch) const noexcept { return false; }  // progress need not hear of it
   std::string describe() const;
@@ -75,7 +75,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   }
   // Why start or wait number `epoch` cannot succeed, as far as the words tell.
   std::optional<base::Error> broken(protocol::Epoch epoch) const;
-  // Of a buffered send's message of that epoch: whether its buffer here is free.
+  // Whether the buffer here of a buffered send's message of that epoch is free.
   bool buffer_free(protocol::Epoch epoch) noexcept {
     return !operation(epoch).taken.load(std::memory_order_acquire);
   }

@@ -18,7 +18,7 @@ enum class Access : std::uint8_t {
   direct,  // in memory of a device, which the host transport can read and write itself
 };
 
-// As far as the transport can tell before it tries.
+// Returns the best access, as far as the transport can tell before it tries.
 inline Access best_access(const transport::Transport& host, const transport::Message& message) {
   if (message.memory == device::MemoryKind::host) return Access::host;
   return host.can_serve(message).yes ? Access::direct : Access::staged;

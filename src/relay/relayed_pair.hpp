@@ -27,10 +27,10 @@ class RelayedPair final : private transport::Sink {
   friend class Relay;
   using Ended = void (*)(void*);
 
-  // Enqueue calls.
+  // Enqueue calls use these.
   void expect(bool replayed) noexcept;
 
-  // One thread at a time.
+  // One thread at a time calls it.
   plan::ProgressThread::Outcome advance() noexcept;
   // Asked by a thread that has announced its sleep: whether it may sleep until it is woken, or,
   // `listening`, for a moment.
@@ -56,7 +56,7 @@ class RelayedPair final : private transport::Sink {
   mutable std::mutex error_mutex_;
   std::optional<base::Error> error_;
 
-  // Of close() in the order of a stream.
+  // Set by close() in the order of a stream.
   std::atomic<bool> closing_{false};
   Ended when_ended_ = nullptr;
   void* argument_ = nullptr;

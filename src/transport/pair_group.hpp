@@ -26,7 +26,7 @@ class PairGroup : public Waiter {
   virtual void complete(Members members, device::Stream& stream, Sink& sink) = 0;
   // The stream goes on when each of the members has completed.
   virtual void await(Members members, device::Stream& stream, Sink& sink) = 0;
-  // As Plan::close.
+  // Does what Plan::close does.
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
 };
 

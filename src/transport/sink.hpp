@@ -28,8 +28,8 @@ class Waiter {
   std::string label_;
 };
 
-// Where failures of enqueued work go. Sticky: once failed, starts on that queue do nothing, so that
-// stale data is never sent on as good, and waits end at once.
+// Where failures of enqueued work go. The first one sticks: afterwards starts on that queue do
+// nothing, so that stale data is never sent on as good, and waits end at once.
 class Sink {
  public:
   virtual ~Sink() = default;

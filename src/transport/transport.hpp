@@ -51,11 +51,11 @@ class Acceptance {
  public:
   virtual ~Acceptance() = default;
   virtual WireRecord record() const = 0;
-  // False: nothing can be refused in the sender's connect(), so that this half may be used before
-  // that.
+  // Returns false when nothing can be refused in the sender's connect(), so that this half may be
+  // used before that.
   virtual bool needs_confirmation() const { return true; }
   // The sender has connected, and may have begun: whatever can fail (memory, a thread) has been
-  // done by accept(). Where something fails all the same, the half has been closed towards the
+  // done by accept(). Where something fails in spite of that, the half has been closed towards the
   // sender.
   virtual std::unique_ptr<Plan> confirm() = 0;
 };
@@ -66,7 +66,7 @@ class Transport {
   virtual std::string name() const = 0;
 
   virtual WireRecord address() = 0;
-  // By world rank; includes our own.
+  // `addresses` are by world rank, and include our own.
   virtual void add_peers(std::span<const WireRecord> addresses) = 0;
   virtual void peers_added() {}
   // A queue has been made over the stream: whatever its enqueue calls will need is loaded and
@@ -87,8 +87,8 @@ class Transport {
   // Error: the next transport is tried.
   virtual std::unique_ptr<Acceptance> accept(const Message& receive, const Message& send,
                                              std::span<const std::byte> offer) = 0;
-  // Of a receive whose sender is known, before its send is: see above. Null: the transport cannot
-  // do without the receiver's acting. Throws Error.
+  // Makes the invitation of a receive whose sender is known, before its send is: see above. Null:
+  // the transport cannot do without the receiver's acting. Throws Error.
   virtual std::unique_ptr<Offer> invite(const Message&) { return nullptr; }
   // `receive` is the receiver's message (no buffer, no layout; its bytes are what the buffer holds,
   // no fewer than the send's). Throws Error: the handshake above is gone through.

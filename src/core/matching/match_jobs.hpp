@@ -32,26 +32,27 @@ class MatchJobs {
   void succeed(MatchedRequest& request, MatchJob& job);
   void fail(MatchedRequest& request, MatchJob& job, const base::Error& error);
 
-  // Some request has no outcome in time.
+  // Whether some request has no outcome in time.
   bool any_late(Time now) const;
   // Calls visit(request, job) for each request without an outcome, which may get one by that.
   template <class Visit>
   void for_each_open(Visit&& visit);
   const List& open_jobs() const noexcept { return open_; }
-  // Somebody has begun a match and may not drive it for long: those of PST_Imatch.
+  // Whether there is a match that its caller may not drive for long: one of PST_Imatch.
   bool unattended() const noexcept { return unattended_ > 0; }
 
   // Ends the jobs whose requests have all their outcome and whose letters have left. A call may
   // return only when its last letters are MPI's, refusals too: its peers wait for them, and the
-  // program may not call MPI again for long. Not for the letters of a job whose time is over: a
-  // peer that has stopped takes none, though its half is matched. At the end part() sees to them.
-  // Nor for letters behind its own: their reader may have what it needs and read no more.
+  // program may not call MPI again for long. A job whose time is over does not wait for its
+  // letters: a peer that has stopped takes none, though its half is matched. At the end part() sees
+  // to them. Nor does a job wait for letters behind its own: their reader may have what it needs
+  // and read no more.
   void end_settled(const MatchLetters& letters);
   // From now on no job waits for its letters.
   void wait_for_no_letters() noexcept { ending_ = true; }
-  // Those whose end is to be told.
+  // Takes out the jobs whose end is to be told.
   List take_ended() noexcept;
-  // Without the lock: calls on_finished.
+  // Calls on_finished of each. The caller does not hold the lock.
   static void tell(const List& ended);
 
  private:

@@ -39,7 +39,7 @@ class MatchReceiver final : public MatchSide {
   // Of matches that are open, or that were given up and whose senders have yet to answer.
   bool holds_ends() const noexcept { return !answered_.empty() || !inviting_.empty(); }
 
-  // Calls visit(envelope, bytes) for the sends of others that nobody here receives.
+  // Calls visit(envelope, bytes) for the sends of others that no receive here takes.
   template <class Visit>
   void for_each_unexpected(Visit&& visit) const {
     unexpected_.for_each([&](const Envelope& envelope, const IncomingOffer& offer) {

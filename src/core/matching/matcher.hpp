@@ -81,12 +81,12 @@ class Matcher {
   // concerns: all under way where MPI brings no letters any more.
   void drive();
   // At the end of the library, which `call` (a name of an MPI or PST function) has begun: fails and
-  // logs all that is under way, so that whoever waits for it hears of it. Blocks for nobody.
+  // logs all that is under way, so that whoever waits for it hears of it. Never blocks.
   void give_up_matches(const std::string& call) noexcept;
-  // Logs the sends of others that nobody here has received. At the end of the library.
+  // Logs the sends of others that no receive here has taken, at the end of the library.
   void report_leftovers();
   // The end, collective and after give_up_matches(): returns when every process has brought all its
-  // letters to where they go, as nobody reads letters inside MPI_Finalize, and an MPI whose queues
+  // letters to where they go. No process reads letters inside MPI_Finalize, and an MPI whose queues
   // are full of them would not leave it. Ends early for PENSTOCK_TIMEOUT, and soon when a process
   // has died or MPI carries no letters to one.
   void part() noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver. It is never linked: its functions are asked for, and only where it is there. In
-// a HIP build what stands for those functions.
+// The CUDA driver. It is never linked: its functions are asked for, and only where it is there. A
+// HIP build has here what stands for those functions.
 #pragma once
 
 namespace penstock::device::gpu {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small helpers over the CUDA runtime, which is linked statically: a process without a GPU starts
-// and runs all the same.
+// Small helpers over the CUDA runtime, which is linked statically: a process starts and runs
+// without a GPU, too.
 #pragma once
 
 #include <gpu_runtime.hpp>

@@ -41,16 +41,16 @@ class Stream final : public device::Stream {
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
   bool is_captured() const noexcept override { return current_capture() != 0; }
-  // As capture(), for any thread. One that can only be ended counts, too: what is enqueued then
-  // fails, and what was enqueued before it may still run.
+  // Does what capture() does, for any thread. A capture that can only be ended counts, too: what is
+  // enqueued then fails, and what was enqueued before it may still run.
   std::uint64_t current_capture() const noexcept;
   static constexpr std::uint64_t broken_capture = ~std::uint64_t{0};
-  // For ends that nothing can be enqueued for. Errors are left to the call that finds them next.
+  // Waits where an end cannot be enqueued. Errors are left to the call that finds them next.
   void wait_until_dry() const noexcept;
   void come_behind(const device::Stream& other) noexcept override;
   std::uint64_t last_capture() const noexcept { return last_capture_; }  // what capture() last said
-  // What is kept until the graph that is being captured is destroyed. False, and nothing is kept:
-  // none is captured, or there is nothing to keep.
+  // Keeps it until the graph that is being captured is destroyed. Returns false, and keeps nothing,
+  // where no graph is captured or there is nothing to keep.
   bool keep_with_graph(std::shared_ptr<void> kept) const noexcept;
   void synchronize(const std::function<bool()>& meanwhile) override;
   bool idle() const override;

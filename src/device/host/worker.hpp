@@ -40,12 +40,12 @@ class Stream::Worker {
   std::chrono::microseconds spin_now() const noexcept;
 
   CommandStore store_;
-  // Apart from what the worker writes for every command: producers read it for every command.
+  // It lies apart from what the worker writes for every command: producers read it for every one.
   alignas(64) base::Sleeper sleeper_;
   const std::chrono::microseconds spin_;
   const int most_spinning_;
-  // Of those who synchronise. The worker touches an Arrival under the mutex only, so its owner may
-  // leave as soon as it has been set.
+  // Serves those who synchronise. The worker touches an Arrival under the mutex only, so its owner
+  // may leave as soon as it has been set.
   alignas(64) std::mutex mutex_;
   std::condition_variable arrived_;
   // The worker's own line; others read it only to ask whether the stream is idle.

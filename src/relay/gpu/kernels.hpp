@@ -17,7 +17,7 @@ inline constexpr std::size_t largest_batch = 16;
 // The blocks of one kernel together: those that wait keep their places on the device while they do.
 inline constexpr unsigned most_blocks_together = 32;
 
-// At most largest_batch posts.
+// These launch at most largest_batch posts.
 cudaError_t launch_starts(const Launch& launch, std::span<const Post> posts);
 cudaError_t launch_waits(const Launch& launch, std::span<const Post> posts);
 // The kernel of the waits begins when the relay has completed them.

@@ -15,7 +15,7 @@ using gpu::Word64;
 
 struct Post {
   RelayWords* words = nullptr;
-  // Where the message lies in memory of a device that the host's thread does not read: its copy in
+  // A message that lies in memory of a device, which the host's thread does not read, has a copy in
   // pinned memory, and a count that its blocks share, on the device. Null: nothing is copied.
   std::byte* staging = nullptr;
   Word64* arrivals = nullptr;

@@ -83,7 +83,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   std::shared_ptr<std::byte> arrivals_;
   std::unique_ptr<plan::HostPlan> host_;
   Post post_;
-  // On CUDA streams only.
+  // They are used on GPU streams only.
   std::shared_ptr<void> words_;
   std::unique_ptr<RelayedPair> pair_;
   std::optional<device::StreamKind> used_on_;
