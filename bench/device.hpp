@@ -51,7 +51,7 @@ class Device {
   virtual std::string description() const = 0;
   // The sides of each row that need not be asked for.
   virtual std::vector<std::string> libraries() const = 0;
-  // Null, with the reason, where the library cannot be had, or cannot do this. Collective.
+  // Returns null, with the reason, where the library cannot be had, or cannot do this. Collective.
   virtual std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) = 0;
   // How many trips a round times.

@@ -7,7 +7,7 @@
 
 namespace penstock::bench {
 
-// As even as MPI_Dims_create makes it.
+// Returns a grid as even as MPI_Dims_create makes it.
 std::array<int, 3> rank_grid(int ranks);
 
 // A message that travels in one of the 26 directions of a periodic grid of ranks, each with a cube

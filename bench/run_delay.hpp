@@ -7,7 +7,7 @@
 
 namespace penstock::bench {
 
-// In seconds of all threads.
+// Both are in seconds of all threads.
 struct ThreadTimes {
   double ran = 0;
   double waited = 0;  // ready, and another ran

@@ -8,7 +8,7 @@
 
 namespace penstock::bench {
 
-// On the device, so that a graph counts its messages in every launch.
+// It lies on the device, so that a graph counts its messages in every launch.
 struct CheckTally {
   unsigned long long filled;  // messages
   unsigned long long checked;

@@ -13,7 +13,7 @@ class Library {
   explicit Library(const char* name) : name_(name), handle_(dlopen(name, RTLD_NOW)) {
     if (handle_ == nullptr) why_not_ = dlerror();
   }
-  // False, and why_not() says so, where the library or the function is missing.
+  // Returns false, and why_not() says so, where the library or the function is missing.
   template <class Function>
   bool find(const char* name, Function& function) {
     if (handle_ == nullptr) return false;

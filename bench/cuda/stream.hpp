@@ -38,7 +38,7 @@ class CudaGraph {
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
   void launch() { CHECK_CUDA(cudaGraphLaunch(executable_, stream_)); }
-  // Of the kernel that has the most; 0 where the driver does not say.
+  // The blocks of the kernel that has the most; 0 where the driver does not say.
   unsigned most_blocks() const;
 
  private:

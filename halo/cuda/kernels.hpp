@@ -16,7 +16,7 @@ struct Chunk {
 };
 inline constexpr std::uint64_t chunk_elements = 1024;
 
-// In device memory.
+// The table in device memory.
 struct DeviceTable {
   const Box* boxes;
   const Part* parts;

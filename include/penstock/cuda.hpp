@@ -246,11 +246,11 @@ class Buffer : public View<Element> {
   static_assert(!std::is_const_v<Element>, "the elements of a buffer are written");
 
  public:
-  // By cudaMalloc: messages between GPUs reach such memory without a copy more. Blocks until it is
-  // there; like cudaMalloc it may be held up by kernels of this process that wait for a message.
-  // The destructor frees by cudaFree, which blocks until the device's enqueued work has ended. Both
-  // are what another thread's capture in CUDA's global mode forbids. Error: std::length_error for
-  // more elements than memory can hold.
+  // Allocates by cudaMalloc: messages between GPUs reach such memory without a copy more. Blocks
+  // until it is there; like cudaMalloc it may be held up by kernels of this process that wait for a
+  // message. The destructor frees by cudaFree, which blocks until the device's enqueued work has
+  // ended. Both are what another thread's capture in CUDA's global mode forbids. Error:
+  // std::length_error for more elements than memory can hold.
   explicit Buffer(std::size_t size) {
     if (size == 0) return;
     void* memory = nullptr;
@@ -295,7 +295,7 @@ class Buffer : public View<Element> {
     this->size_ = size;
     keep_if(cudaMemsetAsync(memory, 0, bytes_of(size), stream), "cudaMemsetAsync");
   }
-  // For constructors: no destructor runs for what is not constructed.
+  // Constructors call it: no destructor runs for what is not constructed.
   void keep_if(cudaError_t code, const char* call) {
     if (code != cudaSuccess) free();
     check(code, call);
@@ -401,7 +401,7 @@ Request recv_init(cuda::View<Element> elements, int source, int tag, MPI_Comm co
   static_assert(!std::is_const_v<Element>, "a receive writes its elements");
   return recv_init(std::span(elements.data(), elements.size()), source, tag, comm);
 }
-// Not from a buffer that ends with the call.
+// A send from a buffer that ends with the call is refused.
 template <class Element, class... Rest>
 Request send_init(cuda::Buffer<Element>&&, Rest...) = delete;
 template <class Element, class... Rest>
