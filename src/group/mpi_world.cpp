@@ -98,7 +98,7 @@ class MpiWorld final : public World {
     if (PMPI_Iallreduce(&votes_->ours, &votes_->of_all, 1, MPI_INT, MPI_MIN, comm_.get(),
                         &everybody) != MPI_SUCCESS)
       return false;
-    // Who has given up brings its vote to the others all the same.
+    // A process that has given up still brings its vote to the others.
     for (int rounds_left = ready ? 0 : 100; !done && (meanwhile() || --rounds_left > 0);
          std::this_thread::yield()) {
       watch(0);

@@ -79,8 +79,8 @@ bool World::anybody_dead() const noexcept {
   return false;
 }
 
-// Who gives up meets all the same, if only for a moment: or the others would meet us in a later
-// call.
+// A process that gives up still meets the others, if only for a moment: or they would meet it in a
+// later call.
 bool World::part(const std::function<bool()>& ready,
                  const std::function<bool()>& meanwhile) noexcept {
   base::Backoff backoff(std::chrono::microseconds(20));

@@ -223,8 +223,8 @@ void OfiEngine::take_failure() noexcept {
   move(*operation.owner);
 }
 
-// Released ends wait for the peer's half to go: looked at one after the other, since nobody
-// waits for that.
+// Released ends wait for the peer's half to go. They are looked at one after the other, since no
+// program waits for that.
 void OfiEngine::destroy_one_closed() noexcept {
   if (leaving_.empty()) return;
   if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;

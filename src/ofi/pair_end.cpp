@@ -297,7 +297,7 @@ void PairEnd::failed(RdmaOperation& operation, int code) noexcept {
   using enum RdmaOperation::Role;
   operation.under_way = false;
   if (operation.role == notice) return;  // to a process that is gone
-  // Counted as given, and may never come: then the peer's words serve nobody else.
+  // The credit counts as given, and may never come: then the peer's words serve no other pair.
   if (operation.role == credit) credits_.count.refused = true;
   const bool counted = operation.role == data || operation.role == signal || operation.role == cts;
   if (counted && &operation != &hand_.cts) ++lost_;

@@ -128,8 +128,8 @@ void MatchReceiver::send_answer(Answered& answered) {
   const Id id = ++last_id_;
   LetterWriter letter;
   letter.value(LetterKind::answer).value(offer.id).value(id).value(ErrorKind::none);
-  // An invitation that is being revoked may be accepted for this send all the same: then the
-  // receive is posted again.
+  // An invitation that is being revoked may still be accepted for this send: then the receive is
+  // posted again.
   const bool counts_at_once = one_leaves(answered.receiving, offer) &&
                               !answered.acceptance->needs_confirmation() &&
                               revoking_.count(offer.envelope) == 0;

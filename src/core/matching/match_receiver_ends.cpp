@@ -96,7 +96,7 @@ void MatchReceiver::drop_offer(int rank, Id id) {
     const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
       return each.second.offer && withdrawn(*each.second.offer);
     });
-    if (keeps != inviting_.end()) {  // its sender may accept it all the same, by another send
+    if (keeps != inviting_.end()) {  // its sender may still accept it, by another send
       keeps->second.offer.reset();
       uncount(kept_, keeps->second.key);
       if (keeps->second.receiving.request == nullptr) return;

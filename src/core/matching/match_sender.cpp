@@ -169,7 +169,7 @@ void MatchSender::read_withdrawn(LetterReader& letter) {
   if (const auto found = sending_.find(letter.value<Id>()); found != sending_.end()) forget(found);
 }
 
-// A receiver that counts as matched by its answer alone must hear that there is nobody.
+// A receiver that counts as matched by its answer alone must hear that its send is gone.
 void MatchSender::close_unwanted(Sending& sending, LetterReader& answer) noexcept {
   try {
     if (answer.value<bool>()) return;  // it waits for a confirmation, and gets the withdrawal
