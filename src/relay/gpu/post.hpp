@@ -15,8 +15,8 @@ using gpu::Word64;
 
 struct Post {
   RelayWords* words = nullptr;
-  // A message that lies in memory of a device, which the host's thread does not read, has a copy in
-  // pinned memory, and a count that its blocks share, on the device. Null: nothing is copied.
+  // A message in memory of a device that the host's thread does not read has a copy in pinned
+  // memory, and a count that its blocks share, on the device. Null: nothing is copied.
   std::byte* staging = nullptr;
   Word64* arrivals = nullptr;
   std::byte* buffer = nullptr;
