@@ -10,6 +10,7 @@
 #include <list>
 #include <vector>
 
+#include "base/no_copy.hpp"
 #include "group/mpi_communicator.hpp"
 
 namespace penstock::api {
@@ -19,7 +20,7 @@ void idup_begun(MPI_Comm parent, group::Creation how, MPI_Comm* child, MPI_Reque
 // Around a completing call: claims the pending children among its requests, and names those that it
 // has completed. The claim comes first, while the handles are the caller's: once MPI has completed
 // a request, its handle may stand for another one, even for the MPI_Comm_idup of another thread.
-class IdupWatch {
+class IdupWatch : private base::NoCopy {
  public:
   struct Child;
 
@@ -31,8 +32,6 @@ class IdupWatch {
     if (!claimed_.empty()) [[unlikely]]
       give_back();
   }
-  IdupWatch(const IdupWatch&) = delete;
-  IdupWatch& operator=(const IdupWatch&) = delete;
 
   // The call's return code, passed on.
   int after(int code) {

@@ -20,6 +20,7 @@
 #include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "base/file_name.hpp"
+#include "base/no_copy.hpp"
 
 namespace penstock::base {
 namespace {
@@ -92,7 +93,7 @@ namespace {
 
 // The reader of a pipe may go at any time: then a write is to fail, and not to end the process. The
 // signal would come to this thread, where it waits until it is taken back.
-class NoPipeSignal {
+class NoPipeSignal : private NoCopy {
  public:
   NoPipeSignal() noexcept {
     sigemptyset(&pipe_);
@@ -108,8 +109,6 @@ class NoPipeSignal {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     errno = error;
   }
-  NoPipeSignal(const NoPipeSignal&) = delete;
-  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
 
  private:
   sigset_t pipe_, before_;

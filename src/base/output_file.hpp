@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/no_copy.hpp"
+
 namespace penstock::base {
 
-class OutputFile {
+class OutputFile : private NoCopy {
  public:
   enum class OpenMode {
     append,
@@ -22,8 +24,6 @@ class OutputFile {
   OutputFile(const char* setting, const std::string& pattern, OpenMode mode,
              std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
   const std::string& path() const noexcept { return path_; }
   bool write(std::string_view text) noexcept;  // false with errno; ETIME: `patience` is over

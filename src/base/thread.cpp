@@ -9,13 +9,14 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/no_copy.hpp"
 #include "base/run_delay.hpp"
 
 namespace penstock::base {
 namespace {
 
 // A new thread inherits its creator's mask, so there is no moment in which it could take a signal.
-class SignalsBlocked {
+class SignalsBlocked : private NoCopy {
  public:
   SignalsBlocked() noexcept {
     sigset_t all;
@@ -25,8 +26,6 @@ class SignalsBlocked {
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
  private:
   sigset_t before_;

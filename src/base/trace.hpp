@@ -89,8 +89,6 @@ class Track {
 struct OwnerTrace {
   OwnerTrace(std::uint64_t owner, Sleeper& sleeper) : number(owner), writer(sleeper) {}
   virtual ~OwnerTrace() = default;
-  OwnerTrace(const OwnerTrace&) = delete;
-  OwnerTrace& operator=(const OwnerTrace&) = delete;
 
   // The owner records no more. From the store on the writer may delete this.
   void close() noexcept {

@@ -24,8 +24,6 @@ class TraceFile {
   TraceFile(const std::string& pattern, int rank);
   // Writes what is left: no thread records any more.
   ~TraceFile();
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
 
   // The tracks of a new queue or stream, which are there until it has closed them. Throw
   // std::bad_alloc.

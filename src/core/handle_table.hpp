@@ -69,8 +69,6 @@ class HandleTable {
       visit(*object);
   }
 
-  HandleTable(const HandleTable&) = delete;
-  HandleTable& operator=(const HandleTable&) = delete;
   ~HandleTable() {
     for (auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
   }

@@ -19,9 +19,6 @@ class Queue;
 
 class StreamOperation {
  public:
-  StreamOperation() = default;
-  StreamOperation(const StreamOperation&) = delete;
-  StreamOperation& operator=(const StreamOperation&) = delete;
   virtual ~StreamOperation() = default;
 
   // "receive from rank 3 (tag 7, MPI_COMM_WORLD, 4096 bytes)"

@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/no_copy.hpp"
+
 namespace penstock::device {
 
 enum class StreamKind : std::uint8_t { host, cuda };  // cuda: a GPU's, with HIP too
 
-class Stream {
+class Stream : private base::NoCopy {
  public:
   virtual ~Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
   StreamKind kind() const noexcept { return kind_; }
 

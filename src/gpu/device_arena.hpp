@@ -28,8 +28,6 @@ class DeviceArena : public std::enable_shared_from_this<DeviceArena> {
  public:
   explicit DeviceArena(int device);  // throws Error
   ~DeviceArena();
-  DeviceArena(const DeviceArena&) = delete;
-  DeviceArena& operator=(const DeviceArena&) = delete;
 
   // Zeroed bytes, aligned to device_line. Throws Error. Any thread. They go back with the last
   // owner, who keeps the arena.

@@ -20,8 +20,6 @@ class KernelWatchdog {
  public:
   KernelWatchdog();
   ~KernelWatchdog();
-  KernelWatchdog(const KernelWatchdog&) = delete;
-  KernelWatchdog& operator=(const KernelWatchdog&) = delete;
 
   void add(KernelQueue& queue);
   void remove(KernelQueue& queue) noexcept;

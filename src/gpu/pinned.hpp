@@ -15,10 +15,7 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
   static constexpr std::size_t piece = 128;
 
-  PinnedPool() = default;
   ~PinnedPool();
-  PinnedPool(const PinnedPool&) = delete;
-  PinnedPool& operator=(const PinnedPool&) = delete;
 
   // Any thread. Throw Error(resources).
   std::shared_ptr<void> take();                        // `piece` zeroed bytes

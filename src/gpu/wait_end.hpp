@@ -8,18 +8,16 @@
 
 #include <cstdint>
 
+#include "base/no_copy.hpp"
 #include "device/gpu/stream.hpp"
 
 namespace penstock::gpu {
 
-class WaitEnd {
+class WaitEnd : private base::NoCopy {
  public:
-  WaitEnd() = default;
   ~WaitEnd();
   // Before the half ends on a thread of the driver, which must make no call of it.
   void drop() noexcept;
-  WaitEnd(const WaitEnd&) = delete;
-  WaitEnd& operator=(const WaitEnd&) = delete;
 
   // The plan's work is about to be enqueued there.
   void enqueued(const device::gpu::Stream& stream) noexcept {

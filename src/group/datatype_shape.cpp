@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/no_copy.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_handle.hpp"
 
@@ -46,7 +47,7 @@ bool is_predefined(int combiner) {
 
 // What a datatype was made of. The datatypes in it are new handles, to be freed where they are not
 // predefined.
-struct Contents {
+struct Contents : private base::NoCopy {
   Contents(MPI_Datatype datatype, const TypeEnvelope& envelope)
       : integers(envelope.integers),
         addresses(envelope.addresses),
@@ -61,8 +62,6 @@ struct Contents {
       if (datatype != MPI_DATATYPE_NULL && !is_predefined(envelope_of(datatype).combiner))
         PMPI_Type_free(&datatype);
   }
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
 
   std::vector<int> integers;
   std::vector<MPI_Aint> addresses;

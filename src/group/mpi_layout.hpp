@@ -7,19 +7,18 @@
 
 #include <cstddef>
 
+#include "base/no_copy.hpp"
 #include "group/layout.hpp"
 
 namespace penstock::group {
 
-class MpiLayout final : public Layout {
+class MpiLayout final : public Layout, private base::NoCopy {
  public:
   // Calls MPI, as the caller of the init function may. Throws base::Error(mpi).
   MpiLayout(MPI_Datatype datatype, MPI_Count count);
   // Any thread, also after MPI_Finalize: the duplicate is freed later, by a thread that may call
   // MPI.
   ~MpiLayout() override;
-  MpiLayout(const MpiLayout&) = delete;
-  MpiLayout& operator=(const MpiLayout&) = delete;
 
   bool contiguous() const noexcept override { return contiguous_; }
   MPI_Datatype datatype() const noexcept { return datatype_; }

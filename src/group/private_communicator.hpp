@@ -6,14 +6,14 @@
 
 #include <mpi.h>
 
+#include "base/no_copy.hpp"
+
 namespace penstock::group {
 
-class PrivateCommunicator {
+class PrivateCommunicator : private base::NoCopy {
  public:
   PrivateCommunicator();   // collective over MPI_COMM_WORLD; throws base::Error(mpi)
   ~PrivateCommunicator();  // collective, while MPI works
-  PrivateCommunicator(const PrivateCommunicator&) = delete;
-  PrivateCommunicator& operator=(const PrivateCommunicator&) = delete;
 
   MPI_Comm get() const noexcept { return comm_; }
   // It is not freed: a collective operation on it has not ended, and Open MPI goes on with such a

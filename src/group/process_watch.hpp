@@ -12,6 +12,8 @@
 
 #include <poll.h>
 
+#include "base/no_copy.hpp"
+
 namespace penstock::group {
 
 // Where a process can be found. Its number means something only within one kernel and one process
@@ -29,12 +31,10 @@ struct ProcessPlace {
 };
 
 // The mark of this process.
-class ProcessMark {
+class ProcessMark : private base::NoCopy {
  public:
   ProcessMark();
   ~ProcessMark();
-  ProcessMark(const ProcessMark&) = delete;
-  ProcessMark& operator=(const ProcessMark&) = delete;
   const ProcessPlace& place() const noexcept { return place_; }
 
  private:
@@ -50,8 +50,6 @@ class ProcessWatch {
   // to be alive.
   ProcessWatch(const std::vector<ProcessPlace>& places, int own);
   ~ProcessWatch();
-  ProcessWatch(const ProcessWatch&) = delete;
-  ProcessWatch& operator=(const ProcessWatch&) = delete;
 
   const std::atomic<bool>& dead(int rank) const noexcept {
     return dead_[static_cast<std::size_t>(rank)];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/no_copy.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 
@@ -11,15 +12,13 @@ namespace penstock::group {
 
 namespace {
 
-class Group {
+class Group : private base::NoCopy {
  public:
   using Maker = int (*)(MPI_Comm, MPI_Group*);
   Group(Maker maker, MPI_Comm comm) { check_mpi(maker(comm, &group_), "MPI_Comm_group"); }
   ~Group() {
     if (group_ != MPI_GROUP_NULL) PMPI_Group_free(&group_);
   }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
 
   std::vector<int> ranks_in(const Group& other) const {
     int size = 0;

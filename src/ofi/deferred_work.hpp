@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/no_copy.hpp"
 #include "ofi/fabric.hpp"
 #include "protocol/epoch.hpp"
 
@@ -32,11 +33,9 @@ struct Source {
 
 // A write, a read, or an addition of one to a word, with all that the provider's structures point
 // to.
-class RdmaOperation {
+class RdmaOperation : private base::NoCopy {
  public:
   RdmaOperation() noexcept { work_.operation = this; }
-  RdmaOperation(const RdmaOperation&) = delete;
-  RdmaOperation& operator=(const RdmaOperation&) = delete;
 
   void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
   // Makes an operation for issue() alone.

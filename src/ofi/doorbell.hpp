@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/no_copy.hpp"
 #include "ofi/cxi.hpp"
 
 namespace penstock::ofi {
@@ -26,11 +27,9 @@ struct DoorbellStore {
   Value value = Value::total;
 };
 
-class Doorbell {
+class Doorbell : private base::NoCopy {
  public:
   virtual ~Doorbell() = default;
-  Doorbell(const Doorbell&) = delete;
-  Doorbell& operator=(const Doorbell&) = delete;
 
   // The one stream: `count` more operations may go. One store; what was written before it is seen
   // by what it lets go.
@@ -41,9 +40,6 @@ class Doorbell {
   virtual int relay() noexcept = 0;
   // Whether there has to be such a thread.
   virtual bool needs_relay() const noexcept = 0;
-
- protected:
-  Doorbell() = default;
 };
 
 // The NIC counts the stores themselves.

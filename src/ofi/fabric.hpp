@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/no_copy.hpp"
 #include "base/verdict.hpp"
 #include "ofi/fid.hpp"
 #include "ofi/provider.hpp"
@@ -27,11 +28,9 @@ namespace penstock::ofi {
 
 using Counter = Fid<fid_cntr>;
 
-class Fabric {
+class Fabric : private base::NoCopy {
  public:
   explicit Fabric(FabricInfo info);  // throws base::Error
-  Fabric(const Fabric&) = delete;
-  Fabric& operator=(const Fabric&) = delete;
 
   const std::string& provider() const noexcept { return provider_; }
   const fi_info& info() const noexcept { return *info_; }

@@ -8,13 +8,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/no_copy.hpp"
 #include "ofi/doorbell.hpp"
 #include "ofi/fabric.hpp"
 #include "protocol/epoch.hpp"
 
 namespace penstock::ofi {
 
-struct PairCounters {
+struct PairCounters : private base::NoCopy {
   Counter trigger, data, signals, cts_ends;
   std::unique_ptr<Doorbell> doorbell;  // of the trigger
   protocol::Epoch base = 0;            // they count from here
@@ -31,8 +32,6 @@ struct PairCounters {
     if (signalled) signals = fabric.counter();
     if (counts_cts) cts_ends = fabric.counter();
   }
-  PairCounters(const PairCounters&) = delete;
-  PairCounters& operator=(const PairCounters&) = delete;
 
   // What waits for the trigger waits for ever.
   void close_trigger() noexcept {

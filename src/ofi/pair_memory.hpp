@@ -33,8 +33,6 @@ class PairMemory {
   // The words serve another end, unless somebody may still write them: then they are lost, which
   // happens after failures alone.
   ~PairMemory();
-  PairMemory(const PairMemory&) = delete;
-  PairMemory& operator=(const PairMemory&) = delete;
 
   OfiOfferRecord offer() const;
   OfiAnswerRecord answer() const;

@@ -37,8 +37,6 @@ class Arena {
   static std::unique_ptr<Arena> create();  // throws Error(resources)
   // Chunks that still hold memory of the program's stay mapped.
   ~Arena();
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
 
   const ArenaIdentity& identity() const noexcept { return identity_; }
   void unlink() noexcept;

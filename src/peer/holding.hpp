@@ -29,8 +29,6 @@ class Holding {
   struct Body {
     Body(Arena& in, std::size_t count, std::shared_ptr<const void> memory);
     ~Body() { arena.free(block); }
-    Body(const Body&) = delete;
-    Body& operator=(const Body&) = delete;
 
     Arena& arena;
     std::byte* block;
@@ -49,10 +47,7 @@ class Holding {
 // Blocks whose own half is gone and whose peer's may not be.
 class Retired {
  public:
-  Retired() = default;
   ~Retired();
-  Retired(const Retired&) = delete;
-  Retired& operator=(const Retired&) = delete;
 
   // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a
   // dead peer stores nothing any more either, and will not say so.

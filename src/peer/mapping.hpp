@@ -17,8 +17,6 @@ class Mapping {
   // is meant.
   static std::unique_ptr<Mapping> open(const ArenaIdentity& identity, std::string& why_not);
   ~Mapping();
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
 
   // The address of that place here. Throws Error(resources). Any thread.
   std::byte* at(const ArenaAddress& place);

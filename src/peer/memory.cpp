@@ -10,19 +10,17 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/no_copy.hpp"
 #include "peer/arena.hpp"
 
 namespace penstock::peer {
 
-struct Memory::Allocation {
+struct Memory::Allocation : private base::NoCopy {
   std::byte* address = nullptr;
   std::size_t bytes = 0;
   Arena* arena = nullptr;  // null: ordinary memory
   bool abandoned = false;
 
-  Allocation() = default;
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
   ~Allocation() {
     if (abandoned) return;
     if (arena != nullptr)

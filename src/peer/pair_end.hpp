@@ -32,8 +32,6 @@ class PairEnd {
  public:
   PairEnd(Pair pair, const std::uint64_t& closed_by_peer);  // which lies in our block
   ~PairEnd();
-  PairEnd(const PairEnd&) = delete;
-  PairEnd& operator=(const PairEnd&) = delete;
 
   const std::string& path() const noexcept { return path_; }
 

@@ -18,8 +18,6 @@ class GatePages : public std::enable_shared_from_this<GatePages> {
  public:
   explicit GatePages(peer::Arena& arena) noexcept : arena_(arena) {}  // which outlives it
   ~GatePages();
-  GatePages(const GatePages&) = delete;
-  GatePages& operator=(const GatePages&) = delete;
 
   // Zeroed, and for the host so far. Throws Error(resources). Any thread.
   std::shared_ptr<Gate> take();

@@ -4,16 +4,15 @@
 
 #include <mpi.h>
 
+#include "base/no_copy.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::proxy {
 
-class Elements {
+class Elements : private base::NoCopy {
  public:
   explicit Elements(const transport::Message& message);  // throws base::Error
   ~Elements();
-  Elements(const Elements&) = delete;
-  Elements& operator=(const Elements&) = delete;
 
   MPI_Datatype type() const noexcept { return type_; }
   int count() const noexcept { return count_; }

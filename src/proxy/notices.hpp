@@ -11,19 +11,18 @@
 #include <utility>
 #include <vector>
 
+#include "base/no_copy.hpp"
 #include "base/reserve.hpp"
 #include "proxy/notice.hpp"
 #include "proxy/pair_end.hpp"
 
 namespace penstock::proxy {
 
-class Notices {
+class Notices : private base::NoCopy {
  public:
   static constexpr int tag = 0;  // no pair's
 
   explicit Notices(MPI_Comm communicator) noexcept : communicator_(communicator) {}
-  Notices(const Notices&) = delete;
-  Notices& operator=(const Notices&) = delete;
 
   void listen();  // from the first end on; throws base::Error
   // Each end has two at most; one more belongs to no end.

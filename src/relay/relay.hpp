@@ -19,8 +19,6 @@ class Relay final : private plan::ProgressThread::ProgressWork {
 
   explicit Relay(std::chrono::microseconds spin) : thread_("penstock-relay", *this, spin) {}
   ~Relay() override { stop(); }
-  Relay(const Relay&) = delete;
-  Relay& operator=(const Relay&) = delete;
 
   // Makes the thread, unless it is there: so that no enqueue call has to. Throws
   // base::Error(resources).

@@ -17,8 +17,6 @@ namespace penstock::relay {
 class RelayedPair final : private transport::Sink {
  public:
   RelayedPair(plan::HostPlan& plan, RelayWords& words) noexcept : plan_(plan), words_(words) {}
-  RelayedPair(const RelayedPair&) = delete;
-  RelayedPair& operator=(const RelayedPair&) = delete;
 
   bool poisoned() const noexcept;
   base::Error error() const;  // why

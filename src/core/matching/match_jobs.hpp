@@ -9,20 +9,18 @@
 #include <list>
 #include <memory>
 
+#include "base/no_copy.hpp"
 #include "core/matching/match_job.hpp"
 #include "core/matching/match_letters.hpp"
 
 namespace penstock::core {
 
-class MatchJobs {
+class MatchJobs : private base::NoCopy {
  public:
   using List = std::list<std::shared_ptr<MatchJob>>;
   using Time = std::chrono::steady_clock::time_point;
 
-  MatchJobs() = default;
   ~MatchJobs();
-  MatchJobs(const MatchJobs&) = delete;
-  MatchJobs& operator=(const MatchJobs&) = delete;
 
   static bool under_way() noexcept { return count.load(std::memory_order_relaxed) != 0; }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/no_copy.hpp"
 
 namespace penstock::device::gpu {
 
@@ -45,19 +46,17 @@ inline void check(cudaError_t code, const char* call) {
 
 // Lets this thread allocate, register and map memory while a program captures a graph, which breaks
 // captures otherwise: what is made here is in no stream.
-class RelaxedCaptures {
+class RelaxedCaptures : private base::NoCopy {
  public:
   RelaxedCaptures() noexcept { cudaThreadExchangeStreamCaptureMode(&mode_); }
   ~RelaxedCaptures() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCaptures(const RelaxedCaptures&) = delete;
-  RelaxedCaptures& operator=(const RelaxedCaptures&) = delete;
 
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
 // Makes a device the current one for a scope; free when it is already.
-class DeviceGuard {
+class DeviceGuard : private base::NoCopy {
  public:
   explicit DeviceGuard(int device) noexcept {
     if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) {
@@ -69,8 +68,6 @@ class DeviceGuard {
   ~DeviceGuard() {
     if (before_ >= 0) cudaSetDevice(before_);
   }
-  DeviceGuard(const DeviceGuard&) = delete;
-  DeviceGuard& operator=(const DeviceGuard&) = delete;
 
  private:
   int before_ = -1;

@@ -38,8 +38,6 @@ class CommandStore {
  public:
   CommandStore();
   ~CommandStore();
-  CommandStore(const CommandStore&) = delete;
-  CommandStore& operator=(const CommandStore&) = delete;
 
   // Any thread, several at once. Throws Error(resources) when the store has to grow and cannot.
   void push(const Command& command) {
