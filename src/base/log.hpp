@@ -25,8 +25,5 @@ inline void warn(std::string_view text) noexcept {
 inline void info(std::string_view text) noexcept {
   write(LogLevel::info, text);
 }
-inline void debug(std::string_view text) noexcept {
-  write(LogLevel::debug, text);
-}
 
 }  // namespace penstock::base::log

@@ -41,7 +41,6 @@ class Library {
 
   const base::Settings& settings() const noexcept { return settings_; }
   group::World& world() noexcept { return *world_; }
-  group::Mailbox& mailbox() noexcept { return *mailbox_; }
   Matcher& matcher() noexcept { return *matcher_; }
   Monitor& monitor() noexcept { return *monitor_; }
   Queues& queues() noexcept { return *queues_; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 
 #if PENSTOCK_CUDA || PENSTOCK_HIP
 #include "gpu/make_gpus.hpp"
@@ -81,12 +82,6 @@ bool Transports::reached_by_peer(group::World& world) const {
   const auto all = world.all_gather(std::span(&mine, 1));
   return std::all_of(all.begin(), all.end(),
                      [](const auto& one) { return one == std::vector{std::byte{1}}; });
-}
-
-Transport* Transports::find(const std::string& name) const noexcept {
-  for (const Entry& entry : entries_)
-    if (entry.allowed && entry.transport->name() == name) return entry.transport.get();
-  return nullptr;
 }
 
 Verdict Transports::judge(const Entry& entry, const Message& message) {

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,8 +37,6 @@ class Transports {
   void queue_waited() const noexcept {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }
-  // Returns null if there is no transport of that name or it is not allowed.
-  transport::Transport* find(const std::string& name) const noexcept;
   peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
 
   // Whether this end can use the transport for the message, and why (not).

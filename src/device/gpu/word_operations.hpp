@@ -20,7 +20,6 @@ class WordOperations {
   // The words lie in memory that kernels address too, but not in managed memory.
   void store(std::uint32_t& word, std::uint32_t value) noexcept { add({&word, value, false}); }
   void await(std::uint32_t& word, std::uint32_t least) noexcept { add({&word, least, true}); }
-  bool empty() const noexcept { return count_ == 0; }
   // On the current device.
   cudaError_t enqueue(cudaStream_t stream) const noexcept;
 
