@@ -107,12 +107,12 @@ std::string describe(Library& library, const std::string& version) {
   json["threads_ran"] = fmt::format("{:018.6f}", delay.ran);
   json["threads_waited"] = fmt::format("{:018.6f}", delay.waited);
   json["numa_nodes"] = machine.numa_nodes;
-  const device::GpuStatus cuda = device::gpu_status(device::Vendor::cuda);
-  const device::GpuStatus hip = device::gpu_status(device::Vendor::hip);
+  const base::Verdict cuda = device::gpu_status(device::Vendor::cuda);
+  const base::Verdict hip = device::gpu_status(device::Vendor::hip);
   json["devices"] = nlohmann::ordered_json::array(
       {{{"name", "host"}, {"usable", true}, {"why", "streams with a worker thread each"}},
-       {{"name", "cuda"}, {"usable", cuda.usable}, {"why", cuda.why}},
-       {{"name", "hip"}, {"usable", hip.usable}, {"why", hip.why}}});
+       {{"name", "cuda"}, {"usable", cuda.yes}, {"why", cuda.why}},
+       {{"name", "hip"}, {"usable", hip.yes}, {"why", hip.why}}});
   json["gpus"] = nlohmann::ordered_json::array();
   for (const device::Gpu& gpu : device::list_gpus()) json["gpus"].push_back(describe_gpu(gpu));
   json["transports"] = nlohmann::ordered_json::array();

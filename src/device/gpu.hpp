@@ -27,11 +27,6 @@ enum class Vendor : std::uint8_t { cuda, hip };
 inline constexpr bool built_for_gpus = PENSTOCK_CUDA || PENSTOCK_HIP;
 inline constexpr Vendor built_for = PENSTOCK_HIP ? Vendor::hip : Vendor::cuda;
 
-struct GpuStatus {
-  bool usable = false;
-  std::string why;
-};
-
 // What one GPU of this process can do with the memory of another one.
 struct GpuLink {
   int device = -1;  // the other one
@@ -56,9 +51,11 @@ struct Gpu {
   std::vector<GpuMemory> memory;
 };
 
+// What a queue over the vendor's streams fails with where its GPUs are not built in.
+base::Error not_built_in(Vendor vendor);
 // Whether streams of the vendor's GPUs can be had in this process. Starts its driver; for `penstock
 // info`.
-GpuStatus gpu_status(Vendor vendor);
+base::Verdict gpu_status(Vendor vendor);
 // The GPUs that gpu_status() speaks of.
 std::vector<Gpu> list_gpus();
 // The PCI address of the GPU that the calling thread has a context of, "0000:C1:00.0"; empty if it

@@ -8,7 +8,6 @@
 
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
-#include "device/gpu/open.hpp"
 #include "gpu/gpus.hpp"
 #include "peer/handshake.hpp"
 #include "peer/peer.hpp"

@@ -6,6 +6,8 @@
 #include <gpu_runtime.hpp>
 #include <string_view>
 
+#include "device/gpu.hpp"
+
 namespace penstock::device::gpu {
 
 #if PENSTOCK_HIP
@@ -58,5 +60,21 @@ void* current_context() noexcept {
 }
 
 #endif
+
+base::Verdict usable() {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  (void)cudaGetLastError();
+  if (code == cudaSuccess && devices > 0) return base::accepted();
+  if (code == cudaErrorInsufficientDriver) {
+    int version = 0;
+    if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
+      return base::refused("the " PENSTOCK_GPU " driver is too old for this library");
+    return base::refused(PENSTOCK_HIP ? "there is no HIP driver"
+                                      : "there is no CUDA driver (libcuda.so.1)");
+  }
+  const bool none = code == cudaSuccess || code == cudaErrorNoDevice;
+  return base::refused(none ? "there is no " PENSTOCK_GPU " device" : cudaGetErrorString(code));
+}
 
 }  // namespace penstock::device::gpu

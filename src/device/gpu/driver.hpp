@@ -3,6 +3,8 @@
 // HIP build has here what stands for those functions.
 #pragma once
 
+#include "base/verdict.hpp"
+
 namespace penstock::device::gpu {
 
 // Whether the process has loaded the driver: otherwise it can have no memory or stream of a GPU.
@@ -12,5 +14,6 @@ void* driver_function(const char* name, unsigned version) noexcept;
 // The calling thread's context, null if it has none: what every enqueue call asks, so without the
 // runtime's overhead.
 void* current_context() noexcept;
+base::Verdict usable();  // there is a driver and a device. Starts the driver
 
 }  // namespace penstock::device::gpu

@@ -3,10 +3,10 @@
 // flight may ask.
 #include <gpu_runtime.hpp>
 
+#include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
-#include "device/gpu/open.hpp"
 
-namespace penstock::device::gpu {
+namespace penstock::device {
 
 namespace {
 
@@ -63,7 +63,7 @@ int attribute(cudaDeviceAttr name, int device) {
 
 bool maps_file_descriptors(int device) {
   const auto get = reinterpret_cast<CUresult (*)(int*, CUdevice_attribute, CUdevice)>(
-      driver_function("cuDeviceGetAttribute", 2000));
+      gpu::driver_function("cuDeviceGetAttribute", 2000));
   const auto ask = [&](CUdevice_attribute name) {
     int value = 0;
     return get != nullptr && get(&value, name, device) == CUDA_SUCCESS && value != 0;
@@ -89,6 +89,7 @@ std::vector<GpuMemory> memory_of(int device) {
 }  // namespace
 
 std::vector<Gpu> list_gpus() {
+  if (!gpu::usable().yes) return {};
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) (void)cudaGetLastError();
   std::vector<Gpu> gpus;
@@ -114,11 +115,12 @@ std::string current_gpu() {
 
 std::string current_gpu() {
   int device = 0;
-  if (!driver_is_loaded() || current_context() == nullptr || cudaGetDevice(&device) != cudaSuccess)
+  if (!gpu::driver_is_loaded() || gpu::current_context() == nullptr ||
+      cudaGetDevice(&device) != cudaSuccess)
     return {};
   return bus_of(device);
 }
 
 #endif
 
-}  // namespace penstock::device::gpu
+}  // namespace penstock::device

@@ -4,6 +4,7 @@
 #include <array>
 #include <gpu_runtime.hpp>
 
+#include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
 
 namespace penstock::device::gpu {
@@ -50,3 +51,15 @@ MemoryRegion look_at(const void* address) noexcept {
 }
 
 }  // namespace penstock::device::gpu
+
+namespace penstock::device {
+
+MemoryKind memory_kind(const void* address) noexcept {
+  return gpu::look_at(address).on_device ? MemoryKind::cuda : MemoryKind::host;
+}
+
+int gpu_of(const void* address) noexcept {
+  return gpu::look_at(address).device;
+}
+
+}  // namespace penstock::device

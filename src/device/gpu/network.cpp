@@ -2,18 +2,18 @@
 // What network cards can do with memory of the device.
 #include <gpu_runtime.hpp>
 
+#include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
 #include "device/gpu/memory.hpp"
-#include "device/gpu/open.hpp"
 
-namespace penstock::device::gpu {
+namespace penstock::device {
 
 #if PENSTOCK_HIP
 
 // HIP has no attributes for it.
 base::Verdict network_reaches(const void* address, bool) {
-  return look_at(address).managed ? base::refused("networks do not reach managed memory")
-                                  : base::accepted();
+  return gpu::look_at(address).managed ? base::refused("networks do not reach managed memory")
+                                       : base::accepted();
 }
 
 #else
@@ -23,7 +23,7 @@ namespace {
 bool cards_reach(const void* address) noexcept {
   using PointerGetAttribute = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
   static const auto get =
-      reinterpret_cast<PointerGetAttribute>(driver_function("cuPointerGetAttribute", 4000));
+      reinterpret_cast<PointerGetAttribute>(gpu::driver_function("cuPointerGetAttribute", 4000));
   unsigned capable = 0;
   return get != nullptr &&
          get(&capable, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
@@ -42,7 +42,7 @@ bool sees_writes_in_order(int device) noexcept {
 }  // namespace
 
 base::Verdict network_reaches(const void* address, bool written) {
-  const MemoryRegion region = look_at(address);
+  const gpu::MemoryRegion region = gpu::look_at(address);
   if (!region.on_device) return base::accepted();
   if (!cards_reach(address))
     return base::refused("network cards do not reach this kind of memory (GPUDirect RDMA)");
@@ -55,4 +55,4 @@ base::Verdict network_reaches(const void* address, bool written) {
 
 #endif
 
-}  // namespace penstock::device::gpu
+}  // namespace penstock::device

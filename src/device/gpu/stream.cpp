@@ -9,7 +9,6 @@
 
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
-#include "device/gpu/open.hpp"
 #include "device/gpu/runtime.hpp"
 
 namespace penstock::device::gpu {
@@ -49,40 +48,6 @@ int device_of(cudaStream_t handle) {
 }
 
 }  // namespace
-
-base::Verdict usable() {
-  int devices = 0;
-  const cudaError_t code = cudaGetDeviceCount(&devices);
-  (void)cudaGetLastError();
-  if (code == cudaSuccess && devices > 0) return base::accepted();
-  if (code == cudaErrorInsufficientDriver) {
-    int version = 0;
-    if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0)
-      return base::refused("the " PENSTOCK_GPU " driver is too old for this library");
-    return base::refused(PENSTOCK_HIP ? "there is no HIP driver"
-                                      : "there is no CUDA driver (libcuda.so.1)");
-  }
-  const bool none = code == cudaSuccess || code == cudaErrorNoDevice;
-  return base::refused(none ? "there is no " PENSTOCK_GPU " device" : cudaGetErrorString(code));
-}
-
-std::string describe_devices() {
-  int devices = 0;
-  cudaGetDeviceCount(&devices);
-  cudaDeviceProp properties{};
-  const bool named = cudaGetDeviceProperties(&properties, 0) == cudaSuccess;
-  return std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs") +
-         (named ? std::string(", ") + properties.name : "");
-}
-
-void enter(int device) noexcept {
-  if (current_context() == nullptr && cudaSetDevice(device) != cudaSuccess)
-    (void)cudaGetLastError();
-}
-
-std::shared_ptr<device::Stream> open_stream(const void* handle) {
-  return std::make_shared<Stream>(*static_cast<const cudaStream_t*>(handle));
-}
 
 Stream::Stream(cudaStream_t handle)
     : device::Stream(StreamKind::cuda), handle_(handle), device_(device_of(handle)) {
