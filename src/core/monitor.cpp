@@ -4,12 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <csignal>
 #include <exception>
 #include <string_view>
-#include <thread>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/thread.hpp"
@@ -74,78 +72,55 @@ class TableSignal {
   bool taken_ = false;
 };
 
-class Monitor::Thread {
- public:
-  Thread(const base::Settings& settings, group::World& world, Queues& queues,
-         const DescribeMatches& matches)
-      : world_(world),
-        queues_(queues),
-        matches_(matches),
-        timeout_(settings.timeout),
-        limit_(settings.timeout, matches) {
-    thread_ = base::start_thread("penstock-watch", [this] { run(); });
-  }
-  ~Thread() {
-    stopping_.store(true, std::memory_order_release);
-    world_.wake();
-    thread_.join();
-  }
-
-  void begin_watching() {
-    if (begun_.exchange(true, std::memory_order_relaxed)) return;
-    const bool taken = signal_.take();
-    if (!taken && timeout_.count() == 0) return;
-    ticking_.store(true, std::memory_order_release);
-    world_.wake();
-  }
-
- private:
-  // How long one watch may last; -1: for ever. A signal handler may only set a flag, and nothing
-  // wakes us for a time-out: both are looked for a few times a second.
-  int watch_milliseconds() const noexcept {
-    if (!ticking_.load(std::memory_order_acquire)) return -1;
-    if (timeout_.count() == 0) return static_cast<int>(longest_tick.count());
-    return static_cast<int>(std::clamp(timeout_ / 4, shortest_tick, longest_tick).count());
-  }
-
-  void run() noexcept {
-    while (!stopping_.load(std::memory_order_acquire)) {
-      world_.watch(watch_milliseconds());
-      if (!ticking_.load(std::memory_order_acquire)) continue;
-      try {
-        check_waits();
-      } catch (const std::exception& failure) {
-        base::log::error(failure.what());
-      }
-    }
-  }
-
-  void check_waits() {
-    if (table_wanted.exchange(false, std::memory_order_relaxed))
-      base::log::report(describe_waits(queues_, matches_));
-    if (timeout_.count() > 0) limit_.enforce(queues_);
-  }
-
-  group::World& world_;
-  Queues& queues_;
-  const DescribeMatches matches_;
-  const milliseconds timeout_;
-  TimeLimit limit_;
-  TableSignal signal_;
-  std::atomic<bool> begun_{false};
-  std::atomic<bool> ticking_{false};
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
-};
-
 Monitor::Monitor(const base::Settings& settings, group::World& world, Queues& queues,
                  DescribeMatches matches)
-    : thread_(std::make_unique<Thread>(settings, world, queues, matches)) {}
+    : world_(world),
+      queues_(queues),
+      matches_(std::move(matches)),
+      timeout_(settings.timeout),
+      limit_(settings.timeout, matches_),
+      signal_(std::make_unique<TableSignal>()) {
+  thread_ = base::start_thread("penstock-watch", [this] { run(); });
+}
 
-Monitor::~Monitor() = default;
+Monitor::~Monitor() {
+  stopping_.store(true, std::memory_order_release);
+  world_.wake();
+  thread_.join();
+}
 
 void Monitor::begin_watching() {
-  thread_->begin_watching();
+  if (begun_.exchange(true, std::memory_order_relaxed)) return;
+  const bool taken = signal_->take();
+  if (!taken && timeout_.count() == 0) return;
+  ticking_.store(true, std::memory_order_release);
+  world_.wake();
+}
+
+// A signal handler may only set a flag, and nothing wakes us for a time-out: both are looked for a
+// few times a second.
+int Monitor::watch_milliseconds() const noexcept {
+  if (!ticking_.load(std::memory_order_acquire)) return -1;
+  if (timeout_.count() == 0) return static_cast<int>(longest_tick.count());
+  return static_cast<int>(std::clamp(timeout_ / 4, shortest_tick, longest_tick).count());
+}
+
+void Monitor::run() noexcept {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    world_.watch(watch_milliseconds());
+    if (!ticking_.load(std::memory_order_acquire)) continue;
+    try {
+      check_waits();
+    } catch (const std::exception& failure) {
+      base::log::error(failure.what());
+    }
+  }
+}
+
+void Monitor::check_waits() {
+  if (table_wanted.exchange(false, std::memory_order_relaxed))
+    base::log::report(describe_waits(queues_, matches_));
+  if (timeout_.count() > 0) limit_.enforce(queues_);
 }
 
 }  // namespace penstock::core

@@ -4,7 +4,10 @@
 // watch.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "base/settings.hpp"
 #include "core/waits.hpp"
@@ -13,6 +16,7 @@
 namespace penstock::core {
 
 class Queues;
+class TableSignal;
 
 class Monitor {
  public:
@@ -25,8 +29,20 @@ class Monitor {
   void begin_watching();
 
  private:
-  class Thread;
-  std::unique_ptr<Thread> thread_;
+  int watch_milliseconds() const noexcept;
+  void run() noexcept;
+  void check_waits();
+
+  group::World& world_;
+  Queues& queues_;
+  const DescribeMatches matches_;
+  const std::chrono::milliseconds timeout_;
+  TimeLimit limit_;
+  const std::unique_ptr<TableSignal> signal_;
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> ticking_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
 };
 
 }  // namespace penstock::core
