@@ -101,11 +101,7 @@ bool wants_thread_multiple() noexcept {
 // from PST_Init.
 void initialise_from_mpi_init() noexcept {
   mpi_init_came_through.store(true, std::memory_order_relaxed);
-  try {
-    initialise_library();
-  } catch (const std::exception& error) {
-    base::log::error(error.what());
-  }
+  base::log::failures_in([&] { initialise_library(); });
 }
 
 int init(int* argc, char*** argv, bool with_thread, int required, int* provided) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,16 @@ inline void warn(std::string_view text) noexcept {
 }
 inline void info(std::string_view text) noexcept {
   write(LogLevel::info, text);
+}
+
+// Runs the step. What it throws goes to the log as an error, where no caller could hear of it.
+template <class Step>
+void failures_in(Step&& step) {
+  try {
+    step();
+  } catch (const std::exception& failure) {
+    error(failure.what());
+  }
 }
 
 }  // namespace penstock::base::log

@@ -268,13 +268,7 @@ void drive_matches() noexcept {
 }
 
 void Library::drive() noexcept {
-  try {
-    matcher_->drive();
-  } catch (const Error& error) {
-    base::log::error(error.text());
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  base::log::failures_in([&] { matcher_->drive(); });
 }
 
 bool Library::may_call_mpi() const noexcept {

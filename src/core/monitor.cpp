@@ -109,11 +109,7 @@ void Monitor::run() noexcept {
   while (!stopping_.load(std::memory_order_acquire)) {
     world_.watch(watch_milliseconds());
     if (!ticking_.load(std::memory_order_acquire)) continue;
-    try {
-      check_waits();
-    } catch (const std::exception& failure) {
-      base::log::error(failure.what());
-    }
+    base::log::failures_in([&] { check_waits(); });
   }
 }
 

@@ -58,11 +58,7 @@ void TimeLimit::enforce(Queues& queues) noexcept {
   });
   if (!found) return;
 
-  try {
-    base::log::error(describe_waits(queues, matches_));
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  base::log::failures_in([&] { base::log::error(describe_waits(queues, matches_)); });
   queues.for_each([&](Queue& queue) {
     queue.visit_blocked([&](BlockedWait& wait) {
       if (over(wait)) cancel(wait);

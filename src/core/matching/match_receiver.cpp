@@ -179,7 +179,7 @@ bool MatchReceiver::accept_next(Answered& answered) {
 }
 
 void MatchReceiver::refuse(const IncomingOffer& offer, MatchJob& job, const Error& error) noexcept {
-  try {
+  base::log::failures_in([&] {
     LetterWriter letter;
     letter.value(LetterKind::answer)
         .value(offer.id)
@@ -187,9 +187,7 @@ void MatchReceiver::refuse(const IncomingOffer& offer, MatchJob& job, const Erro
         .value(error.kind())
         .text(error.text());
     letters_.write(offer.sender, job, letter);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 void MatchReceiver::read_confirm(LetterReader& letter) {

@@ -135,7 +135,7 @@ MatchReceiver::Inviting MatchReceiver::end_invitation(
 void MatchReceiver::revoke(Id id) noexcept {
   const auto found = inviting_.find(id);
   if (found == inviting_.end() || found->second.revoking) return;
-  try {
+  base::log::failures_in([&] {
     ++revoking_[found->second.key];
     found->second.revoking = true;
     LetterWriter letter;
@@ -144,9 +144,7 @@ void MatchReceiver::revoke(Id id) noexcept {
         .value(found->second.key.communicator)
         .value(found->second.key.tag);
     if (!letters_.gone(found->second.sender)) letters_.send(found->second.sender, letter);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 void MatchReceiver::revoke_behind(const Envelope& key, std::uint64_t number) noexcept {

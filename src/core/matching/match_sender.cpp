@@ -143,25 +143,21 @@ void MatchSender::withdraw(MatchedRequest& request, const Error& /*why*/) {
 
 void MatchSender::send_withdrawal(const Sending& sending, Id id) noexcept {
   const int rank = sending.request->recording().peer_world;
-  try {
+  base::log::failures_in([&] {
     LetterWriter letter;
     letter.value(LetterKind::withdraw).value(id);
     if (!letters_.gone(rank)) letters_.write(rank, *sending.job, letter);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 // Its receive will be posted again, and those behind move down: what they have been invited to is
 // not theirs any more.
 void MatchSender::count_withdrawn(Sending& sending) noexcept {
-  try {
+  base::log::failures_in([&] {
     ++withdrawn_[sending.key];
     sending.withdrawn = true;
     decline_from(sending.key, 0);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 // The receiver gives up nothing for it any more, and has answered it, if at all, before.
@@ -171,13 +167,11 @@ void MatchSender::read_withdrawn(LetterReader& letter) {
 
 // A receiver that counts as matched by its answer alone must hear that its send is gone.
 void MatchSender::close_unwanted(Sending& sending, LetterReader& answer) noexcept {
-  try {
+  base::log::failures_in([&] {
     if (answer.value<bool>()) return;  // it waits for a confirmation, and gets the withdrawal
     const std::string transport = answer.text();
     sending.own.offers.at(transport)->connect(answer.bytes())->close();
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 void MatchSender::forget_the_dead() {

@@ -172,13 +172,11 @@ std::unique_ptr<transport::Acceptance> MatchSender::accept_as_invited(const Mess
 // ---- Those that are not accepted
 
 void MatchSender::decline(int rank, Id invitation) noexcept {
-  try {
+  base::log::failures_in([&] {
     LetterWriter letter;
     letter.value(LetterKind::revoked).value(invitation);
     letters_.send(rank, letter);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 // An invitation that is not known here has been accepted or declined already, and that letter is

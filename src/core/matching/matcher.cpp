@@ -251,15 +251,13 @@ void Matcher::read(int rank, LetterKind kind, LetterReader& letter) {
 
 // Ends what the letter is about, on both sides.
 void Matcher::cannot_read(int rank, LetterKind kind, std::uint64_t id, const Error& error) {
-  try {
+  base::log::failures_in([&] {
     if (kind == LetterKind::offer) receiver_.cannot_read_offer(rank, id, error);
     if (kind == LetterKind::answer) sender_.cannot_read_answer(id, error);
     if (kind == LetterKind::confirm) receiver_.cannot_read_confirm(id, error);
     if (kind == LetterKind::invite) sender_.cannot_read_invite(rank, id);
     if (kind == LetterKind::accept) receiver_.cannot_read_accept(id, error);
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 // Reads all letters that have arrived before it answers offers that leave: a later letter may
@@ -320,11 +318,8 @@ void Matcher::finish(MatchJob& job) {
 // ---- What there is to be told
 
 void Matcher::report_matches() const noexcept {
-  try {
-    base::log::error("what the matches wait for:" + describe_matches());
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  base::log::failures_in(
+      [&] { base::log::error("what the matches wait for:" + describe_matches()); });
 }
 
 // What holds up a match may be a wait that only the caller can release.
@@ -377,7 +372,7 @@ void Matcher::report_leftovers() {
 // ---- The end
 
 void Matcher::give_up_matches(const std::string& call) noexcept {
-  try {
+  base::log::failures_in([&] {
     std::unique_lock lock(mutex_);
     jobs_.wait_for_no_letters();
     give_up_where([&](const MatchedRequest& request, const MatchJob&) {
@@ -389,9 +384,7 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
     });
     letters_.fall_silent();
     drive(std::move(lock));
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 bool Matcher::anybody_unreachable() const {
@@ -404,25 +397,19 @@ void Matcher::part() noexcept {
   const auto began = steady_clock::now();
   std::optional<steady_clock::time_point> in_trouble_since;
   const auto go_on = [&] {
-    try {
-      drive();
-    } catch (const std::exception& failure) {
-      base::log::error(failure.what());
-    }
+    base::log::failures_in([&] { drive(); });
     const auto now = steady_clock::now();
     if (settings_.timeout.count() > 0 && now - began > settings_.timeout) return false;
     if (!in_trouble_since && anybody_unreachable()) in_trouble_since = now;
     return !in_trouble_since || now - *in_trouble_since < farewell;
   };
-  try {
+  base::log::failures_in([&] {
     world_.part([this] { return mailbox_.all_flushed(); }, go_on);
     const std::lock_guard lock(mutex_);  // what MPI would otherwise find unreceived
     while (
         mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); }))
       continue;
-  } catch (const std::exception& failure) {
-    base::log::error(failure.what());
-  }
+  });
 }
 
 // ---- The thread of our own
@@ -452,11 +439,7 @@ void Matcher::help() noexcept {
       helper_wakes_.wait(lock, [&] { return helper_stops_ || !idle(); });
       if (helper_stops_) return;
     }
-    try {
-      drive();
-    } catch (const std::exception& failure) {
-      base::log::error(failure.what());
-    }
+    base::log::failures_in([&] { drive(); });
     backoff.pause();
   }
 }
