@@ -74,9 +74,8 @@ Devices::DeviceReach Devices::reach(int device, const DeviceIdentity& other) con
 bool Devices::runs_beside_others([[maybe_unused]] int device) const noexcept {
 #if !PENSTOCK_HIP  // which has no such attribute
   int service = 0;
-  if (cudaDeviceGetAttribute(&service, cudaDevAttrMpsEnabled, device) == cudaSuccess)
+  if (device::gpu::succeeded(cudaDeviceGetAttribute(&service, cudaDevAttrMpsEnabled, device)))
     return service != 0;
-  (void)cudaGetLastError();
 #endif
   return true;
 }

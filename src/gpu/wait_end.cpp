@@ -69,8 +69,7 @@ void WaitEnd::order(const Stream& last, const Stream& next) {
   }
   const DeviceGuard guard(next.device());
   const cudaError_t code = cudaStreamWaitEvent(next.handle(), event_, 0);
-  if (code == cudaSuccess) return;
-  (void)cudaGetLastError();
+  if (device::gpu::succeeded(code)) return;
   refuse(std::string("its stream cannot wait for an event: ") + cudaGetErrorString(code));
 }
 

@@ -49,12 +49,10 @@ std::shared_ptr<std::byte> Imports::map(const Key& key, const cudaIpcMemHandle_t
   const device::gpu::RelaxedCaptures relaxed;
   const cudaError_t code =
       cudaIpcOpenMemHandle(&address, allocation, cudaIpcMemLazyEnablePeerAccess);
-  if (code != cudaSuccess) {
-    (void)cudaGetLastError();
+  if (!device::gpu::succeeded(code))
     throw base::Error(
         base::ErrorKind::transport,
         std::string("memory of the peer's GPU cannot be mapped here: ") + cudaGetErrorString(code));
-  }
   // Closed by close_unused(), not by the last owner, which may be on a thread that must not wait
   // for the device.
   return {static_cast<std::byte*>(address), [](std::byte*) {}};

@@ -5,6 +5,7 @@
 
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
+#include "device/gpu/runtime.hpp"
 
 namespace penstock::device {
 
@@ -12,9 +13,7 @@ namespace {
 
 int peer_attribute(decltype(cudaDevP2PAttrPerformanceRank) name, int from, int to) {
   int value = 0;
-  if (cudaDeviceGetP2PAttribute(&value, name, from, to) == cudaSuccess) return value;
-  (void)cudaGetLastError();
-  return 0;
+  return gpu::succeeded(cudaDeviceGetP2PAttribute(&value, name, from, to)) ? value : 0;
 }
 
 std::vector<GpuLink> links_of(int device, int count) {
@@ -32,9 +31,7 @@ std::vector<GpuLink> links_of(int device, int count) {
 
 std::string bus_of(int device) {
   char bus[32] = "";
-  if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) == cudaSuccess) return bus;
-  (void)cudaGetLastError();
-  return {};
+  return gpu::succeeded(cudaDeviceGetPCIBusId(bus, sizeof bus, device)) ? bus : "";
 }
 
 #if PENSTOCK_HIP
@@ -56,9 +53,7 @@ std::string architecture_of(const cudaDeviceProp& properties) {
 
 int attribute(cudaDeviceAttr name, int device) {
   int value = 0;
-  if (cudaDeviceGetAttribute(&value, name, device) == cudaSuccess) return value;
-  (void)cudaGetLastError();
-  return 0;
+  return gpu::succeeded(cudaDeviceGetAttribute(&value, name, device)) ? value : 0;
 }
 
 bool maps_file_descriptors(int device) {

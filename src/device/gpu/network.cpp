@@ -5,6 +5,7 @@
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
 #include "device/gpu/memory.hpp"
+#include "device/gpu/runtime.hpp"
 
 namespace penstock::device {
 
@@ -33,10 +34,9 @@ bool cards_reach(const void* address) noexcept {
 
 bool sees_writes_in_order(int device) noexcept {
   int order = 0;
-  if (cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device) == cudaSuccess)
-    return order >= cudaGPUDirectRDMAWritesOrderingOwner;
-  (void)cudaGetLastError();
-  return false;
+  return gpu::succeeded(
+             cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, device)) &&
+         order >= cudaGPUDirectRDMAWritesOrderingOwner;
 }
 
 }  // namespace

@@ -35,6 +35,12 @@ inline bool ends_context(cudaError_t code) noexcept {
   }
 }
 
+// For a caller that deals with a failure itself: the program's next call does not report it.
+inline bool succeeded(cudaError_t code) noexcept {
+  if (code != cudaSuccess) (void)cudaGetLastError();
+  return code == cudaSuccess;
+}
+
 inline void check(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
   const auto kind = code == cudaErrorMemoryAllocation ? base::ErrorKind::resources

@@ -40,8 +40,7 @@ int device_of(cudaStream_t handle) {
   int device = 0;
   const cudaError_t code =
       is_default(handle) ? cudaGetDevice(&device) : cudaStreamGetDevice(handle, &device);
-  if (code == cudaSuccess) return device;
-  (void)cudaGetLastError();
+  if (succeeded(code)) return device;
   throw Error(ErrorKind::stream,
               std::string("the " PENSTOCK_GPU " stream of a new queue is not valid: ") +
                   cudaGetErrorString(code));
@@ -59,10 +58,7 @@ Stream::Stream(cudaStream_t handle)
 
 bool Stream::waits_for_legacy_stream() const noexcept {
   unsigned flags = 0;
-  if (cudaStreamGetFlags(handle_, &flags) == cudaSuccess)
-    return (flags & cudaStreamNonBlocking) == 0;
-  (void)cudaGetLastError();
-  return true;
+  return !succeeded(cudaStreamGetFlags(handle_, &flags)) || (flags & cudaStreamNonBlocking) == 0;
 }
 
 void Stream::flush() noexcept {
@@ -83,10 +79,7 @@ std::uint64_t Stream::current_capture() const noexcept {
   cudaStreamCaptureStatus status{};
   unsigned long long id = 0;
   const cudaError_t code = cudaStreamGetCaptureInfo(handle_, &status, &id);
-  if (code != cudaSuccess) {
-    (void)cudaGetLastError();
-    return code == cudaErrorStreamCaptureImplicit ? broken_capture : 0;
-  }
+  if (!succeeded(code)) return code == cudaErrorStreamCaptureImplicit ? broken_capture : 0;
   if (status == cudaStreamCaptureStatusInvalidated) return broken_capture;
   return status == cudaStreamCaptureStatusActive ? id + 1 : 0;
 }
