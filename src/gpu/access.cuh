@@ -17,20 +17,13 @@ using SystemWord = ::cuda::atomic_ref<Word64, ::cuda::thread_scope_system>;
 using DeviceWord = ::cuda::atomic_ref<Word64, ::cuda::thread_scope_device>;
 
 PENSTOCK_HD constexpr ::cuda::memory_order order_of(Order order) {
-  switch (order) {
-    case Order::relaxed:
-      return ::cuda::memory_order_relaxed;
-    case Order::acquire:
-      return ::cuda::memory_order_acquire;
-    case Order::release:
-      return ::cuda::memory_order_release;
-    case Order::acq_rel:
-      return ::cuda::memory_order_acq_rel;
-    case Order::seq_cst:
-      break;
-  }
-  return ::cuda::memory_order_seq_cst;
+  return static_cast<::cuda::memory_order>(order);
 }
+static_assert(order_of(Order::relaxed) == ::cuda::memory_order_relaxed &&
+              order_of(Order::acquire) == ::cuda::memory_order_acquire &&
+              order_of(Order::release) == ::cuda::memory_order_release &&
+              order_of(Order::acq_rel) == ::cuda::memory_order_acq_rel &&
+              order_of(Order::seq_cst) == ::cuda::memory_order_seq_cst);
 
 // A cell: each half has its flag, as the memory model makes it two accesses in no order. Relaxed:
 // the data travels inside the words.

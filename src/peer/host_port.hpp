@@ -32,22 +32,6 @@ struct PortSetup {
   bool checks_ready = false;
 };
 
-constexpr std::memory_order std_order(protocol::Order order) noexcept {
-  switch (order) {
-    case protocol::Order::relaxed:
-      return std::memory_order_relaxed;
-    case protocol::Order::acquire:
-      return std::memory_order_acquire;
-    case protocol::Order::release:
-      return std::memory_order_release;
-    case protocol::Order::acq_rel:
-      return std::memory_order_acq_rel;
-    case protocol::Order::seq_cst:
-      break;
-  }
-  return std::memory_order_seq_cst;
-}
-
 // Copies a constant number of bytes in steps that the compiler turns into vector moves. (For a
 // whole line it would choose string instructions, which cost more to start than the line to move.)
 template <std::size_t bytes>
@@ -83,12 +67,12 @@ class HostPort {
 
   template <protocol::Order order>
   std::uint64_t load(protocol::Word word) const noexcept {
-    return std::atomic_ref(at(word)).load(std_order(order));
+    return std::atomic_ref(at(word)).load(order);
   }
 
   template <protocol::Order order>
   void store(protocol::Word word, std::uint64_t value) const noexcept {
-    std::atomic_ref(at(word)).store(value, std_order(order));
+    std::atomic_ref(at(word)).store(value, order);
   }
 
   std::uint64_t exchange(protocol::Word word, std::uint64_t value) const noexcept {
@@ -99,7 +83,7 @@ class HostPort {
   // accesses beside them; what fences order around CLOSED is a race to them in any case.
   template <protocol::Order order>
   void fence() const noexcept {
-    std::atomic_thread_fence(std_order(order));
+    std::atomic_thread_fence(order);
   }
 
   // Plain copies of a constant size: between the flag of one epoch and FIN a slot belongs to one

@@ -5,6 +5,7 @@
 // machines themselves are the same code in all three.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 
@@ -33,7 +34,7 @@ enum class Word : std::uint8_t {
   receiver_closed  // at A, by B
 };
 
-enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel, seq_cst };
+using Order = std::memory_order;  // but for consume
 
 template <class P>
 concept Port = requires(P port, std::uint64_t value, unsigned slot, std::uint32_t line) {
