@@ -213,12 +213,10 @@ void MatchReceiver::complete(Answered& answered) {
   MatchedRequest& request = *answered.receiving.request;
   const auto job = answered.receiving.job;
   attempt(request, job, [&] {
-    auto plan = answered.acceptance->confirm();
-    const transport::Plan& path = *plan;
-    request.take_match(
-        {answered.offer.envelope.source, answered.offer.envelope.tag, answered.offer.message.bytes},
-        std::move(plan), answered.transport);
-    note_pair(path, answered.transport, answered.refusals, answered.offer.theirs.refusals);
+    const IncomingOffer& offer = answered.offer;
+    take_match(request, {offer.envelope.source, offer.envelope.tag, offer.message.bytes},
+               answered.acceptance->confirm(), answered.transport, answered.refusals,
+               offer.theirs.refusals);
     jobs_.succeed(request, *job);
   });
 }

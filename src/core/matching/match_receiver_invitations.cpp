@@ -104,11 +104,9 @@ void MatchReceiver::accept_invited(Inviting& inviting, const IncomingOffer& sent
   const auto job = inviting.receiving.job;
   posted_.withdraw(envelope_of(request.recording()), inviting.receiving);
   attempt(request, job, [&] {
-    auto plan = inviting.own.offers.at(transport)->connect(record);
-    const transport::Plan& path = *plan;
-    request.take_match({sent.envelope.source, sent.envelope.tag, sent.message.bytes},
-                       std::move(plan), transport);
-    note_pair(path, transport, inviting.own.refusals, sent.theirs.refusals);
+    take_match(request, {sent.envelope.source, sent.envelope.tag, sent.message.bytes},
+               inviting.own.offers.at(transport)->connect(record), transport, inviting.own.refusals,
+               sent.theirs.refusals);
     jobs_.succeed(request, *job);
   });
 }

@@ -102,11 +102,8 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
     why_not = error_of(failure).text();
   }
   const bool connected = plan != nullptr;
-  if (connected) {
-    const transport::Plan& path = *plan;
-    sending.request->take_match({}, std::move(plan), transport);
-    note_pair(path, transport, sending.own.refusals, refusals);
-  }
+  if (connected)
+    take_match(*sending.request, {}, std::move(plan), transport, sending.own.refusals, refusals);
   if (!confirmed) return true;
   LetterWriter confirm;
   confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);

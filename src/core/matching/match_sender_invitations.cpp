@@ -96,10 +96,8 @@ bool MatchSender::accept_invitation(MatchedRequest& request, const std::shared_p
                }));
     return true;
   }
-  auto plan = accepting->acceptance->confirm();
-  const transport::Plan& path = *plan;
-  request.take_match({}, std::move(plan), accepting->text);
-  note_pair(path, accepting->text, accepting->refusals, invitation.theirs.refusals);
+  take_match(request, {}, accepting->acceptance->confirm(), accepting->text, accepting->refusals,
+             invitation.theirs.refusals);
   jobs_.succeed(request, *job);
   return true;
 }

@@ -14,8 +14,11 @@ void MatchSide::give_up(MatchedRequest& request, MatchJob& job, const base::Erro
   jobs_.fail(request, job, error);
 }
 
-void MatchSide::note_pair(const transport::Plan& plan, const std::string& transport,
-                          const Refusals& mine, const Refusals& theirs) {
+void MatchSide::take_match(MatchedRequest& request, const MatchResult& result,
+                           std::unique_ptr<transport::Plan> plan, const std::string& transport,
+                           const Refusals& mine, const Refusals& theirs) {
+  const transport::Plan& path = *plan;
+  request.take_match(result, std::move(plan), transport);
   std::vector<PairCounts::Reason> passed_over;
   const auto add = [&](const std::string& name, const Refusals& refusals, const char* side) {
     for (const auto& [refused, why] : refusals)
@@ -29,7 +32,7 @@ void MatchSide::note_pair(const transport::Plan& plan, const std::string& transp
   }
   pairs_.add(transport, passed_over);
   if (!base::log::enabled(base::LogLevel::info)) return;
-  std::string line = plan.label() + ": " + plan.path();
+  std::string line = path.label() + ": " + path.path();
   for (const auto& [name, why] : passed_over) line += fmt::format("; not {} ({})", name, why);
   base::log::info(line);
 }

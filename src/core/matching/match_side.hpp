@@ -17,6 +17,8 @@
 
 namespace penstock::core {
 
+struct MatchResult;
+
 class MatchSide {
  public:
   struct MatchContext {
@@ -50,9 +52,11 @@ class MatchSide {
       give_up(request, *job, error_of(failure));
     }
   }
-  // Which way the pair takes, and why not a better one: counted, and logged at level info.
-  void note_pair(const transport::Plan& plan, const std::string& transport, const Refusals& mine,
-                 const Refusals& theirs);
+  // The request has its plan. Which way the pair takes, and why not a better one, is counted, and
+  // logged at level info.
+  void take_match(MatchedRequest& request, const MatchResult& result,
+                  std::unique_ptr<transport::Plan> plan, const std::string& transport,
+                  const Refusals& mine, const Refusals& theirs);
 
   Transports& transports_;
   MatchLetters& letters_;
