@@ -258,17 +258,11 @@ bool Queue::test() {
 }
 
 void Queue::raise_error() const {
-  const std::lock_guard lock(error_mutex_);
-  throw Error(*error_);
+  throw Error(*error_.get());
 }
 
 void Queue::fail(const Error& error) noexcept {
-  {
-    const std::lock_guard lock(error_mutex_);
-    if (failed()) return;
-    error_ = error;
-    failed_.store(true, std::memory_order_release);
-  }
+  if (!error_.set(error)) return;
   try {
     base::log::error(fmt::format("queue {}: {}", number_, error.text()));
   } catch (const std::exception&) {

@@ -104,8 +104,6 @@ class Queue final : public transport::Sink {
   StreamOperation* last_ = nullptr;
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
-  mutable std::mutex error_mutex_;
-  std::optional<base::Error> error_;
 };
 
 }  // namespace penstock::core

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "device/gpu/driver.hpp"
@@ -122,11 +123,7 @@ void KernelQueue::synchronized(cudaError_t code) noexcept {
 }
 
 void KernelQueue::abort(const Error& error) noexcept {
-  {
-    const std::lock_guard lock(error_mutex_);
-    if (abort_error_) return;
-    abort_error_ = error;
-  }
+  if (!abort_error_.set(error)) return;
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
 }
 
@@ -140,9 +137,9 @@ void KernelQueue::change_blocked(KernelPlan* plan) noexcept {
 
 Error KernelQueue::error_of(Failure failure, const KernelPlan* plan) {
   if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
-  const std::lock_guard lock(error_mutex_);
-  return abort_error_ ? *abort_error_
-                      : Error(ErrorKind::internal, "a wait has ended without a reason");
+  const Error* const reason = abort_error_.get();
+  return reason != nullptr ? *reason
+                           : Error(ErrorKind::internal, "a wait has ended without a reason");
 }
 
 void KernelQueue::poll_waits() noexcept {

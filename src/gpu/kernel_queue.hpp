@@ -7,10 +7,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <utility>
 
+#include "base/first_error.hpp"
 #include "device/gpu/stream.hpp"
 #include "gpu/launch.hpp"
 #include "gpu/wait_places.hpp"
@@ -107,8 +106,7 @@ class KernelQueue final : public device::gpu::Attachment {
   KernelPlan* blocked_ = nullptr;  // what the sink has been told of
   bool failed_ = false;            // and whether
   std::atomic<bool> failed_by_host_{false};
-  std::mutex error_mutex_;
-  std::optional<base::Error> abort_error_;
+  base::FirstError abort_error_;
 };
 
 }  // namespace penstock::gpu

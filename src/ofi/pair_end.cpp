@@ -72,7 +72,7 @@ std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
   if (closed_before(epoch))
     return plan::peer_closed_error(static_cast<ErrorKind>(closing_reason(load(words().closed))),
                                    peer);
-  if (const Error* error = failure_.load(std::memory_order_acquire)) return *error;
+  if (const Error* error = failure_.get()) return *error;
   return std::nullopt;
 }
 
@@ -306,12 +306,6 @@ void PairEnd::failed(RdmaOperation& operation, int code) noexcept {
         "the network ({}) reports for rank {}: {}; has its process ended? See its output",
         common_.fabric.provider(), peer, libfabric().strerror(code));
   }));
-}
-
-void PairEnd::fail(Error error) noexcept {
-  if (failure_text_) return;
-  failure_text_ = std::move(error);
-  failure_.store(&*failure_text_, std::memory_order_release);
 }
 
 }  // namespace penstock::ofi

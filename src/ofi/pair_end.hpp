@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/first_error.hpp"
 #include "ofi/engine_client.hpp"
 #include "ofi/hand_epoch.hpp"
 #include "ofi/operation_pool.hpp"
@@ -127,7 +128,7 @@ class PairEnd final : public EngineClient {
   bool has_work() const noexcept override;
   void ended(RdmaOperation& operation) noexcept override;
   void failed(RdmaOperation& operation, int code) noexcept override;
-  void fail(base::Error error) noexcept;  // the first one counts
+  void fail(const base::Error& error) noexcept { failure_.set(error); }
   void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
   void stop() noexcept;  // nothing that has not begun ever will
   // The network has not said that it has been delivered.
@@ -220,8 +221,7 @@ class PairEnd final : public EngineClient {
   alignas(64) std::atomic<protocol::Epoch> armed_{0};  // starts that have been enqueued
   // Complete as the counters tell, ahead of a signal.
   alignas(64) std::atomic<protocol::Epoch> counted_{0};
-  std::atomic<const base::Error*> failure_{nullptr};  // points to failure_text_, written before
-  std::optional<base::Error> failure_text_;
+  base::FirstError failure_;
 
   protocol::Epoch rung_ = 0;  // doorbells
   PostedAhead posted_;

@@ -11,8 +11,8 @@ namespace penstock::ofi {
 
 unsigned PairEnd::entries() const noexcept {
   const protocol::Epoch epoch = posted_.epoch + 1;
-  if (stopped_.now || notice_.words[0] != 0 || failure_text_ || epoch > rung_ + epochs_ahead ||
-      epoch > armed_.load(std::memory_order_acquire))
+  if (stopped_.now || notice_.words[0] != 0 || failure_.get() != nullptr ||
+      epoch > rung_ + epochs_ahead || epoch > armed_.load(std::memory_order_acquire))
     return 0;
   // An epoch that is posted in part stays the last one until its doorbell.
   if (posted_.epoch > rung_ && !whole(posted_.part)) return 0;

@@ -97,7 +97,7 @@ std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
 }
 
 std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
-  if (const Error* error = failure.load(std::memory_order_acquire)) return *error;
+  if (const Error* error = failure.get()) return *error;
   if (!closed_before(epoch)) return std::nullopt;
   return plan::peer_closed_error(closed_reason_, peer);
 }
@@ -111,12 +111,6 @@ std::string PairEnd::describe() const {
   return fmt::format("epoch {}, MPI {} {} rank {} with tag {}, {} complete, {}",
                      started.load(std::memory_order_acquire), call, sends() ? "to" : "from", peer,
                      tag, completed.load(std::memory_order_acquire), what);
-}
-
-void PairEnd::fail(Error error) noexcept {
-  if (failure_text_) return;
-  failure_text_ = std::move(error);
-  failure.store(&*failure_text_, std::memory_order_release);
 }
 
 void PairEnd::peer_closed(const Notice& theirs) noexcept {

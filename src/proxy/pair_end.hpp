@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/first_error.hpp"
 #include "plan/active_list.hpp"
 #include "plan/ready_list.hpp"
 #include "proxy/elements.hpp"
@@ -81,7 +82,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   }
 
   // ---- The side of progress, under the engine's lock
-  void fail(base::Error error) noexcept;  // the first one counts
+  void fail(const base::Error& error) noexcept { failure.set(error); }
   void peer_closed(const Notice& theirs) noexcept;
   void free_requests() noexcept;  // of the operations that are not active
   bool any_active() const noexcept;
@@ -106,7 +107,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   // MPI's last look at the send buffer before it is written again.
   alignas(64) std::atomic<protocol::Epoch> completed{0};
   std::atomic<protocol::Epoch> closed{0};  // first epoch that the peer does not serve; 0: open
-  std::atomic<const base::Error*> failure{nullptr};  // points to failure_text, written before
+  base::FirstError failure;
 
   // Progress only.
   alignas(64) std::vector<MpiSlot> operations;
@@ -124,7 +125,6 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   void make_request(MpiSlot& operation, void* from);
 
   const MPI_Comm communicator_;
-  std::optional<base::Error> failure_text_;
   base::ErrorKind closed_reason_ = base::ErrorKind::peer_freed;  // written before `closed`
 };
 

@@ -99,16 +99,8 @@ bool RelayedPair::poisoned() const noexcept {
   return load(words_.completed) == relay::no_more;
 }
 
-void RelayedPair::fail(const Error& error) noexcept {
-  const std::lock_guard lock(error_mutex_);
-  if (failed()) return;
-  error_ = error;
-  failed_.store(true, std::memory_order_release);
-}
-
 Error RelayedPair::error() const {
-  const std::lock_guard lock(error_mutex_);
-  if (error_) return *error_;
+  if (const Error* const error = error_.get()) return *error;
   return Error(ErrorKind::transport,
                "the pair was given up when another queue failed; free the request");
 }

@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 
 #include "base/error.hpp"
 #include "plan/host_plan.hpp"
@@ -38,7 +36,7 @@ class RelayedPair final : private transport::Sink {
 
   void complete(std::uint64_t epoch) noexcept;
   void end_waits() noexcept;
-  void fail(const base::Error& error) noexcept override;
+  void fail(const base::Error& error) noexcept override { error_.set(error); }
   // The stream's own wait tells how long it lasts: this one begins with the start.
   void blocked_since(transport::Waiter&) noexcept override {}
   void unblocked(transport::Waiter&) noexcept override {}
@@ -51,8 +49,6 @@ class RelayedPair final : private transport::Sink {
   bool over_ = false;                       // given up or closed
   std::atomic<std::uint64_t> expected_{0};  // starts enqueued outside graphs
   std::atomic<bool> replayed_{false};       // some were captured
-  mutable std::mutex error_mutex_;
-  std::optional<base::Error> error_;
 
   // Set by close() in the order of a stream.
   std::atomic<bool> closing_{false};

@@ -2,11 +2,11 @@
 // What enqueued work tells the queue that it was enqueued on.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/first_error.hpp"
 #include "base/trace.hpp"
 
 namespace penstock::transport {
@@ -39,12 +39,12 @@ class Sink {
   // cancel_wait(); unblocked() returns only when it does not.
   virtual void blocked_since(Waiter& waiter) noexcept = 0;
   virtual void unblocked(Waiter& waiter) noexcept = 0;
-  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  bool failed() const noexcept { return error_.get() != nullptr; }
   // Where what happens on the stream is recorded; null unless PENSTOCK_TRACE is set.
   base::trace::Track* track() const noexcept { return track_; }
 
  protected:
-  std::atomic<bool> failed_{false};
+  base::FirstError error_;
   base::trace::Track* track_ = nullptr;
 };
 

@@ -54,11 +54,7 @@ class FakeWorld final : public group::World {
 
 class RecordingSink final : public transport::Sink {
  public:
-  void fail(const base::Error& error) noexcept override {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = error;
-    failed_.store(true, std::memory_order_release);
-  }
+  void fail(const base::Error& error) noexcept override { error_.set(error); }
   void blocked_since(transport::Waiter& waiter) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = &waiter;
@@ -68,8 +64,8 @@ class RecordingSink final : public transport::Sink {
     blocked_ = nullptr;
   }
   std::optional<base::Error> error() {
-    const std::lock_guard lock(mutex_);
-    return error_;
+    const base::Error* const first = error_.get();
+    return first != nullptr ? std::optional(*first) : std::nullopt;
   }
   template <class Act>
   void when_blocked(Act act) {
@@ -83,7 +79,6 @@ class RecordingSink final : public transport::Sink {
 
  private:
   std::mutex mutex_;
-  std::optional<base::Error> error_;
   transport::Waiter* blocked_ = nullptr;
 };
 

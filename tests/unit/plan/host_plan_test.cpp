@@ -20,11 +20,7 @@ using std::chrono::microseconds;
 
 class TestSink final : public transport::Sink {
  public:
-  void fail(const Error& error) noexcept override {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = error;
-    failed_.store(true, std::memory_order_release);
-  }
+  void fail(const Error& error) noexcept override { error_.set(error); }
   void blocked_since(transport::Waiter& waiter) noexcept override {
     const std::lock_guard lock(mutex_);
     blocked_ = &waiter;
@@ -44,8 +40,8 @@ class TestSink final : public transport::Sink {
     }
   }
   std::optional<Error> error() {
-    const std::lock_guard lock(mutex_);
-    return error_;
+    const Error* const first = error_.get();
+    return first != nullptr ? std::optional(*first) : std::nullopt;
   }
   int times_blocked() {
     const std::lock_guard lock(mutex_);
@@ -54,7 +50,6 @@ class TestSink final : public transport::Sink {
 
  private:
   std::mutex mutex_;
-  std::optional<Error> error_;
   transport::Waiter* blocked_ = nullptr;
   int times_blocked_ = 0;
 };
