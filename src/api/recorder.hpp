@@ -18,8 +18,9 @@
 namespace penstock::api {
 
 // Creates the request by PMPI and records it. `call` is the caller's name, for messages.
-int init_send(core::RequestKind kind, const char* call, const void* buffer, int count,
-              MPI_Datatype datatype, int destination, int tag, MPI_Comm comm, MPI_Request* request);
+int init_send(core::RequestKind kind, const char* call, decltype(PMPI_Send_init)* pmpi,
+              const void* buffer, int count, MPI_Datatype datatype, int destination, int tag,
+              MPI_Comm comm, MPI_Request* request);
 int init_receive(const char* call, void* buffer, int count, MPI_Datatype datatype, int source,
                  int tag, MPI_Comm comm, MPI_Request* request);
 // Takes the request out of the registry, if it is recorded, and frees it by PMPI. Throws

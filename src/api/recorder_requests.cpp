@@ -81,25 +81,12 @@ int init(RequestKind kind, const char* call, Function pmpi, Buffer* buffer, Coun
   return code;
 }
 
-auto* pmpi_of(RequestKind kind) noexcept {
-  switch (kind) {
-    case RequestKind::synchronous_send:
-      return PMPI_Ssend_init;
-    case RequestKind::ready_send:
-      return PMPI_Rsend_init;
-    case RequestKind::buffered_send:
-      return PMPI_Bsend_init;
-    default:
-      return PMPI_Send_init;
-  }
-}
-
 }  // namespace
 
-int init_send(RequestKind kind, const char* call, const void* buffer, int count,
-              MPI_Datatype datatype, int destination, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  return init(kind, call, pmpi_of(kind), buffer, count, datatype, destination, tag, comm, request);
+int init_send(RequestKind kind, const char* call, decltype(PMPI_Send_init)* pmpi,
+              const void* buffer, int count, MPI_Datatype datatype, int destination, int tag,
+              MPI_Comm comm, MPI_Request* request) {
+  return init(kind, call, pmpi, buffer, count, datatype, destination, tag, comm, request);
 }
 
 int init_receive(const char* call, void* buffer, int count, MPI_Datatype datatype, int source,

@@ -27,11 +27,11 @@ int with_mpi(Body&& body) {
   return mpi;
 }
 
-template <class Create>
-int create(Create&& create) {
+template <class Init, class... Arguments>
+int create_request(Init init, Arguments... arguments) {
   return with_mpi([&] {
     core::Library::require();
-    return create();
+    return init(arguments...);
   });
 }
 
@@ -39,41 +39,32 @@ int create(Create&& create) {
 
 int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                   MPI_Comm comm, MPI_Request* request) {
-  return create([&] {
-    return api::init_send(RequestKind::send, "PST_Send_init", buf, count, datatype, dest, tag, comm,
-                          request);
-  });
+  return create_request(api::init_send, RequestKind::send, "PST_Send_init", PMPI_Send_init, buf,
+                        count, datatype, dest, tag, comm, request);
 }
 
 int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                    MPI_Comm comm, MPI_Request* request) {
-  return create([&] {
-    return api::init_send(RequestKind::synchronous_send, "PST_Ssend_init", buf, count, datatype,
-                          dest, tag, comm, request);
-  });
+  return create_request(api::init_send, RequestKind::synchronous_send, "PST_Ssend_init",
+                        PMPI_Ssend_init, buf, count, datatype, dest, tag, comm, request);
 }
 
 int PST_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                    MPI_Comm comm, MPI_Request* request) {
-  return create([&] {
-    return api::init_send(RequestKind::ready_send, "PST_Rsend_init", buf, count, datatype, dest,
-                          tag, comm, request);
-  });
+  return create_request(api::init_send, RequestKind::ready_send, "PST_Rsend_init", PMPI_Rsend_init,
+                        buf, count, datatype, dest, tag, comm, request);
 }
 
 int PST_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                    MPI_Comm comm, MPI_Request* request) {
-  return create([&] {
-    return api::init_send(RequestKind::buffered_send, "PST_Bsend_init", buf, count, datatype, dest,
-                          tag, comm, request);
-  });
+  return create_request(api::init_send, RequestKind::buffered_send, "PST_Bsend_init",
+                        PMPI_Bsend_init, buf, count, datatype, dest, tag, comm, request);
 }
 
 int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return create([&] {
-    return api::init_receive("PST_Recv_init", buf, count, datatype, source, tag, comm, request);
-  });
+  return create_request(api::init_receive, "PST_Recv_init", buf, count, datatype, source, tag, comm,
+                        request);
 }
 
 int PST_Request_free(MPI_Request* request) {
