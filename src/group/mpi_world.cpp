@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/file_name.hpp"
 #include "group/mpi_check.hpp"
 #include "group/private_communicator.hpp"
 #include "group/process_watch.hpp"
@@ -34,12 +34,6 @@ ThreadLevel thread_level_of(int provided) noexcept {
 
 namespace {
 
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 std::string library_version() {
   std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
   int length = 0;
@@ -53,7 +47,7 @@ std::string library_version() {
 
 class MpiWorld final : public World {
  public:
-  MpiWorld() : host_(host_name()), mpi_version_(library_version()) {
+  MpiWorld() : host_(base::host_name()), mpi_version_(library_version()) {
     check_mpi(PMPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
     check_mpi(PMPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
     int provided = MPI_THREAD_SINGLE;
