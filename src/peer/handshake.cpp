@@ -36,6 +36,10 @@ void set_block(PortSetup& port, Direction direction, std::byte* block) noexcept 
     port.receiver = reinterpret_cast<ReceiverBlock*>(block);
 }
 
+Geometry geometry_of(const ChoiceRecord& choice) noexcept {
+  return {choice.bytes, choice.line_bytes, choice.slots, choice.parts};
+}
+
 Direction opposite(Direction direction) noexcept {
   return direction == Direction::send ? Direction::receive : Direction::send;
 }
@@ -69,16 +73,9 @@ class Peer::OpenEnd final : public transport::Offer {
   std::unique_ptr<transport::Plan> complete(const ChoiceRecord& choice, Pair& pair) {
     const Direction other = opposite(message_.direction);
     std::byte* const block = owner_.map(message_.peer, choice.block);
-    const auto path = static_cast<Path>(choice.path);
     set_block(pair.port, other, block);
     pair.port.lines = block + block_bytes(other);
-    pair.port.buffer = static_cast<std::byte*>(message_.buffer);
-    pair.port.geometry = {choice.bytes, choice.line_bytes, choice.slots, choice.parts};
-    pair.port.checks_ready = choice.checks_ready != 0;
-    if (path == Path::rendezvous) owner_.reach_buffer(pair.port, message_, choice.buffer);
-    pair.path = describe_path(path, pair.port);
-    return make_plan(message_.direction, path, static_cast<protocol::Mode>(choice.mode),
-                     std::move(pair));
+    return owner_.plan_as_chosen(message_, choice, choice.buffer, pair);
   }
 
   Peer& owner_;
@@ -105,35 +102,26 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
                                       .mode = message.mode,
                                       .pull = invited_ ? by_them : by_us,
                                       .push = invited_ ? by_us : by_them});
-    const Path path = choice.path;
     const std::uint32_t slots = invited_ ? owner.settings_.slots : theirs.slots;
-    const Geometry geometry{message.bytes, choice.line_bytes,
-                            path == Path::staged ? 2 : std::max<std::uint32_t>(slots, 2),
-                            choice.parts};
-    const std::size_t ring_bytes = path == Path::rendezvous ? 0 : geometry.ring_bytes();
+    record_.bytes = message.bytes;
+    record_.path = static_cast<std::uint32_t>(choice.path);
+    record_.mode = static_cast<std::uint32_t>(message.mode);
+    record_.line_bytes = choice.line_bytes;
+    record_.slots = choice.path == Path::staged ? 2 : std::max<std::uint32_t>(slots, 2);
+    record_.parts = choice.parts;
+    record_.checks_ready = theirs.checks_ready != 0 || owner.settings_.check;
+    record_.buffer = ours.record;
+    const std::size_t ring_bytes =
+        choice.path == Path::rendezvous ? 0 : geometry_of(record_).ring_bytes();
 
     Pair pair = owner.pair_with(message.peer);
     pair.holding = owner.hold(block_bytes(message.direction) + ring_bytes, std::move(ours.kept));
     set_block(pair.port, message.direction, pair.holding.block());
     set_block(pair.port, opposite(message.direction), owner.map(message.peer, theirs.block));
     pair.port.lines = pair.holding.block() + block_bytes(message.direction);
-    pair.port.buffer = static_cast<std::byte*>(message.buffer);
-    pair.port.geometry = geometry;
-    pair.port.checks_ready = theirs.checks_ready != 0 || owner.settings_.check;
-    if (path == Path::rendezvous) owner.reach_buffer(pair.port, message, theirs.buffer);
-    pair.path = describe_path(path, pair.port);
     closed_ = invited_ ? &pair.port.sender->closed : &pair.port.receiver->closed;
-
-    record_.bytes = message.bytes;
-    record_.path = static_cast<std::uint32_t>(path);
-    record_.mode = static_cast<std::uint32_t>(message.mode);
-    record_.line_bytes = geometry.line_bytes;
-    record_.slots = geometry.slots;
-    record_.parts = geometry.parts;
-    record_.checks_ready = pair.port.checks_ready;
-    record_.buffer = ours.record;
     record_.block = pair.holding.place();
-    plan_ = make_plan(message.direction, path, message.mode, std::move(pair));
+    plan_ = owner.plan_as_chosen(message, record_, theirs.buffer, pair);
   }
   ~ChoosingEnd() override {
     // The other end knows nothing of our block, so it will not say that it is gone from it.
@@ -175,6 +163,20 @@ std::unique_ptr<transport::Acceptance> Peer::accept_invitation(
     std::span<const std::byte> invitation) {
   retired_.sweep();
   return std::make_unique<ChoosingEnd>(*this, send, transport::from_wire<OpenRecord>(invitation));
+}
+
+// What is left once both blocks have their places. `theirs` is the other end's buffer.
+std::unique_ptr<transport::Plan> Peer::plan_as_chosen(const transport::Message& ours,
+                                                      const ChoiceRecord& choice,
+                                                      const MemoryRecord& theirs,
+                                                      Pair& pair) const {
+  const auto path = static_cast<Path>(choice.path);
+  pair.port.buffer = static_cast<std::byte*>(ours.buffer);
+  pair.port.geometry = geometry_of(choice);
+  pair.port.checks_ready = choice.checks_ready != 0;
+  if (path == Path::rendezvous) reach_buffer(pair.port, ours, theirs);
+  pair.path = describe_path(path, pair.port);
+  return make_plan(ours.direction, path, static_cast<protocol::Mode>(choice.mode), std::move(pair));
 }
 
 // A receiver may do without: then its sender, who has decided, pushes.

@@ -70,6 +70,9 @@ class Peer final : public transport::Transport {
   void reach_buffer(PortSetup& port, const transport::Message& ours,
                     const MemoryRecord& theirs) const;
   Pair pair_with(int rank) const;
+  std::unique_ptr<transport::Plan> plan_as_chosen(const transport::Message& ours,
+                                                  const ChoiceRecord& choice,
+                                                  const MemoryRecord& theirs, Pair& pair) const;
   std::unique_ptr<transport::Plan> make_or_close(
       transport::Direction direction, Pair& pair,
       const std::function<std::unique_ptr<transport::Plan>()>& make);
