@@ -23,11 +23,6 @@ constexpr std::uint64_t first_chunk = 256 * 1024;
 constexpr std::uint64_t largest_step = 16 * 1024 * 1024;
 constexpr std::uint64_t worth_giving_back = 1024 * 1024;
 
-std::uint64_t page_bytes() noexcept {
-  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexcept {
   return (value + unit - 1) / unit * unit;
 }
@@ -48,6 +43,11 @@ int reserve(int descriptor, std::uint64_t offset, std::uint64_t bytes) noexcept 
 }
 
 }  // namespace
+
+std::uint64_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 std::unique_ptr<Arena> Arena::create() {
   ArenaIdentity identity;

@@ -18,6 +18,9 @@
 
 namespace penstock::peer {
 
+// Of the system.
+std::uint64_t page_bytes() noexcept;
+
 // Where bytes lie in a process's file, and the chunk to be mapped to get at them. Travels in
 // handshakes.
 struct ArenaAddress {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <new>
 
@@ -15,14 +13,7 @@
 
 namespace penstock::peer_gpu {
 
-namespace {
-
-std::size_t page_bytes() noexcept {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-}  // namespace
+using peer::page_bytes;
 
 GatePages::~GatePages() {
   for (void* page : shown_) cudaHostUnregister(page);
