@@ -94,8 +94,24 @@ class GpuPeer final : public transport::Transport {
     return shares_->places(devices.identity(device), devices.processors(device),
                            gates_.use_on(device) != GateUse::none);
   }
-  EndWords* reach_host_words(int rank, const peer::ArenaAddress& place) {
-    return reinterpret_cast<EndWords*>(host_.map(rank, place));
+  // What is left once both halves have their words and our buffer is known: what the receiver has
+  // chosen for this message, and what lies at the other end.
+  void complete(DevicePair& device_pair, int rank, const transport::Message& send,
+                const DeviceAnswer& choice, const EndRecord& theirs, std::uint64_t eager_max) {
+    Pair& pair = device_pair.pair;
+    pair.bytes = send.bytes;
+    pair.mode = send.mode;
+    pair.route = choice.route;
+    pair.parts = static_cast<std::uint16_t>(choice.parts);
+    pair.share = share_of(pair.route, pair.bytes, pair.parts);
+    if (is_ring(pair.route))
+      pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
+    else
+      pair.other = reach(rank, device_pair, theirs.buffer.device, theirs.buffer.place);
+    pair.native_atomics = choice.native_atomics != 0;
+    pair.checks_ready = choice.checks_ready != 0;
+    device_pair.our_end = reinterpret_cast<EndWords*>(host_.map(rank, theirs.host_words));
+    device_pair.path = describe_path(device_pair, pair.bytes > eager_max);
   }
   std::unique_ptr<transport::Plan> make_plan(DevicePair pair) {
     return std::make_unique<DevicePlan>(std::move(pair), gpus_->watchdog(), settings_.cuda_blocks);
@@ -135,21 +151,9 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     Pair& pair = pair_.pair;
     pair.receiver =
         reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.end.words));
-    pair.buffer = static_cast<std::byte*>(send_.buffer);
-    pair.bytes = send_.bytes;
-    pair.mode = send_.mode;
     pair.sends = true;
-    pair.route = theirs.route;
-    pair.parts = static_cast<std::uint16_t>(theirs.parts);
-    pair.share = share_of(pair.route, pair.bytes, pair.parts);
-    if (is_ring(pair.route))
-      pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
-    pair.native_atomics = theirs.native_atomics != 0;
-    pair.checks_ready = theirs.checks_ready != 0;
-    if (!is_ring(pair.route))
-      pair.other = owner_.reach(send_.peer, pair_, device, theirs.end.buffer.place);
-    pair_.our_end = owner_.reach_host_words(send_.peer, theirs.end.host_words);
-    pair_.path = describe_path(pair_, pair.bytes > record_.eager_max);
+    pair.buffer = static_cast<std::byte*>(send_.buffer);
+    owner_.complete(pair_, send_.peer, send_, theirs, theirs.end, record_.eager_max);
     return owner_.make_plan(std::move(pair_));
   }
 
@@ -192,25 +196,14 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
     pair.sender =
         reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.end.words));
     pair.buffer = static_cast<std::byte*>(receive.buffer);
-    pair.bytes = send.bytes;
-    pair.mode = send.mode;
-    pair.route = route;
-    pair.parts = parts_for(pair.route, pair.bytes, owner.settings_.cuda_blocks);
-    pair.share = share_of(pair.route, pair.bytes, pair.parts);
-    if (is_ring(pair.route))
-      pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
-    pair.native_atomics =
-        reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
-    pair.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
-    if (!is_ring(route)) pair.other = owner.reach(rank, pair_, theirs.device, theirs.place);
-    pair_.our_end = owner.reach_host_words(rank, offer.end.host_words);
-    pair_.path = describe_path(pair_, pair.bytes > offer.eager_max);
 
-    record_.checks_ready = pair.checks_ready;
+    record_.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     record_.route = route;
     record_.always_at_gates = always;
-    record_.parts = pair.parts;
-    record_.native_atomics = pair.native_atomics;
+    record_.parts = parts_for(route, send.bytes, owner.settings_.cuda_blocks);
+    record_.native_atomics =
+        reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
+    owner.complete(pair_, rank, send, record_, offer.end, offer.eager_max);
     // Its thread may not start, which the sender must hear of by the answer.
     owner.gpus_->watchdog();
   }
