@@ -12,7 +12,8 @@ RELEASE := $(addprefix release-,$(MPIS))
 FLAG3 := $(addprefix flag3-,$(MPIS))
 SANITIZED := $(addprefix asan-,$(MPIS)) $(addprefix tsan-,$(MPIS))
 TREES := $(RELEASE) $(FLAG3) no-ofi-mpich $(SANITIZED)
-.PHONY: $(addprefix test-,$(TREES))
+BRIEF := asan-mpich tsan-mpich flag3-mpich
+.PHONY: $(addprefix test-,$(TREES)) $(addprefix test-brief-,$(BRIEF))
 
 # Open MPI's launcher refuses root, and more ranks than cores, without these.
 export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -21,6 +22,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@printf '  make %-14s %s\n' test-TREE 'every suite in one tree: $(TREES)'
+	@printf '  make %-14s %s\n' test-brief-TREE 'units and the suites of two ranks in one of $(BRIEF)'
 
 setup: ## install the Debian packages that are missing
 	@tools/setup
@@ -51,6 +53,11 @@ test-multihost: setup ## of these the jobs on several hosts, which are namespace
 $(addprefix test-,$(TREES)): test-%: setup
 	@tools/build $*
 	@tools/run_tests.py $*
+
+# What continuous integration has time for, of one of them in each run.
+$(addprefix test-brief-,$(BRIEF)): test-brief-%: setup
+	@tools/build $* brief
+	@tools/run_tests.py "$*,-L unit|brief"
 
 test-long: setup ## the long forms: every order of the explorer, every variant of the litmus programs, a million epochs
 	@for tree in $(RELEASE); do tools/build $$tree || exit 1; done

@@ -8,6 +8,9 @@
 # penstock_add_mpi_runs(NAME <name> TARGET <target> ...)
 #     The runs of penstock_mpi_test for a program that exists already. LONG: with PENSTOCK_TEST_LONG=1, and only
 #     under `ctest -C Long`.
+# penstock_brief_suite()
+#     At the end of a folder: the target brief builds its programs, and its tests of two ranks get the label brief. It is
+#     what continuous integration has time for in the trees of sanitizers and flags.
 # TIMEOUT only ends a hang; no test passes or fails by the time it takes.
 
 include(GoogleTest)
@@ -86,6 +89,20 @@ function(penstock_add_mpi_runs)
         LABELS "mpi;${transport};ranks${ranks};${arg_LABELS}"
         ENVIRONMENT "${launcher_environment};${sanitizer_environment};${transport_environment};${arg_ENV}")
     endforeach()
+  endforeach()
+endfunction()
+
+function(penstock_brief_suite)
+  if(NOT TARGET brief)
+    add_custom_target(brief)
+  endif()
+  get_property(programs DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+  list(REMOVE_ITEM programs brief)
+  add_dependencies(brief ${programs})
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  list(FILTER tests INCLUDE REGEX "[.]2$")
+  foreach(test IN LISTS tests)
+    set_property(TEST ${test} APPEND PROPERTY LABELS brief)
   endforeach()
 endfunction()
 
