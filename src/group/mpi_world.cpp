@@ -47,7 +47,9 @@ std::string library_version() {
 
 class MpiWorld final : public World {
  public:
-  MpiWorld() : host_(base::host_name()), mpi_version_(library_version()) {
+  MpiWorld() {
+    host_ = base::host_name();
+    mpi_version_ = library_version();
     check_mpi(PMPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
     check_mpi(PMPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
     int provided = MPI_THREAD_SINGLE;
@@ -55,13 +57,6 @@ class MpiWorld final : public World {
     thread_level_ = thread_level_of(provided);
     together([this] { meet_processes(); });
   }
-
-  int rank() const noexcept override { return rank_; }
-  int size() const noexcept override { return size_; }
-  ThreadLevel thread_level() const noexcept override { return thread_level_; }
-  const std::string& host() const noexcept override { return host_; }
-  const std::string& mpi_version() const noexcept override { return mpi_version_; }
-  int processes_on_host() const noexcept override { return 1 + watch_->found(); }
 
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
     const int length = static_cast<int>(mine.size());
@@ -130,14 +125,10 @@ class MpiWorld final : public World {
     for (std::size_t i = 0; i < places.size(); ++i)
       std::memcpy(&places[i], gathered[i].data(), sizeof places[i]);
     watch_.emplace(places, rank_);
+    processes_on_host_ = 1 + watch_->found();
   }
 
   PrivateCommunicator comm_;
-  int rank_ = 0;
-  int size_ = 1;
-  ThreadLevel thread_level_ = ThreadLevel::single;
-  std::string host_;
-  std::string mpi_version_;
   ProcessMark mark_;
   std::optional<ProcessWatch> watch_;
   std::unique_ptr<Votes> votes_ = std::make_unique<Votes>();

@@ -23,13 +23,13 @@ class World {
   static std::unique_ptr<World> join();
   virtual ~World() = default;
 
-  virtual int rank() const noexcept = 0;
-  virtual int size() const noexcept = 0;
-  virtual ThreadLevel thread_level() const noexcept = 0;
-  virtual const std::string& host() const noexcept = 0;  // ours
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  ThreadLevel thread_level() const noexcept { return thread_level_; }
+  const std::string& host() const noexcept { return host_; }  // ours
   // First line of MPI_Get_library_version.
-  virtual const std::string& mpi_version() const noexcept = 0;
-  virtual int processes_on_host() const noexcept = 0;
+  const std::string& mpi_version() const noexcept { return mpi_version_; }
+  int processes_on_host() const noexcept { return processes_on_host_; }
 
   // Collective.
   virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
@@ -54,6 +54,14 @@ class World {
   // sets the flags. Called by the monitor thread.
   virtual void watch(int milliseconds) noexcept = 0;
   virtual void wake() noexcept = 0;
+
+ protected:
+  // Set by the constructor.
+  int rank_ = 0;
+  int size_ = 1;
+  ThreadLevel thread_level_ = ThreadLevel::single;
+  std::string host_, mpi_version_;
+  int processes_on_host_ = 1;
 
  private:
   // part(), from the time on at which this process is ready, or will not be: true if all are.

@@ -29,12 +29,6 @@ using std::chrono::milliseconds;
 
 class TestWorld final : public group::World {
  public:
-  int rank() const noexcept override { return 0; }
-  int size() const noexcept override { return 1; }
-  group::ThreadLevel thread_level() const noexcept override { return group::ThreadLevel::single; }
-  const std::string& host() const noexcept override { return name_; }
-  const std::string& mpi_version() const noexcept override { return name_; }
-  int processes_on_host() const noexcept override { return 1; }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte>) override { return {}; }
   const std::atomic<bool>& dead(int) const noexcept override { return dead_; }
   void watch(int patience) noexcept override {
@@ -62,7 +56,6 @@ class TestWorld final : public group::World {
   }
 
  private:
-  std::string name_ = "test";
   std::atomic<bool> dead_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -26,14 +26,12 @@ namespace penstock::peer {
 
 class FakeWorld final : public group::World {
  public:
-  FakeWorld(int rank, int size) : rank_(rank), size_(size), dead_(static_cast<std::size_t>(size)) {}
+  FakeWorld(int rank, int size) : dead_(static_cast<std::size_t>(size)) {
+    rank_ = rank;
+    size_ = processes_on_host_ = size;
+    host_ = mpi_version_ = "here";
+  }
 
-  int rank() const noexcept override { return rank_; }
-  int size() const noexcept override { return size_; }
-  group::ThreadLevel thread_level() const noexcept override { return group::ThreadLevel::single; }
-  const std::string& host() const noexcept override { return name_; }
-  const std::string& mpi_version() const noexcept override { return name_; }
-  int processes_on_host() const noexcept override { return size_; }
   // As if all said what we say.
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override {
     return std::vector(dead_.size(), std::vector(mine.begin(), mine.end()));
@@ -46,9 +44,6 @@ class FakeWorld final : public group::World {
   void kill(int rank) { dead_[static_cast<std::size_t>(rank)].store(true); }
 
  private:
-  int rank_;
-  int size_;
-  std::string name_ = "here";
   std::vector<std::atomic<bool>> dead_;
 };
 

@@ -28,13 +28,12 @@ using base::ErrorKind;
 
 class OfficeWorld final : public group::World {
  public:
-  OfficeWorld(int rank, int size) : rank_(rank), dead_(static_cast<std::size_t>(size)) {}
-  int rank() const noexcept override { return rank_; }
-  int size() const noexcept override { return static_cast<int>(dead_.size()); }
-  group::ThreadLevel thread_level() const noexcept override { return group::ThreadLevel::multiple; }
-  const std::string& host() const noexcept override { return name_; }
-  const std::string& mpi_version() const noexcept override { return name_; }
-  int processes_on_host() const noexcept override { return size(); }
+  OfficeWorld(int rank, int size) : dead_(static_cast<std::size_t>(size)) {
+    rank_ = rank;
+    size_ = processes_on_host_ = size;
+    thread_level_ = group::ThreadLevel::multiple;
+    host_ = mpi_version_ = "here";
+  }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte>) override { return {}; }
   const std::atomic<bool>& dead(int rank) const noexcept override {
     if (when_looked_at) when_looked_at(rank);
@@ -46,8 +45,6 @@ class OfficeWorld final : public group::World {
   void kill(int rank) { dead_[static_cast<std::size_t>(rank)].store(true); }
 
  private:
-  int rank_;
-  std::string name_ = "here";
   std::vector<std::atomic<bool>> dead_;
 };
 
