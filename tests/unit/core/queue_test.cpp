@@ -306,6 +306,7 @@ class ExposurePlan final : public TestPlan {
   void wait(device::Stream& stream, transport::Sink& sink) override {
     group_.await(members_, stream, sink);
   }
+  using TestPlan::close;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override {
     group_.close(stream, ended, argument);
   }
