@@ -21,7 +21,7 @@ int mpi_rank(int rank) {
   return rank == core::null_rank ? MPI_PROC_NULL : rank == core::any_rank ? MPI_ANY_SOURCE : rank;
 }
 
-// Null, and not the MPI's own word for "no status", which is null in some.
+// Refuses a null pointer, except in MPIs whose MPI_STATUS_IGNORE is null.
 template <class Ignore>
 void require_status(const MPI_Status* status, Ignore ignore) {
   if (status != ignore) api::require_pointer(status, "status");

@@ -16,8 +16,8 @@ namespace {
 
 // With MPI_ERRORS_ARE_FATAL a failure of communication ends the job from the thread that sees it:
 // the program may only be synchronising its stream, and would compute on with what never came. The
-// handler is looked at when the queue is made, where this thread may call MPI: any thread may make
-// one.
+// handler is read when the queue is made, if the calling thread may call MPI; a queue may be made
+// by any thread.
 std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
   if (library.may_call_mpi() || library.world().thread_level() == group::ThreadLevel::serialized)
     api::look_at_error_handler();
@@ -31,8 +31,8 @@ std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
 }
 
 std::uintptr_t create_on_host(core::Library& library, const void* stream) {
-  // No address of a program: its lower half would have to be the place of one of thousands of
-  // streams.
+  // A program's address is not taken for a handle: its low bits would have to be the number of a
+  // stream that exists.
   if (library.queues().streams().find(reinterpret_cast<std::uintptr_t>(stream)) != nullptr)
     throw Error(ErrorKind::stream,
                 "the address of the stream is wanted, not its handle: pass &stream");

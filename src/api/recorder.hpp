@@ -31,7 +31,7 @@ int free_request(MPI_Request* request);
 // that runs (else says so and ends the process), initialises the library and has it cleaned up in
 // MPI_Finalize. Collective over MPI_COMM_WORLD; does nothing the second time. Throws base::Error.
 void initialise_library();
-// Does nothing without one.
+// Does nothing where the library is not initialised.
 void finalise_library(const char* call) noexcept;  // `call`: who has begun it
 
 // "" when MPI_Send_init resolves to this library; else which file it resolves to and what to do.

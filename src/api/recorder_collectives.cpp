@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent collectives and partitioned messages are recorded as what they are; matching one is a
-// clear error.
+// Persistent collectives and partitioned messages are recorded with their kind, so that matching
+// one fails with an error that names it.
 #include "api/recording_guard.hpp"
 #include "penstock_recorder_config.h"
 

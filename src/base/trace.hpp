@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PENSTOCK_TRACE records: of a queue the calls of the host that enqueue on it, and what
-// becomes of them on its stream; of a host stream the program's functions that run there. Who
-// records stores into memory that was there before; a thread of its own writes the file
+// becomes of them on its stream; of a host stream the program's functions that run there. Recording
+// stores into memory that was allocated beforehand; a separate thread writes the file
 // (base/trace_file.hpp).
 #pragma once
 
@@ -42,8 +42,8 @@ struct Event {
   Clock::time_point begin, end;
 };
 
-// Events of one thread at a time, until the writer takes them. One that finds no room is counted,
-// and dropped.
+// A ring of events with one recording thread at a time and one writer. An event that finds it full
+// is dropped and counted.
 class Track {
  public:
   // `capacity` is a power of two; `writer` is woken when half of it has filled up.
@@ -90,7 +90,8 @@ struct OwnerTrace {
   OwnerTrace(std::uint64_t owner, Sleeper& sleeper) : number(owner), writer(sleeper) {}
   virtual ~OwnerTrace() = default;
 
-  // The owner records no more. From the store on the writer may delete this.
+  // The owner records no more. After the store the writer may delete this object, so nothing of it
+  // is read any more.
   void close() noexcept {
     Sleeper& awaiting = writer;
     closed.store(true, std::memory_order_release);

@@ -46,7 +46,8 @@ std::uint64_t thread_of(const OwnerTrace& owner) {
   return is_queue ? owner.number * 2 + 1 : first_stream_thread + owner.number;
 }
 
-// Names that the linker has not kept become a place in their file, which addr2line reads.
+// Where the linker has dropped a function's name, its file and offset are written: addr2line turns
+// them into a name.
 std::string symbol_at(std::uint64_t address) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr)
@@ -60,7 +61,7 @@ std::string symbol_at(std::uint64_t address) {
   return name ? name.get() : info.dli_sname;
 }
 
-// What is compared between ranks are times of one clock: they are not made relative to anything.
+// Times stay those of the host's clock, so that ranks can be compared.
 double microseconds(Clock::time_point time) {
   return std::chrono::duration<double, std::micro>(time.time_since_epoch()).count();
 }

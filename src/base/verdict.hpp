@@ -13,7 +13,7 @@ namespace penstock::base {
 struct Verdict {
   bool yes = false;
   std::string why;
-  ErrorKind kind = ErrorKind::transport;  // of the error that a refusal becomes
+  ErrorKind kind = ErrorKind::transport;  // the kind of error to throw when `yes` is false
 };
 
 inline Verdict accepted() {

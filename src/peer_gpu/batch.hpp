@@ -23,7 +23,7 @@ inline constexpr unsigned most_parts = 64;
 // The most threads a block of ours has. With 256, messages from 128 KiB on took 8 to 20 % longer.
 inline constexpr unsigned most_threads = 512;
 
-// `closed` is the CLOSED word of kernels, for a rendezvous alone: a ring's kernels never touch the
+// `closed` is the kernels' CLOSED word. Only a rendezvous uses it: a ring's kernels never touch the
 // other end's buffer. It lies beside the words that its reader looks at anyway. Hosts have words of
 // their own, in host memory (EndWords).
 struct alignas(device_line) SenderWords {
@@ -40,11 +40,13 @@ struct alignas(device_line) ReceiverWords {
 // The private words of one half for one part, on its own device, touched in stream order only.
 struct alignas(32) PartWords {
   Word64 done;     // as protocol::SendState and ReceiveState have it
-  Word64 started;  // the last start: see started(). Rendezvous: what is left is part 0's
-  Word64 command;  // part 0's: from the first block to the others, for which kernel of which epoch,
-                   // and what is to be copied
-  Word64 given_up;  // part 0's: the first epoch that is served no more because something has
-                    // failed; 0: none
+  Word64 started;  // the last start: see started(). Of a rendezvous, what is left stands in part 0
+  // Used in part 0 only. The first block tells the others which kernel and epoch this is, and what
+  // to copy.
+  Word64 command;
+  // Used in part 0 only: the first epoch that is served no more because something has failed; 0:
+  // there is none.
+  Word64 given_up;
 };
 
 // All of a half's private words.
@@ -54,12 +56,12 @@ struct PrivateWords {
   Word64 through;  // how many blocks are through with their copies (protocol/team.hpp)
 };
 
-// What a start leaves to its wait: nothing, the message itself, or the question whether what it
-// copied still holds.
+// What a start leaves to its wait: nothing, the message itself, or the check that its copy is still
+// valid.
 enum class Left : std::uint8_t { nothing, message, copy };
 
-// With the epoch, so that it needs no clearing: blocks of a wait may come late, and a start finds
-// out that the one before it has had no wait.
+// The word holds the epoch, so it is never cleared: late blocks of a wait can still read it, and a
+// start sees whether the start before it has had its wait.
 PENSTOCK_HD constexpr Word64 started(protocol::Epoch epoch, Left left) noexcept {
   return epoch << 2 | static_cast<Word64>(left);
 }
@@ -73,7 +75,7 @@ PENSTOCK_HD constexpr bool has_started(const PartWords& words, protocol::Epoch e
   return has_started(words.started, epoch);
 }
 
-// In host memory, zero at first: what the other end's host says of it.
+// In host memory, zero at first. The other end's host writes here about its own end.
 struct alignas(64) EndWords {
   Word64 closed;  // the first epoch that it serves no more: as soon as it is known
   Word64 gone;    // not 0: all its kernels for the pair have ended, and none stores into our words
@@ -128,8 +130,8 @@ static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every
 // launch.
 //
-// A kernel's first read of each 64 bytes of its arguments waits for them. So what the way of a
-// message needs stands first, and the rest last (Batch, below).
+// The first read of each 64-byte line of a kernel's arguments takes time. So the fields that a
+// message needs come first, and the rest last (gpu/kernel_batch.cuh).
 struct Pair {
   PartWords* words = nullptr;  // one for each part
   HostNotice* notice = nullptr;

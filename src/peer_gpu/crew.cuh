@@ -43,13 +43,12 @@ class Crew<Form::one_stays> {
 
   // Whose duty this block does.
   __device__ unsigned duty() const { return duty_; }
-  // Whether this is the block that stays. It waits for others, too: its successor's blocks must
-  // find no place yet, and it is asked to leave no more.
+  // Whether this is the block that stays. It then serves other blocks' duties, is not asked to
+  // leave again, and keeps the next kernel's blocks out.
   __device__ bool stays() const { return stays_; }
 
-  // All threads call it when one has been asked to leave, and nothing is done of the part at hand
-  // that cannot be done twice: the duty is begun anew. `may_stay`: the block waits for no other
-  // one.
+  // All threads call it when one was asked to leave and the part at hand can be repeated: the duty
+  // then starts again. `may_stay`: the block waits for no other one.
   __device__ void leave(bool may_stay) {
     using protocol::relief::Answer;
     Word64 answer = static_cast<Word64>(Answer::stay);
@@ -65,8 +64,8 @@ class Crew<Form::one_stays> {
     again_ = answer != static_cast<Word64>(Answer::leave);
   }
 
-  // All threads call it when one has been asked to leave, and something is done that cannot be done
-  // twice: the duty goes on. It is called only where the block waits for no other one.
+  // All threads call it when one was asked to leave and the part at hand cannot be repeated: the
+  // duty continues. The block must not wait for another one.
   __device__ void stay() {
     if (threadIdx.x == 0) request() = 0;
     if (stays_ || gridDim.x == 1) return;

@@ -56,7 +56,7 @@ class DevicePlan final : public KernelPlan {
   void note_death() noexcept override;
   void poison() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
-  // What a kernel has given up, the peer's host learns.
+  // Tells the peer's host of a pair that our kernels have given up.
   void follow(const KernelQueue&) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;
   protocol::Epoch epoch_at_gate() const noexcept override;

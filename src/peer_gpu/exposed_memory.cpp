@@ -27,9 +27,9 @@ MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t
   return record;
 }
 
-std::shared_ptr<std::byte> RemoteMemory::reach(int rank, int ours, int theirs,
+std::shared_ptr<std::byte> RemoteMemory::reach(int owner, int ours, int theirs,
                                                const gpu::DevicePlace& place) {
-  if (rank != rank_) return imports_.open(rank, ours, place);
+  if (owner != rank_) return imports_.open(owner, ours, place);
   devices_.connect(ours, theirs);
   return {std::shared_ptr<void>(), reinterpret_cast<std::byte*>(place.address)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of our GPUs that those of other processes may use, and theirs that ours may. Pairs use it
-// for buffers and words; it knows nothing of pairs.
+// GPU memory of this process that other processes' GPUs may access, and theirs that ours may
+// access. Pairs use it for buffers and words; it knows nothing of pairs.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ struct MemoryRecord {
 // Throws Error(transport) where it is no longer memory of a GPU.
 MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t bytes);
 
-// That of all processes, this one's too.
+// GPU memory of all processes of the job, this one's included.
 class RemoteMemory {
  public:
-  RemoteMemory(int rank, gpu::Devices& devices) : rank_(rank), devices_(devices) {}
+  RemoteMemory(int own_rank, gpu::Devices& devices) : rank_(own_rank), devices_(devices) {}
 
-  // The place on device `theirs` of process `rank`, as kernels on our device `ours` address it.
-  // Throws Error(transport). It stays mapped at least as long as the owner that is returned.
-  std::shared_ptr<std::byte> reach(int rank, int ours, int theirs, const gpu::DevicePlace& place);
+  // The place on device `theirs` of process `owner`, as kernels on our device `ours` address it.
+  // Throws Error(transport). It stays mapped at least as long as the pointer that is returned.
+  std::shared_ptr<std::byte> reach(int owner, int ours, int theirs, const gpu::DevicePlace& place);
 
  private:
   const int rank_;

@@ -11,7 +11,8 @@
 
 namespace penstock::transport {
 
-// What a wait stands for on a stream: named in reports, and released from when it lasts too long.
+// What a wait on a stream waits for. Reports name it, and the monitor cancels a wait that lasts too
+// long.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -36,7 +37,7 @@ class Sink {
   virtual void fail(const base::Error& error) noexcept = 0;  // any thread; the first one counts
   // A wait that has polled for long and found nothing says so, for the monitor's table, and again
   // when it ends. Slow path only. Between the two calls the monitor may call describe() and
-  // cancel_wait(); unblocked() returns only when it does not.
+  // cancel_wait(); unblocked() returns when neither of them is running.
   virtual void blocked_since(Waiter& waiter) noexcept = 0;
   virtual void unblocked(Waiter& waiter) noexcept = 0;
   bool failed() const noexcept { return error_.get() != nullptr; }
