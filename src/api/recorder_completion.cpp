@@ -169,5 +169,7 @@ int MPI_Cancel(MPI_Request* request) {
           penstock::base::ErrorKind::unsupported,
           "a match under way cannot be cancelled: complete its request with MPI_Wait");
     });
+  if (const int code = refuse_started(1, request, "in place of MPI_Cancel"); code != MPI_SUCCESS)
+    return code;
   return PMPI_Cancel(request);
 }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <exception>
 
+#include "plan/peer_closed.hpp"
+
 namespace penstock::peer {
 
 using base::Error;
@@ -25,7 +27,7 @@ PairEnd::~PairEnd() {
 }
 
 std::optional<Error> PairEnd::why_hopeless(protocol::Epoch epoch, bool peer_closed) const {
-  if (peer_closed) return peer_freed(epoch);
+  if (peer_closed) return plan::peer_closed_error(peer_, epoch);
   if (peer_dead_.load(std::memory_order_acquire))
     return Error(ErrorKind::peer_dead,
                  fmt::format("rank {} has ended before epoch {}: see its output", peer_, epoch));
@@ -37,7 +39,7 @@ std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Ep
     case StartOutcome::started:
       break;
     case StartOutcome::peer_closed:
-      return peer_freed(epoch);
+      return plan::peer_closed_error(peer_, epoch);
     case StartOutcome::no_buffer:
       return Error(ErrorKind::buffer,
                    "the receiver has taken none of the buffered messages: let it catch up, or "
@@ -48,12 +50,6 @@ std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Ep
           "ready send started before its receive: use a standard send, or order the start");
   }
   return std::nullopt;
-}
-
-Error PairEnd::peer_freed(protocol::Epoch epoch) const {
-  return Error(
-      ErrorKind::peer_freed,
-      fmt::format("rank {} has freed its request, or given it up, before epoch {}", peer_, epoch));
 }
 
 Error PairEnd::copy_failed(int error) const {

@@ -44,8 +44,6 @@ class PairEnd {
   base::Error copy_failed(int error) const;
 
  private:
-  base::Error peer_freed(protocol::Epoch epoch) const;
-
   const std::uint64_t& closed_by_peer_;
   int peer_;
   const std::atomic<bool>& peer_dead_;

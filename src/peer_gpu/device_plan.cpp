@@ -8,6 +8,7 @@
 #include "device/gpu/runtime.hpp"
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/shape.hpp"
+#include "plan/peer_closed.hpp"
 #include "protocol/team.hpp"
 
 namespace penstock::peer_gpu {
@@ -206,10 +207,7 @@ void DevicePlan::look_for_lost_cause() noexcept {
   const protocol::Epoch epoch = reported_epoch();
   try {
     if (peer_closed(epoch))
-      cancel_wait(
-          Error(ErrorKind::peer_freed,
-                fmt::format("rank {} has freed its request, or given it up, before epoch {}",
-                            fixed_.peer, epoch)));
+      cancel_wait(plan::peer_closed_error(fixed_.peer, epoch));
     else if (peer_dead())
       cancel_wait(Error(
           ErrorKind::peer_dead,

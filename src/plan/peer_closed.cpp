@@ -24,4 +24,12 @@ Error peer_closed_error(ErrorKind reason, int peer) {
   }
 }
 
+Error peer_closed_error(int peer, std::uint64_t epoch) {
+  return Error(ErrorKind::peer_freed,
+               fmt::format("rank {} has freed its half of the pair, given it up or called "
+                           "MPI_Finalize, and start number {} here has none there: see that both "
+                           "ranks start equally often",
+                           peer, epoch));
+}
+
 }  // namespace penstock::plan

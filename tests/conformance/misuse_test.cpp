@@ -170,6 +170,7 @@ TEST_F(Misuse, G7_MpiWaitsForARequestThatAQueueHasStarted) {
   EXPECT_PST_KIND(MPI_Testsome(2, both.data(), &index, indices.data(), statuses.data()),
                   PST_ERROR_IN_USE);
   EXPECT_PST_KIND(MPI_Request_get_status(*started, &flag, MPI_STATUS_IGNORE), PST_ERROR_IN_USE);
+  EXPECT_PST_KIND(MPI_Cancel(started), PST_ERROR_IN_USE);
   EXPECT_EQ(*started, receiver.request());
   complete_epoch();
   // With its wait enqueued it is MPI's again, inactive.
