@@ -55,25 +55,24 @@ void OfiEngine::add_peer(int rank, std::span<const std::byte> name) {
 
 // Small messages need no receive: they wait in slots. A synchronous send waits for its receive in
 // any case, a ready one never does.
-MessageShape OfiEngine::shape_for(const transport::Message& send) const {
-  MessageShape shape;
-  shape.bytes = send.bytes;
-  shape.slots = options_.slots;
+Cut OfiEngine::cut_for(const transport::Message& send) const {
+  Cut cut;
+  cut.bytes = send.bytes;
+  cut.slots = options_.slots;
   if (send.mode == protocol::Mode::ready)
-    shape.protocol = Protocol::ready;
+    cut.path = Path::ready;
   else if (send.mode == protocol::Mode::buffered ||
            (send.mode == protocol::Mode::standard && send.bytes <= options_.eager_max))
-    shape.protocol = Protocol::ring;
+    cut.path = Path::ring;
   else
-    shape.protocol = Protocol::rendezvous;
-  shape.part_bytes = std::min<std::uint64_t>(shape.wire_bytes(), fabric_.largest_write());
-  shape.parts =
-      static_cast<std::uint32_t>((shape.wire_bytes() + shape.part_bytes - 1) / shape.part_bytes);
-  return shape;
+    cut.path = Path::rendezvous;
+  cut.part_bytes = std::min<std::uint64_t>(cut.wire_bytes(), fabric_.largest_write());
+  cut.parts = static_cast<std::uint32_t>((cut.wire_bytes() + cut.part_bytes - 1) / cut.part_bytes);
+  return cut;
 }
 
 std::shared_ptr<PairEnd> OfiEngine::add(const transport::Message& message, protocol::Mode send_mode,
-                                        const MessageShape& shape) {
+                                        const Cut& cut) {
   // The calling thread may be one of ours.
   if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
   const std::lock_guard lock(progress_lock_);
@@ -84,7 +83,7 @@ std::shared_ptr<PairEnd> OfiEngine::add(const transport::Message& message, proto
   base::reserve_for(leaving_, room);
   base::reserve_for(ends_, room);
   start_thread();
-  auto end = std::make_shared<PairEnd>(common_, message, send_mode, shape,
+  auto end = std::make_shared<PairEnd>(common_, message, send_mode, cut,
                                        addresses_[static_cast<std::size_t>(message.peer)]);
   ++promised_;
   return end;

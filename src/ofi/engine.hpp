@@ -46,9 +46,9 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   void add_peer(int rank, std::span<const std::byte> name);  // throws base::Error
 
   // ---- At match; throw base::Error
-  MessageShape shape_for(const transport::Message& send) const;
+  Cut cut_for(const transport::Message& send) const;
   std::shared_ptr<PairEnd> add(const transport::Message& message, protocol::Mode send_mode,
-                               const MessageShape& shape);
+                               const Cut& cut);
   void enroll(const std::shared_ptr<PairEnd>& end) noexcept;  // it is complete
   // Its owner has no use for it any more.
   void release(std::shared_ptr<PairEnd>& end) noexcept;

@@ -12,7 +12,7 @@ namespace penstock::ofi {
 
 inline constexpr std::uint64_t handshake_version = 0x70656e7374660003;
 
-struct OfiAddressRecord {
+struct AddressRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t usable = 0;
   std::uint32_t name_bytes = 0;
@@ -20,14 +20,15 @@ struct OfiAddressRecord {
   std::byte name[128] = {};  // of the endpoint
 };
 
-// How the messages of a pair travel: see OfiEngine::shape_for().
-enum class Protocol : std::uint32_t { ring, rendezvous, ready };
+// Which way the messages of a pair take: see OfiEngine::cut_for().
+enum class Path : std::uint32_t { ring, rendezvous, ready };
 
-struct MessageShape {
+// How a message is divided.
+struct Cut {
   std::uint64_t bytes = 0;  // of the message
   std::uint64_t part_bytes = 0;
   std::uint32_t parts = 1;  // writes a message
-  Protocol protocol = Protocol::ring;
+  Path path = Path::ring;
   std::uint32_t slots = 0;  // of a ring
   std::uint32_t padding = 0;
 
@@ -36,14 +37,14 @@ struct MessageShape {
   std::uint64_t slot_bytes() const noexcept { return (wire_bytes() + 63) / 64 * 64; }
 };
 
-struct OfiOfferRecord {
+struct OfferRecord {
   std::uint64_t version = handshake_version;
-  MessageShape shape;
+  Cut cut;
   RemoteAddress words;
   RemoteAddress cts;  // of a rendezvous: writes there count on the sender's trigger
 };
 
-struct OfiAnswerRecord {
+struct AnswerRecord {
   std::uint64_t version = handshake_version;
   RemoteAddress words;
   RemoteAddress landing;  // the receive buffer, or the slots

@@ -41,7 +41,7 @@ class OfiOffer final : public transport::Offer {
     return transport::to_wire(end_->memory().offer());
   }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    end_->memory().connect(transport::from_wire<OfiAnswerRecord>(answer));
+    end_->memory().connect(transport::from_wire<AnswerRecord>(answer));
     const std::shared_ptr<PairEnd> end = end_;
     engine_.enroll(end);
     try {
@@ -97,7 +97,7 @@ class Ofi final : public transport::Transport {
     for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
       transport::Verdict& peer = peers_[rank];
       try {
-        const auto theirs = transport::from_wire<OfiAddressRecord>(addresses[rank]);
+        const auto theirs = transport::from_wire<AddressRecord>(addresses[rank]);
         if (theirs.usable != 0) anybody_ = true;
         peer = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
@@ -146,14 +146,14 @@ class Ofi final : public transport::Transport {
 
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {
     return std::make_unique<OfiOffer>(engine(),
-                                      engine().add(send, send.mode, engine().shape_for(send)));
+                                      engine().add(send, send.mode, engine().cut_for(send)));
   }
 
   std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
                                                 const transport::Message& send,
                                                 std::span<const std::byte> offer) override {
-    const auto theirs = transport::from_wire<OfiOfferRecord>(offer);
-    auto end = engine().add(receive, send.mode, theirs.shape);
+    const auto theirs = transport::from_wire<OfferRecord>(offer);
+    auto end = engine().add(receive, send.mode, theirs.cut);
     end->memory().connect(theirs);
     return std::make_unique<OfiAcceptance>(engine(), std::move(end));
   }
@@ -178,8 +178,8 @@ class Ofi final : public transport::Transport {
     if (!engine_) throw Error(ErrorKind::transport, why_not_);
     return *engine_;
   }
-  OfiAddressRecord open_network() {
-    OfiAddressRecord ours;
+  AddressRecord open_network() {
+    AddressRecord ours;
     std::memset(static_cast<void*>(&ours), 0, sizeof(ours));  // padding travels too
     ours.version = handshake_version;
     // Collective: whatever the settings of one process are, all are here.
@@ -253,7 +253,7 @@ class Ofi final : public transport::Transport {
 
   unsigned entries() const noexcept { return settings_.ofi_entries.value_or(entries_unless_told); }
 
-  transport::Verdict judge(int rank, const OfiAddressRecord& theirs) {
+  transport::Verdict judge(int rank, const AddressRecord& theirs) {
     if (!engine_) return {false, why_not_};
     if (theirs.usable == 0)
       return {false, fmt::format("rank {} has no provider that can defer work", rank)};

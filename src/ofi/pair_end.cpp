@@ -20,13 +20,13 @@ namespace {
 // we make one.
 constexpr std::uint64_t polls_between_pokes = 64;
 
-const char* name_of(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::ring:
+const char* name_of(Path path) {
+  switch (path) {
+    case Path::ring:
       return "ring";
-    case Protocol::rendezvous:
+    case Path::rendezvous:
       return "rendezvous";
-    case Protocol::ready:
+    case Path::ready:
       return "ready";
   }
   return "?";
@@ -37,23 +37,23 @@ const char* name_of(Protocol protocol) {
 // ---- At match
 
 PairEnd::PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
-                 const MessageShape& form, fi_addr_t peer_address)
+                 const Cut& form, fi_addr_t peer_address)
     : direction(message.direction),
       mode(send_mode),
       peer(message.peer),
-      shape(form),
+      cut(form),
       common_(common),
       counters_(common.fabric, sends() || rendezvous(), common.signals, rendezvous() && !sends()),
-      memory_({common.fabric, common.words, common.self, peer_address}, message, shape, buffered(),
+      memory_({common.fabric, common.words, common.self, peer_address}, message, cut, buffered(),
               counters_) {
   using enum RdmaOperation::Role;
   hand_.cts.belong_to(*this, cts);
   credits_.query.belong_to(*this, credit_query);
   notice_.operation.belong_to(*this, notice);
   if (sends()) {
-    hand_.writes = operations(shape.parts, data);
+    hand_.writes = operations(cut.parts, data);
   } else if (memory_.has_slots()) {
-    credits_.operations = operations(shape.slots, credit);
+    credits_.operations = operations(cut.slots, credit);
   }
 }
 
@@ -77,7 +77,7 @@ std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
 }
 
 std::string PairEnd::path() const {
-  return fmt::format("ofi ({} over {})", name_of(shape.protocol), common_.fabric.provider());
+  return fmt::format("ofi ({} over {})", name_of(cut.path), common_.fabric.provider());
 }
 
 std::string PairEnd::describe() const {
@@ -87,14 +87,14 @@ std::string PairEnd::describe() const {
   std::string what;
   if (!sends())
     what = fmt::format("the message ({} arrived)", done);
-  else if (!complete(epoch) && shape.protocol == Protocol::rendezvous && load(ours.cts) < epoch)
+  else if (!complete(epoch) && cut.path == Path::rendezvous && load(ours.cts) < epoch)
     what = fmt::format("the receive (CTS {})", load(ours.cts));
   else if (!complete(epoch))
     what = fmt::format("the network to deliver ({} delivered)", done);
   else
-    what = fmt::format("room: the receive's wait of epoch {} ({} taken)", epoch + 1 - shape.slots,
+    what = fmt::format("room: the receive's wait of epoch {} ({} taken)", epoch + 1 - cut.slots,
                        load(ours.consumed));
-  return fmt::format("epoch {}, {} over {}, waits for {}", epoch, name_of(shape.protocol),
+  return fmt::format("epoch {}, {} over {}, waits for {}", epoch, name_of(cut.path),
                      common_.fabric.provider(), what);
 }
 
@@ -149,11 +149,11 @@ void PairEnd::hand_on_doorbell() noexcept {
 // provider has nothing that waits for them. What a peer has counted already stays counted.
 void PairEnd::rewind() noexcept {
   const std::uint64_t epochs = relative(rung_);
-  if ((epochs + 1) * std::max<std::uint64_t>(2, shape.parts) < common_.counter_limit || !quiet())
+  if ((epochs + 1) * std::max<std::uint64_t>(2, cut.parts) < common_.counter_limit || !quiet())
     return;
   const auto amount = static_cast<std::int64_t>(epochs);
   if (counters_.trigger) count(counters_.trigger, -amount * static_cast<std::int64_t>(steps()));
-  count(counters_.data, -amount * shape.parts);
+  count(counters_.data, -amount * cut.parts);
   if (counters_.signals)
     count(counters_.signals, -static_cast<std::int64_t>(std::exchange(posted_.signals, 0)));
   if (counters_.cts_ends)
@@ -176,13 +176,13 @@ bool PairEnd::carry_out() noexcept {
   }
   if (sends()) {
     if (issue_parts()) moved = true;
-    const unsigned ours = shape.parts - hand_.posted.parts;
+    const unsigned ours = cut.parts - hand_.posted.parts;
     if (hand_.placed < ours) return moved;
     if (!std::exchange(hand_.counted, true)) count(counters_.data, ours);
   } else if (send_cts()) {
     moved = true;
   }
-  if (hand_.cts_owed || read(counters_.data) < shape.parts * relative(hand_.epoch)) return moved;
+  if (hand_.cts_owed || read(counters_.data) < cut.parts * relative(hand_.epoch)) return moved;
   if (common_.signals && !hand_.posted.signal) {
     // The provider may still owe the signal of the epoch before.
     std::uint64_t& done = memory_.words().done;
@@ -195,7 +195,7 @@ bool PairEnd::carry_out() noexcept {
 
 bool PairEnd::issue_parts() noexcept {
   bool moved = false;
-  while (hand_.issued < shape.parts) {
+  while (hand_.issued < cut.parts) {
     RdmaOperation& operation = hand_.writes[hand_.issued];
     operation.epoch = hand_.epoch;
     operation.make_write(common_.fabric.endpoint(), memory_.source(hand_.epoch, hand_.issued),
@@ -225,13 +225,13 @@ bool PairEnd::send_cts() noexcept {
 
 // The counters tell earlier than a signal, which is one operation more.
 bool PairEnd::poll_counters() noexcept {
-  if (complete(rung_) || read(counters_.data) < shape.parts * relative(rung_)) return false;
+  if (complete(rung_) || read(counters_.data) < cut.parts * relative(rung_)) return false;
   counted_.store(rung_, std::memory_order_release);
   return true;
 }
 
 bool PairEnd::arrived(protocol::Epoch epoch) const noexcept {
-  return read(counters_.data) >= shape.parts * relative(epoch);
+  return read(counters_.data) >= cut.parts * relative(epoch);
 }
 
 void PairEnd::poke() noexcept {
@@ -248,7 +248,7 @@ bool PairEnd::give_credits() noexcept {
   const protocol::Epoch taken = load(words().taken);
   bool moved = false;
   while (credits_.count.owed(taken)) {
-    RdmaOperation& operation = credits_.operations[credits_.count.given % shape.slots];
+    RdmaOperation& operation = credits_.operations[credits_.count.given % cut.slots];
     if (operation.under_way) break;
     operation.make_addition(common_.fabric.endpoint(), common_.one,
                             memory_.remote_word(offsetof(PairWords, consumed)));

@@ -54,7 +54,7 @@ struct Common {
 class PairEnd final : public EngineClient {
  public:
   PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
-          const MessageShape& shape,
+          const Cut& cut,
           fi_addr_t peer);  // throws Error
   ~PairEnd() override;
 
@@ -82,13 +82,13 @@ class PairEnd final : public EngineClient {
   bool complete(protocol::Epoch epoch) const noexcept { return completed() >= epoch; }
   // Ring: whether the slot of that epoch is free.
   bool room(protocol::Epoch epoch) const noexcept {
-    return std::max(load(words().consumed), load(words().seen)) + shape.slots >= epoch;
+    return std::max(load(words().consumed), load(words().seen)) + cut.slots >= epoch;
   }
   // Buffered sends: whether that epoch's buffer here and its slot there are free.
   bool buffer_free(protocol::Epoch epoch) const noexcept {
-    return room(epoch) && (epoch <= shape.slots || complete(epoch - shape.slots));
+    return room(epoch) && (epoch <= cut.slots || complete(epoch - cut.slots));
   }
-  unsigned buffers() const noexcept { return shape.slots; }
+  unsigned buffers() const noexcept { return cut.slots; }
   // Copies the message of a buffered send.
   std::optional<base::Error> fill(protocol::Epoch epoch) noexcept {
     memory_.fill_slot(epoch);
@@ -140,7 +140,7 @@ class PairEnd final : public EngineClient {
   const transport::Direction direction;
   const protocol::Mode mode;
   const int peer;
-  const MessageShape shape;
+  const Cut cut;
 
   // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
   // the receive buffer's last use, before the provider touches it.
@@ -162,8 +162,8 @@ class PairEnd final : public EngineClient {
   std::unique_ptr<RdmaOperation[]> operations(unsigned count, RdmaOperation::Role role);
   bool whole(const PostedPart& part) const noexcept;
   std::uint64_t steps() const noexcept { return rendezvous() && sends() ? 2 : 1; }
-  bool in_slots() const noexcept { return shape.protocol == Protocol::ring; }
-  bool rendezvous() const noexcept { return shape.protocol == Protocol::rendezvous; }
+  bool in_slots() const noexcept { return cut.path == Path::ring; }
+  bool rendezvous() const noexcept { return cut.path == Path::rendezvous; }
   std::uint64_t relative(protocol::Epoch epoch) const noexcept { return counters_.relative(epoch); }
   bool ready_for_next() const noexcept;
   // Several epochs of a buffered send may have been started: the engine lets one after the other

@@ -53,13 +53,13 @@ bool PairEnd::in_flight() const noexcept {
   if (sends()) {
     const bool by_hand = hand_.under_way() && hand_.epoch <= stopped_.begun && !hand_.counted;
     const std::uint64_t writes =
-        shape.parts * relative(stopped_.begun) - (by_hand ? shape.parts - hand_.issued : 0);
+        cut.parts * relative(stopped_.begun) - (by_hand ? cut.parts - hand_.issued : 0);
     if (counted + (by_hand ? hand_.placed : 0) + lost_ < writes) return true;
   }
   for (const RdmaOperation* operation = posted_.first(); operation != nullptr;
        operation = operation->next) {
     const bool signal = operation->role == RdmaOperation::Role::signal;
-    if (signal && counted >= shape.parts * relative(operation->epoch) &&
+    if (signal && counted >= cut.parts * relative(operation->epoch) &&
         read(counters_.signals) + lost_ < operation->number)
       return true;
     const bool cts = operation->role == RdmaOperation::Role::cts;
@@ -82,7 +82,7 @@ bool PairEnd::forget_posted() noexcept {
 // What is reported names its operation, which must be there until then.
 bool PairEnd::anything_under_way() const noexcept {
   if (notice_.operation.under_way || credits_.query.under_way || hand_.cts.under_way) return true;
-  for (unsigned i = 0; credits_.operations && i < shape.slots; ++i)
+  for (unsigned i = 0; credits_.operations && i < cut.slots; ++i)
     if (credits_.operations[i].under_way) return true;
   return false;
 }

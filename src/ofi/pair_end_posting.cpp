@@ -19,13 +19,13 @@ unsigned PairEnd::entries() const noexcept {
   // A signal posted now might come before the one that we shall write ourselves.
   if (common_.signals && (!sends() || rings_ahead()) && hand_.under_way() && !hand_.posted.signal)
     return 0;
-  if (relative(epoch) * std::max<std::uint64_t>(2, shape.parts) >= common_.counter_limit) return 0;
-  return (common_.signals ? 1 : 0) + (sends() ? shape.parts : rendezvous() ? 1 : 0);
+  if (relative(epoch) * std::max<std::uint64_t>(2, cut.parts) >= common_.counter_limit) return 0;
+  return (common_.signals ? 1 : 0) + (sends() ? cut.parts : rendezvous() ? 1 : 0);
 }
 
 bool PairEnd::whole(const PostedPart& part) const noexcept {
   if (common_.signals && !part.signal) return false;
-  return sends() ? part.parts == shape.parts : part.cts || !rendezvous();
+  return sends() ? part.parts == cut.parts : part.cts || !rendezvous();
 }
 
 RdmaOperation* PairEnd::take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept {
@@ -57,7 +57,7 @@ bool PairEnd::defer_signal(protocol::Epoch epoch) noexcept {
   operation->number = posted_.signals + 1;
   operation->make_addition(common_.fabric.endpoint(), common_.one,
                            memory_.own_word(memory_.words().done));
-  if (!defer(operation, counters_.data, shape.parts * relative(epoch), counters_.signals))
+  if (!defer(operation, counters_.data, cut.parts * relative(epoch), counters_.signals))
     return false;
   ++posted_.signals;
   return true;
@@ -89,7 +89,7 @@ unsigned PairEnd::post() noexcept {
     part.signal = true;
   }
   if (sends())
-    while (part.parts < shape.parts && defer_data(epoch, part.parts)) ++part.parts;
+    while (part.parts < cut.parts && defer_data(epoch, part.parts)) ++part.parts;
   else
     part.cts = rendezvous() && defer_cts(epoch);
   const unsigned taken = (part.signal ? 1 : 0) + (part.cts ? 1 : 0) + part.parts;
@@ -103,7 +103,7 @@ unsigned PairEnd::post() noexcept {
 bool PairEnd::has_ended(const RdmaOperation& operation) const noexcept {
   switch (operation.role) {
     case RdmaOperation::Role::data:
-      return common_.signals || read(counters_.data) >= shape.parts * relative(operation.epoch);
+      return common_.signals || read(counters_.data) >= cut.parts * relative(operation.epoch);
     case RdmaOperation::Role::signal:
       return load(memory_.words().done) >= operation.epoch &&
              read(counters_.signals) >= operation.number;

@@ -10,10 +10,10 @@ namespace penstock::ofi {
 using base::Error;
 using base::ErrorKind;
 
-PairMemory::PairMemory(const Owner& owner, const transport::Message& message,
-                       const MessageShape& shape, bool buffered, const PairCounters& counters)
+PairMemory::PairMemory(const Owner& owner, const transport::Message& message, const Cut& cut,
+                       bool buffered, const PairCounters& counters)
     : owner_(owner),
-      shape_(shape),
+      cut_(cut),
       buffer_(message.buffer),
       sends_(message.direction == transport::Direction::send),
       buffered_(buffered),
@@ -33,23 +33,23 @@ PairMemory::~PairMemory() {
 
 void PairMemory::register_memory(const transport::Message& message, const PairCounters& counters) {
   Fabric& fabric = owner_.fabric;
-  const std::size_t ring_bytes = shape_.slots * shape_.slot_bytes();
+  const std::size_t ring_bytes = cut_.slots * cut_.slot_bytes();
   const std::optional<int> gpu =
       message.memory == device::MemoryKind::host ? std::nullopt : std::optional(message.gpu);
-  if (buffered_ || (!sends_ && shape_.protocol == Protocol::ring)) {
+  if (buffered_ || (!sends_ && cut_.path == Path::ring)) {
     if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
     slots_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
   }
   if (sends_) {
-    if (shape_.protocol == Protocol::rendezvous)
+    if (cut_.path == Path::rendezvous)
       cts_ = Region(fabric, &words().cts, sizeof(words().cts), counters.trigger.get());
-    if ((fabric.has(FI_MR_LOCAL) || gpu) && shape_.bytes > 0)
+    if ((fabric.has(FI_MR_LOCAL) || gpu) && cut_.bytes > 0)
       source_ = buffered_ ? Region(fabric, slots_.get(), ring_bytes)
-                          : Region(fabric, message.buffer, shape_.bytes, nullptr, gpu);
+                          : Region(fabric, message.buffer, cut_.bytes, nullptr, gpu);
   } else if (slots_) {
     landing_ = Region(fabric, slots_.get(), ring_bytes, counters.data.get());
-  } else if (shape_.bytes > 0) {
-    landing_ = Region(fabric, message.buffer, shape_.bytes, counters.data.get(), gpu);
+  } else if (cut_.bytes > 0) {
+    landing_ = Region(fabric, message.buffer, cut_.bytes, counters.data.get(), gpu);
   } else {
     landing_ = Region(fabric, &words().nothing, 1, counters.data.get());
   }
@@ -62,31 +62,31 @@ void PairMemory::close_regions() noexcept {
 
 // ---- What the two ends tell each other
 
-OfiOfferRecord PairMemory::offer() const {
-  OfiOfferRecord record;
-  record.shape = shape_;
+OfferRecord PairMemory::offer() const {
+  OfferRecord record;
+  record.cut = cut_;
   record.words = words_.region->at(&words());
   if (cts_) record.cts = cts_.at(&words().cts);
   return record;
 }
 
-OfiAnswerRecord PairMemory::answer() const {
-  const void* const landing = slots_             ? static_cast<const void*>(slots_.get())
-                              : shape_.bytes > 0 ? buffer_
-                                                 : static_cast<const void*>(&words().nothing);
-  OfiAnswerRecord record;
+AnswerRecord PairMemory::answer() const {
+  const void* const landing = slots_           ? static_cast<const void*>(slots_.get())
+                              : cut_.bytes > 0 ? buffer_
+                                               : static_cast<const void*>(&words().nothing);
+  AnswerRecord record;
   record.words = words_.region->at(&words());
   record.landing = landing_.at(landing);
   return record;
 }
 
-void PairMemory::connect(const OfiOfferRecord& sender) noexcept {
+void PairMemory::connect(const OfferRecord& sender) noexcept {
   peer_words_ = sender.words;
   peer_cts_ = sender.cts;
   may_be_written_ = true;  // by what answer() says
 }
 
-void PairMemory::connect(const OfiAnswerRecord& receiver) noexcept {
+void PairMemory::connect(const AnswerRecord& receiver) noexcept {
   peer_words_ = receiver.words;
   peer_landing_ = receiver.landing;
   may_be_written_ = true;
@@ -95,26 +95,26 @@ void PairMemory::connect(const OfiAnswerRecord& receiver) noexcept {
 // ---- Slots
 
 void PairMemory::fill_slot(protocol::Epoch epoch) noexcept {
-  if (shape_.bytes > 0) std::memcpy(slot(epoch), buffer_, shape_.bytes);
+  if (cut_.bytes > 0) std::memcpy(slot(epoch), buffer_, cut_.bytes);
 }
 
 void PairMemory::empty_slot(protocol::Epoch epoch) noexcept {
-  if (shape_.bytes > 0) std::memcpy(buffer_, slot(epoch), shape_.bytes);
+  if (cut_.bytes > 0) std::memcpy(buffer_, slot(epoch), cut_.bytes);
   store(words().taken, epoch);
 }
 
 // ---- Where things are
 
 Source PairMemory::source(protocol::Epoch epoch, unsigned part) const noexcept {
-  if (shape_.bytes == 0) return {&words().nothing, 1, words_.region->descriptor()};
+  if (cut_.bytes == 0) return {&words().nothing, 1, words_.region->descriptor()};
   const auto* memory = buffered_ ? slot(epoch) : static_cast<const std::byte*>(buffer_);
-  const std::uint64_t from = part * shape_.part_bytes;
-  return {memory + from, std::min(shape_.part_bytes, shape_.bytes - from), source_.descriptor()};
+  const std::uint64_t from = part * cut_.part_bytes;
+  return {memory + from, std::min(cut_.part_bytes, cut_.bytes - from), source_.descriptor()};
 }
 
 Target PairMemory::target(protocol::Epoch epoch, unsigned part) const noexcept {
-  std::uint64_t address = peer_landing_.address + part * shape_.part_bytes;
-  if (shape_.protocol == Protocol::ring) address += epoch % shape_.slots * shape_.slot_bytes();
+  std::uint64_t address = peer_landing_.address + part * cut_.part_bytes;
+  if (cut_.path == Path::ring) address += epoch % cut_.slots * cut_.slot_bytes();
   return {owner_.peer, address, peer_landing_.key};
 }
 

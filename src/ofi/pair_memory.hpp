@@ -28,16 +28,16 @@ class PairMemory {
 
   // `buffered`: of a buffered send. Writes into the regions count on `counters`, which outlive
   // this. Throws base::Error.
-  PairMemory(const Owner& owner, const transport::Message& message, const MessageShape& shape,
-             bool buffered, const PairCounters& counters);
+  PairMemory(const Owner& owner, const transport::Message& message, const Cut& cut, bool buffered,
+             const PairCounters& counters);
   // The words serve another end, unless somebody may still write them: then they are lost, which
   // happens after failures alone.
   ~PairMemory();
 
-  OfiOfferRecord offer() const;
-  OfiAnswerRecord answer() const;
-  void connect(const OfiOfferRecord& sender) noexcept;
-  void connect(const OfiAnswerRecord& receiver) noexcept;
+  OfferRecord offer() const;
+  AnswerRecord answer() const;
+  void connect(const OfferRecord& sender) noexcept;
+  void connect(const AnswerRecord& receiver) noexcept;
   // Late data finds no place any more.
   void close_regions() noexcept;
   // The peer writes these words no more.
@@ -62,11 +62,11 @@ class PairMemory {
  private:
   void register_memory(const transport::Message& message, const PairCounters& counters);
   std::byte* slot(protocol::Epoch epoch) const noexcept {
-    return slots_.get() + epoch % shape_.slots * shape_.slot_bytes();
+    return slots_.get() + epoch % cut_.slots * cut_.slot_bytes();
   }
 
   const Owner owner_;
-  const MessageShape& shape_;
+  const Cut& cut_;
   void* const buffer_;
   const bool sends_;
   const bool buffered_;

@@ -37,7 +37,7 @@ static_assert(sizeof(ReceiverBlock) == cache_line);
 
 // How a message lies in a slot: lines of `line_bytes`, each ending with its flag word. A message of
 // no bytes is one line with a flag.
-struct Geometry {
+struct Cut {
   std::size_t message_bytes = 0;
   std::uint32_t line_bytes = cache_line;
   std::uint32_t slots = 2;

@@ -36,7 +36,7 @@ void set_block(PortSetup& port, Direction direction, std::byte* block) noexcept 
     port.receiver = reinterpret_cast<ReceiverBlock*>(block);
 }
 
-Geometry geometry_of(const ChoiceRecord& choice) noexcept {
+Cut cut_of(const ChoiceRecord& choice) noexcept {
   return {choice.bytes, choice.line_bytes, choice.slots, choice.parts};
 }
 
@@ -112,7 +112,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     record_.checks_ready = theirs.checks_ready != 0 || owner.settings_.check;
     record_.buffer = ours.record;
     const std::size_t ring_bytes =
-        choice.path == Path::rendezvous ? 0 : geometry_of(record_).ring_bytes();
+        choice.path == Path::rendezvous ? 0 : cut_of(record_).ring_bytes();
 
     Pair pair = owner.pair_with(message.peer);
     pair.holding = owner.hold(block_bytes(message.direction) + ring_bytes, std::move(ours.kept));
@@ -172,7 +172,7 @@ std::unique_ptr<transport::Plan> Peer::plan_as_chosen(const transport::Message& 
                                                       Pair& pair) const {
   const auto path = static_cast<Path>(choice.path);
   pair.port.buffer = static_cast<std::byte*>(ours.buffer);
-  pair.port.geometry = geometry_of(choice);
+  pair.port.cut = cut_of(choice);
   pair.port.checks_ready = choice.checks_ready != 0;
   if (path == Path::rendezvous) reach_buffer(pair.port, ours, theirs);
   pair.path = describe_path(path, pair.port);

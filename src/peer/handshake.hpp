@@ -14,7 +14,7 @@ namespace penstock::peer {
 
 inline constexpr std::uint64_t handshake_version = 0x70656e73746f0004;
 
-struct PeerAddressRecord {
+struct AddressRecord {
   std::uint64_t version = handshake_version;
   std::uint32_t usable = 0;
   std::int32_t process = 0;

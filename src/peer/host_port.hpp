@@ -27,7 +27,7 @@ struct PortSetup {
   ReceiverBlock* receiver = nullptr;
   std::byte* lines = nullptr;  // ring: the first slot
   std::byte* buffer = nullptr;
-  Geometry geometry;
+  Cut cut;
   RemoteMemory other;  // rendezvous: the other end's buffer
   bool checks_ready = false;
 };
@@ -56,12 +56,12 @@ class HostPort {
         receiver_(setup.receiver),
         buffer_(setup.buffer),
         lines_at_(setup.lines),
-        slot_bytes_(setup.geometry.slot_bytes()),
-        lines_(setup.geometry.lines()),
-        slots_(setup.geometry.slots),
-        tail_(setup.geometry.message_bytes - (lines_ - 1) * payload),
-        bytes_(setup.geometry.message_bytes),
-        parts_(bytes_, setup.geometry.parts),
+        slot_bytes_(setup.cut.slot_bytes()),
+        lines_(setup.cut.lines()),
+        slots_(setup.cut.slots),
+        tail_(setup.cut.message_bytes - (lines_ - 1) * payload),
+        bytes_(setup.cut.message_bytes),
+        parts_(bytes_, setup.cut.parts),
         other_(setup.other),
         checks_ready_(setup.checks_ready) {}
 

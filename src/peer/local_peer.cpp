@@ -13,7 +13,7 @@ namespace {
 
 // Returns why the copy does not work; an empty text means that it does. Writing is tried only after
 // reading has shown that this is the process that we mean.
-std::string try_cross_memory(const PeerAddressRecord& peer, int rank) {
+std::string try_cross_memory(const AddressRecord& peer, int rank) {
   std::uint64_t seen = 0;
   if (const int error = read_process(peer.process, &seen, peer.probe, sizeof(seen)); error != 0)
     return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
@@ -29,7 +29,7 @@ std::string try_cross_memory(const PeerAddressRecord& peer, int rank) {
 
 }  // namespace
 
-LocalPeer get_to_know(const PeerAddressRecord& address, int rank, bool allow_cross_memory) {
+LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory) {
   LocalPeer local_peer;
   if (address.usable == 0) {
     local_peer.why_not = "peer has no shared memory";

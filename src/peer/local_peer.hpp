@@ -26,6 +26,6 @@ struct LocalPeer {
 
 // Tries everything with the process that sent this address. `rank` is ours; `allow_cross_memory`:
 // PENSTOCK_CMA.
-LocalPeer get_to_know(const PeerAddressRecord& address, int rank, bool allow_cross_memory);
+LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory);
 
 }  // namespace penstock::peer

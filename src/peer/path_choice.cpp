@@ -41,12 +41,12 @@ PathChoice decide(const Circumstances& now) noexcept {
 }
 
 std::string describe_path(Path path, const PortSetup& port) {
-  const Geometry& geometry = port.geometry;
+  const Cut& cut = port.cut;
   switch (path) {
     case Path::ring:
-      return fmt::format("ring, {} slots", geometry.slots);
+      return fmt::format("ring, {} slots", cut.slots);
     case Path::staged:
-      return fmt::format("whole message staged, {} slots", geometry.slots);
+      return fmt::format("whole message staged, {} slots", cut.slots);
     case Path::rendezvous:
       break;
   }

@@ -29,7 +29,7 @@ Peer::Peer(const base::Settings& settings, group::World& world)
 Peer::~Peer() = default;
 
 transport::WireRecord Peer::address() {
-  PeerAddressRecord address;
+  AddressRecord address;
   address.process = getpid();
   address.flag_bits = PENSTOCK_FLAG_BITS;
   remove_leftover_files();
@@ -55,8 +55,8 @@ void Peer::add_peers(std::span<const transport::WireRecord> addresses) {
     LocalPeer& local_peer = peers_[rank];
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
-      local_peer = get_to_know(transport::from_wire<PeerAddressRecord>(addresses[rank]),
-                               world_.rank(), settings_.cross_memory);
+      local_peer = get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(),
+                               settings_.cross_memory);
     } catch (const Error& error) {
       local_peer.why_not = error.text();
     }

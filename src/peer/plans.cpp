@@ -38,7 +38,7 @@ std::unique_ptr<transport::Plan> make_ring(transport::Direction direction, Pair&
 template <protocol::Mode mode>
 std::unique_ptr<transport::Plan> make(transport::Direction direction, Path path, Pair&& pair) {
   if (path != Path::rendezvous) {
-    switch (pair.port.geometry.line_bytes) {
+    switch (pair.port.cut.line_bytes) {
       case small_line:
         return make_ring<mode, small_line>(direction, std::move(pair));
       case medium_line:

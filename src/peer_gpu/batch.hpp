@@ -100,22 +100,22 @@ struct alignas(64) Gate {
 
 // ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128
 // bytes, where the link carries such a line whole. rendezvous: from buffer to buffer.
-enum class Route : std::uint8_t { ring, wide_ring, rendezvous };
+enum class Path : std::uint8_t { ring, wide_ring, rendezvous };
 
-PENSTOCK_HD constexpr bool is_ring(Route route) noexcept {
-  return route != Route::rendezvous;
+PENSTOCK_HD constexpr bool is_ring(Path path) noexcept {
+  return path != Path::rendezvous;
 }
 
 inline constexpr unsigned wide_cells = device_line / sizeof(Cell);
 inline constexpr std::size_t wide_payload = device_line - sizeof(Word64);
 
 // A ring's messages are counted in cells, or in wide lines.
-PENSTOCK_HD constexpr std::uint64_t units_for(Route route, std::uint64_t bytes) noexcept {
-  const std::size_t payload = route == Route::ring ? cell_payload : wide_payload;
+PENSTOCK_HD constexpr std::uint64_t units_for(Path path, std::uint64_t bytes) noexcept {
+  const std::size_t payload = path == Path::ring ? cell_payload : wide_payload;
   return bytes == 0 ? 1 : (bytes + payload - 1) / payload;
 }
-PENSTOCK_HD constexpr std::uint64_t slot_cells(Route route, std::uint64_t bytes) noexcept {
-  return units_for(route, bytes) * (route == Route::ring ? 1 : wide_cells);
+PENSTOCK_HD constexpr std::uint64_t slot_cells(Path path, std::uint64_t bytes) noexcept {
+  return units_for(path, bytes) * (path == Path::ring ? 1 : wide_cells);
 }
 
 // The rings of kernels are Deferred (protocol/port.hpp): FIN at the end of a wait would hold up the
@@ -149,7 +149,7 @@ struct Pair {
   bool checks_ready = false;
   bool gated = false;  // this kernel stands behind a gate
   bool sends = false;
-  Route route = Route::ring;
+  Path path = Path::ring;
   protocol::Mode mode = protocol::Mode::standard;
   std::uint32_t id = 0;        // in reports
   std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer

@@ -24,12 +24,12 @@ namespace {
 // and large ready sends rely on the promise alone.
 bool start_has_work(const Pair& pair) noexcept {
   if (pair.sends || (pair.mode == protocol::Mode::ready && pair.checks_ready)) return true;
-  return is_ring(pair.route) ? pair.mode == protocol::Mode::synchronous
-                             : pair.mode != protocol::Mode::ready;
+  return is_ring(pair.path) ? pair.mode == protocol::Mode::synchronous
+                            : pair.mode != protocol::Mode::ready;
 }
 
 bool wait_has_work(const Pair& pair) noexcept {
-  return !pair.sends || !is_ring(pair.route) ||
+  return !pair.sends || !is_ring(pair.path) ||
          protocol::ring::send_has_wait(pair.mode, rings_are_deferred);
 }
 
@@ -138,7 +138,7 @@ void DevicePlan::close() {
 protocol::Epoch DevicePlan::first_not_served(const PartWords& words) const noexcept {
   if (words.given_up != 0) return protocol::team::epoch_given_up(words.given_up);
   const protocol::Epoch next = words.done + 1;
-  const bool sent = fixed_.pair.sends && is_ring(fixed_.pair.route) && has_started(words, next);
+  const bool sent = fixed_.pair.sends && is_ring(fixed_.pair.path) && has_started(words, next);
   return sent ? next + 1 : next;
 }
 
@@ -172,7 +172,7 @@ void DevicePlan::poison() noexcept {
       (void)cudaGetLastError();
   };
   set_to_one(fixed_.pair.words->given_up);
-  if (!is_ring(fixed_.pair.route) && !peer_dead())
+  if (!is_ring(fixed_.pair.path) && !peer_dead())
     set_to_one(fixed_.pair.sends ? fixed_.pair.receiver->closed : fixed_.pair.sender->closed);
   close_at(1);
 }

@@ -37,9 +37,9 @@ __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
     protocol::rendezvous::poison<protocol::Mode::standard, side>(port, epoch);
 }
 
-template <Route route>
+template <Path path>
 __device__ void tell_peer(const Pair& pair, Word64 epoch) {
-  if constexpr (route == Route::rendezvous) {
+  if constexpr (path == Path::rendezvous) {
     if (agree(threadIdx.x == 0
                   ? SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed)
                   : 0) != 0)
@@ -54,9 +54,9 @@ __device__ void tell_peer(const Pair& pair, Word64 epoch) {
 }
 
 // The peer learns it before anybody here does; the host tells the peer's host.
-template <Route route>
+template <Path path>
 __device__ void tell(const Pair& pair, Word64 epoch) {
-  tell_peer<route>(pair, epoch);
+  tell_peer<path>(pair, epoch);
   // Release: when the host says CLOSED, the buffers may be in new use.
   if (threadIdx.x == 0)
     SystemWord(pair.notice->given_up).store(epoch, ::cuda::memory_order_release);
@@ -65,7 +65,7 @@ __device__ void tell(const Pair& pair, Word64 epoch) {
 // All threads of a block call it in a kernel that copies nothing; `why` and `epoch` are thread 0's.
 // The epoch is the first one that this end serves no more. The first failure of a queue is the one
 // that is reported.
-template <Route route>
+template <Path path>
 __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoch, Failure why) {
   DeviceWord given_up(pair.words->given_up);
   Word64 before = 0;
@@ -82,7 +82,7 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
     if (before == 0) given_up.store(epoch, ::cuda::memory_order_release);
   }
   before = agree(before);
-  if (before == 0) tell<route>(pair, epoch);
+  if (before == 0) tell<path>(pair, epoch);
   if (first) report(reports, pair.id, before != 0 ? Failure::given_up : why);
 }
 
@@ -92,7 +92,7 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
 static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch,
                                               bool host_too, Failure why) {
   if (threadIdx.x == 0) DeviceWord(pair.words->given_up).store(epoch, ::cuda::memory_order_release);
-  tell<Route::rendezvous>(pair, epoch);
+  tell<Path::rendezvous>(pair, epoch);
   if (threadIdx.x == 0 && (host_too || fails_first(reports))) report(reports, pair.id, why);
 }
 __device__ inline void tell_as_last(const Reports& reports, const Pair& pair, Word64 epoch,

@@ -12,12 +12,12 @@ namespace {
 // The wait of a small standard or ready send has no kernel: what it waits for, room, the next start
 // waits for.
 bool leaves_wait_to_start(const Pair& pair) noexcept {
-  return is_ring(pair.route) && pair.mode != protocol::Mode::synchronous;
+  return is_ring(pair.path) && pair.mode != protocol::Mode::synchronous;
 }
 
 // Large ready: the sender waits for nothing.
 bool sender_waits(const Pair& pair) noexcept {
-  return is_ring(pair.route) || pair.mode != protocol::Mode::ready;
+  return is_ring(pair.path) || pair.mode != protocol::Mode::ready;
 }
 
 }  // namespace

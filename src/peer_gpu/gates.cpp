@@ -45,7 +45,7 @@ bool Gates::may_be_always(int rank, int device) const {
          (settings_.cuda_wait == base::CudaWait::value || !devices_.runs_beside_others(device));
 }
 
-bool Gates::always(int rank, const DeviceOffer& offer, const MemoryRecord& ours) {
+bool Gates::always(int rank, const OfferRecord& offer, const MemoryRecord& ours) {
   if (rank == rank_ || offer.end.has_gate == 0) return false;
   const GateUse possible = use_on(ours.device);
   const bool wanted = offer.gates == GateUse::wanted || possible == GateUse::wanted;

@@ -26,7 +26,7 @@ class Gates {
   // The sender's, which does not know yet where the receiver is.
   bool may_be_always(int rank, int device) const;
   // The receiver's, which knows both and decides.
-  bool always(int rank, const DeviceOffer& offer, const MemoryRecord& ours);
+  bool always(int rank, const OfferRecord& offer, const MemoryRecord& ours);
 
   // A gate for a half. The caller keeps it as long as the peer's kernels may open it.
   std::shared_ptr<Gate> take(EndRecord& end);

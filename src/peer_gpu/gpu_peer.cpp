@@ -28,10 +28,10 @@ using gpu::Devices, gpu::PinnedPool, gpu::Report, gpu::TransportForm, gpu::expor
 namespace {
 
 std::string describe(const Pair& pair, bool staged) {
-  if (pair.route == Route::rendezvous)
+  if (pair.path == Path::rendezvous)
     return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
   return fmt::format("{}{}", staged ? "whole message staged" : "ring",
-                     pair.route == Route::wide_ring ? ", 128-byte lines" : "");
+                     pair.path == Path::wide_ring ? ", 128-byte lines" : "");
 }
 
 std::string describe_path(const DevicePair& pair, bool staged) {
@@ -97,15 +97,15 @@ class GpuPeer final : public transport::Transport {
   // What is left once both halves have their words and our buffer is known: what the receiver has
   // chosen for this message, and what lies at the other end.
   void complete(DevicePair& device_pair, int rank, const transport::Message& send,
-                const DeviceAnswer& choice, const EndRecord& theirs, std::uint64_t eager_max) {
+                const AnswerRecord& choice, const EndRecord& theirs, std::uint64_t eager_max) {
     Pair& pair = device_pair.pair;
     pair.bytes = send.bytes;
     pair.mode = send.mode;
-    pair.route = choice.route;
+    pair.path = choice.path;
     pair.parts = static_cast<std::uint16_t>(choice.parts);
-    pair.share = share_of(pair.route, pair.bytes, pair.parts);
-    if (is_ring(pair.route))
-      pair.units = static_cast<std::uint32_t>(units_for(pair.route, pair.bytes));
+    pair.share = share_of(pair.path, pair.bytes, pair.parts);
+    if (is_ring(pair.path))
+      pair.units = static_cast<std::uint32_t>(units_for(pair.path, pair.bytes));
     else
       pair.other = reach(rank, device_pair, theirs.buffer.device, theirs.buffer.place);
     pair.native_atomics = choice.native_atomics != 0;
@@ -144,7 +144,7 @@ class GpuPeer::GpuOffer final : public transport::Offer {
   transport::WireRecord record() const override { return transport::to_wire(record_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    const auto theirs = transport::from_wire<DeviceAnswer>(answer);
+    const auto theirs = transport::from_wire<AnswerRecord>(answer);
     const int device = theirs.end.buffer.device;
     pair_.always_at_gates = theirs.always_at_gates != 0;
     owner_.gates_.join(send_.peer, pair_, record_.end, theirs.end);
@@ -161,14 +161,14 @@ class GpuPeer::GpuOffer final : public transport::Offer {
   GpuPeer& owner_;
   transport::Message send_;
   DevicePair pair_;
-  DeviceOffer record_;
+  OfferRecord record_;
 };
 
 // The receiver's half until the sender has confirmed.
 class GpuPeer::GpuAcceptance final : public transport::Acceptance {
  public:
   GpuAcceptance(GpuPeer& owner, const transport::Message& receive, const transport::Message& send,
-                const DeviceOffer& offer)
+                const OfferRecord& offer)
       : owner_(owner) {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
@@ -181,12 +181,12 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
       throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
     const bool always = owner.gates_.always(rank, offer, ours);
     const bool exported = self || (ours.exported != 0 && theirs.exported != 0);
-    const Route route = send.bytes > offer.eager_max && exported ? Route::rendezvous
-                        : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines
-                            ? Route::wide_ring
-                            : Route::ring;
+    const Path path = send.bytes > offer.eager_max && exported ? Path::rendezvous
+                      : reach.whole_lines && send.bytes >= owner.settings_.cuda_wide_lines
+                          ? Path::wide_ring
+                          : Path::ring;
     const std::size_t ring_bytes =
-        is_ring(route) ? ring_slots * slot_cells(route, send.bytes) * sizeof(Cell) : 0;
+        is_ring(path) ? ring_slots * slot_cells(path, send.bytes) * sizeof(Cell) : 0;
 
     pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.end,
                                always);
@@ -198,9 +198,9 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
     pair.buffer = static_cast<std::byte*>(receive.buffer);
 
     record_.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
-    record_.route = route;
+    record_.path = path;
     record_.always_at_gates = always;
-    record_.parts = parts_for(route, send.bytes, owner.settings_.cuda_blocks);
+    record_.parts = parts_for(path, send.bytes, owner.settings_.cuda_blocks);
     record_.native_atomics =
         reach.native_atomics && offer.native_atomics != 0 && owner.settings_.cuda_atomics;
     owner.complete(pair_, rank, send, record_, offer.end, offer.eager_max);
@@ -214,7 +214,7 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
  private:
   GpuPeer& owner_;
   DevicePair pair_;
-  DeviceAnswer record_;
+  AnswerRecord record_;
 };
 
 transport::Verdict GpuPeer::usable() const {
@@ -245,7 +245,7 @@ std::unique_ptr<transport::Acceptance> GpuPeer::accept(const transport::Message&
                                                        std::span<const std::byte> offer) {
   host_.retired().sweep();
   return std::make_unique<GpuAcceptance>(*this, receive, send,
-                                         transport::from_wire<DeviceOffer>(offer));
+                                         transport::from_wire<OfferRecord>(offer));
 }
 
 void GpuPeer::prepare(device::Stream& stream) {

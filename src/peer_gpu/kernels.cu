@@ -25,7 +25,7 @@ enum class Call { start, wait };
 enum class Kit { ring, rendezvous, any };
 
 constexpr Kit kit_of(const Pair& pair) {
-  return is_ring(pair.route) ? Kit::ring : Kit::rendezvous;
+  return is_ring(pair.path) ? Kit::ring : Kit::rendezvous;
 }
 
 constexpr unsigned resident_of(Kit kit) {  // blocks a multiprocessor has registers for, at least
@@ -66,7 +66,7 @@ __device__ void serve(const Reports& reports, const Pair& pair, const BlockIndex
                       Crew<form>& crew) {
   using Rings = std::conditional_t<call == Call::start, RingStarts, RingWaits>;
   using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
-  if (kit == Kit::ring || is_ring(pair.route))
+  if (kit == Kit::ring || is_ring(pair.path))
     Rings::template run<form>(pair.work, reports, pair, place, crew);
   else
     Others::template run<form>(pair.work, reports, pair, place, crew);
@@ -130,7 +130,7 @@ struct Several {
 template <protocol::Mode mode>
 __device__ void send_in_ring(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<Form::one_stays>& crew) {
-  if (pair.route == Route::ring)
+  if (pair.path == Path::ring)
     StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place,
                                                                           crew);
   else
@@ -141,7 +141,7 @@ __device__ void send_in_ring(const Reports& reports, const Pair& pair, const Blo
 template <Call call>
 __device__ void serve_duty(const Reports& reports, const Pair& pair, const BlockIndex& place,
                            Crew<Form::one_stays>& crew) {
-  if (!is_ring(pair.route)) {
+  if (!is_ring(pair.path)) {
     using Others = std::conditional_t<call == Call::start, RendezvousStarts, RendezvousWaits>;
     Others::template run<Form::one_stays>(pair.work, reports, pair, place, crew);
   } else if constexpr (call == Call::start) {
@@ -155,7 +155,7 @@ __device__ void serve_duty(const Reports& reports, const Pair& pair, const Block
       send_in_ring<protocol::Mode::standard>(reports, pair, place, crew);
   } else if (pair.sends) {
     WaitRingSend::run<Form::one_stays>(reports, pair, place, crew);
-  } else if (pair.route == Route::ring) {
+  } else if (pair.path == Path::ring) {
     WaitRingReceive<Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
   } else {
     WaitRingReceive<Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
@@ -178,7 +178,7 @@ struct InCrew {
 };
 
 unsigned share_out(std::span<Pair> pairs, Call call, Kit kit, bool crowded) {
-  const auto waits = [&](const Pair& pair) { return call == Call::wait || is_ring(pair.route); };
+  const auto waits = [&](const Pair& pair) { return call == Call::wait || is_ring(pair.path); };
   const auto passes = [&](const Pair& pair) { return !waits(pair); };
   const auto all = [](const Pair&) { return true; };
   const unsigned most = most_that_wait(call, kit);
@@ -193,7 +193,7 @@ cudaError_t launch_several_as(const Launch& launch, std::span<const Pair> pairs)
   // block's, nor one without which another block's message is not whole.
   if (launch.crowded && pairs.size() > 1)
     for (int i = 0; i < batch.count; ++i)
-      if (!is_ring(batch.item[i].route)) batch.item[i].blocks = 1;
+      if (!is_ring(batch.item[i].path)) batch.item[i].blocks = 1;
   unsigned threads = 32;
   for (const Pair& pair : pairs) threads = std::max<unsigned>(threads, pair.threads);
   const std::span shared(batch.item, pairs.size());
@@ -212,7 +212,7 @@ cudaError_t launch_several_of(const Launch& launch, std::span<const Pair> pairs)
 template <Call call>
 cudaError_t launch_several(const Launch& launch, std::span<const Pair> pairs) {
   const bool rings =
-      std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.route); });
+      std::all_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return is_ring(pair.path); });
   return rings ? launch_several_of<call, Kit::ring>(launch, pairs)
                : launch_several_of<call, Kit::any>(launch, pairs);
 }
@@ -220,7 +220,7 @@ cudaError_t launch_several(const Launch& launch, std::span<const Pair> pairs) {
 // ---- The launches of a call --------------------------------------------------------------------
 
 bool has_help(const Pair& pair) {
-  return !is_ring(pair.route) && pair.blocks > 1;
+  return !is_ring(pair.path) && pair.blocks > 1;
 }
 
 // How many pairs, from the first one on, the next kernel serves on a crowded device. There a
@@ -272,11 +272,11 @@ cudaError_t load_several(const Launch& launch, bool crowded) {
 }  // namespace
 
 std::uint8_t work_of_start(const Pair& pair) {
-  return static_cast<std::uint8_t>(is_ring(pair.route) ? ring_start(pair) : rendezvous_start(pair));
+  return static_cast<std::uint8_t>(is_ring(pair.path) ? ring_start(pair) : rendezvous_start(pair));
 }
 
 std::uint8_t work_of_wait(const Pair& pair) {
-  return static_cast<std::uint8_t>(is_ring(pair.route) ? ring_wait(pair) : rendezvous_wait(pair));
+  return static_cast<std::uint8_t>(is_ring(pair.path) ? ring_wait(pair) : rendezvous_wait(pair));
 }
 
 cudaError_t launch_starts(const Launch& call, std::span<const Pair> pairs) {

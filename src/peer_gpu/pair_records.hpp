@@ -28,7 +28,7 @@ struct EndRecord {
   std::uint32_t needs_gate = 0;  // there was no place for it to wait by kernels
 };
 
-struct DeviceOffer {
+struct OfferRecord {
   std::uint64_t version = peer::handshake_version;
   std::uint64_t eager_max = 0;
   std::uint32_t checks_ready = 0;
@@ -38,10 +38,10 @@ struct DeviceOffer {
   EndRecord end;
 };
 
-struct DeviceAnswer {
+struct AnswerRecord {
   std::uint64_t version = peer::handshake_version;
   std::uint32_t checks_ready = 0;
-  Route route = Route::ring;
+  Path path = Path::ring;
   std::uint8_t always_at_gates = 0;
   std::uint8_t padding[2] = {};
   std::uint32_t native_atomics = 0;

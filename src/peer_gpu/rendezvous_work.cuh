@@ -121,7 +121,7 @@ struct StartRendezvousSend {
     }
     team.dismiss();
     if (why != Failure::none) {
-      fail<Route::rendezvous>(context, pair, epoch, why);
+      fail<Path::rendezvous>(context, pair, epoch, why);
     } else if (threadIdx.x == 0) {
       pair.words->started = started(epoch, state.posted ? Left::message : Left::copy);
       open_peers_gate(pair, epoch);
@@ -134,7 +134,7 @@ struct StartRendezvousReceive {
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<form>&) {
     const Beginning seen = poll_together<false>(reports, pair, place);
-    announce<Route::rendezvous>({reports, seen.failed, seen.given_up}, pair);
+    announce<Path::rendezvous>({reports, seen.failed, seen.given_up}, pair);
   }
 };
 
@@ -177,7 +177,7 @@ __device__ void end_leading(const Context& context, const Pair& pair, Team& team
   if (team.counted())
     end_of_copy(context, pair, team, epoch, why == Failure::none);
   else if (why != Failure::none)
-    fail<Route::rendezvous>(context, pair, epoch, why);
+    fail<Path::rendezvous>(context, pair, epoch, why);
 }
 
 // The wait of another block. If it has copied, it asks whether its part holds, as the leader does

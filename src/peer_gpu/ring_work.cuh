@@ -76,7 +76,7 @@ __device__ void leave_or_fail(const Context& context, const Pair& pair, Word64 e
                               PollEnd polled, Failure why, Crew<form>& crew) {
   if (form == Form::one_stays && __syncthreads_or(polled == PollEnd::ended) == 0)
     return crew.leave(true);
-  fail<Route::ring>(context, pair, epoch, why);
+  fail<Path::ring>(context, pair, epoch, why);
 }
 
 // The wait of a small standard or ready send has no kernel of its own: the next start settles it
@@ -202,7 +202,7 @@ struct StartRingReceive {
   template <Form form>
   static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
                              Crew<form>&) {
-    announce<Route::ring>(read_context(reports, pair), pair);
+    announce<Path::ring>(read_context(reports, pair), pair);
   }
 };
 

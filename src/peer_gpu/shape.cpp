@@ -18,10 +18,10 @@ constexpr unsigned most_waiting = 16;
 constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
 KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
-  if (pair.route == Route::rendezvous)
+  if (pair.path == Path::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
             most_threads};
-  const std::uint64_t cells = pair.share * (pair.route == Route::ring ? 1 : wide_cells);
+  const std::uint64_t cells = pair.share * (pair.path == Path::ring ? 1 : wide_cells);
   const std::uint64_t threads = (cells + 31) / 32 * 32;
   return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
           static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
@@ -29,19 +29,19 @@ KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
 
 }  // namespace
 
-std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept {
-  const bool ring = is_ring(route);
-  const std::uint64_t work = ring ? units_for(route, bytes) : bytes;
-  const std::uint64_t share = !ring                  ? bytes_a_part
-                              : route == Route::ring ? cells_a_block
-                                                     : wide_lines_a_block;
+std::uint16_t parts_for(Path path, std::uint64_t bytes, unsigned most_blocks) noexcept {
+  const bool ring = is_ring(path);
+  const std::uint64_t work = ring ? units_for(path, bytes) : bytes;
+  const std::uint64_t share = !ring                ? bytes_a_part
+                              : path == Path::ring ? cells_a_block
+                                                   : wide_lines_a_block;
   const std::uint64_t most =
-      std::clamp(route == Route::ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
+      std::clamp(path == Path::ring ? most_blocks / 2 : most_blocks, 1u, most_parts);
   return static_cast<std::uint16_t>(std::clamp<std::uint64_t>((work + share - 1) / share, 1, most));
 }
 
-std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept {
-  if (is_ring(route)) return (units_for(route, bytes) + parts - 1) / parts;
+std::uint64_t share_of(Path path, std::uint64_t bytes, unsigned parts) noexcept {
+  if (is_ring(path)) return (units_for(path, bytes) + parts - 1) / parts;
   return ((bytes + parts - 1) / parts + device_line - 1) / device_line * device_line;
 }
 
@@ -51,9 +51,9 @@ KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
 }
 
 KernelShape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
-  if (is_ring(pair.route) && pair.sends) return {};  // looks at one word
-  return shape_of(
-      pair, std::min(most_blocks, is_ring(pair.route) ? most_waiting_in_rings : most_waiting));
+  if (is_ring(pair.path) && pair.sends) return {};  // looks at one word
+  return shape_of(pair,
+                  std::min(most_blocks, is_ring(pair.path) ? most_waiting_in_rings : most_waiting));
 }
 
 }  // namespace penstock::peer_gpu

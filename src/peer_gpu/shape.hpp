@@ -15,9 +15,9 @@ struct KernelShape {
 };
 
 // Into how many parts a message is cut: the same number at both ends, so the receiver says it.
-std::uint16_t parts_for(Route route, std::uint64_t bytes, unsigned most_blocks) noexcept;
+std::uint16_t parts_for(Path path, std::uint64_t bytes, unsigned most_blocks) noexcept;
 // How much of a message each part has, in bytes, or in units of a ring.
-std::uint64_t share_of(Route route, std::uint64_t bytes, unsigned parts) noexcept;
+std::uint64_t share_of(Path path, std::uint64_t bytes, unsigned parts) noexcept;
 
 // `most_blocks` bounds kernels that only start.
 KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;

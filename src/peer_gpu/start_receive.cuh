@@ -10,7 +10,7 @@ namespace penstock::peer_gpu {
 using gpu::let_successor_in;
 
 // Release: this end's earlier use of its buffer comes before the peer's push into it.
-template <Route route>
+template <Path path>
 __device__ void announce(const Context& context, const Pair& pair) {
   let_successor_in();
   bool goes = true;
@@ -27,7 +27,7 @@ __device__ void announce(const Context& context, const Pair& pair) {
     }
   }
   if (__syncthreads_or(!goes) != 0)
-    fail<route>(context, pair, epoch, twice ? Failure::started_twice : Failure::released);
+    fail<path>(context, pair, epoch, twice ? Failure::started_twice : Failure::released);
 }
 
 }  // namespace penstock::peer_gpu

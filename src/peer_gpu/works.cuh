@@ -86,7 +86,7 @@ using RendezvousWaits = Works<WaitRendezvousSend<protocol::Mode::standard, true>
 // Calls number(port) with the port that a pair's kernel has.
 template <Fit fit, class Number>
 unsigned with_port_of(const Pair& pair, Number number) {
-  const bool wide = pair.route == Route::wide_ring;
+  const bool wide = pair.path == Path::wide_ring;
   const bool several = pair.share * (wide ? wide_cells : 1) > pair.threads;
   if (wide)
     return several ? number(std::type_identity<Wide4<fit>>())

@@ -22,7 +22,7 @@ ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
 // ---- At match
 
 std::shared_ptr<PairEnd> ProxyEngine::add_sender(const transport::Message& send,
-                                                 const PairName& name) {
+                                                 const AnswerRecord& name) {
   auto end = std::make_shared<PairEnd>(send, send.mode, name, slots_, communicator());
   enroll(end);
   return end;
@@ -30,7 +30,7 @@ std::shared_ptr<PairEnd> ProxyEngine::add_sender(const transport::Message& send,
 
 std::shared_ptr<PairEnd> ProxyEngine::add_receiver(const transport::Message& receive,
                                                    protocol::Mode send_mode) {
-  PairName name;
+  AnswerRecord name;
   {
     const std::lock_guard lock(progress_lock_);
     name = {next_pair_++, tags_.take(receive.peer)};

@@ -30,7 +30,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   ~ProxyEngine() override;                                        // collective
 
   // ---- At match; throw base::Error
-  std::shared_ptr<PairEnd> add_sender(const transport::Message& send, const PairName& name);
+  std::shared_ptr<PairEnd> add_sender(const transport::Message& send, const AnswerRecord& name);
   // Names the pair.
   std::shared_ptr<PairEnd> add_receiver(const transport::Message& receive,
                                         protocol::Mode send_mode);

@@ -47,7 +47,7 @@ struct Notice {
 static_assert(sizeof(Notice) == 32);
 
 // What names the pair in the handshake's answer.
-struct PairName {
+struct AnswerRecord {
   std::uint64_t pair = 0;
   std::int32_t tag = -1;
 };

@@ -15,8 +15,8 @@ namespace penstock::proxy {
 using base::Error;
 using base::ErrorKind;
 
-PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
-                 unsigned slots, MPI_Comm communicator)
+PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
+                 const AnswerRecord& name, unsigned slots, MPI_Comm communicator)
     : direction(message.direction),
       mode(send_mode),
       peer(message.peer),

@@ -46,7 +46,7 @@ struct Outgoing {
 class PairEnd : public plan::ReadyItem<PairEnd> {
  public:
   // `send_mode`: the sender's. Makes the requests; throws base::Error and leaves nothing behind.
-  PairEnd(const transport::Message& message, protocol::Mode send_mode, const PairName& name,
+  PairEnd(const transport::Message& message, protocol::Mode send_mode, const AnswerRecord& name,
           unsigned slots, MPI_Comm communicator);
   ~PairEnd() = default;  // free_requests() comes first
 

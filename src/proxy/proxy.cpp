@@ -42,7 +42,7 @@ class ProxyOffer final : public transport::Offer {
   transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
     return std::make_unique<ProxyPlan>(
-        engine_, engine_.add_sender(send_, transport::from_wire<PairName>(answer)));
+        engine_, engine_.add_sender(send_, transport::from_wire<AnswerRecord>(answer)));
   }
 
  private:
@@ -59,7 +59,7 @@ class ProxyAcceptance final : public transport::Acceptance {
     if (plan_) engine_.destroy(*end_);
   }
   transport::WireRecord record() const override {
-    PairName name;
+    AnswerRecord name;
     std::memset(static_cast<void*>(&name), 0, sizeof(name));  // padding travels too
     name.pair = end_->pair;
     name.tag = end_->tag;

@@ -109,15 +109,15 @@ std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes,
 
 Pair::Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
     : spec_(spec),
-      geometry_{bytes, line_bytes, spec.slots, peer::Parts::best_count(bytes, true)},
+      cut_{bytes, line_bytes, spec.slots, peer::Parts::best_count(bytes, true)},
       sender_block_(new peer::SenderBlock{}),
       receiver_block_(new peer::ReceiverBlock{}),
-      line_storage_(geometry_.ring_bytes() + line_bytes),
+      line_storage_(cut_.ring_bytes() + line_bytes),
       outgoing_(bytes, overwritten),
       incoming_(bytes, untouched) {
   void* at = line_storage_.data();
   std::size_t room = line_storage_.size();
-  lines_ = static_cast<std::byte*>(std::align(line_bytes, geometry_.ring_bytes(), at, room));
+  lines_ = static_cast<std::byte*>(std::align(line_bytes, cut_.ring_bytes(), at, room));
 }
 
 peer::PortSetup Pair::setup(Side side) {
@@ -128,7 +128,7 @@ peer::PortSetup Pair::setup(Side side) {
   setup.receiver = receiver_block_.get();
   setup.lines = lines_;
   setup.buffer = own.data();
-  setup.geometry = geometry_;
+  setup.cut = cut_;
   setup.other.address = reinterpret_cast<std::uint64_t>(other.data());
   setup.checks_ready = spec_.checks_ready;
   return setup;

@@ -75,7 +75,7 @@ class Pair {
   std::byte pattern(Epoch epoch, std::size_t at) const;
 
   PairSpec spec_;
-  peer::Geometry geometry_;
+  peer::Cut cut_;
   std::unique_ptr<peer::SenderBlock> sender_block_;
   std::unique_ptr<peer::ReceiverBlock> receiver_block_;
   std::vector<std::byte> line_storage_;

@@ -25,13 +25,13 @@ class OfiBuffers : public ::testing::Test {
     }
     out_.assign(bytes, std::byte{7});
     in_.assign(bytes, std::byte{0});
-    MessageShape shape;
-    shape.bytes = shape.part_bytes = bytes;
-    shape.slots = slots;
+    Cut cut;
+    cut.bytes = cut.part_bytes = bytes;
+    cut.slots = slots;
     sender_ = make_pair_end(*sending_, transport::Direction::send, out_, protocol::Mode::buffered,
-                            shape, *receiving_);
+                            cut, *receiving_);
     receiver_ = make_pair_end(*receiving_, transport::Direction::receive, in_,
-                              protocol::Mode::buffered, shape, *sending_);
+                              protocol::Mode::buffered, cut, *sending_);
     sender_->memory().connect(receiver_->memory().answer());
     receiver_->memory().connect(sender_->memory().offer());
   }

@@ -43,13 +43,13 @@ struct Process {
 // A half whose messages go from, or to, `buffer`. It is not connected yet.
 inline std::unique_ptr<PairEnd> make_pair_end(Process& process, transport::Direction direction,
                                               std::vector<std::byte>& buffer, protocol::Mode mode,
-                                              const MessageShape& shape, Process& peer) {
+                                              const Cut& cut, Process& peer) {
   transport::Message message;
   message.direction = direction;
   message.mode = mode;
   message.buffer = buffer.data();
   message.bytes = buffer.size();
-  return std::make_unique<PairEnd>(process.common, message, mode, shape,
+  return std::make_unique<PairEnd>(process.common, message, mode, cut,
                                    process.fabric.insert(peer.fabric.name()));
 }
 

@@ -99,13 +99,13 @@ class OfiParting : public ::testing::Test {
   }
 
   Pair match() {
-    MessageShape shape;
-    shape.bytes = shape.part_bytes = bytes;
-    shape.slots = two_slots;
+    Cut cut;
+    cut.bytes = cut.part_bytes = bytes;
+    cut.slots = two_slots;
     Pair pair{make_pair_end(*sending_, transport::Direction::send, out_, protocol::Mode::standard,
-                            shape, *receiving_),
+                            cut, *receiving_),
               make_pair_end(*receiving_, transport::Direction::receive, in_,
-                            protocol::Mode::standard, shape, *sending_)};
+                            protocol::Mode::standard, cut, *sending_)};
     pair.sender->memory().connect(pair.receiver->memory().answer());
     pair.receiver->memory().connect(pair.sender->memory().offer());
     return pair;
