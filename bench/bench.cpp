@@ -175,8 +175,8 @@ void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& be
 }  // namespace
 
 void add_bench(CLI::App& parent, tool::Command& command) {
-  CLI::App* app = parent.add_subcommand(
-      "bench", "Measure messages between ranks, beside plain MPI persistent requests");
+  CLI::App* app =
+      parent.add_subcommand("bench", "Measure messages between ranks, beside plain MPI and others");
   app->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
 }

@@ -286,9 +286,8 @@ void settle(Options& options) {
 }  // namespace
 
 void add_comb(CLI::App& parent, tool::Command& command) {
-  CLI::App* app = parent.add_subcommand("comb",
-                                        "Exchange the ghosts of a mesh with 26 neighbours: MPI's "
-                                        "ways beside streams and graphs, and no messages");
+  CLI::App* app = parent.add_subcommand(
+      "comb", "Exchange a mesh's ghosts with 26 neighbours, by MPI and streams");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

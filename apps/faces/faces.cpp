@@ -194,8 +194,7 @@ void settle(Options& options) {
 
 void add_faces(CLI::App& parent, tool::Command& command) {
   CLI::App* app = parent.add_subcommand(
-      "faces",
-      "Add up what spectral elements share, between ranks: MPI's ways beside streams and graphs");
+      "faces", "Add up what spectral elements share, by MPI, streams, graphs");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

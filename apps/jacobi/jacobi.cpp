@@ -195,9 +195,8 @@ void describe(CLI::App& app, Options& options) {
 }  // namespace
 
 void add_jacobi(CLI::App& parent, tool::Command& command) {
-  CLI::App* app = parent.add_subcommand("jacobi",
-                                        "Iterate a 3D grid to a tolerance: MPI's ways beside "
-                                        "streams that decide about convergence themselves");
+  CLI::App* app =
+      parent.add_subcommand("jacobi", "Iterate a 3D grid to a tolerance, by MPI and by streams");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

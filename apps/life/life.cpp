@@ -262,8 +262,8 @@ void describe(CLI::App& app, Options& options) {
 }  // namespace
 
 void add_life(CLI::App& parent, tool::Command& command) {
-  CLI::App* app = parent.add_subcommand(
-      "life", "Play Conway's Life: MPI's persistent requests beside stream-triggered ones");
+  CLI::App* app =
+      parent.add_subcommand("life", "Play Conway's Life by MPI and by streams, verified and timed");
   auto options = std::make_shared<Options>();
   describe(*app, *options);
   tool::add_run_options(*app, command);

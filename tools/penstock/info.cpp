@@ -123,8 +123,8 @@ int run_info(const Session& session, bool as_json) {
 }  // namespace
 
 void add_info(CLI::App& parent, Command& command) {
-  CLI::App* app = parent.add_subcommand(
-      "info", "Show versions, devices, transports and why each is usable or not");
+  CLI::App* app =
+      parent.add_subcommand("info", "Show versions, devices, transports, and why each is usable");
   auto as_json = std::make_shared<bool>(false);
   app->add_flag("--json", *as_json, "Print JSON");
   add_run_options(*app, command);

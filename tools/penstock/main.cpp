@@ -37,9 +37,8 @@ std::string version() {
 }
 
 void describe_command_line(CLI::App& app, Command& command) {
-  app.description(
-      "Stream-triggered message passing: what is here, "
-      "how fast it is, and what it does in a real program");
+  app.description("Stream-triggered message passing: what is here, how fast, and in programs");
+  app.get_formatter()->column_width(14);
   app.set_version_flag("--version", version());
   app.require_subcommand(1);
   penstock::tool::add_info(app, command);
@@ -79,11 +78,12 @@ int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** 
   const int status = error.get_exit_code();
   if (!session.is_root()) return status;
   const std::string unknown = unknown_words(app, argc, argv);
-  if (status == 0 || unknown.empty()) {
+  const std::string known = known_words(app);
+  if (status == 0 || (unknown.empty() && known.empty())) {
     app.exit(error);
   } else {
-    const std::string known = known_words(app);
-    std::fprintf(stderr, "penstock: not understood:%s\n", unknown.c_str());
+    const std::string what = unknown.empty() ? error.what() : "not understood:" + unknown;
+    std::fprintf(stderr, "penstock: %s\n", what.c_str());
     if (!known.empty()) std::fprintf(stderr, "What can stand there:%s\n", known.c_str());
     std::fprintf(stderr, "Run with --help for more information.\n");
   }

@@ -80,9 +80,8 @@ int run_plot(const std::vector<std::string>& words) {
 }  // namespace
 
 void add_plot(CLI::App& parent, Command& command) {
-  CLI::App* app = parent.add_subcommand(
-      "plot",
-      "Draw what `bench`, `life` and PENSTOCK_TRACE have written, or print it as tables (Python)");
+  CLI::App* app =
+      parent.add_subcommand("plot", "Draw what `bench`, `life` and traces wrote, or print tables");
   app->set_help_flag();  // the package has its own
   app->prefix_command();
   app->callback([app, &command] {
