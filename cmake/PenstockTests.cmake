@@ -80,12 +80,16 @@ function(penstock_add_mpi_runs)
     penstock_transport_environment(transport_environment ${transport})
     foreach(ranks IN LISTS arg_RANKS)
       set(test ${arg_NAME}.${transport}.${ranks})
+      set(processors 2)
+      if(ranks EQUAL 1)
+        set(processors 1)
+      endif()
       add_test(NAME ${test} ${configurations}
         COMMAND "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS}
                 $<TARGET_FILE:${arg_TARGET}> ${MPIEXEC_POSTFLAGS} ${arg_ARGS})
       set_tests_properties(${test} PROPERTIES
         TIMEOUT ${arg_TIMEOUT}
-        PROCESSORS 2
+        PROCESSORS ${processors}
         LABELS "mpi;${transport};ranks${ranks};${arg_LABELS}"
         ENVIRONMENT "${launcher_environment};${sanitizer_environment};${transport_environment};${arg_ENV}")
     endforeach()
