@@ -99,8 +99,8 @@ PST_API int PST_Error_kind(int code, PST_Error* kind);
 
 /* Copies the text of this thread's last error, cut to size-1 characters and terminated; "" when
  * there was none. An error of MPI's own counts where MPI_Send_init or its kin, or a function of
- * Penstock, has returned it. Works before PST_Init and after MPI_Finalize. Does not block. Any thread. Source:
- * Penstock. */
+ * Penstock, has returned it. Works before PST_Init and after MPI_Finalize. Does not block. Any
+ * thread. Source: Penstock. */
 PST_API int PST_Last_error(char* text, int size);
 
 /* ---- Library --------------------------------------------------------------------------------- */
