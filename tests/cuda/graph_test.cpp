@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -321,6 +322,52 @@ TEST(CudaGraph, G8_AnotherThreadWaitsDuringACapture) {
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(captured.stream(), &graph), cudaSuccess);
   ASSERT_CUDA(cudaGraphDestroy(graph));
+}
+
+// The life of a queue and of its requests breaks no capture of another thread.
+TEST(CudaGraph, G8_AnotherThreadMakesAndFreesDuringACapture) {
+  Lane captured;
+  constexpr int bytes = 300000;
+  Buffer from(bytes, Memory::ordinary), to(bytes, Memory::ordinary);
+  cudaStream_t stream = nullptr;
+  ASSERT_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  ASSERT_CUDA(cudaMemset(from.data(), 7, bytes));
+  ASSERT_CUDA(cudaMemset(to.data(), 0, bytes));
+  ASSERT_CUDA(cudaDeviceSynchronize());
+
+  // Who has begun a capture ends it.
+  std::latch begun(1), used(1);
+  cudaError_t end = cudaErrorUnknown;
+  std::thread other([&] {
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamBeginCapture(captured.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
+    begun.count_down();
+    used.wait();
+    end = cudaStreamEndCapture(captured.stream(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  });
+  begun.wait();
+  for (int i = 0; i < 3; ++i) {
+    PST_Queue queue = PST_QUEUE_NULL;
+    EXPECT_PST(PST_Queue_init(&queue, queue_type, &stream));
+    MPI_Request requests[2];
+    EXPECT_PST(
+        MPI_Send_init(from.data(), bytes, MPI_BYTE, rank(), 0, MPI_COMM_WORLD, &requests[0]));
+    EXPECT_PST(MPI_Recv_init(to.data(), bytes, MPI_BYTE, rank(), 0, MPI_COMM_WORLD, &requests[1]));
+    EXPECT_PST(PST_Matchall(2, requests, MPI_STATUSES_IGNORE));
+    EXPECT_PST(PST_Enqueue_runall(queue, 2, requests));
+    EXPECT_PST(PST_Queue_wait(queue));
+    for (MPI_Request& request : requests) EXPECT_PST(MPI_Request_free(&request));
+    EXPECT_PST(PST_Queue_free(&queue));
+  }
+  used.count_down();
+  other.join();
+  EXPECT_EQ(end, cudaSuccess);
+
+  std::vector<std::byte> arrived(bytes);
+  ASSERT_CUDA(cudaMemcpy(arrived.data(), to.data(), bytes, cudaMemcpyDefault));
+  EXPECT_EQ(arrived, std::vector<std::byte>(bytes, std::byte{7}));
+  ASSERT_CUDA(cudaStreamDestroy(stream));
 }
 
 TEST(CudaGraph, G8_AStartBelongsToTheCaptureOfItsWait) {
