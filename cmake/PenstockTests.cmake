@@ -157,6 +157,9 @@ function(penstock_sanitizer_environment result)
     # A report is known by functions of both its stacks: the longest history, or the older one may be lost.
     list(APPEND environment
       "TSAN_OPTIONS=suppressions=${folder}/tsan-${penstock_mpi_vendor}.supp:history_size=7:halt_on_error=0:exitcode=66:second_deadlock_stack=1")
+    if(penstock_mpi_vendor STREQUAL "openmpi")
+      list(APPEND environment OMPI_MCA_btl_vader_single_copy_mechanism=none)
+    endif()
   endif()
   set(${result} "${environment}" PARENT_SCOPE)
 endfunction()

@@ -46,6 +46,8 @@ class KernelPlan : public transport::Plan {
   // nothing is served.
   virtual void poison() noexcept = 0;
   virtual bool needs(int device) const noexcept = 0;
+  // Of a plan whose queue has failed and run dry: nothing else moves the program's buffer any more.
+  virtual bool untouched() const noexcept { return true; }
   // The stream stands before a kernel of this plan that nothing has launched yet: for which epoch;
   // and lets it go on.
   virtual protocol::Epoch epoch_at_gate() const noexcept { return 0; }

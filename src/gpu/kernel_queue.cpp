@@ -122,6 +122,11 @@ void KernelQueue::synchronized(cudaError_t code) noexcept {
   if (device::gpu::ends_context(code)) watchdog_.lose(device_, failure("the GPU has failed", code));
 }
 
+void KernelQueue::await_untouched() noexcept {
+  const transport::Sink* const sink = sink_.load(std::memory_order_acquire);
+  if (sink != nullptr && sink->failed()) watchdog_.await_untouched(*this);
+}
+
 void KernelQueue::abort(const Error& error) noexcept {
   if (!abort_error_.set(error)) return;
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);

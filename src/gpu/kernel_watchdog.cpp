@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "base/thread.hpp"
 #include "gpu/kernel_plan.hpp"
@@ -75,6 +76,17 @@ void KernelWatchdog::remove(KernelPlan& plan) noexcept {
 void KernelWatchdog::look_at(KernelQueue& queue) noexcept {
   const std::lock_guard lock(mutex_);
   queue.poll();
+}
+
+void KernelWatchdog::await_untouched(KernelQueue& queue) noexcept {
+  const auto moves = [&](const KernelPlan* plan) {
+    return plan != nullptr && plan->used_on(queue) && !plan->untouched();
+  };
+  for (;; std::this_thread::yield()) {
+    const std::lock_guard lock(mutex_);
+    queue.poll();
+    if (std::none_of(plans_.begin(), plans_.end(), moves)) return;
+  }
 }
 
 void KernelWatchdog::poison(std::uint32_t id) noexcept {

@@ -21,6 +21,11 @@ namespace {
 
 constexpr std::size_t completions_at_once = 16;
 
+// Of how many ends a pass looks whether their peers are gone: a worker's, and one of the thread's,
+// which are seldom while nothing is under way.
+constexpr std::size_t looks_of_worker = 1;
+constexpr std::size_t looks_of_thread = 128;
+
 }  // namespace
 
 OfiEngine::OfiEngine(const OfiOptions& options, group::World& world, FabricInfo provider)
@@ -150,6 +155,11 @@ void OfiEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
   wake_if_asleep();
 }
 
+bool OfiEngine::untouched(PairEnd& end) const noexcept {
+  const std::lock_guard lock(progress_lock_);
+  return end.untouched();
+}
+
 // ---- Under the lock
 
 bool OfiEngine::take_ready() noexcept {
@@ -166,6 +176,7 @@ bool OfiEngine::pass(EngineClient* favourite) noexcept {
   for (EngineClient* posted; (posted = deferred_.post_next()) != nullptr; moved = true)
     list(*posted);
   destroy_one_closed();
+  let_some_part(favourite ? looks_of_worker : looks_of_thread);
   return moved;
 }
 
@@ -189,6 +200,15 @@ void OfiEngine::list(EngineClient& client) noexcept {
     active_.add(client);
   else
     active_.remove(client);
+}
+
+// Network writes tell nobody that they have come, so that all ends are looked at in turns.
+void OfiEngine::let_some_part(std::size_t most) noexcept {
+  for (std::size_t i = 0; i < std::min(most, ends_.size()); ++i) {
+    if (parting_cursor_ >= ends_.size()) parting_cursor_ = 0;
+    PairEnd& end = *ends_[parting_cursor_++];
+    if (end.part_by_itself()) move(end);
+  }
 }
 
 // Reading the queue is also what lets the provider make progress.

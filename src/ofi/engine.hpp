@@ -66,6 +66,8 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   void close(PairEnd& end, protocol::Epoch closed) noexcept;
   // The same, and gives it up.
   void poison(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  // Of what has been given up: nothing reads or writes the program's buffer any more.
+  bool untouched(PairEnd& end) const noexcept;
 
   Statistics statistics() const noexcept;
 
@@ -82,6 +84,7 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   void take_failure() noexcept;
   void list(EngineClient& client) noexcept;
   void destroy_one_closed() noexcept;
+  void let_some_part(std::size_t most) noexcept;
   void forget(PairEnd& end) noexcept;
 
   const OfiOptions options_;
@@ -97,6 +100,7 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   plan::ActiveList<EngineClient> active_;  // those that have work; has room for all
   std::vector<PairEnd*> leaving_;          // closed here; has room for all
   std::size_t leaving_cursor_ = 0;
+  std::size_t parting_cursor_ = 0;  // in ends_
   std::uint64_t taken_over_ = 0;
 };
 

@@ -72,9 +72,14 @@ class PairEnd final : public EngineClient {
   }
 
   // ---- The worker's side
-  void trigger(protocol::Epoch epoch) noexcept {
+  // False: the engine has refused starts meanwhile, as the peer is gone. Sequentially
+  // consistent, so that either this start sees that, or refuse_starts() sees this start.
+  [[nodiscard]] bool trigger(protocol::Epoch epoch) noexcept {
+    beginning_.store(epoch, std::memory_order_seq_cst);
+    if (refuses_starts_.load(std::memory_order_seq_cst)) return false;
     if (stream_rings()) counters_.doorbell->ring(1);
     started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
+    return true;
   }
   protocol::Epoch completed() const noexcept {
     return std::max(load(words().done), counted_.load(std::memory_order_acquire));
@@ -131,6 +136,11 @@ class PairEnd final : public EngineClient {
   void fail(const base::Error& error) noexcept { failure_.set(error); }
   void tell(protocol::Epoch closed, base::ErrorKind reason) noexcept;
   void stop() noexcept;  // nothing that has not begun ever will
+  // The peer may wait for this half's notice, which its program does not give: gives it. Returns
+  // true when that has changed something.
+  bool part_by_itself() noexcept;
+  // Of a half that has been stopped: nothing reads or writes the program's buffer any more.
+  bool untouched() const noexcept;
   // The network has not said that it has been delivered.
   bool owes_notice() const noexcept { return notice_.owed || notice_.operation.under_way; }
   // Both halves are gone, the provider has nothing of ours, and nothing of the peer's is on its way
@@ -190,6 +200,8 @@ class PairEnd final : public EngineClient {
   bool forget_posted() noexcept;
   bool has_ended(const RdmaOperation& operation) const noexcept;
   bool in_flight() const noexcept;
+  bool moves_program_memory() const noexcept { return !buffered() && (sends() || !in_slots()); }
+  bool refuse_starts() noexcept;
   bool give_credits() noexcept;
   bool send_notice() noexcept;
   void poke() noexcept;
@@ -210,8 +222,9 @@ class PairEnd final : public EngineClient {
   };
   struct Stopped {
     bool now = false;
-    bool forgotten = false;     // the provider has nothing of ours any more
-    protocol::Epoch begun = 0;  // the last epoch whose operations had begun
+    bool forgotten = false;       // the provider has nothing of ours any more
+    protocol::Epoch begun = 0;    // the last epoch whose operations had begun
+    protocol::Epoch arrived = 0;  // receiver: the last epoch whose message has come
   };
 
   Common& common_;
@@ -221,6 +234,8 @@ class PairEnd final : public EngineClient {
   alignas(64) std::atomic<protocol::Epoch> armed_{0};  // starts that have been enqueued
   // Complete as the counters tell, ahead of a signal.
   alignas(64) std::atomic<protocol::Epoch> counted_{0};
+  std::atomic<protocol::Epoch> beginning_{0};  // the worker's last start, before it has begun
+  std::atomic<bool> refuses_starts_{false};    // no start begins any more
   base::FirstError failure_;
 
   protocol::Epoch rung_ = 0;  // doorbells

@@ -20,8 +20,9 @@ void PairEnd::tell(protocol::Epoch closed, ErrorKind reason) noexcept {
 
 // The last that goes to the peer's words, which are the peer's own from then on.
 bool PairEnd::send_notice() noexcept {
+  const bool writing = sends() && stopped_.now && !stopped_.forgotten;
   if (!notice_.owed ||
-      !protocol::may_part(credits_.count, load(words().taken), credits_.query.under_way))
+      !protocol::may_part(credits_.count, load(words().taken), credits_.query.under_way, writing))
     return false;
   notice_.words[1] = protocol::parting_word(credits_.count);
   notice_.operation.make_write(common_.fabric.endpoint(),
@@ -44,6 +45,31 @@ void PairEnd::stop() noexcept {
   // From here on late data finds no place, and what waits for a doorbell waits for ever.
   memory_.close_regions();
   counters_.close_trigger();
+}
+
+// No start of the worker begins behind this. False: one is just beginning.
+bool PairEnd::refuse_starts() noexcept {
+  refuses_starts_.store(true, std::memory_order_seq_cst);
+  const protocol::Epoch last = started.load(std::memory_order_acquire);
+  return beginning_.load(std::memory_order_seq_cst) <= last;
+}
+
+bool PairEnd::part_by_itself() noexcept {
+  if (!sends() || !moves_program_memory() || notice_.words[0] != 0) return false;
+  const protocol::Epoch closed = closed_epoch(load(words().closed));
+  if (closed == 0 || !refuse_starts()) return false;
+  const protocol::Epoch last = started.load(std::memory_order_acquire);
+  if (!protocol::parts_by_itself(closed, last, completed())) return false;
+  tell(completed() + 1, ErrorKind::peer_freed);
+  stop();
+  return true;
+}
+
+bool PairEnd::untouched() const noexcept {
+  if (!moves_program_memory()) return true;
+  if (sends()) return stopped_.forgotten;
+  return protocol::receive_is_untouched(rung_, stopped_.arrived, load(words().closed),
+                                        load(words().parting));
 }
 
 // Whether operations that had begun when the pair was given up have not ended yet. Of failed ones
@@ -72,7 +98,9 @@ bool PairEnd::in_flight() const noexcept {
 // The provider may have operations of ours that will never run. When no other ones are left they
 // are forgotten with the counter that they wait for.
 bool PairEnd::forget_posted() noexcept {
-  if (!stopped_.now || stopped_.forgotten || in_flight()) return false;
+  if (!stopped_.now || stopped_.forgotten) return false;
+  if (arrived(rung_)) stopped_.arrived = rung_;
+  if (in_flight()) return false;
   stopped_.forgotten = true;
   counters_.close_others();
   for (; !posted_.empty(); ++freed_entries_) common_.operations.give(posted_.pop());

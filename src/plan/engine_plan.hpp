@@ -4,6 +4,7 @@
 // looks at.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -36,7 +37,11 @@ class EnginePlan final : public HostPlan {
   bool peer_closed(protocol::Epoch epoch) const noexcept override {
     return end_->closed_before(epoch);
   }
-  std::string describe() const override { return end_->describe(); }
+  std::string describe() const override {
+    if (!given_up_.load(std::memory_order_relaxed)) return end_->describe();
+    return "given up; waits for rank " + std::to_string(end_->peer) +
+           " to say that nothing moves any more";
+  }
   std::string path() const override { return end_->path(); }
 
  private:
@@ -85,8 +90,8 @@ class EnginePlan final : public HostPlan {
     const protocol::Epoch epoch = done_ + 1;
     auto error = refused(epoch);
     if (!error && end_->buffered()) error = take_buffer(epoch, later);
+    if (!error && !later && !end_->trigger(epoch)) error = broken(epoch);
     if (!error && !later) {
-      end_->trigger(epoch);
       engine_.mark_ready(*end_);
       // So that the receiver's check finds what it can.
       if (end_->sends() && checks_ready())
@@ -122,7 +127,30 @@ class EnginePlan final : public HostPlan {
   }
 
   void run_close() noexcept override { engine_.close(*end_, done_ + 1); }
-  void run_poison() noexcept override { engine_.poison(*end_, done_ + 1, reason_); }
+  void run_poison() noexcept override {
+    given_up_.store(true, std::memory_order_relaxed);
+    engine_.poison(*end_, done_ + 1, reason_);
+  }
+
+  // The peer answers without its program; one that has died, or that PENSTOCK_TIMEOUT gives up,
+  // does not.
+  bool run_untouched() noexcept override {
+    engine_.poll(*end_);
+    if (!engine_.untouched(*end_) && !nobody_answers()) return false;
+    engine_.leave();
+    return true;
+  }
+
+  bool nobody_answers() noexcept {
+    if (engine_.dead(end_->peer)) {
+      engine_.poll_until_sure(*end_);  // what it had sent before
+      return true;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (!given_up_at_) given_up_at_ = now;
+    const auto limit = engine_.timeout();
+    return limit.count() > 0 && now - *given_up_at_ > limit;
+  }
 
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will
   // receive the send, and the message may have been fetched from a buffer that its sender had given
@@ -151,7 +179,9 @@ class EnginePlan final : public HostPlan {
 
   Engine& engine_;
   std::shared_ptr<PairEnd> end_;
-  std::optional<BufferSearch> search_;                   // of a start that has been left for later
+  std::optional<BufferSearch> search_;  // of a start that has been left for later
+  std::atomic<bool> given_up_{false};
+  std::optional<std::chrono::steady_clock::time_point> given_up_at_;  // with bytes under way
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer
 };

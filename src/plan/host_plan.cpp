@@ -79,7 +79,7 @@ void HostPlan::poison() noexcept {
 }
 
 // The pair is done with, and the queue gets the error. In this order: who sees the queue's failure
-// may use the buffers again, and by then the peer must be able to know.
+// may free the request, and by then the peer must be able to know.
 void HostPlan::fail_and_poison(transport::Sink& sink, const Error& error) noexcept {
   poison();
   try {
@@ -163,33 +163,47 @@ bool HostPlan::start_step(transport::Sink& sink) noexcept {
 }
 
 bool HostPlan::poll_step(transport::Sink& sink) noexcept {
-  // After a start that failed or was suppressed there is nothing to wait for.
-  if (poisoned_ || run_wait()) return end_wait(sink);
+  // After a start that failed or was suppressed there is no message to wait for.
+  if (poisoned_) return wait_until_untouched(sink);
+  if (run_wait()) return end_wait(sink);
   return wait_again(sink);
+}
+
+// The program uses the buffer behind this wait, whatever became of the message.
+bool HostPlan::wait_until_untouched(transport::Sink& sink) noexcept {
+  if (run_untouched()) return end_wait(sink);
+  ++polls_;
+  tell_if_blocked(sink);
+  return false;
 }
 
 bool HostPlan::wait_again(transport::Sink& sink) noexcept {
   if (++polls_ == 1 && sink.failed()) {
     poison();
-    return end_wait(sink);
+    return wait_until_untouched(sink);
   }
   if (blocked_ && cancelled_.load(std::memory_order_acquire)) {
     fail_and_poison(sink, *cancel_error_);
-    return end_wait(sink);
+    return wait_until_untouched(sink);
   }
   if (polls_ % polls_between_checks == 0) {
     if (const auto reason = say_why_hopeless()) {
       // What the wait is for may have come just before its sender went.
-      if (!run_wait()) fail_and_poison(sink, *reason);
-      return end_wait(sink);
+      if (run_wait()) return end_wait(sink);
+      fail_and_poison(sink, *reason);
+      return wait_until_untouched(sink);
     }
   }
-  if (!blocked_ && polls_ >= polls_before_clock && polls_ % polls_between_checks == 0 &&
-      waits_long()) {
-    blocked_ = true;
-    sink.blocked_since(*this);
-  }
+  tell_if_blocked(sink);
   return false;
+}
+
+void HostPlan::tell_if_blocked(transport::Sink& sink) noexcept {
+  if (blocked_ || polls_ < polls_before_clock || polls_ % polls_between_checks != 0 ||
+      !waits_long())
+    return;
+  blocked_ = true;
+  sink.blocked_since(*this);
 }
 
 bool HostPlan::waits_long() noexcept {

@@ -48,6 +48,8 @@ class HostPlan : public transport::Plan {
   // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called
   // once.
   virtual void run_poison() noexcept = 0;
+  // After that, one poll: whether nothing reads or writes the program's buffer any more.
+  virtual bool run_untouched() noexcept { return true; }
 
  private:
   static bool start_command(device::host::Command& command) noexcept;
@@ -58,6 +60,8 @@ class HostPlan : public transport::Plan {
   std::optional<base::Error> start_or_say_why(bool& later) noexcept;
   std::optional<base::Error> say_why_hopeless() noexcept;
   bool wait_again(transport::Sink& sink) noexcept;
+  bool wait_until_untouched(transport::Sink& sink) noexcept;
+  void tell_if_blocked(transport::Sink& sink) noexcept;
   bool waits_long() noexcept;
   bool end_wait(transport::Sink& sink) noexcept;
   void pass_on() noexcept;

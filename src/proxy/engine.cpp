@@ -52,7 +52,7 @@ void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
     ends_.emplace(end->key(), end);
     if (end->memory != device::MemoryKind::host) gpu_ = device::gpu_of(end->buffer);
     operations_ = operations;
-    if (end->may_be_asked()) ++listeners_;
+    if (!end->sends()) ++receivers_;
     if (must_listen()) wake_if_asleep();
   } catch (...) {
     end->free_requests();
@@ -68,7 +68,7 @@ void ProxyEngine::destroy(PairEnd& end) noexcept {
 
 void ProxyEngine::forget(PairEnd& end) noexcept {
   operations_ -= end.operations.size();
-  if (end.may_be_asked()) --listeners_;
+  if (!end.sends()) --receivers_;
   ends_.erase(end.key());
 }
 
@@ -96,6 +96,7 @@ void ProxyEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   end.closing = true;
   // Of a pair in order only buffered sends can be under way here; those go on without us.
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
+  send_farewell(end);
   end.free_requests();
   destroy_if_over(end);
   wake_if_needed();  // for its notice, and for what was taken of others
@@ -106,7 +107,13 @@ void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason)
   end.poisoned = true;
   tell(end, closed, reason);
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
+  send_farewell(end);
   wake_if_needed();
+}
+
+bool ProxyEngine::untouched(const PairEnd& end) const noexcept {
+  const std::lock_guard lock(progress_lock_);
+  return end.untouched();
 }
 
 // ---- Under the lock
@@ -131,7 +138,7 @@ bool ProxyEngine::pass(PairEnd* favourite) noexcept {
 
 void ProxyEngine::issue(PairEnd& end) noexcept {
   const protocol::Epoch wanted = end.started.load(std::memory_order_acquire);
-  while (end.issued < wanted && !end.poisoned) {
+  while (end.issued < wanted && !end.poisoned && !end.closed_before(end.issued + 1)) {
     MpiSlot& operation = end.operation(end.issued + 1);
     const int code = PMPI_Start(&operation.request);
     if (code != MPI_SUCCESS) {
@@ -173,6 +180,7 @@ bool ProxyEngine::test(MpiSlot& operation) noexcept {
     if (!end.sends() && !end.closing) take_notices();
     end.completed.store(operation.epoch, std::memory_order_release);
   }
+  send_farewell(end);
   if (end.closing) {
     end.free_requests();
     destroy_if_over(end);
@@ -212,8 +220,11 @@ void ProxyEngine::read(int sender, const Notice& notice) noexcept {
     end->asking = false;
   } else {
     end->peer_closed(notice);
-    // What the peer will never receive need not be waited for any longer.
-    if (end->closing) give_up(*end, notice.closed);
+    // What the peer does not serve need not be waited for any longer. A sender may wait for our
+    // notice, which our program need not give.
+    give_up(*end, notice.closed);
+    if (!end->sends()) tell(*end, notice.closed, ErrorKind::peer_freed);
+    send_farewell(*end);
   }
   destroy_if_over(*end);
 }
@@ -247,12 +258,18 @@ void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
   if (end.told) return;
   end.told = true;
   if (dead(end.peer)) return;
+  end.owes_farewell = true;
   end.farewell.notice = {
       .pair = end.pair,
       .closed = closed,
       .messages = end.issued,
       .addressee = end.sends() ? transport::Direction::receive : transport::Direction::send,
       .reason = static_cast<std::uint8_t>(reason)};
+}
+
+void ProxyEngine::send_farewell(PairEnd& end) noexcept {
+  if (!end.owes_farewell || !protocol::may_part_from_mpi(end.sends(), end.any_active())) return;
+  end.owes_farewell = false;
   notices_.send(end.farewell, end.peer);
 }
 
@@ -274,7 +291,7 @@ void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
 
 // Both halves are gone and MPI holds nothing: forget the end.
 void ProxyEngine::destroy_if_over(PairEnd& end) noexcept {
-  if (!end.closing || end.farewell.under_way || end.query.under_way ||
+  if (!end.closing || end.owes_farewell || end.farewell.under_way || end.query.under_way ||
       end.closed.load(std::memory_order_relaxed) == 0)
     return;
   if (end.any_active()) return;

@@ -51,6 +51,8 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   void close(PairEnd& end, protocol::Epoch closed) noexcept;
   // Tells the peer, gives up what is under way.
   void poison(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  // Of what has been given up: MPI has let go of the program's buffer.
+  bool untouched(const PairEnd& end) const noexcept;
 
   MPI_Comm communicator() const noexcept { return communicator_->get(); }
 
@@ -61,7 +63,8 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   bool under_way() const noexcept override {
     return active_.size() > given_up_ || !notices_.all_sent();
   }
-  bool must_listen() const noexcept override { return listeners_ > 0 || given_up_ > 0; }
+  // Senders ask receivers, and wait for their notices.
+  bool must_listen() const noexcept override { return receivers_ > 0 || given_up_ > 0; }
   bool owes_messages() const noexcept override;
   bool owes_notices() const noexcept override { return !notices_.all_sent(); }
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more.
@@ -79,6 +82,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   bool ask(PairEnd& end) noexcept;
   void answer(int sender, std::uint64_t pair, PairEnd* end) noexcept;
   void tell(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void send_farewell(PairEnd& end) noexcept;
   void destroy_if_over(PairEnd& end) noexcept;
   void forget(PairEnd& end) noexcept;
 
@@ -92,8 +96,8 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   std::size_t operations_ = 0;  // of all ends: what active_ may come to hold
   int gpu_ = -1;                // whose memory MPI has been given, if any
   Notices notices_;
-  Outgoing stray_;             // an answer about a pair that is not known here
-  std::size_t listeners_ = 0;  // receivers that may be asked what they have taken
+  Outgoing stray_;  // an answer about a pair that is not known here
+  std::size_t receivers_ = 0;
 };
 
 }  // namespace penstock::proxy

@@ -13,8 +13,11 @@ ProxyEngine::~ProxyEngine() {
   stop_thread();
   const std::lock_guard lock(progress_lock_);
   take_ready();
-  for (auto& [key, end] : ends_)
+  for (auto& [key, end] : ends_) {
     tell(*end, end->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);
+    if (!end->sends()) give_up(*end, 1);
+    send_farewell(*end);
+  }
   end_with_others();
   for (auto& [key, end] : ends_) {
     give_up(*end, 1);

@@ -16,6 +16,7 @@
 #include "base/first_error.hpp"
 #include "plan/active_list.hpp"
 #include "plan/ready_list.hpp"
+#include "protocol/parting.hpp"
 #include "proxy/elements.hpp"
 #include "proxy/notice.hpp"
 #include "transport/message.hpp"
@@ -54,7 +55,6 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool sends() const noexcept { return direction == transport::Direction::send; }
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
   std::size_t buffers() const noexcept { return operations.size(); }
-  bool may_be_asked() const noexcept { return !sends() && mode == protocol::Mode::buffered; }
   MpiSlot& operation(protocol::Epoch epoch) noexcept {
     return operations[epoch % operations.size()];
   }
@@ -62,7 +62,11 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   // ---- The worker's side
   // Copies the message of a buffered send.
   std::optional<base::Error> fill(protocol::Epoch epoch);
-  void trigger(protocol::Epoch epoch) noexcept { started.store(epoch, std::memory_order_release); }
+  // True: the engine takes any start, and issues none that the peer does not serve.
+  bool trigger(protocol::Epoch epoch) noexcept {
+    started.store(epoch, std::memory_order_release);
+    return true;
+  }
   bool complete(protocol::Epoch epoch) const noexcept {
     return completed.load(std::memory_order_acquire) >= epoch;
   }
@@ -86,6 +90,12 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   void peer_closed(const Notice& theirs) noexcept;
   void free_requests() noexcept;  // of the operations that are not active
   bool any_active() const noexcept;
+  // Of what has been given up: MPI neither fetches from nor writes into the program's buffer.
+  bool untouched() const noexcept {
+    if (buffered()) return true;
+    if (!sends()) return !any_active();
+    return protocol::send_is_untouched(any_active(), closed.load(std::memory_order_relaxed));
+  }
   bool credits_known() const noexcept { return !asking; }
   // Whether the receiver has taken what stood in that epoch's buffer, as it said last.
   bool room(protocol::Epoch epoch) const noexcept { return taken + operations.size() >= epoch; }
@@ -114,7 +124,8 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   protocol::Epoch issued = 0;
   bool closing = false;        // our half is closed
   bool poisoned = false;       // nothing is issued any more
-  bool told = false;           // our notice is on its way, or has come
+  bool told = false;           // our notice has been made
+  bool owes_farewell = false;  // and waits until MPI fetches nothing for us
   std::uint64_t messages = 0;  // of the peer's notice
   Outgoing farewell;
   Outgoing query;             // a credit query of this half, or an answer to the peer's

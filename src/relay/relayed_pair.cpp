@@ -63,7 +63,7 @@ Outcome RelayedPair::advance() noexcept {
     return Outcome::waiting;
   }
   under_way_ = false;
-  if (failed())
+  if (failed() || given_up_)
     end_waits();
   else
     complete(epoch_);
@@ -84,10 +84,12 @@ void RelayedPair::end_waits() noexcept {
   complete(relay::no_more);
 }
 
+// What is under way ends when nothing of it moves any more: the stream uses the buffer then.
 void RelayedPair::poison() noexcept {
   if (over_) return;
   plan_.poison();
-  end_waits();
+  given_up_ = true;
+  if (!under_way_) end_waits();
 }
 
 void RelayedPair::close() noexcept {

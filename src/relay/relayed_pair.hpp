@@ -32,6 +32,7 @@ class RelayedPair final : private transport::Sink {
   // `listening`, for a moment.
   bool lets_sleep(bool listening) const noexcept;
   void poison() noexcept;
+  bool is_being_given_up() const noexcept { return given_up_ && under_way_; }
   void close() noexcept;
 
   void complete(std::uint64_t epoch) noexcept;
@@ -46,7 +47,8 @@ class RelayedPair final : private transport::Sink {
   std::uint64_t epoch_ = 0;  // of the start under way or the last one
   bool under_way_ = false;
   bool starting_ = false;                   // under way, and not carried out yet
-  bool over_ = false;                       // given up or closed
+  bool given_up_ = false;                   // nothing starts any more
+  bool over_ = false;                       // no wait is left, or closed
   std::atomic<std::uint64_t> expected_{0};  // starts enqueued outside graphs
   std::atomic<bool> replayed_{false};       // some were captured
 

@@ -32,7 +32,7 @@ constexpr Small none = 255;
 
 // What the shipped code decides; planted defects take other decisions.
 struct Rules {
-  bool (*may_part)(const Credits&, Epoch, bool) = protocol::may_part;
+  bool (*may_part)(const Credits&, Epoch, bool, bool) = protocol::may_part;
   bool (*words_are_free)(std::uint64_t, std::uint64_t, Epoch) = protocol::words_are_free;
   bool credits_after_failure = true;
   // Nothing forbids them: may_part() sees to it that none is left.
@@ -244,7 +244,9 @@ class Model {
       put(next, {Kind::report, side, pair, 0});
       go(next);
     }
-    if (half.notice != 0 && half.told == 0 && rules_.may_part(credits, taken, half.asking != 0)) {
+    const bool writing = side == sender && half.failed != 0 && writes(pair);
+    if (half.notice != 0 && half.told == 0 &&
+        rules_.may_part(credits, taken, half.asking != 0, writing)) {
       State next = now_;
       next.halves[side].told = 1;
       ++next.halves[side].reports;
@@ -322,6 +324,11 @@ class Model {
 
   // ---- The search
 
+  bool writes(Small pair) const {
+    return std::any_of(now_.network.begin(), now_.network.end(), [pair](const Item& item) {
+      return item.kind == Kind::data && item.pair == pair;
+    });
+  }
   bool is_on_its_way(const Item& item) const {
     return std::find(now_.network.begin(), now_.network.end(), item) != now_.network.end();
   }
@@ -379,14 +386,15 @@ class PartingDefects : public ::testing::TestWithParam<Defect> {};
 const Defect defects[] = {
     {"NoticeWhileCreditsAreOwed",
      "a credit comes to words that serve another pair, or none",
-     {.may_part = [](const Credits&, Epoch, bool asking) { return !asking; }}},
+     {.may_part = [](const Credits&, Epoch, bool asking, bool) { return !asking; }}},
     {"NoticeInsteadOfCreditsThatMetAFullQueue",
      "stuck",
-     {.may_part = [](const Credits&, Epoch, bool asking) { return !asking; },
+     {.may_part = [](const Credits&, Epoch, bool asking, bool) { return !asking; },
       .credits_after_notice = false}},
     {"NoticeWhileAQuestionIsOpen",
      "a question comes to words that serve another pair, or none",
-     {.may_part = [](const Credits& credits, Epoch taken, bool) { return !credits.owed(taken); }}},
+     {.may_part = [](const Credits& credits, Epoch taken, bool,
+                     bool) { return !credits.owed(taken); }}},
     {"ReuseAtTheNotice",
      "a credit comes to words that serve another pair, or none",
      {.words_are_free = [](std::uint64_t closed, std::uint64_t parting,

@@ -176,7 +176,10 @@ void Stream::synchronize(const std::function<bool()>& meanwhile) {
   const DeviceGuard guard(device_);
   const RelaxedCaptures relaxed;
   const cudaError_t code = await_end(meanwhile);
-  if (attachment_) attachment_->synchronized(code);
+  if (attachment_) {
+    attachment_->synchronized(code);
+    attachment_->await_untouched();
+  }
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
   synchronizations_.fetch_add(1, std::memory_order_release);
 }

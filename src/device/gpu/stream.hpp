@@ -19,6 +19,9 @@ class Attachment {
   // The stream has just run dry, or has failed: what its kernels have reported is to be told, and
   // what they never will.
   virtual void synchronized(cudaError_t code) noexcept = 0;
+  // Behind that, for a caller that may wait: after a failure it returns when nothing moves the
+  // program's buffers any more.
+  virtual void await_untouched() noexcept = 0;
 };
 
 class Stream final : public device::Stream {

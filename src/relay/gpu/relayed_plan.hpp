@@ -65,6 +65,10 @@ class RelayedPlan final : public gpu::KernelPlan {
   base::Error error_of(Failure failure) const override;
   void poison() noexcept override;
   bool needs(int device) const noexcept override { return device == device_; }
+  // What is staged moves in memory of the library.
+  bool untouched() const noexcept override {
+    return access_ == Access::staged || !pair_ || pair_->poisoned();
+  }
   void follow(const gpu::KernelQueue& failed) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;
   protocol::Epoch epoch_at_gate() const noexcept override;

@@ -48,7 +48,7 @@ class OfiBuffers : public ::testing::Test {
   }
   void send(protocol::Epoch epoch) {
     sender_->memory().fill_slot(epoch);
-    sender_->trigger(epoch);
+    ASSERT_TRUE(sender_->trigger(epoch));
     while (!sender_->complete(epoch) || !receiver_->arrived(epoch)) poll();
   }
   void ask() {

@@ -98,10 +98,11 @@ class OfiParting : public ::testing::Test {
       if (process) process->fabric.close_endpoint();
   }
 
-  Pair match() {
+  Pair match(Path path = Path::ring) {
     Cut cut;
     cut.bytes = cut.part_bytes = bytes;
     cut.slots = two_slots;
+    cut.path = path;
     Pair pair{make_pair_end(*sending_, transport::Direction::send, out_, protocol::Mode::standard,
                             cut, *receiving_),
               make_pair_end(*receiving_, transport::Direction::receive, in_,
@@ -123,7 +124,7 @@ class OfiParting : public ::testing::Test {
   }
 
   void send(Pair& pair, protocol::Epoch epoch) {
-    pair.sender->trigger(epoch);
+    ASSERT_TRUE(pair.sender->trigger(epoch));
     while (!pair.sender->complete(epoch) || !pair.receiver->arrived(epoch)) poll();
   }
   void close(PairEnd& half, protocol::Epoch served) {
@@ -207,6 +208,51 @@ TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
   poll_long();
   EXPECT_TRUE(first_.sender->room(two_slots + 1));
   EXPECT_TRUE(first_.sender->closed_before(2));
+}
+
+// It has asked for a message, and the sender's program makes no call.
+TEST_F(OfiParting, AReceiveThatIsGivenUpHasItsBufferBackWhenAnIdleSenderHasParted) {
+  first_ = match(Path::rendezvous);
+  ASSERT_TRUE(first_.receiver->trigger(1));
+  poll_long();
+  EXPECT_FALSE(first_.sender->part_by_itself()) << "the receiver is there";
+  first_.receiver->tell(1, base::ErrorKind::timeout);
+  first_.receiver->stop();
+  poll_long();
+  EXPECT_FALSE(first_.receiver->untouched());
+
+  while (!first_.sender->part_by_itself()) poll();
+  while (!first_.receiver->untouched()) poll();
+  EXPECT_FALSE(first_.sender->trigger(1)) << "a message for a receive that has its buffer back";
+}
+
+TEST_F(OfiParting, AReceiveThatIsGivenUpHasItsBufferBackWhenItsMessageHasCome) {
+  first_ = match(Path::rendezvous);
+  ASSERT_TRUE(first_.receiver->trigger(1));
+  send(first_, 1);
+  first_.receiver->tell(1, base::ErrorKind::timeout);
+  first_.receiver->stop();
+  poll();
+  EXPECT_TRUE(first_.receiver->untouched());
+}
+
+// It has asked for nothing, or its message lands in slots of the library.
+TEST_F(OfiParting, WhatHasNotBegunIsUntouched) {
+  for (const Path path : {Path::rendezvous, Path::ring}) {
+    first_ = match(path);
+    if (path == Path::ring) {
+      ASSERT_TRUE(first_.receiver->trigger(1));
+    }
+    for (PairEnd* half : {first_.sender.get(), first_.receiver.get()}) {
+      half->tell(1, base::ErrorKind::timeout);
+      half->stop();
+    }
+    poll();
+    EXPECT_TRUE(first_.sender->untouched());
+    EXPECT_TRUE(first_.receiver->untouched());
+    poll_long();
+    first_ = {};
+  }
 }
 
 }  // namespace

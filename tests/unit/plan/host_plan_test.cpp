@@ -64,6 +64,7 @@ class TestPlan final : public HostPlan {
   std::atomic<std::uint64_t> arrived{0};  // waits that may end
   std::atomic<bool> hopeless_now{false};
   std::atomic<bool> arrives_with_hopeless{false};
+  std::atomic<bool> moves{false};  // somebody reads or writes the buffer
   std::optional<Error> start_error;
   int starts_put_off = 0;  // steps until the next start can be carried out
   // The worker's own, read after synchronize().
@@ -92,6 +93,7 @@ class TestPlan final : public HostPlan {
   }
   void run_close() noexcept override { ++closed; }
   void run_poison() noexcept override { ++poisoned; }
+  bool run_untouched() noexcept override { return !moves.load(); }
 };
 
 class HostPlanTest : public ::testing::Test {
@@ -224,6 +226,33 @@ TEST_F(HostPlanTest, OnAFailedQueueAWaitTakesWhatIsThereAndElseEnds) {
   EXPECT_EQ(plan.poisoned, 0);
   EXPECT_EQ(other.waits, 0u);
   EXPECT_EQ(other.poisoned, 1);
+}
+
+// And says meanwhile that it waits, so that a report names it.
+TEST_F(HostPlanTest, OnAFailedQueueAWaitLastsUntilNothingMovesItsBuffer) {
+  plan.moves = true;
+  plan.start(stream, sink);
+  stream.synchronize({});
+  sink.fail(Error(ErrorKind::timeout, "another request"));
+  plan.wait(stream, sink);
+  sink.when_blocked([](transport::Waiter&) {});
+  EXPECT_FALSE(stream.idle());
+  EXPECT_EQ(plan.poisoned, 1);
+  plan.moves = false;
+  stream.synchronize({});
+  EXPECT_EQ(plan.waits, 0u);
+}
+
+TEST_F(HostPlanTest, AReleasedWaitLastsUntilNothingMovesItsBuffer) {
+  plan.moves = true;
+  start_and_wait();
+  sink.when_blocked(
+      [](transport::Waiter& waiter) { waiter.cancel_wait(Error(ErrorKind::timeout, "too late")); });
+  while (!sink.failed()) std::this_thread::yield();
+  EXPECT_FALSE(stream.idle());
+  plan.moves = false;
+  stream.synchronize({});
+  EXPECT_EQ(sink.error()->kind(), ErrorKind::timeout);
 }
 
 TEST_F(HostPlanTest, ASpoiledPairFailsTheNextQueueToo) {
