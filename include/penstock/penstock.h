@@ -325,7 +325,9 @@ PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
 /* Enqueues the start of matched requests. Stream order: the message of a send holds what the
  * stream's earlier work wrote; a receive's buffer may be written as soon as the stream gets here. A
  * start never makes the stream wait. Does not block. A count of 0 does nothing; in arrays all
- * requests are enqueued or, after an error, none. Errors: PST_ERROR_ARGUMENT, PST_ERROR_QUEUE,
+ * requests are enqueued or, after an error, none. The starts of one call have no order among
+ * themselves, as in MPI_Startall: the receive of a ready send that answers one of them is started
+ * by an earlier call. Errors: PST_ERROR_ARGUMENT, PST_ERROR_QUEUE,
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, PST_ERROR_PEER_FREED (the
  * peer's half is seen to be gone), PST_ERROR_STREAM (the request comes from a stream behind which
  * it cannot be ordered), PST_ERROR_RESOURCES, and the queue's own error after a failure of
