@@ -123,8 +123,7 @@ void KernelQueue::synchronized(cudaError_t code) noexcept {
 }
 
 void KernelQueue::await_untouched() noexcept {
-  const transport::Sink* const sink = sink_.load(std::memory_order_acquire);
-  if (sink != nullptr && sink->failed()) watchdog_.await_untouched(*this);
+  watchdog_.await_untouched(*this);
 }
 
 void KernelQueue::abort(const Error& error) noexcept {

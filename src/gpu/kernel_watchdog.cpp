@@ -82,10 +82,11 @@ void KernelWatchdog::await_untouched(KernelQueue& queue) noexcept {
   const auto moves = [&](const KernelPlan* plan) {
     return plan != nullptr && plan->used_on(queue) && !plan->untouched();
   };
-  for (;; std::this_thread::yield()) {
+  constexpr std::chrono::microseconds between_looks{50};
+  for (;; std::this_thread::sleep_for(between_looks)) {
     const std::lock_guard lock(mutex_);
-    queue.poll();
-    if (std::none_of(plans_.begin(), plans_.end(), moves)) return;
+    queue.poll();  // which gives up plans of a queue that has failed, and tells
+    if (!queue.failed_ || std::none_of(plans_.begin(), plans_.end(), moves)) return;
   }
 }
 

@@ -21,10 +21,11 @@ namespace {
 
 constexpr std::size_t completions_at_once = 16;
 
-// Of how many ends a pass looks whether their peers are gone: a worker's, and one of the thread's,
-// which are seldom while nothing is under way.
+// Of how many ends a pass looks whether their peers are gone: a worker's, and one of the thread's.
+// While nothing is under way these are seldom.
 constexpr std::size_t looks_of_worker = 1;
-constexpr std::size_t looks_of_thread = 128;
+constexpr std::size_t looks_beside_work = 8;
+constexpr std::size_t looks_while_idle = 128;
 
 }  // namespace
 
@@ -176,7 +177,7 @@ bool OfiEngine::pass(EngineClient* favourite) noexcept {
   for (EngineClient* posted; (posted = deferred_.post_next()) != nullptr; moved = true)
     list(*posted);
   destroy_one_closed();
-  let_some_part(favourite ? looks_of_worker : looks_of_thread);
+  let_some_part(favourite ? looks_of_worker : under_way() ? looks_beside_work : looks_while_idle);
   return moved;
 }
 

@@ -34,11 +34,9 @@ struct PairCounters : private base::NoCopy {
   }
 
   // What waits for the trigger waits for ever.
-  void close_trigger() noexcept {
+  void close() noexcept {
     doorbell.reset();
     trigger.reset();
-  }
-  void close_others() noexcept {
     data.reset();
     signals.reset();
     cts_ends.reset();

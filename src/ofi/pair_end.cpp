@@ -117,8 +117,8 @@ bool PairEnd::advance() noexcept {
       carry_out();
       poll_counters();
     }
-    poke();
   }
+  if (!stopped_.forgotten) poke();
   if (stopped_.now ? forget_posted() : free_entries()) moved = true;
   if (give_credits()) moved = true;
   if (send_notice()) moved = true;

@@ -202,6 +202,8 @@ class PairEnd final : public EngineClient {
   bool in_flight() const noexcept;
   bool moves_program_memory() const noexcept { return !buffered() && (sends() || !in_slots()); }
   bool refuse_starts() noexcept;
+  protocol::Epoch offered() const noexcept;
+  bool is_writing() const noexcept;
   bool give_credits() noexcept;
   bool send_notice() noexcept;
   void poke() noexcept;

@@ -20,9 +20,8 @@ void PairEnd::tell(protocol::Epoch closed, ErrorKind reason) noexcept {
 
 // The last that goes to the peer's words, which are the peer's own from then on.
 bool PairEnd::send_notice() noexcept {
-  const bool writing = sends() && stopped_.now && !stopped_.forgotten;
-  if (!notice_.owed ||
-      !protocol::may_part(credits_.count, load(words().taken), credits_.query.under_way, writing))
+  if (!notice_.owed || !protocol::may_part(credits_.count, load(words().taken),
+                                           credits_.query.under_way, is_writing()))
     return false;
   notice_.words[1] = protocol::parting_word(credits_.count);
   notice_.operation.make_write(common_.fabric.endpoint(),
@@ -40,11 +39,16 @@ void PairEnd::stop() noexcept {
   stopped_.now = true;
   // The stream may be more than one ahead of us.
   while (rings_ahead() && rung_ < started.load(std::memory_order_acquire)) take_doorbell();
-  stopped_.begun =
-      sends() ? std::min(rung_, counters_.base + read(counters_.trigger) / steps()) : rung_;
-  // From here on late data finds no place, and what waits for a doorbell waits for ever.
+  // From here on late data finds no place and no CTS comes, nor does a doorbell ring: so this is
+  // all that can have begun. The trigger stays for it, which may have met with a full queue.
   memory_.close_regions();
-  counters_.close_trigger();
+  stopped_.begun = rendezvous() && sends() ? std::min(rung_, load(words().cts)) : rung_;
+}
+
+// At the library's end there may be starts without a wait, of queues that have failed.
+bool PairEnd::is_writing() const noexcept {
+  if (!sends() || buffered()) return false;
+  return stopped_.now ? !stopped_.forgotten : !complete(started.load(std::memory_order_acquire));
 }
 
 // No start of the worker begins behind this. False: one is just beginning.
@@ -55,7 +59,7 @@ bool PairEnd::refuse_starts() noexcept {
 }
 
 bool PairEnd::part_by_itself() noexcept {
-  if (!sends() || !moves_program_memory() || notice_.words[0] != 0) return false;
+  if (!sends() || !moves_program_memory() || stopped_.now) return false;
   const protocol::Epoch closed = closed_epoch(load(words().closed));
   if (closed == 0 || !refuse_starts()) return false;
   const protocol::Epoch last = started.load(std::memory_order_acquire);
@@ -68,8 +72,14 @@ bool PairEnd::part_by_itself() noexcept {
 bool PairEnd::untouched() const noexcept {
   if (!moves_program_memory()) return true;
   if (sends()) return stopped_.forgotten;
-  return protocol::receive_is_untouched(rung_, stopped_.arrived, load(words().closed),
+  return protocol::receive_is_untouched(offered(), stopped_.arrived, load(words().closed),
                                         load(words().parting));
+}
+
+// The last epoch that the sender may write. A ready one asks nobody: a receive that has been
+// started is enough, though no pass has seen it.
+protocol::Epoch PairEnd::offered() const noexcept {
+  return rendezvous() ? rung_ : started.load(std::memory_order_acquire);
 }
 
 // Whether operations that had begun when the pair was given up have not ended yet. Of failed ones
@@ -99,10 +109,10 @@ bool PairEnd::in_flight() const noexcept {
 // are forgotten with the counter that they wait for.
 bool PairEnd::forget_posted() noexcept {
   if (!stopped_.now || stopped_.forgotten) return false;
-  if (arrived(rung_)) stopped_.arrived = rung_;
+  if (arrived(offered())) stopped_.arrived = offered();
   if (in_flight()) return false;
   stopped_.forgotten = true;
-  counters_.close_others();
+  counters_.close();
   for (; !posted_.empty(); ++freed_entries_) common_.operations.give(posted_.pop());
   return true;
 }

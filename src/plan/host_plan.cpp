@@ -208,12 +208,13 @@ void HostPlan::tell_if_blocked(transport::Sink& sink) noexcept {
 
 bool HostPlan::waits_long() noexcept {
   const auto now = std::chrono::steady_clock::now();
-  if (polls_ == polls_before_clock) first_clock_ = now;
-  return now - first_clock_ >= until_blocked;
+  if (!first_clock_) first_clock_ = now;
+  return now - *first_clock_ >= until_blocked;
 }
 
 bool HostPlan::end_wait(transport::Sink& sink) noexcept {
   polls_ = 0;
+  first_clock_.reset();
   if (std::exchange(blocked_, false)) {
     sink.unblocked(*this);
     // From here on nobody cancels this wait. A cancel that came too late to matter is forgotten.

@@ -72,9 +72,9 @@ class HostPlan : public transport::Plan {
   std::atomic<protocol::Epoch> waits_ended_{0};
 
   // The own of the thread that works.
-  std::uint32_t polls_ = 0;                              // that found nothing, in the present wait
-  std::chrono::steady_clock::time_point first_clock_{};  // in the present wait
-  bool blocked_ = false;                                 // told the sink so
+  std::uint32_t polls_ = 0;  // that found nothing, in the present wait
+  std::optional<std::chrono::steady_clock::time_point> first_clock_;  // in the present wait
+  bool blocked_ = false;                                              // told the sink so
   bool poisoned_ = false;
   std::optional<base::Error> failure_;  // why, if it was this plan's own
   struct {

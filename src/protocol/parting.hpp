@@ -63,10 +63,11 @@ constexpr bool may_part_from_mpi(bool sends, bool active) noexcept {
   return sends || !active;
 }
 
-// Whether a given-up send has its buffer back. MPI may keep a send that no receive takes: that is
-// over when no receive is left.
-constexpr bool send_is_untouched(bool active, Epoch peer_closed) noexcept {
-  return !active || peer_closed != 0;
+// Whether a given-up send has its buffer back. MPI may keep a send that no receive takes. That is
+// over when no receive is left, and when the message is no more in a queue of MPI's on its way out:
+// so when the receive has answered the send's notice, which went the same way behind it.
+constexpr bool send_is_untouched(bool active, bool answered) noexcept {
+  return !active || answered;
 }
 
 // Whether a half that its program has not given up parts by itself, as the peer is gone: it serves

@@ -198,7 +198,7 @@ bool ProxyEngine::test_all(PairEnd& end) noexcept {
 bool ProxyEngine::take_notices() noexcept {
   bool moved = false;
   const auto reap_owner = [this](Outgoing& sent) {
-    if (sent.end != nullptr) destroy_if_over(*sent.end);
+    if (sent.end != nullptr) when_sent(*sent.end);
   };
   if (!notices_.all_sent()) notices_.flush(reap_owner);
   while (!stray_.under_way) {
@@ -223,10 +223,27 @@ void ProxyEngine::read(int sender, const Notice& notice) noexcept {
     // What the peer does not serve need not be waited for any longer. A sender may wait for our
     // notice, which our program need not give.
     give_up(*end, notice.closed);
-    if (!end->sends()) tell(*end, notice.closed, ErrorKind::peer_freed);
+    if (end->sends())
+      end->answered = end->answered || notice.answers;
+    else
+      answer_end(*end, notice);
     send_farewell(*end);
   }
   destroy_if_over(*end);
+}
+
+// A notice of this end has gone; another may stand behind it.
+void ProxyEngine::when_sent(PairEnd& end) noexcept {
+  send_farewell(end);
+  destroy_if_over(end);
+}
+
+// Buffered sends are the library's own, and go on.
+void ProxyEngine::answer_end(PairEnd& receive, const Notice& of_send) noexcept {
+  if (receive.mode == protocol::Mode::buffered) return;
+  tell(receive, of_send.closed, ErrorKind::peer_freed);
+  const bool said_before = !receive.owes_farewell && !receive.farewell.notice.answers;
+  if (of_send.asks && said_before && !dead(receive.peer)) receive.owes_farewell = true;
 }
 
 bool ProxyEngine::ask(PairEnd& end) noexcept {
@@ -244,7 +261,7 @@ void ProxyEngine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept 
   Outgoing& outgoing = end != nullptr ? end->query : stray_;
   while (outgoing.under_way)
     notices_.flush([&](Outgoing& sent) {
-      if (sent.end != nullptr && sent.end != end) destroy_if_over(*sent.end);
+      if (sent.end != nullptr && sent.end != end) when_sent(*sent.end);
     });
   outgoing.notice = {
       .pair = pair,
@@ -268,8 +285,13 @@ void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
 }
 
 void ProxyEngine::send_farewell(PairEnd& end) noexcept {
-  if (!end.owes_farewell || !protocol::may_part_from_mpi(end.sends(), end.any_active())) return;
+  const bool active = end.any_active();
+  if (!end.owes_farewell || end.farewell.under_way ||
+      !protocol::may_part_from_mpi(end.sends(), active))
+    return;
   end.owes_farewell = false;
+  end.farewell.notice.asks = end.sends() && active;
+  end.farewell.notice.answers = !end.sends() && end.closed.load(std::memory_order_relaxed) != 0;
   notices_.send(end.farewell, end.peer);
 }
 

@@ -66,7 +66,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   // Senders ask receivers, and wait for their notices.
   bool must_listen() const noexcept override { return receivers_ > 0 || given_up_ > 0; }
   bool owes_messages() const noexcept override;
-  bool owes_notices() const noexcept override { return !notices_.all_sent(); }
+  bool owes_notices() const noexcept override;
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more.
   bool may_part() const noexcept override { return notices_.all_sent(); }
 
@@ -83,6 +83,8 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   void answer(int sender, std::uint64_t pair, PairEnd* end) noexcept;
   void tell(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
   void send_farewell(PairEnd& end) noexcept;
+  void answer_end(PairEnd& receive, const Notice& of_send) noexcept;
+  void when_sent(PairEnd& end) noexcept;
   void destroy_if_over(PairEnd& end) noexcept;
   void forget(PairEnd& end) noexcept;
 

@@ -42,6 +42,13 @@ void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
   }
 }
 
+bool ProxyEngine::owes_notices() const noexcept {
+  return !notices_.all_sent() || std::any_of(ends_.begin(), ends_.end(), [this](const auto& each) {
+    const PairEnd& end = *each.second;
+    return end.owes_farewell && !dead(end.peer);
+  });
+}
+
 bool ProxyEngine::owes_messages() const noexcept {
   return std::any_of(active_.begin(), active_.end(), [this](const MpiSlot* operation) {
     const PairEnd& end = *operation->end;

@@ -42,7 +42,11 @@ struct Notice {
   transport::Direction addressee = transport::Direction::send;
   std::uint8_t reason = 0;  // closed: base::ErrorKind: peer_freed, or what has failed
   NoticeKind kind = NoticeKind::closed;
-  std::uint8_t unused[5] = {};
+  // In `closed` of a send: MPI has it still, so that an answer is wanted. Of a receive: this one
+  // follows the send's.
+  bool asks = false;
+  bool answers = false;
+  std::uint8_t unused[3] = {};
 };
 static_assert(sizeof(Notice) == 32);
 

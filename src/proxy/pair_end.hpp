@@ -94,7 +94,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool untouched() const noexcept {
     if (buffered()) return true;
     if (!sends()) return !any_active();
-    return protocol::send_is_untouched(any_active(), closed.load(std::memory_order_relaxed));
+    return protocol::send_is_untouched(any_active(), answered);
   }
   bool credits_known() const noexcept { return !asking; }
   // Whether the receiver has taken what stood in that epoch's buffer, as it said last.
@@ -126,6 +126,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool poisoned = false;       // nothing is issued any more
   bool told = false;           // our notice has been made
   bool owes_farewell = false;  // and waits until MPI fetches nothing for us
+  bool answered = false;       // send: the peer's notice follows ours
   std::uint64_t messages = 0;  // of the peer's notice
   Outgoing farewell;
   Outgoing query;             // a credit query of this half, or an answer to the peer's

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -36,9 +37,13 @@ class Relay final : private plan::ProgressThread::ProgressWork {
   void close(RelayedPair& pair, Ended ended, void* argument) noexcept;
   // The same at once, for a pair that no stream uses.
   void close(RelayedPair& pair) noexcept;
-  // Ends the thread, when all pairs that are closing have been closed. A later begin() or add()
-  // starts it again.
-  void stop() noexcept { thread_.stop(); }
+  // Ends the thread, when all pairs that are closing have been closed, however far they are. A
+  // later begin() or add() starts it again.
+  void stop() noexcept {
+    stopping_ = true;
+    thread_.stop();
+    stopping_ = false;
+  }
 
  private:
   plan::ProgressThread::Outcome advance() noexcept override;
@@ -46,6 +51,7 @@ class Relay final : private plan::ProgressThread::ProgressWork {
 
   std::mutex progress_lock_;  // the pairs and their plans
   std::vector<RelayedPair*> pairs_;
+  std::atomic<bool> stopping_{false};
   plan::ProgressThread thread_;
 };
 

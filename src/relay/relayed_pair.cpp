@@ -93,6 +93,7 @@ void RelayedPair::poison() noexcept {
 }
 
 void RelayedPair::close() noexcept {
+  if (given_up_) end_waits();
   over_ = true;
   plan_.close();
 }

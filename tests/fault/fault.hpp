@@ -77,6 +77,7 @@ void released_sender(const Job& job);
 void released_small_sender(const Job& job);
 void released_receiver(const Job& job);
 void freed_peer(const Job& job);
+void unreceived_buffered(const Job& job);
 void failed_beside_receive(const Job& job);
 void failed_beside_send(const Job& job);
 void match_time_out(const Job& job);

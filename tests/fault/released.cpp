@@ -129,4 +129,24 @@ void released_receiver(const Job& job) {
   leave(lane);
 }
 
+// The sender has its buffer back and frees its request; nobody receives the message, and both ends
+// leave: MPI_Finalize delivers what can still be received, and nothing else.
+void unreceived_buffered(const Job& job) {
+  std::vector<std::byte> data(4 << 20);
+  const int count = static_cast<int>(data.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (job.rank == 0)
+    MPI_Bsend_init(data.data(), count, MPI_BYTE, job.peer, 6, MPI_COMM_WORLD, &request);
+  else
+    MPI_Recv_init(data.data(), count, MPI_BYTE, job.peer, 6, MPI_COMM_WORLD, &request);
+  require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");
+  Lane lane;
+  if (job.rank == 0) require_success(try_epoch(lane, request), "a buffered send");
+  if (job.rank == 0) require_success(MPI_Request_free(&request), "MPI_Request_free");
+  meet();
+  meet();
+  if (job.rank == 1) require_success(MPI_Request_free(&request), "MPI_Request_free");
+  leave(lane);
+}
+
 }  // namespace penstock::fault

@@ -196,6 +196,10 @@ def freed_peer(options, jobs):
     run_simple(options, jobs, "freed_peer")
 
 
+def unreceived_buffered(options, jobs):
+    run_simple(options, jobs, "unreceived_buffered")
+
+
 def failed_beside_receive(options, jobs):
     run_simple(options, jobs, "failed_beside_receive", ranks=(0, 1, 2), size=3)
 
@@ -293,7 +297,7 @@ def idle(options, jobs):
 
 CASES = {case.__name__: case for case in (
     dead_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
-    released_receiver, freed_peer, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory, idle)}
+    released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory, idle)}
 
 
 def main():

@@ -16,6 +16,7 @@ std::map<std::string, Scenario> scenarios() {
           {"released_small_sender", {released_small_sender}},
           {"released_receiver", {released_receiver}},
           {"freed_peer", {freed_peer}},
+          {"unreceived_buffered", {unreceived_buffered}},
           {"failed_beside_receive", {failed_beside_receive, 3}},
           {"failed_beside_send", {failed_beside_send, 3}},
           {"match_time_out", {match_time_out}},

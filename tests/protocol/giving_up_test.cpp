@@ -36,12 +36,15 @@ struct Rules {
                                std::uint64_t) = protocol::receive_is_untouched;
   bool (*parts_by_itself)(Epoch, Epoch, Epoch) = protocol::parts_by_itself;
   bool (*may_part_from_mpi)(bool, bool) = protocol::may_part_from_mpi;
-  bool (*send_is_untouched)(bool, Epoch) = protocol::send_is_untouched;
+  bool (*send_is_untouched)(bool, bool) = protocol::send_is_untouched;
   bool sender_waits_for_its_writes = true;
   bool starts_see_refusal = true;
   bool refusal_sees_starts = true;
   bool receives_part_by_themselves = true;
   bool peer_closed_stops_receives = true;
+  bool receives_answer_twice = true;
+  bool any_notice_answers = false;
+  bool doorbells_count_as_offers = false;
 };
 
 // ---- What both models have of a half
@@ -58,10 +61,11 @@ struct Program {
 struct NetworkHalf {
   Program program;
   // Sender: the epoch whose start has found the peer there; then see PairEnd::trigger().
-  Small checked = 0, beginning = 0, refuses_starts = 0;
+  Small checked = 0, beginning = 0, looked = 0, refuses_starts = 0;
   Small stopped = 0;
   Small notice = 0, told = 0;     // the notice, once it is wanted; it has left
   Small closed = 0, parting = 0;  // the peer's, as they have come
+  Small rung = 0;                 // receiver: starts that its engine has seen
   Small cts = 0;                  // sender: receives started. Receiver: CTS sent
   Small issued = 0, ended = 0;    // sender: writes
   Small complete = 0;             // epochs, as the wait sees them
@@ -83,7 +87,7 @@ struct NetworkState {
 
 class NetworkModel : public StateSearch<NetworkState> {
  public:
-  explicit NetworkModel(const Rules& rules) : rules_(rules) {}
+  NetworkModel(const Rules& rules, bool ready) : rules_(rules), ready_(ready) {}
   const std::set<std::string>& happened() const { return happened_; }
 
  private:
@@ -97,6 +101,7 @@ class NetworkModel : public StateSearch<NetworkState> {
       send_notice(side);
       get_back(side);
     }
+    take_doorbell();
     part_by_itself();
     issue();
     deliver();
@@ -143,19 +148,25 @@ class NetworkModel : public StateSearch<NetworkState> {
       return go(next);
     }
     if (next_epoch > epochs || half.program.calm != 0) return;
+    // The program knows of the receive.
+    if (ready_ && now_.halves[receiver].program.started < next_epoch) return;
     if (refused(sender)) return fail_now(sender);
     next.halves[sender].checked = next_epoch;
     go(next);
   }
-  // The second half of PairEnd::trigger().
+  // PairEnd::trigger() behind its first store.
   void begin_start() {
     const NetworkHalf& half = now_.halves[sender];
-    if (half.refuses_starts != 0 && rules_.starts_see_refusal) {
-      happened_.insert("a start is refused by the engine");
-      return fail_now(sender);
+    NetworkState next = now_;
+    if (half.looked < half.beginning) {
+      if (half.refuses_starts != 0 && rules_.starts_see_refusal) {
+        happened_.insert("a start is refused by the engine");
+        return fail_now(sender);
+      }
+      next.halves[sender].looked = half.beginning;
+      return go(next);
     }
     if (half.stopped != 0) return fault("a start rings after its half has stopped");
-    NetworkState next = now_;
     next.halves[sender].program.started = half.beginning;
     go(next);
   }
@@ -168,9 +179,21 @@ class NetworkModel : public StateSearch<NetworkState> {
     if (refused(receiver)) return fail_now(receiver);
     NetworkState next = now_;
     ++next.halves[receiver].program.started;
-    ++next.halves[receiver].cts;
-    ++next.network.cts;
     go(next);
+  }
+
+  // A pass of the receiver's engine sees a start.
+  void take_doorbell() {
+    const NetworkHalf& half = now_.halves[receiver];
+    if (half.stopped != 0 || half.rung == half.program.started) return;
+    NetworkState next = now_;
+    ++next.halves[receiver].rung;
+    if (!ready_) ++next.network.cts;
+    go(next);
+  }
+  Epoch offered() const {
+    const NetworkHalf& half = now_.halves[receiver];
+    return ready_ && !rules_.doorbells_count_as_offers ? half.program.started : half.rung;
   }
 
   void end_wait(Side side) {
@@ -227,7 +250,7 @@ class NetworkModel : public StateSearch<NetworkState> {
     const NetworkHalf& half = now_.halves[side];
     if (half.program.failed == 0 || half.program.back != 0) return;
     const bool untouched = side == sender ? !rules_.sender_waits_for_its_writes || !in_flight()
-                                          : rules_.receive_is_untouched(half.cts, half.complete,
+                                          : rules_.receive_is_untouched(offered(), half.complete,
                                                                         half.closed, half.parting);
     if (!untouched) return;
     NetworkState next = now_;
@@ -254,7 +277,8 @@ class NetworkModel : public StateSearch<NetworkState> {
 
   void issue() {
     const NetworkHalf& half = now_.halves[sender];
-    if (half.stopped != 0 || half.issued == half.program.started || half.cts <= half.issued) return;
+    if (half.stopped != 0 || half.issued == half.program.started) return;
+    if (!ready_ && half.cts <= half.issued) return;
     NetworkState next = now_;
     const int epoch = ++next.halves[sender].issued;
     next.network.data = static_cast<Small>(next.network.data | 1 << epoch);
@@ -323,6 +347,7 @@ class NetworkModel : public StateSearch<NetworkState> {
   }
 
   const Rules rules_;
+  const bool ready_;  // ready sends, which wait for no CTS
   std::set<std::string> happened_;
 };
 
@@ -335,13 +360,16 @@ struct MpiHalf {
   Small cancelled = 0;         // that one is given up: its end counts for nothing
   Small stopped = 0;           // it issues nothing more
   Small notice = 0, told = 0;  // as above
-  Small on_its_way = 0;        // the peer's notice
-  Small closed = 0;
+  // The peer's notice and what is in it, as on their way and as they have come; and that of a
+  // receive which follows ours.
+  Small on_its_way = 0, its_asks = 0, its_answers = 0, second = 0;
+  Small closed = 0, asked = 0, answered = 0;
 };
 
 struct MpiState {
   std::array<MpiHalf, 2> halves{};
   Small fetching = 0;  // MPI has matched a send with a receive, and moves the bytes
+  Small queued = 0;    // MPI has put off a send, and reads its buffer later; what follows waits
 };
 
 class MpiModel : public StateSearch<MpiState> {
@@ -351,6 +379,8 @@ class MpiModel : public StateSearch<MpiState> {
 
  private:
   void step() override {
+    if (now_.queued != 0 && now_.halves[sender].program.back != 0)
+      fault("a buffer is read that is the program's");
     if (now_.fetching != 0)
       for (const Side side : {sender, receiver})
         if (now_.halves[side].program.back != 0)
@@ -411,6 +441,9 @@ class MpiModel : public StateSearch<MpiState> {
     ++next.halves[side].issued;
     next.halves[side].active = 1;
     go(next);
+    if (side == receiver) return;
+    next.queued = 1;
+    go(next);
   }
 
   void fail(Side side) {
@@ -431,23 +464,41 @@ class MpiModel : public StateSearch<MpiState> {
     if (side == receiver && state.fetching == 0) half.active = half.cancelled = 0;
   }
 
+  // As ProxyEngine::send_farewell() and answer_end().
   void send_notice(Side side) {
     const MpiHalf& half = now_.halves[side];
-    if (half.notice == 0 || half.told != 0 ||
-        !rules_.may_part_from_mpi(side == sender, half.active != 0))
-      return;
+    if (half.notice == 0 || !rules_.may_part_from_mpi(side == sender, half.active != 0)) return;
     MpiState next = now_;
-    next.halves[side].told = 1;
-    next.halves[other(side)].on_its_way = half.notice;
+    MpiHalf& to = next.halves[other(side)];
+    const bool answers = side == receiver && half.closed != 0;
+    if (half.told == 0) {
+      to.on_its_way = half.notice;
+      to.its_asks = side == sender && half.active != 0;
+      to.its_answers = answers;
+      next.halves[side].told = answers ? 2 : 1;
+      return go(next);
+    }
+    if (half.told == 2 || !answers || half.asked == 0 || !rules_.receives_answer_twice) return;
+    happened_.insert("a receive answers after its notice");
+    to.second = 1;
+    next.halves[side].told = 2;
     go(next);
   }
 
   void hear(Side side) {
-    if (now_.halves[side].on_its_way == 0) return;
     MpiState next = now_;
     MpiHalf& half = next.halves[side];
+    if (half.on_its_way == 0) {
+      if (half.second == 0) return;
+      half.second = 0;
+      half.answered = 1;
+      return go(next);
+    }
+    if (side == receiver && now_.queued != 0) return;  // it stands behind the message
     half.closed = half.on_its_way;
-    half.on_its_way = 0;
+    half.asked = half.its_asks;
+    half.answered = half.its_answers;
+    half.on_its_way = half.its_asks = half.its_answers = 0;
     if (half.active != 0 && half.issued >= half.closed) give_up(next, side);
     if (side == receiver && half.notice == 0 && rules_.receives_part_by_themselves) {
       happened_.insert("a receive parts by itself");
@@ -459,8 +510,8 @@ class MpiModel : public StateSearch<MpiState> {
   void get_back(Side side) {
     const MpiHalf& half = now_.halves[side];
     if (half.program.failed == 0 || half.program.back != 0) return;
-    if (side == sender ? !rules_.send_is_untouched(half.active != 0, half.closed)
-                       : half.active != 0)
+    const bool answered = half.answered != 0 || (rules_.any_notice_answers && half.closed != 0);
+    if (side == sender ? !rules_.send_is_untouched(half.active != 0, answered) : half.active != 0)
       return;
     if (half.active != 0) happened_.insert("MPI keeps a send that no receive takes");
     MpiState next = now_;
@@ -473,6 +524,10 @@ class MpiModel : public StateSearch<MpiState> {
     MpiState next = now_;
     MpiHalf& from = next.halves[sender];
     MpiHalf& to = next.halves[receiver];
+    if (now_.queued != 0) {
+      next.queued = 0;
+      return go(next);
+    }
     if (now_.fetching == 0) {
       if (from.active == 0 || to.active == 0) return;
       next.fetching = 1;
@@ -492,8 +547,14 @@ class MpiModel : public StateSearch<MpiState> {
   std::set<std::string> happened_;
 };
 
+TEST(GivingUp, OverANetworkTheBufferOfAReadyReceiveIsGivenBackUntouched) {
+  NetworkModel model({}, true);
+  EXPECT_EQ(model.search(), "");
+  std::printf("network, ready: %zu states\n", model.states());
+}
+
 TEST(GivingUp, OverANetworkABufferIsGivenBackUntouched) {
-  NetworkModel model({});
+  NetworkModel model({}, false);
   EXPECT_EQ(model.search(), "");
   EXPECT_EQ(model.happened(),
             (std::set<std::string>{"a start is refused by the engine", "an idle sender parts",
@@ -504,15 +565,18 @@ TEST(GivingUp, OverANetworkABufferIsGivenBackUntouched) {
 TEST(GivingUp, WithMpiABufferIsGivenBackUntouched) {
   MpiModel model({});
   EXPECT_EQ(model.search(), "");
-  EXPECT_EQ(model.happened(), (std::set<std::string>{"MPI keeps a send that no receive takes",
-                                                     "a receive parts by itself",
-                                                     "bytes come after the receive is given up"}));
+  EXPECT_EQ(model.happened(),
+            (std::set<std::string>{
+                "MPI keeps a send that no receive takes", "a receive answers after its notice",
+                "a receive parts by itself", "bytes come after the receive is given up"}));
   std::printf("MPI: %zu states\n", model.states());
 }
 
+enum class Over : Small { network, network_ready, mpi };
+
 struct Defect {
   const char* name;
-  bool over_network;
+  Over over;
   const char* found;
   Rules rules;
 };
@@ -524,60 +588,69 @@ constexpr auto read = "a buffer is read that is the program's";
 
 const Defect defects[] = {
     {"NoticeBeforeTheWritesHaveEnded",
-     true,
+     Over::network,
      written,
      {.may_part = [](const Credits&, Epoch, bool, bool) { return true; }}},
     {"ReceiveIsBackAtOnce",
-     true,
+     Over::network,
      written,
      {.receive_is_untouched = [](Epoch, Epoch, std::uint64_t, std::uint64_t) { return true; }}},
     {"ReceiveIsBackBeforeTheLastMessage",
-     true,
+     Over::network,
      written,
      {.receive_is_untouched =
           [](Epoch offered, Epoch arrived, std::uint64_t closed, std::uint64_t parting) {
             return arrived + 1 >= offered || (closed != 0 && parting != 0);
           }}},
     {"ReceiveWaitsForItsMessageAlone",
-     true,
+     Over::network,
      "stuck",
      {.receive_is_untouched = [](Epoch offered, Epoch arrived, std::uint64_t,
                                  std::uint64_t) { return arrived >= offered; }}},
-    {"SendIsBackAtOnce", true, read, {.sender_waits_for_its_writes = false}},
+    {"SendIsBackAtOnce", Over::network, read, {.sender_waits_for_its_writes = false}},
     {"AnIdleSenderSaysNothing",
-     true,
+     Over::network,
      "stuck",
      {.parts_by_itself = [](Epoch, Epoch, Epoch) { return false; }}},
     {"ASenderPartsFromAMessageThatIsServed",
-     true,
+     Over::network,
      "stuck",
      {.parts_by_itself = [](Epoch, Epoch, Epoch) { return true; }}},
     {"StartsDoNotSeeTheRefusal",
-     true,
+     Over::network,
      "a start rings after its half has stopped",
      {.starts_see_refusal = false}},
     {"TheRefusalDoesNotSeeStarts",
-     true,
+     Over::network,
      "a start rings after its half has stopped",
-     {.starts_see_refusal = false, .refusal_sees_starts = false}},
+     {.refusal_sees_starts = false}},
+    {"AStartThatNoPassHasSeenIsNoOffer",
+     Over::network_ready,
+     written,
+     {.doorbells_count_as_offers = true}},
+    {"AReceiveAnswersWithItsFirstNoticeAlone",
+     Over::mpi,
+     "stuck",
+     {.receives_answer_twice = false}},
+    {"AnyNoticeOfAReceiveCountsAsAnAnswer", Over::mpi, read, {.any_notice_answers = true}},
     {"NoticeOfAReceiveThatMpiHas",
-     false,
+     Over::mpi,
      read,
      {.may_part_from_mpi = [](bool, bool) { return true; }}},
     {"ASendsNoticeWaitsForItsEnd",
-     false,
+     Over::mpi,
      "stuck",
      {.may_part_from_mpi = [](bool, bool active) { return !active; }}},
     {"SendIsBackAtOnceFromMpi",
-     false,
+     Over::mpi,
      read,
-     {.send_is_untouched = [](bool, Epoch) { return true; }}},
+     {.send_is_untouched = [](bool, bool) { return true; }}},
     {"SendWaitsForItsEndAlone",
-     false,
+     Over::mpi,
      "stuck",
-     {.send_is_untouched = [](bool active, Epoch) { return !active; }}},
-    {"AnIdleReceiveSaysNothing", false, "stuck", {.receives_part_by_themselves = false}},
-    {"AReceiveIsIssuedAfterItsNotice", false, read, {.peer_closed_stops_receives = false}},
+     {.send_is_untouched = [](bool active, bool) { return !active; }}},
+    {"AnIdleReceiveSaysNothing", Over::mpi, "stuck", {.receives_part_by_themselves = false}},
+    {"AReceiveIsIssuedAfterItsNotice", Over::mpi, read, {.peer_closed_stops_receives = false}},
 };
 
 std::string name_of(const ::testing::TestParamInfo<Defect>& tested) {
@@ -588,7 +661,9 @@ INSTANTIATE_TEST_SUITE_P(, GivingUpDefects, ::testing::ValuesIn(defects), name_o
 TEST_P(GivingUpDefects, IsFound) {
   const Defect& defect = GetParam();
   const std::string fault =
-      defect.over_network ? NetworkModel(defect.rules).search() : MpiModel(defect.rules).search();
+      defect.over == Over::mpi
+          ? MpiModel(defect.rules).search()
+          : NetworkModel(defect.rules, defect.over == Over::network_ready).search();
   EXPECT_NE(fault.find(defect.found), std::string::npos) << "found: " << fault;
 }
 
