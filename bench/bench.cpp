@@ -127,6 +127,11 @@ void settle(Options& options, const tool::Command& command) {
   if (options.min_bytes > options.max_bytes)
     throw CLI::ValidationError("--min", "must not be larger than --max");
   if (options.mode == Mode::ready) options.order = Order::preposted;
+  if (options.mode == Mode::ready && options.on_cuda())
+    throw CLI::ValidationError(
+        "--send ready",
+        "is for --device host: on a GPU a trip starts its receive in one call with the send that "
+        "the peer answers, and the starts of one call have no order");
   options.transport = command.transport;
   if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");

@@ -35,11 +35,10 @@ Row there_and_back(const Options& options, const tool::Session& session, std::si
   const bool leads = session.rank() < pairs;
   const int partner = session.rank() + (leads ? pairs : -pairs);
   const Parts there(count, {partner, bytes, 0, options.mode});
-  // Nothing tells the peer of a window that the receive of its answer stands.
-  const Mode answer = options.mode == Mode::ready ? Mode::standard : options.mode;
+  // On host streams nothing tells the peer of a window that the receive of its answer stands.
   Parts back = there;
   if (!ping_pong)
-    back = options.on_cuda() ? Parts{{partner, 8, 0, answer}} : Parts{{partner, 1, 1}};
+    back = options.on_cuda() ? Parts{{partner, 8, 0, options.mode}} : Parts{{partner, 1, 1}};
   const auto shape = ping_pong ? Traffic::Shape::ping_pong : Traffic::Shape::window;
   return {
       {shape, session.rank(), session.size(), leads, leads ? there : back, leads ? back : there},

@@ -63,12 +63,6 @@ class CudaDevice final : public Device {
   }
 
  private:
-  // The starts of one call have no order, and a ready send may answer the send that starts with its
-  // receive.
-  Ahead ahead() const {
-    if (options_.order != Order::preposted) return Ahead::no;
-    return options_.mode == Mode::ready ? Ahead::apart : Ahead::together;
-  }
   std::unique_ptr<Exchange> make_exchange(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) {
     const MemorySource source{gpu_line, device_memory};
@@ -76,8 +70,9 @@ class CudaDevice final : public Device {
     // (docs/performance.md).
     if (library == "penstock") {
       queue_.emplace(PST_QUEUE_CUDA, &handle_);
-      return std::make_unique<RequestExchange<QueueCalls>>(traffic, source, ahead(), tags::penstock,
-                                                           *queue_);
+      return std::make_unique<RequestExchange<QueueCalls>>(
+          traffic, source, options_.order == Order::preposted ? Ahead::together : Ahead::no,
+          tags::penstock, *queue_);
     }
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")

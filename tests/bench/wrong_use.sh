@@ -19,6 +19,7 @@ refuses 1 'multi-pair needs an even number of ranks and has 1' multi-pair
 refuses 3 'message-rate needs an even number of ranks and has 3' message-rate
 [[ -e /dev/nvidiactl ]] || refuses 2 '--device cuda' multi-pair --device cuda
 refuses 1 'cannot be ready' halo --send ready
+refuses 1 'is for --device host' latency --device cuda --send ready
 refuses 1 'halo has no baseline ofi-chain' halo --baseline ofi-chain
 refuses 1 'nccl is not one of --device host' halo --baseline nccl
 refuses 1 '--halo' halo --halo 0
