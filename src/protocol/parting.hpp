@@ -57,8 +57,8 @@ constexpr bool receive_is_untouched(Epoch offered, Epoch arrived, std::uint64_t 
   return arrived >= offered || (closed != 0 && parting != 0);
 }
 
-// With MPI it is the receive that moves the bytes. A sender's notice goes at once; that of a receive
-// goes when MPI has none of its messages under way.
+// With MPI it is the receive that moves the bytes. A sender's notice goes at once; that of a
+// receive goes when MPI has none of its messages under way.
 constexpr bool may_part_from_mpi(bool sends, bool active) noexcept {
   return sends || !active;
 }

@@ -337,7 +337,7 @@ TEST(CudaGraph, G8_AnotherThreadMakesAndFreesDuringACapture) {
 
   // Who has begun a capture ends it.
   std::latch begun(1), used(1);
-  cudaError_t end = cudaErrorUnknown;
+  cudaError_t end = cudaErrorNotReady;
   std::thread other([&] {
     cudaGraph_t graph = nullptr;
     EXPECT_EQ(cudaStreamBeginCapture(captured.stream(), cudaStreamCaptureModeGlobal), cudaSuccess);
