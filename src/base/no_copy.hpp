@@ -5,10 +5,12 @@ namespace penstock::base {
 
 // The base of a class whose objects are neither copied nor moved, where no member says so already.
 class NoCopy {
- protected:
-  NoCopy() = default;
+ public:
   NoCopy(const NoCopy&) = delete;
   NoCopy& operator=(const NoCopy&) = delete;
+
+ protected:
+  NoCopy() = default;
 };
 
 }  // namespace penstock::base

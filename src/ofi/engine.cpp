@@ -14,7 +14,6 @@
 
 namespace penstock::ofi {
 
-using base::Error;
 using base::ErrorKind;
 
 namespace {

@@ -131,7 +131,7 @@ class Ofi final : public transport::Transport {
 
   transport::Verdict can_serve(const transport::Message& message) const override {
     if (message.memory != device::MemoryKind::host)
-      if (const auto gpu = takes_gpu_memory(message); !gpu.yes) return gpu;
+      if (auto gpu = takes_gpu_memory(message); !gpu.yes) return gpu;
     if (message.layout && !message.layout->contiguous())
       return {false, "derived datatype is not contiguous"};
     return peers_[static_cast<std::size_t>(message.peer)];
