@@ -55,6 +55,17 @@ class EnginePlan final : public HostPlan {
     return end_->broken(epoch);
   }
 
+  // The network, or MPI, may be the first to tell that a peer has ended or given up: a process that
+  // ends closes its sockets before the system says that it is gone. So its own word is waited for
+  // during a moment that no process takes to end.
+  bool may_be_explained(const base::Error& error) {
+    constexpr std::chrono::milliseconds moment{100};
+    if (error.kind() != base::ErrorKind::transport) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (!unexplained_since_) unexplained_since_ = now;
+    return now - *unexplained_since_ < moment;
+  }
+
   // A buffered send finds no buffer free. The receiver's own word on what it has taken decides, and
   // then the end of that; until it is here the start is left for later. A network that is cut
   // brings no word and tells nobody that it is cut: PENSTOCK_TIMEOUT ends that, as it does a wait.
@@ -89,6 +100,10 @@ class EnginePlan final : public HostPlan {
   std::optional<base::Error> run_start(bool& later) override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = refused(epoch);
+    if (error && may_be_explained(*error)) {
+      later = true;
+      return std::nullopt;
+    }
     if (!error && end_->buffered()) error = take_buffer(epoch, later);
     if (!error && !later && !end_->trigger(epoch)) error = broken(epoch);
     if (!error && !later) {
@@ -118,7 +133,7 @@ class EnginePlan final : public HostPlan {
   std::optional<base::Error> hopeless() override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = broken(epoch);
-    if (!error) return std::nullopt;
+    if (!error || may_be_explained(*error)) return std::nullopt;
     // The message, or the peer's own word of what has happened, may be here already.
     engine_.poll_until_sure(*end_);
     if (auto better = broken(epoch)) error = std::move(better);
@@ -180,6 +195,7 @@ class EnginePlan final : public HostPlan {
   Engine& engine_;
   std::shared_ptr<PairEnd> end_;
   std::optional<BufferSearch> search_;  // of a start that has been left for later
+  std::optional<std::chrono::steady_clock::time_point> unexplained_since_;  // a failure
   std::atomic<bool> given_up_{false};
   std::optional<std::chrono::steady_clock::time_point> given_up_at_;  // with bytes under way
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
