@@ -123,7 +123,8 @@ void KernelQueue::synchronized(cudaError_t code) noexcept {
 }
 
 void KernelQueue::await_untouched() noexcept {
-  watchdog_.await_untouched(*this);
+  const transport::Sink* const sink = sink_.load(std::memory_order_acquire);
+  if (sink != nullptr && sink->failed()) watchdog_.await_untouched(*this);
 }
 
 void KernelQueue::abort(const Error& error) noexcept {

@@ -285,10 +285,9 @@ void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
 }
 
 void ProxyEngine::send_farewell(PairEnd& end) noexcept {
+  if (!end.owes_farewell || end.farewell.under_way) return;
   const bool active = end.any_active();
-  if (!end.owes_farewell || end.farewell.under_way ||
-      !protocol::may_part_from_mpi(end.sends(), active))
-    return;
+  if (!protocol::may_part_from_mpi(end.sends(), active)) return;
   end.owes_farewell = false;
   end.farewell.notice.asks = end.sends() && active;
   end.farewell.notice.answers = !end.sends() && end.closed.load(std::memory_order_relaxed) != 0;

@@ -4,8 +4,8 @@
 // vendor, and makes no call of one: what waits on a device cannot hold it up.
 #pragma once
 
-#include <chrono>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <vector>
 

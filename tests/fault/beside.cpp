@@ -114,24 +114,29 @@ void expect_all_or_none(Round& round, int code, int epoch, bool receives) {
     require(holds_visibly(round.buffer, epoch), "a message that was given up arrived torn");
 }
 
-}  // namespace
-
-void failed_beside_receive(const Job& job) {
+// Rank 0's queue fails, rank 2's goes on; the large message goes from rank `from` to the other one.
+void fail_beside(const Job& job, int from) {
   for (int i = 1; i <= rounds; ++i) {
-    Round round(job, 2, i);
+    Round round(job, from, i);
+    const bool receives = job.rank == 2 - from;
     if (job.rank == leaver) {
       leave_when_told(round.requests[0]);
-    } else if (job.rank == 2) {
-      round.run();
-      expect_all_or_none(round, PST_Queue_wait(round.lane.queue), i, false);
     } else {
       round.run();
-      while (!has_begun(round.buffer)) {
+      if (receives) {
+        while (!has_begun(round.buffer)) {
+        }
+        let_leave();
       }
-      let_leave();
-      require_kind(PST_Queue_wait(round.lane.queue), PST_ERROR_PEER_FREED, "the failed queue");
-      round.free_requests();
-      std::fill(round.buffer.begin(), round.buffer.end(), own);
+      const int code = PST_Queue_wait(round.lane.queue);
+      if (job.rank == 2) expect_all_or_none(round, code, i, receives);
+      if (job.rank == 0) {
+        require_kind(code, PST_ERROR_PEER_FREED, "the failed queue");
+        round.free_requests();
+        std::fill(round.buffer.begin(), round.buffer.end(), own);
+        // So much memory goes back to the system: who reads it still, crashes.
+        if (!receives) round.buffer = {};
+      }
     }
     meet();
     pass_one_more_message(job);
@@ -143,27 +148,13 @@ void failed_beside_receive(const Job& job) {
   }
 }
 
+}  // namespace
+
+void failed_beside_receive(const Job& job) {
+  fail_beside(job, 2);
+}
 void failed_beside_send(const Job& job) {
-  for (int i = 1; i <= rounds; ++i) {
-    Round round(job, 0, i);
-    if (job.rank == leaver) {
-      leave_when_told(round.requests[0]);
-    } else if (job.rank == 2) {
-      round.run();
-      while (!has_begun(round.buffer)) {
-      }
-      let_leave();
-      expect_all_or_none(round, PST_Queue_wait(round.lane.queue), i, true);
-    } else {
-      round.run();
-      require_kind(PST_Queue_wait(round.lane.queue), PST_ERROR_PEER_FREED, "the failed queue");
-      round.free_requests();
-      std::fill(round.buffer.begin(), round.buffer.end(), own);
-      round.buffer = {};  // so much memory goes back to the system: who reads it still, crashes
-    }
-    meet();
-    round.leave();
-  }
+  fail_beside(job, 0);
 }
 
 }  // namespace penstock::fault
