@@ -13,15 +13,13 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <deque>
 #include <functional>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "protocol/parting.hpp"
+#include "protocol/state_search.hpp"
 
 namespace penstock::protocol {
 namespace {
@@ -74,38 +72,18 @@ struct State {
   std::array<Half, 2> halves{};
   Small matched = 0;               // pairs so far
   std::array<Item, 14> network{};  // sorted
-
-  std::string bytes() const {
-    std::string text(sizeof *this, '\0');
-    std::memcpy(text.data(), this, sizeof *this);
-    return text;
-  }
 };
-static_assert(std::has_unique_object_representations_v<State>);
 
-class Model {
+class Model : public StateSearch<State> {
  public:
   Model(const Rules& rules, Small slots)
       : rules_(rules), slots_(slots), messages_(static_cast<Small>(slots + 1)) {}
 
-  // The first fault, in the order of the search; empty: there is none.
-  std::string search() {
-    visit(State{});
-    while (!open_.empty() && fault_.empty()) {
-      now_ = open_.front();
-      open_.pop_front();
-      moves_ = 0;
-      step();
-      if (moves_ == 0 && !ended()) fault("stuck");
-    }
-    return fault_;
-  }
-  std::size_t states() const { return seen_.size(); }
   // What has happened in some order: without these the search would show nothing.
   const std::set<std::string>& happened() const { return happened_; }
 
  private:
-  void step() {
+  void step() override {
     match();
     for (const Side side : {sender, receiver}) {
       if (now_.words[side].owner == none) continue;
@@ -117,7 +95,7 @@ class Model {
       if (now_.network[i].kind != Kind::nothing) deliver(i);
   }
 
-  bool ended() const {
+  bool may_end() const override {
     return now_.matched == pairs && now_.words[0].owner == none && now_.words[1].owner == none &&
            now_.network.back().kind == Kind::nothing;
   }
@@ -341,26 +319,13 @@ class Model {
     FAIL() << "the network of the model is too small";
   }
   void go(State& next) {
-    ++moves_;
     std::sort(next.network.begin(), next.network.end(), std::greater<>());
-    visit(next);
-  }
-  void visit(const State& state) {
-    if (state.matched == pairs) happened_.insert("words serve a second pair");
-    if (seen_.insert(state.bytes()).second) open_.push_back(state);
-  }
-  void fault(const std::string& what) {
-    ++moves_;
-    if (fault_.empty()) fault_ = what;
+    if (next.matched == pairs) happened_.insert("words serve a second pair");
+    StateSearch::go(next);
   }
 
   const Rules rules_;
   const Small slots_, messages_;
-  State now_;
-  int moves_ = 0;
-  std::string fault_;
-  std::deque<State> open_;
-  std::unordered_set<std::string> seen_;
   std::set<std::string> happened_;
 };
 
