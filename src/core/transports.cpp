@@ -90,10 +90,4 @@ Verdict Transports::judge(const Entry& entry, const Message& message) {
   return entry.transport->can_serve(message);
 }
 
-base::ErrorKind Transports::refusal(const Message& message) const {
-  const auto last = std::find_if(entries_.rbegin(), entries_.rend(),
-                                 [](const Entry& entry) { return entry.allowed; });
-  return last == entries_.rend() ? base::ErrorKind::transport : judge(*last, message).kind;
-}
-
 }  // namespace penstock::core

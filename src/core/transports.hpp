@@ -41,9 +41,6 @@ class Transports {
 
   // Whether this end can use the transport for the message, and why (not).
   static transport::Verdict judge(const Entry& entry, const transport::Message& message);
-  // The error of a match that no transport can serve: what the last allowed one, which serves most,
-  // refuses with.
-  base::ErrorKind refusal(const transport::Message& message) const;
 
  private:
   std::vector<transport::Transport*> in_order_of_adding() const;

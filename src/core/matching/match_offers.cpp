@@ -6,6 +6,8 @@
 
 namespace penstock::core {
 
+using base::Error;
+
 OwnOffers make_offers(
     const Transports& transports, const transport::Message& message,
     const std::function<std::unique_ptr<transport::Offer>(transport::Transport&)>& make) {
@@ -15,11 +17,11 @@ OwnOffers make_offers(
     try {
       const transport::Verdict verdict = Transports::judge(entry, message);
       if (!verdict.yes)
-        own.refusals.emplace_back(name, verdict.why);
+        own.refusals.push_back({name, Error(verdict.kind, verdict.why)});
       else if (auto offer = make(*entry.transport))
         own.offers.emplace(name, std::move(offer));
     } catch (const std::exception& failure) {
-      own.refusals.emplace_back(name, error_of(failure).text());
+      own.refusals.push_back({name, error_of(failure)});
     }
   }
   return own;

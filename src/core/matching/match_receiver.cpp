@@ -122,7 +122,7 @@ void MatchReceiver::send_answer(Answered& answered) {
             request.recording().bytes));
   if (!accept_next(answered))
     throw Error(
-        transports_.refusal(message_of(request, offer.sender)),
+        kind_of(offer.theirs.refusals, answered.refusals),
         fmt::format("{}: no transport can serve the pair. Sender's side: {}. Receiver's side: {}",
                     request.label(), text_of(offer.theirs.refusals), text_of(answered.refusals)));
   const Id id = ++last_id_;
@@ -162,7 +162,7 @@ bool MatchReceiver::accept_next(Answered& answered) {
     try {
       const Verdict verdict = Transports::judge(entry, receive);
       if (!verdict.yes) {
-        answered.refusals.emplace_back(name, verdict.why);
+        answered.refusals.push_back({name, Error(verdict.kind, verdict.why)});
         continue;
       }
       const auto offered = answered.offer.theirs.records.find(name);
@@ -172,7 +172,7 @@ bool MatchReceiver::accept_next(Answered& answered) {
       answered.transport = name;
       return true;
     } catch (const std::exception& failure) {
-      answered.refusals.emplace_back(name, error_of(failure).text());
+      answered.refusals.push_back({name, error_of(failure)});
     }
   }
   return false;
@@ -193,10 +193,11 @@ void MatchReceiver::refuse(const IncomingOffer& offer, MatchJob& job, const Erro
 void MatchReceiver::read_confirm(LetterReader& letter) {
   const auto found = answered_.find(letter.value<Id>());
   const auto connected = letter.value<bool>();
-  const std::string why = connected ? "" : letter.text();
+  const auto kind = letter.value<ErrorKind>();
+  const std::string why = letter.text();
   if (found == answered_.end()) return;  // the sender has died, or withdrawn
   // Before it leaves its place, as there may be no memory.
-  if (!connected) found->second.refusals.emplace_back(found->second.transport, why);
+  if (!connected) found->second.refusals.push_back({found->second.transport, Error(kind, why)});
   Answered answered = std::move(found->second);
   answered_.erase(found);
   if (!answered.receiving.request) {  // abandoned while its answer was on the way

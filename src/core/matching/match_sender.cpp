@@ -93,20 +93,21 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
   const auto record = answer.bytes();
   const Refusals refusals = read_refusals(answer);
   std::unique_ptr<transport::Plan> plan;
-  std::string why_not;
+  Error why_not(ErrorKind::none);
   try {
     plan = sending.own.offers.at(transport)->connect(record);
   } catch (const std::exception& failure) {
     sending.own.offers.erase(transport);
     if (!confirmed) throw;  // and the receiver, which counts as matched, hears of it by its half
-    why_not = error_of(failure).text();
+    why_not = error_of(failure);
   }
   const bool connected = plan != nullptr;
   if (connected)
     take_match(*sending.request, {}, std::move(plan), transport, sending.own.refusals, refusals);
   if (!confirmed) return true;
   LetterWriter confirm;
-  confirm.value(LetterKind::confirm).value(receiver_id).value(connected).text(why_not);
+  confirm.value(LetterKind::confirm).value(receiver_id).value(connected);
+  confirm.value(why_not.kind()).text(connected ? "" : why_not.what());
   letters_.write(sending.request->recording().peer_world, *sending.job, confirm);
   return connected;
 }

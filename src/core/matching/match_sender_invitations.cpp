@@ -154,13 +154,13 @@ std::unique_ptr<transport::Acceptance> MatchSender::accept_as_invited(const Mess
     transport = entry.transport->name();
     const Verdict verdict = Transports::judge(entry, send);
     if (!verdict.yes) {
-      refusals.emplace_back(transport, verdict.why);
+      refusals.push_back({transport, Error(verdict.kind, verdict.why)});
       continue;
     }
     if (const auto record = invitation.theirs.records.find(transport);
         record != invitation.theirs.records.end())
       return entry.transport->accept_invitation(send, invitation.message, record->second);
-    const auto refused = [&](const auto& refusal) { return refusal.first == transport; };
+    const auto refused = [&](const auto& refusal) { return refusal.transport == transport; };
     if (std::none_of(invitation.theirs.refusals.begin(), invitation.theirs.refusals.end(), refused))
       return nullptr;
   }

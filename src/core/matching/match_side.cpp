@@ -22,7 +22,7 @@ void MatchSide::take_match(MatchedRequest& request, const MatchResult& result,
   std::vector<PairCounts::Reason> passed_over;
   const auto add = [&](const std::string& name, const Refusals& refusals, const char* side) {
     for (const auto& [refused, why] : refusals)
-      if (refused == name) passed_over.emplace_back(name, fmt::format("{}: {}", side, why));
+      if (refused == name) passed_over.emplace_back(name, fmt::format("{}: {}", side, why.what()));
   };
   for (const Transports::Entry& entry : transports_.entries()) {
     const std::string name = entry.transport->name();

@@ -5,7 +5,6 @@
 
 #include <exception>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -13,9 +12,17 @@
 
 namespace penstock::core {
 
-using Refusals = std::vector<std::pair<std::string, std::string>>;  // transport, and why
+struct Refusal {
+  std::string transport;
+  base::Error why;
+};
+using Refusals = std::vector<Refusal>;
 
 std::string text_of(const Refusals& refusals);
+// The kind of error of a match that no transport serves. Want of resources comes first: with more
+// of them, a transport would serve it. Else it is what the last transport says for a reason of its
+// own, since that one serves most.
+base::ErrorKind kind_of(const Refusals& sender, const Refusals& receiver) noexcept;
 void write_refusals(LetterWriter& letter, const Refusals& refusals);
 Refusals read_refusals(LetterReader& letter);
 

@@ -128,6 +128,7 @@ inline bool is_unmatched(const MatchedRequest& request) {
 // What the tests ask of a process's transport, and what they learn from it.
 struct Pigeons {
   bool connect = true;
+  bool has_room = true;   // for an offer
   bool confirms = false;  // an acceptance needs no confirmation unless this is set
   bool invites = true;
   bool accepts = true;  // invitations
@@ -197,6 +198,7 @@ class OfficeTransport final : public transport::Transport {
   transport::Verdict usable() const override { return {true, ""}; }
   transport::Verdict can_serve(const transport::Message&) const override { return {true, ""}; }
   std::unique_ptr<transport::Offer> offer(const transport::Message&) override {
+    if (!pigeons_.has_room) throw Error(ErrorKind::resources, "the loft is full");
     return std::make_unique<OfficeOffer>(pigeons_);
   }
   std::unique_ptr<transport::Acceptance> accept(const transport::Message&,

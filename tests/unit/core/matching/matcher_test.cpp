@@ -105,6 +105,19 @@ TEST_F(MatcherTest, AReceiveThatIsFreedKeepsItsPlace) {
   drive_both(zero_, *receiving, two_);
 }
 
+// Whichever end it was.
+TEST_F(MatcherTest, WhereATransportIsShortOfRoomTheErrorSaysSo) {
+  one_.pigeons.has_room = false;
+  const auto send = one_.send(0);
+  const auto receive = zero_.receive(1);
+  const auto receiving = zero_.begin({receive.get()});
+  const auto sending = one_.begin({send.get()});
+  drive_both(one_, *sending, zero_);
+  drive(zero_, *receiving);
+  EXPECT_EQ(kind(*sending), ErrorKind::resources);
+  EXPECT_EQ(kind(*receiving), ErrorKind::resources);
+}
+
 TEST_F(MatcherTest, AnOfferThatCannotBeSentFailsItsSendAlone) {
   one_.mailbox.refused = {2};
   const auto bad = one_.send(2), good = one_.send(0);
