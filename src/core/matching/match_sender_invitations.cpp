@@ -12,6 +12,7 @@
 
 namespace penstock::core {
 
+using base::Error;
 using base::ErrorKind;
 using transport::Message;
 using transport::Verdict;
