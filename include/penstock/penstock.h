@@ -327,11 +327,11 @@ PST_API int PST_Request_transport(MPI_Request request, char* name, int size);
  * start never makes the stream wait. Does not block. A count of 0 does nothing; in arrays all
  * requests are enqueued or, after an error, none. The starts of one call have no order among
  * themselves, as in MPI_Startall: the receive of a ready send that answers one of them is started
- * by an earlier call. Errors: PST_ERROR_ARGUMENT, PST_ERROR_QUEUE,
- * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, PST_ERROR_PEER_FREED (the
- * peer's half is seen to be gone), PST_ERROR_STREAM (the request comes from a stream behind which
- * it cannot be ordered), PST_ERROR_RESOURCES, and the queue's own error after a failure of
- * communication. Source: ST III-D. */
+ * by an earlier call. Errors: PST_ERROR_ARGUMENT, PST_ERROR_QUEUE, PST_ERROR_REQUEST,
+ * PST_ERROR_NOT_MATCHED, PST_ERROR_ALREADY_STARTED, PST_ERROR_PEER_FREED (the peer's half is seen
+ * to be gone), PST_ERROR_STREAM (the request comes from a stream behind which it cannot be
+ * ordered), PST_ERROR_RESOURCES, and the queue's own error after a failure of communication.
+ * Source: ST III-D. */
 PST_API int PST_Enqueue_start(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_startall(PST_Queue queue, int count, MPI_Request requests[]);
 

@@ -226,7 +226,7 @@ void Library::finalise(const char* call) noexcept {
   library->monitor_.reset();
   library->queues_.reset();  // ends the workers, after the commands that close() has enqueued
   library->trace_.reset();
-  library->matcher_->part();
+  library->matcher_->end_together();
   library->matcher_.reset();
   library->transports_.reset();
   library->mailbox_.reset();

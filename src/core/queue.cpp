@@ -136,8 +136,8 @@ void Queue::enqueue_waits(std::size_t count, StreamOperation* const* operations)
 
 // Room for the waits comes before the starts, which cannot be taken back: for a start, its wait,
 // and the order behind another stream. Where a wait fails in spite of that, the queue has failed. A
-// queue that fails meanwhile, by its own worker say, has its waits too: they end at once, and the
-// next call tells.
+// queue that fails meanwhile, by its own worker say, has its waits too: they end when nothing moves
+// their buffers, and the next call tells.
 void Queue::run(std::size_t count, StreamOperation* const* operations) {
   raise();
   if (count == 0) return;

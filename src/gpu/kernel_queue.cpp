@@ -122,9 +122,9 @@ void KernelQueue::synchronized(cudaError_t code) noexcept {
   if (device::gpu::ends_context(code)) watchdog_.lose(device_, failure("the GPU has failed", code));
 }
 
-void KernelQueue::await_untouched() noexcept {
+bool KernelQueue::untouched() noexcept {
   const transport::Sink* const sink = sink_.load(std::memory_order_acquire);
-  if (sink != nullptr && sink->failed()) watchdog_.await_untouched(*this);
+  return sink == nullptr || !sink->failed() || watchdog_.untouched(*this);
 }
 
 void KernelQueue::abort(const Error& error) noexcept {

@@ -60,7 +60,7 @@ class KernelQueue final : public device::gpu::Attachment {
   void report_to(transport::Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
   void flush() noexcept override;
   void synchronized(cudaError_t code) noexcept override;
-  void await_untouched() noexcept override;
+  bool untouched() noexcept override;
   // The queue fails by something that no kernel knows of: kernels that are not launched yet are to
   // do nothing.
   void fail(const base::Error& error) noexcept;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "base/thread.hpp"
 #include "gpu/kernel_plan.hpp"
@@ -78,16 +77,15 @@ void KernelWatchdog::look_at(KernelQueue& queue) noexcept {
   queue.poll();
 }
 
-void KernelWatchdog::await_untouched(KernelQueue& queue) noexcept {
-  const auto moves = [&](const KernelPlan* plan) {
+bool KernelWatchdog::untouched(KernelQueue& queue) noexcept {
+  const std::lock_guard lock(mutex_);
+  queue.poll();  // which gives up plans of a queue that has failed, and tells
+  if (!queue.failed_) return true;
+  const auto moving = std::find_if(plans_.begin(), plans_.end(), [&](const KernelPlan* plan) {
     return plan != nullptr && plan->used_on(queue) && !plan->untouched();
-  };
-  constexpr std::chrono::microseconds between_looks{50};
-  for (;; std::this_thread::sleep_for(between_looks)) {
-    const std::lock_guard lock(mutex_);
-    queue.poll();  // which gives up plans of a queue that has failed, and tells
-    if (!queue.failed_ || std::none_of(plans_.begin(), plans_.end(), moves)) return;
-  }
+  });
+  queue.change_blocked(moving == plans_.end() ? nullptr : *moving);
+  return moving == plans_.end();
 }
 
 void KernelWatchdog::poison(std::uint32_t id) noexcept {

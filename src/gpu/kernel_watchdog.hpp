@@ -26,8 +26,8 @@ class KernelWatchdog {
   std::uint32_t add(KernelPlan& plan);  // its id in reports
   void remove(KernelPlan& plan) noexcept;
   void look_at(KernelQueue& queue) noexcept;
-  // Of a queue that has run dry: returns when all its plans are untouched, if it has failed.
-  void await_untouched(KernelQueue& queue) noexcept;
+  // Whether all plans of a queue that has failed are untouched. What is not yet is in reports.
+  bool untouched(KernelQueue& queue) noexcept;
   void poison(std::uint32_t id) noexcept;                    // the plan
   void lose(int device, const base::Error& error) noexcept;  // all plans and queues that need it
 

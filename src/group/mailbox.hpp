@@ -17,7 +17,7 @@ class Mailbox {
   using Letter = std::vector<std::byte>;
 
   static std::unique_ptr<Mailbox> open();  // collective over MPI_COMM_WORLD
-  // Collective (frees the communicator); unsent letters are lost: see Matcher::part().
+  // Collective (frees the communicator); unsent letters are lost: see Matcher::end_together().
   virtual ~Mailbox() = default;
 
   // Keeps the letter, no more: dispatch() gives it to MPI, with others to the same rank. Letters

@@ -81,8 +81,8 @@ bool World::anybody_dead() const noexcept {
 
 // A process that gives up still meets the others, if only for a moment: or they would meet it in a
 // later call.
-bool World::part(const std::function<bool()>& ready,
-                 const std::function<bool()>& meanwhile) noexcept {
+bool World::end_together(const std::function<bool()>& ready,
+                         const std::function<bool()>& meanwhile) noexcept {
   base::Backoff backoff(std::chrono::microseconds(20));
   bool goes_on = true;
   for (; goes_on && !ready(); backoff.pause()) {

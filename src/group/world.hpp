@@ -44,7 +44,8 @@ class World {
   // Collective, inside MPI_Finalize. Calls meanwhile() again and again until every process is
   // ready() or has given up; this one gives up when meanwhile() says false. True: all were ready
   // when they came. Looks for dead processes too, as the monitor has ended by now.
-  bool part(const std::function<bool()>& ready, const std::function<bool()>& meanwhile) noexcept;
+  bool end_together(const std::function<bool()>& ready,
+                    const std::function<bool()>& meanwhile) noexcept;
 
   // Set once the process has ended, as far as this host can tell (false for ever for processes of
   // other hosts). Never cleared.
@@ -64,7 +65,8 @@ class World {
   int processes_on_host_ = 1;
 
  private:
-  // part(), from the time on at which this process is ready, or will not be: true if all are.
+  // end_together(), from the time on at which this process is ready, or will not be: true if all
+  // are.
   virtual bool meet(bool ready, const std::function<bool()>&) noexcept { return ready; }
 
   bool given_up_ = false;

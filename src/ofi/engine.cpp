@@ -251,8 +251,7 @@ void OfiEngine::destroy_one_closed() noexcept {
   // What the peer will never receive need not be waited for any longer.
   if (closed_epoch(load(end.words().closed)) != 0 && !end.over()) {
     // Nor need what has been posted beyond the last start.
-    const protocol::Epoch last = end.started.load(std::memory_order_relaxed);
-    if (end.closed_before(last) || (end.sends() && end.complete(last))) end.stop();
+    if (end.is_wanted_no_more()) end.stop();
     move(end);
   }
   if (!end.over()) {

@@ -165,12 +165,12 @@ class Ofi final : public transport::Transport {
   ~Ofi() override {
     if (engine_ || !anybody_ || world_.given_up()) return;
     const auto began = std::chrono::steady_clock::now();
-    world_.part([] { return true; },
-                [&] {
-                  const auto waited = std::chrono::steady_clock::now() - began;
-                  return !world_.anybody_dead() &&
-                         (settings_.timeout.count() == 0 || waited <= settings_.timeout);
-                });
+    world_.end_together([] { return true; },
+                        [&] {
+                          const auto waited = std::chrono::steady_clock::now() - began;
+                          return !world_.anybody_dead() &&
+                                 (settings_.timeout.count() == 0 || waited <= settings_.timeout);
+                        });
   }
 
  private:

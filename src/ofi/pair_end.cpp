@@ -98,6 +98,13 @@ std::string PairEnd::describe() const {
                      common_.fabric.provider(), what);
 }
 
+std::string PairEnd::describe_given_up() const {
+  if (sends())
+    return fmt::format("given up; waits for the network to end its writes to rank {}", peer);
+  return fmt::format(
+      "given up; waits for rank {} to end what it writes, or to say that it will not", peer);
+}
+
 // ---- Progress
 
 bool PairEnd::ready_for_next() const noexcept {

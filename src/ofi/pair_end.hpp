@@ -35,6 +35,7 @@
 #include "ofi/pair_counters.hpp"
 #include "ofi/pair_memory.hpp"
 #include "ofi/posted_ahead.hpp"
+#include "protocol/giving_up.hpp"
 #include "protocol/parting.hpp"
 #include "transport/message.hpp"
 
@@ -112,6 +113,7 @@ class PairEnd final : public EngineClient {
     return true;  // the slot is given back
   }
   std::string describe() const;
+  std::string describe_given_up() const;
   std::string path() const;
   bool closed_before(protocol::Epoch epoch) const noexcept {
     return protocol::closed_before(closed_epoch(load(words().closed)), epoch);
@@ -139,6 +141,8 @@ class PairEnd final : public EngineClient {
   // The peer may wait for this half's notice, which its program does not give: gives it. Returns
   // true when that has changed something.
   bool part_by_itself() noexcept;
+  // The peer has gone, and what has been started is over or will never be received.
+  bool is_wanted_no_more() const noexcept;
   // Of a half that has been stopped: nothing reads or writes the program's buffer any more.
   bool untouched() const noexcept;
   // The network has not said that it has been delivered.
@@ -224,9 +228,11 @@ class PairEnd final : public EngineClient {
   };
   struct Stopped {
     bool now = false;
-    bool forgotten = false;       // the provider has nothing of ours any more
-    protocol::Epoch begun = 0;    // the last epoch whose operations had begun
-    protocol::Epoch arrived = 0;  // receiver: the last epoch whose message has come
+    bool forgotten = false;     // the provider has nothing of ours any more
+    protocol::Epoch begun = 0;  // the last epoch whose operations had begun
+    // Receiver: all that it had asked for. Looked at while there are counters; what comes later is
+    // told by the sender's notice.
+    bool all_arrived = false;
   };
 
   Common& common_;

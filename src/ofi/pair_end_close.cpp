@@ -60,19 +60,23 @@ bool PairEnd::refuse_starts() noexcept {
 
 bool PairEnd::part_by_itself() noexcept {
   if (!sends() || !moves_program_memory() || stopped_.now) return false;
-  const protocol::Epoch closed = closed_epoch(load(words().closed));
-  if (closed == 0 || !refuse_starts()) return false;
-  const protocol::Epoch last = started.load(std::memory_order_acquire);
-  if (!protocol::parts_by_itself(closed, last, completed())) return false;
+  if (closed_epoch(load(words().closed)) == 0 || !refuse_starts() || !is_wanted_no_more())
+    return false;
   tell(completed() + 1, ErrorKind::peer_freed);
   stop();
   return true;
 }
 
+bool PairEnd::is_wanted_no_more() const noexcept {
+  const protocol::Epoch last = started.load(std::memory_order_acquire);
+  if (!sends()) return closed_before(last);
+  return protocol::parts_by_itself(closed_epoch(load(words().closed)), last, completed());
+}
+
 bool PairEnd::untouched() const noexcept {
   if (!moves_program_memory()) return true;
   if (sends()) return stopped_.forgotten;
-  return protocol::receive_is_untouched(offered(), stopped_.arrived, load(words().closed),
+  return protocol::receive_is_untouched(stopped_.all_arrived, load(words().closed),
                                         load(words().parting));
 }
 
@@ -109,7 +113,7 @@ bool PairEnd::in_flight() const noexcept {
 // are forgotten with the counter that they wait for.
 bool PairEnd::forget_posted() noexcept {
   if (!stopped_.now || stopped_.forgotten) return false;
-  if (arrived(offered())) stopped_.arrived = offered();
+  if (arrived(offered())) stopped_.all_arrived = true;
   if (in_flight()) return false;
   stopped_.forgotten = true;
   counters_.close();

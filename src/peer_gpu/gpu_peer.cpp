@@ -57,7 +57,7 @@ class GpuPeer final : public transport::Transport {
   ~GpuPeer() override {
     gpus_->share_devices({});
     gpus_->finish();
-    shares_->part();
+    shares_->leave();
   }
 
   std::string name() const override { return "peer-" PENSTOCK_GPU_KEY; }

@@ -119,7 +119,7 @@ void GpuShares::add_peers(group::World& world, const peer::Peer& host,
 }
 
 // What this process still holds, in graphs that live on, is not counted any more.
-void GpuShares::part() noexcept {
+void GpuShares::leave() noexcept {
   const std::lock_guard lock(mutex_);
   for (GpuUse& use : *ours_) shared(use.in_use).store(0, std::memory_order_release);
   ours_ = &own_;

@@ -33,7 +33,7 @@ class GpuShares : public std::enable_shared_from_this<GpuShares> {
                  std::span<const transport::WireRecord> addresses);  // by world rank
   // Before `host` and `world` end: from now on this process counts for itself alone. Places may be
   // given back later.
-  void part() noexcept;
+  void leave() noexcept;
 
   // For queues on a device of ours that has so many multiprocessors, whose waits may stand at
   // gates, or not. Throws Error.

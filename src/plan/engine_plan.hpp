@@ -4,7 +4,6 @@
 // looks at.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/elapsed.hpp"
 #include "plan/host_plan.hpp"
 #include "transport/message.hpp"
 
@@ -38,9 +38,7 @@ class EnginePlan final : public HostPlan {
     return end_->closed_before(epoch);
   }
   std::string describe() const override {
-    if (!given_up_.load(std::memory_order_relaxed)) return end_->describe();
-    return "given up; waits for rank " + std::to_string(end_->peer) +
-           " to say that nothing moves any more";
+    return poisoned() ? end_->describe_given_up() : end_->describe();
   }
   std::string path() const override { return end_->path(); }
 
@@ -55,26 +53,27 @@ class EnginePlan final : public HostPlan {
     return end_->broken(epoch);
   }
 
-  // The network, or MPI, may be the first to tell that a peer has ended or given up: a process that
-  // ends closes its sockets before the system says that it is gone. So its own word is waited for
-  // during a moment that no process takes to end.
-  bool may_be_explained(const base::Error& error) {
-    constexpr std::chrono::milliseconds moment{100};
-    if (error.kind() != base::ErrorKind::transport) return false;
-    const auto now = std::chrono::steady_clock::now();
-    if (!unexplained_since_) unexplained_since_ = now;
-    return now - *unexplained_since_ < moment;
+  // The same, or nothing and `later` while a better reason may still come: a process that ends
+  // closes its sockets before the system says that it is gone. So its own word is waited for, for
+  // longer than a process takes to end.
+  std::optional<base::Error> believed(protocol::Epoch epoch, bool& later) {
+    constexpr std::chrono::milliseconds longer_than_an_end{100};
+    auto error = broken(epoch);
+    if (!error || error->kind() != base::ErrorKind::transport ||
+        unexplained_.exceeds(longer_than_an_end))
+      return error;
+    later = true;
+    return std::nullopt;
   }
 
   // A buffered send finds no buffer free. The receiver's own word on what it has taken decides, and
   // then the end of that; until it is here the start is left for later. A network that is cut
   // brings no word and tells nobody that it is cut: PENSTOCK_TIMEOUT ends that, as it does a wait.
   std::optional<base::Error> find_buffer(protocol::Epoch epoch, bool& later) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!search_) search_ = BufferSearch{now};
+    if (!search_) search_.emplace();
     const BufferState buffer = engine_.find_buffer(*end_, epoch, search_->asked);
     if (buffer == BufferState::free) return std::nullopt;
-    if (auto error = broken(epoch)) return error;
+    if (auto error = believed(epoch, later); error || later) return error;
     if (buffer == BufferState::full)
       return base::Error(base::ErrorKind::buffer,
                          "all " + std::to_string(end_->buffers()) +
@@ -82,7 +81,7 @@ class EnginePlan final : public HostPlan {
                              std::to_string(end_->peer) +
                              " has not received: raise PENSTOCK_SLOTS or receive sooner");
     const auto limit = engine_.timeout();
-    if (limit.count() > 0 && now - search_->began > limit)
+    if (limit.count() > 0 && search_->lasts.exceeds(limit))
       return base::Error(base::ErrorKind::timeout,
                          "rank " + std::to_string(end_->peer) +
                              " could not be asked whether it has taken the messages before");
@@ -99,20 +98,20 @@ class EnginePlan final : public HostPlan {
 
   std::optional<base::Error> run_start(bool& later) override {
     const protocol::Epoch epoch = done_ + 1;
-    auto error = refused(epoch);
-    if (error && may_be_explained(*error)) {
-      later = true;
-      return std::nullopt;
-    }
-    if (!error && end_->buffered()) error = take_buffer(epoch, later);
+    auto error = believed(epoch, later);
+    if (!error && !later) error = broken_promise(epoch);
+    if (!error && !later && end_->buffered()) error = take_buffer(epoch, later);
+    // A peer that has closed serves at most the starts that have been made, so this one is refused
+    // in words too.
     if (!error && !later && !end_->trigger(epoch)) error = broken(epoch);
     if (!error && !later) {
       engine_.mark_ready(*end_);
       // So that the receiver's check finds what it can.
       if (end_->sends() && checks_ready())
         engine_.poll_until(*end_, [&] { return end_->wait_is_over(epoch); });
-      // The pass may have brought the news that the receiver has gone.
-      if (end_->sends()) error = end_->broken(epoch);
+      // The pass may have brought the receiver's word that it has gone. What the network says, and
+      // that it is dead, is left to the wait: it may have received this message before.
+      if (end_->sends() && end_->closed_before(epoch)) error = broken(epoch);
     }
     if (error) reason_ = error->kind();
     return error;
@@ -132,8 +131,9 @@ class EnginePlan final : public HostPlan {
 
   std::optional<base::Error> hopeless() override {
     const protocol::Epoch epoch = done_ + 1;
-    auto error = broken(epoch);
-    if (!error || may_be_explained(*error)) return std::nullopt;
+    bool later = false;
+    auto error = believed(epoch, later);
+    if (!error) return std::nullopt;
     // The message, or the peer's own word of what has happened, may be here already.
     engine_.poll_until_sure(*end_);
     if (auto better = broken(epoch)) error = std::move(better);
@@ -142,10 +142,7 @@ class EnginePlan final : public HostPlan {
   }
 
   void run_close() noexcept override { engine_.close(*end_, done_ + 1); }
-  void run_poison() noexcept override {
-    given_up_.store(true, std::memory_order_relaxed);
-    engine_.poison(*end_, done_ + 1, reason_);
-  }
+  void run_poison() noexcept override { engine_.poison(*end_, done_ + 1, reason_); }
 
   // The peer answers without its program; one that has died, or that PENSTOCK_TIMEOUT gives up,
   // does not.
@@ -161,23 +158,19 @@ class EnginePlan final : public HostPlan {
       engine_.poll_until_sure(*end_);  // what it had sent before
       return true;
     }
-    const auto now = std::chrono::steady_clock::now();
-    if (!given_up_at_) given_up_at_ = now;
     const auto limit = engine_.timeout();
-    return limit.count() > 0 && now - *given_up_at_ > limit;
+    return limit.count() > 0 && touched_.exceeds(limit);
   }
 
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will
-  // receive the send, and the message may have been fetched from a buffer that its sender had given
-  // up.
+  // receive the send, and a sender that PENSTOCK_TIMEOUT has let go may have used its buffer.
   bool ended(protocol::Epoch epoch) const noexcept {
     return end_->wait_is_over(epoch) && !end_->closed_before(epoch);
   }
 
-  std::optional<base::Error> refused(protocol::Epoch epoch) const {
-    if (auto error = broken(epoch)) return error;
-    // Sound, as the program can have told the sender of this start only after the start; and the
-    // message may still be on its way, so that not every broken promise is found.
+  // Of a ready send. Sound, as the program can have told the sender of this start only after the
+  // start; and the message may still be on its way, so that not every broken promise is found.
+  std::optional<base::Error> broken_promise(protocol::Epoch epoch) const {
     if (!end_->sends() && checks_ready() && engine_.arrived(*end_, epoch))
       return base::Error(base::ErrorKind::ready, "a ready send was started before this receive");
     return std::nullopt;
@@ -188,16 +181,15 @@ class EnginePlan final : public HostPlan {
   }
 
   struct BufferSearch {
-    std::chrono::steady_clock::time_point began;
+    base::Elapsed lasts;
     bool asked = false;
   };
 
   Engine& engine_;
   std::shared_ptr<PairEnd> end_;
-  std::optional<BufferSearch> search_;  // of a start that has been left for later
-  std::optional<std::chrono::steady_clock::time_point> unexplained_since_;  // a failure
-  std::atomic<bool> given_up_{false};
-  std::optional<std::chrono::steady_clock::time_point> given_up_at_;  // with bytes under way
+  std::optional<BufferSearch> search_;                   // of a start that has been left for later
+  base::Elapsed unexplained_;                            // a failure that the network has told
+  base::Elapsed touched_;                                // since the first look after the giving up
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer
 };

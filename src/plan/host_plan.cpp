@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -75,7 +76,7 @@ void HostPlan::cancel_wait(const Error& error) noexcept {
 }
 
 void HostPlan::poison() noexcept {
-  if (!std::exchange(poisoned_, true)) run_poison();
+  if (!poisoned_.exchange(true, std::memory_order_relaxed)) run_poison();
 }
 
 // The pair is done with, and the queue gets the error. In this order: who sees the queue's failure
@@ -150,7 +151,7 @@ bool HostPlan::start_step(transport::Sink& sink) noexcept {
   // for it.
   if (sink.failed()) {
     poison();
-  } else if (!poisoned_) {
+  } else if (!poisoned()) {
     if (const auto error = start_or_say_why(later)) fail_and_poison(sink, *error);
   } else if (failure_) {
     sink.fail(*failure_);
@@ -164,7 +165,7 @@ bool HostPlan::start_step(transport::Sink& sink) noexcept {
 
 bool HostPlan::poll_step(transport::Sink& sink) noexcept {
   // After a start that failed or was suppressed there is no message to wait for.
-  if (poisoned_) return wait_until_untouched(sink);
+  if (poisoned()) return wait_until_untouched(sink);
   if (run_wait()) return end_wait(sink);
   return wait_again(sink);
 }
@@ -200,25 +201,19 @@ bool HostPlan::wait_again(transport::Sink& sink) noexcept {
 
 void HostPlan::tell_if_blocked(transport::Sink& sink) noexcept {
   if (blocked_ || polls_ < polls_before_clock || polls_ % polls_between_checks != 0 ||
-      !waits_long())
+      !waits_.exceeds(until_blocked))
     return;
   blocked_ = true;
   sink.blocked_since(*this);
 }
 
-bool HostPlan::waits_long() noexcept {
-  const auto now = std::chrono::steady_clock::now();
-  if (!first_clock_) first_clock_ = now;
-  return now - *first_clock_ >= until_blocked;
-}
-
 bool HostPlan::end_wait(transport::Sink& sink) noexcept {
   polls_ = 0;
-  first_clock_.reset();
+  waits_.reset();
   if (std::exchange(blocked_, false)) {
     sink.unblocked(*this);
     // From here on nobody cancels this wait. A cancel that came too late to matter is forgotten.
-    if (!poisoned_ && cancel_claimed_.load(std::memory_order_relaxed)) {
+    if (!poisoned() && cancel_claimed_.load(std::memory_order_relaxed)) {
       cancel_error_.reset();
       cancelled_.store(false, std::memory_order_relaxed);
       cancel_claimed_.store(false, std::memory_order_relaxed);

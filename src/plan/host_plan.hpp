@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits are work of a thread: what peer (host form) and proxy have in
-// common. The thread is the worker of a host stream, or a relay's for streams of a GPU.
+// A plan whose starts and waits are work of a thread: what peer (host form), ofi and proxy have
+// in common. The thread is the worker of a host stream, or a relay's for streams of a GPU.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <optional>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "device/host/stream.hpp"
 #include "transport/plan.hpp"
@@ -32,6 +32,7 @@ class HostPlan : public transport::Plan {
   bool start_step(transport::Sink& sink) noexcept;
   bool poll_step(transport::Sink& sink) noexcept;
   void poison() noexcept;  // this half serves no more, and tells the peer if it can be told
+  bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  protected:
   // All run on one thread at a time, and must not block. Those that give an error may throw for
@@ -62,7 +63,6 @@ class HostPlan : public transport::Plan {
   bool wait_again(transport::Sink& sink) noexcept;
   bool wait_until_untouched(transport::Sink& sink) noexcept;
   void tell_if_blocked(transport::Sink& sink) noexcept;
-  bool waits_long() noexcept;
   bool end_wait(transport::Sink& sink) noexcept;
   void pass_on() noexcept;
   void fail_and_poison(transport::Sink& sink, const base::Error& error) noexcept;
@@ -72,10 +72,10 @@ class HostPlan : public transport::Plan {
   std::atomic<protocol::Epoch> waits_ended_{0};
 
   // The own of the thread that works.
-  std::uint32_t polls_ = 0;  // that found nothing, in the present wait
-  std::optional<std::chrono::steady_clock::time_point> first_clock_;  // in the present wait
-  bool blocked_ = false;                                              // told the sink so
-  bool poisoned_ = false;
+  std::uint32_t polls_ = 0;             // that found nothing, in the present wait
+  base::Elapsed waits_;                 // the present wait
+  bool blocked_ = false;                // told the sink so
+  std::atomic<bool> poisoned_{false};   // reports read it on other threads
   std::optional<base::Error> failure_;  // why, if it was this plan's own
   struct {
     protocol::Epoch epoch = 0;

@@ -98,7 +98,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   virtual bool owes_messages() const noexcept = 0;  // buffered ones, to processes that live
   virtual bool owes_notices() const noexcept = 0;   // to processes that live
   // Whether a process that waits for the others at the end may say that it has come.
-  virtual bool may_part() const noexcept { return true; }
+  virtual bool may_end() const noexcept { return true; }
 
   // Whether a buffered send's buffer for that epoch is free, as far as this process knows. Asks the
   // receiver what it has taken, at first: ask() is true if the question is on its way, which it is
@@ -131,7 +131,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // while others still need it. Waits for no process that is gone.
   void end_with_others() noexcept {
     deliver();
-    if (!part()) say_farewell();
+    if (!end_together()) say_farewell();
   }
 
   group::World& world() const noexcept { return world_; }
@@ -191,15 +191,15 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // A process that is done and stopped making progress would leave others waiting for a message or
   // a notice. Returns true when all have come here, so that none waits any more. Ends early when a
   // process has died, or has not come within PENSTOCK_TIMEOUT.
-  bool part() noexcept {
+  bool end_together() noexcept {
     if (world_.given_up()) return false;  // not everybody has an engine
     const auto began = Clock::now();
-    return world_.part([this] { return may_part(); },
-                       [&] {
-                         if (world_.anybody_dead()) return false;
-                         pass(nullptr);
-                         return !late(began);
-                       });
+    return world_.end_together([this] { return may_end(); },
+                               [&] {
+                                 if (world_.anybody_dead()) return false;
+                                 pass(nullptr);
+                                 return !late(began);
+                               });
   }
 
   // There is no point at which all who are left have heard of our end; and neither MPI nor a

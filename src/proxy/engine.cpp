@@ -76,7 +76,7 @@ void ProxyEngine::forget(PairEnd& end) noexcept {
 
 plan::BufferState ProxyEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
                                            bool& asked) noexcept {
-  return state_of_buffer(end, epoch, asked, [&] { return ask(end); });
+  return state_of_buffer(end, epoch, asked, [&] { return query_credits(end); });
 }
 
 bool ProxyEngine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
@@ -96,9 +96,7 @@ void ProxyEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   end.closing = true;
   // Of a pair in order only buffered sends can be under way here; those go on without us.
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
-  send_farewell(end);
-  end.free_requests();
-  destroy_if_over(end);
+  settle(end);
   wake_if_needed();  // for its notice, and for what was taken of others
 }
 
@@ -107,7 +105,7 @@ void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason)
   end.poisoned = true;
   tell(end, closed, reason);
   give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
-  send_farewell(end);
+  send_notice(end);
   wake_if_needed();
 }
 
@@ -173,18 +171,12 @@ bool ProxyEngine::test(MpiSlot& operation) noexcept {
   } else if (end.buffered()) {
     operation.taken.store(false, std::memory_order_release);
   } else {
-    // A sender that has given up may have overwritten what MPI fetched from it afterwards. Its
-    // notice left before that, over the same communicator, so it is looked for before the message
-    // counts. MPI keeps the order in which they are matched; in which they end it does not say, so
-    // that docs/semantics.md makes an exception of this.
+    // A sender that PENSTOCK_TIMEOUT has let go may have overwritten what MPI fetched. Its notice
+    // left before that, over the same communicator, so it is looked for before the message counts.
     if (!end.sends() && !end.closing) take_notices();
     end.completed.store(operation.epoch, std::memory_order_release);
   }
-  send_farewell(end);
-  if (end.closing) {
-    end.free_requests();
-    destroy_if_over(end);
-  }
+  settle(end);
   return true;
 }
 
@@ -198,7 +190,7 @@ bool ProxyEngine::test_all(PairEnd& end) noexcept {
 bool ProxyEngine::take_notices() noexcept {
   bool moved = false;
   const auto reap_owner = [this](Outgoing& sent) {
-    if (sent.end != nullptr) when_sent(*sent.end);
+    if (sent.end != nullptr) settle(*sent.end);
   };
   if (!notices_.all_sent()) notices_.flush(reap_owner);
   while (!stray_.under_way) {
@@ -213,11 +205,12 @@ bool ProxyEngine::take_notices() noexcept {
 void ProxyEngine::read(int sender, const Notice& notice) noexcept {
   const auto found = ends_.find({sender, notice.pair, notice.addressee});
   PairEnd* const end = found != ends_.end() ? found->second.get() : nullptr;
-  if (notice.kind == Notice::NoticeKind::credit_query) return answer(sender, notice.pair, end);
+  if (notice.kind == Notice::NoticeKind::credit_query)
+    return tell_credits(sender, notice.pair, end);
   if (end == nullptr) return;
-  if (notice.kind == Notice::NoticeKind::answer) {
+  if (notice.kind == Notice::NoticeKind::credits) {
     end->taken = notice.messages;
-    end->asking = false;
+    end->credits_asked = false;
   } else {
     end->peer_closed(notice);
     // What the peer does not serve need not be waited for any longer. A sender may wait for our
@@ -227,14 +220,15 @@ void ProxyEngine::read(int sender, const Notice& notice) noexcept {
       end->answered = end->answered || notice.answers;
     else
       answer_end(*end, notice);
-    send_farewell(*end);
   }
-  destroy_if_over(*end);
+  settle(*end);
 }
 
-// A notice of this end has gone; another may stand behind it.
-void ProxyEngine::when_sent(PairEnd& end) noexcept {
-  send_farewell(end);
+// What may be said is said, and who has nothing left is forgotten. Asked when MPI is done with
+// something of this end, a notice of its own or the peer's among that.
+void ProxyEngine::settle(PairEnd& end) noexcept {
+  send_notice(end);
+  if (end.closing) end.free_requests();
   destroy_if_over(end);
 }
 
@@ -242,13 +236,14 @@ void ProxyEngine::when_sent(PairEnd& end) noexcept {
 void ProxyEngine::answer_end(PairEnd& receive, const Notice& of_send) noexcept {
   if (receive.mode == protocol::Mode::buffered) return;
   tell(receive, of_send.closed, ErrorKind::peer_freed);
-  const bool said_before = !receive.owes_farewell && !receive.farewell.notice.answers;
-  if (of_send.asks && said_before && !dead(receive.peer)) receive.owes_farewell = true;
+  // The first one has left, and was no answer.
+  const bool said_before = !receive.owes_notice && !receive.last_notice.notice.answers;
+  if (of_send.asks && said_before && !dead(receive.peer)) receive.owes_notice = true;
 }
 
-bool ProxyEngine::ask(PairEnd& end) noexcept {
-  if (end.asking || end.query.under_way) return false;
-  end.asking = true;
+bool ProxyEngine::query_credits(PairEnd& end) noexcept {
+  if (end.credits_asked || end.query.under_way) return false;
+  end.credits_asked = true;
   end.query.notice = {.pair = end.pair,
                       .addressee = transport::Direction::receive,
                       .kind = Notice::NoticeKind::credit_query};
@@ -257,17 +252,17 @@ bool ProxyEngine::ask(PairEnd& end) noexcept {
 }
 
 // Who asks again has had the answer before, which MPI has therefore taken.
-void ProxyEngine::answer(int sender, std::uint64_t pair, PairEnd* end) noexcept {
+void ProxyEngine::tell_credits(int sender, std::uint64_t pair, PairEnd* end) noexcept {
   Outgoing& outgoing = end != nullptr ? end->query : stray_;
   while (outgoing.under_way)
     notices_.flush([&](Outgoing& sent) {
-      if (sent.end != nullptr && sent.end != end) when_sent(*sent.end);
+      if (sent.end != nullptr && sent.end != end) settle(*sent.end);
     });
   outgoing.notice = {
       .pair = pair,
       .messages = end != nullptr ? end->completed.load(std::memory_order_relaxed) : 0,
       .addressee = transport::Direction::send,
-      .kind = Notice::NoticeKind::answer};
+      .kind = Notice::NoticeKind::credits};
   notices_.send(outgoing, sender);
 }
 
@@ -275,8 +270,8 @@ void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
   if (end.told) return;
   end.told = true;
   if (dead(end.peer)) return;
-  end.owes_farewell = true;
-  end.farewell.notice = {
+  end.owes_notice = true;
+  end.last_notice.notice = {
       .pair = end.pair,
       .closed = closed,
       .messages = end.issued,
@@ -284,14 +279,14 @@ void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
       .reason = static_cast<std::uint8_t>(reason)};
 }
 
-void ProxyEngine::send_farewell(PairEnd& end) noexcept {
-  if (!end.owes_farewell || end.farewell.under_way) return;
+void ProxyEngine::send_notice(PairEnd& end) noexcept {
+  if (!end.owes_notice || end.last_notice.under_way) return;
   const bool active = end.any_active();
   if (!protocol::may_part_from_mpi(end.sends(), active)) return;
-  end.owes_farewell = false;
-  end.farewell.notice.asks = end.sends() && active;
-  end.farewell.notice.answers = !end.sends() && end.closed.load(std::memory_order_relaxed) != 0;
-  notices_.send(end.farewell, end.peer);
+  end.owes_notice = false;
+  end.last_notice.notice.asks = end.sends() && active;
+  end.last_notice.notice.answers = !end.sends() && end.closed.load(std::memory_order_relaxed) != 0;
+  notices_.send(end.last_notice, end.peer);
 }
 
 // Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a
@@ -312,7 +307,7 @@ void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
 
 // Both halves are gone and MPI holds nothing: forget the end.
 void ProxyEngine::destroy_if_over(PairEnd& end) noexcept {
-  if (!end.closing || end.owes_farewell || end.farewell.under_way || end.query.under_way ||
+  if (!end.closing || end.owes_notice || end.last_notice.under_way || end.query.under_way ||
       end.closed.load(std::memory_order_relaxed) == 0)
     return;
   if (end.any_active()) return;

@@ -68,7 +68,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   bool owes_messages() const noexcept override;
   bool owes_notices() const noexcept override;
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more.
-  bool may_part() const noexcept override { return notices_.all_sent(); }
+  bool may_end() const noexcept override { return notices_.all_sent(); }
 
   void enroll(const std::shared_ptr<PairEnd>& end);
   void issue(PairEnd& end) noexcept;
@@ -79,12 +79,12 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   void give_up(PairEnd& end, protocol::Epoch first) noexcept;
   void leave_to_mpi(PairEnd& end) noexcept;
   void read(int sender, const Notice& notice) noexcept;
-  bool ask(PairEnd& end) noexcept;
-  void answer(int sender, std::uint64_t pair, PairEnd* end) noexcept;
+  bool query_credits(PairEnd& end) noexcept;
+  void tell_credits(int sender, std::uint64_t pair, PairEnd* end) noexcept;
   void tell(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
-  void send_farewell(PairEnd& end) noexcept;
+  void send_notice(PairEnd& end) noexcept;
   void answer_end(PairEnd& receive, const Notice& of_send) noexcept;
-  void when_sent(PairEnd& end) noexcept;
+  void settle(PairEnd& end) noexcept;
   void destroy_if_over(PairEnd& end) noexcept;
   void forget(PairEnd& end) noexcept;
 

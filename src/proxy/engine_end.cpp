@@ -16,7 +16,7 @@ ProxyEngine::~ProxyEngine() {
   for (auto& [key, end] : ends_) {
     tell(*end, end->completed.load(std::memory_order_relaxed) + 1, ErrorKind::peer_freed);
     if (!end->sends()) give_up(*end, 1);
-    send_farewell(*end);
+    send_notice(*end);
   }
   end_with_others();
   for (auto& [key, end] : ends_) {
@@ -45,7 +45,7 @@ void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
 bool ProxyEngine::owes_notices() const noexcept {
   return !notices_.all_sent() || std::any_of(ends_.begin(), ends_.end(), [this](const auto& each) {
     const PairEnd& end = *each.second;
-    return end.owes_farewell && !dead(end.peer);
+    return end.owes_notice && !dead(end.peer);
   });
 }
 

@@ -29,23 +29,21 @@ struct EndKeyHash {
 // What the progress of one process tells that of another about a pair.
 struct Notice {
   enum class NoticeKind : std::uint8_t {
-    closed,        // "my half is gone": sent once by each half
+    closed,        // "my half is gone": sent once by each half, and perhaps once more as an answer
     credit_query,  // of a buffered send: what the receiver has taken
-    answer
+    credits
   };
 
   std::uint64_t pair = 0;
   std::uint64_t closed = 0;  // first epoch that is not served any more
-  // In `closed` of a sender, how many it has given to MPI; in `answer`, how many it took.
+  // In `closed` of a sender, how many it has given to MPI; in `credits`, how many it took.
   std::uint64_t messages = 0;
   // Which half of the receiving process is meant.
   transport::Direction addressee = transport::Direction::send;
   std::uint8_t reason = 0;  // closed: base::ErrorKind: peer_freed, or what has failed
   NoticeKind kind = NoticeKind::closed;
-  // In `closed` of a send: MPI has it still, so that an answer is wanted. Of a receive: this one
-  // follows the send's.
-  bool asks = false;
-  bool answers = false;
+  bool asks = false;     // in `closed` of a send that MPI still has: an answer is wanted
+  bool answers = false;  // in `closed` of a receive that has heard the send's
   std::uint8_t unused[3] = {};
 };
 static_assert(sizeof(Notice) == 32);

@@ -28,7 +28,7 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
       elements(message),
       operations(buffered() ? slots : 1),
       communicator_(communicator) {
-  farewell.end = query.end = this;
+  last_notice.end = query.end = this;
   try {
     if (buffered() && !elements.contiguous() &&
         bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
@@ -111,6 +111,12 @@ std::string PairEnd::describe() const {
   return fmt::format("epoch {}, MPI {} {} rank {} with tag {}, {} complete, {}",
                      started.load(std::memory_order_acquire), call, sends() ? "to" : "from", peer,
                      tag, completed.load(std::memory_order_acquire), what);
+}
+
+std::string PairEnd::describe_given_up() const {
+  if (sends())
+    return fmt::format("given up; waits for rank {} to answer, as MPI still has the message", peer);
+  return fmt::format("given up; waits for MPI to end what it has begun with rank {}", peer);
 }
 
 void PairEnd::peer_closed(const Notice& theirs) noexcept {

@@ -16,7 +16,7 @@
 #include "base/first_error.hpp"
 #include "plan/active_list.hpp"
 #include "plan/ready_list.hpp"
-#include "protocol/parting.hpp"
+#include "protocol/giving_up.hpp"
 #include "proxy/elements.hpp"
 #include "proxy/notice.hpp"
 #include "transport/message.hpp"
@@ -74,6 +74,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool wait_is_over(protocol::Epoch epoch) const noexcept { return buffered() || complete(epoch); }
   bool end_wait(protocol::Epoch) const noexcept { return false; }  // progress need not hear of it
   std::string describe() const;
+  std::string describe_given_up() const;
   static std::string path() { return "proxy (messages of MPI)"; }
   bool closed_before(protocol::Epoch epoch) const noexcept {
     return protocol::closed_before(closed.load(std::memory_order_acquire), epoch);
@@ -96,7 +97,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
     if (!sends()) return !any_active();
     return protocol::send_is_untouched(any_active(), answered);
   }
-  bool credits_known() const noexcept { return !asking; }
+  bool credits_known() const noexcept { return !credits_asked; }
   // Whether the receiver has taken what stood in that epoch's buffer, as it said last.
   bool room(protocol::Epoch epoch) const noexcept { return taken + operations.size() >= epoch; }
 
@@ -125,13 +126,13 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool closing = false;        // our half is closed
   bool poisoned = false;       // nothing is issued any more
   bool told = false;           // our notice has been made
-  bool owes_farewell = false;  // and waits until MPI fetches nothing for us
+  bool owes_notice = false;    // and waits until MPI fetches nothing for us
   bool answered = false;       // send: the peer's notice follows ours
   std::uint64_t messages = 0;  // of the peer's notice
-  Outgoing farewell;
-  Outgoing query;             // a credit query of this half, or an answer to the peer's
-  bool asking = false;        // the answer has not come
-  protocol::Epoch taken = 0;  // what it said last
+  Outgoing last_notice;
+  Outgoing query;              // a credit query of this half, or what it tells the peer's
+  bool credits_asked = false;  // the answer has not come
+  protocol::Epoch taken = 0;   // what it said last
 
  private:
   void make_request(MpiSlot& operation, void* from);

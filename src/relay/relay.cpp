@@ -50,7 +50,7 @@ Outcome Relay::advance() noexcept {
       RelayedPair& pair = *pairs_[i];
       const bool closing = pair.closing_.load(std::memory_order_acquire);
       outcome = std::min(outcome, pair.advance());
-      if (!closing || (pair.is_being_given_up() && !stopping_)) {
+      if (!closing || (pair.still_moves() && !stopping_)) {
         ++i;
         continue;
       }

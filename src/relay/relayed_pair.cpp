@@ -63,7 +63,7 @@ Outcome RelayedPair::advance() noexcept {
     return Outcome::waiting;
   }
   under_way_ = false;
-  if (failed() || given_up_)
+  if (plan_.poisoned())
     end_waits();
   else
     complete(epoch_);
@@ -88,17 +88,16 @@ void RelayedPair::end_waits() noexcept {
 void RelayedPair::poison() noexcept {
   if (over_) return;
   plan_.poison();
-  given_up_ = true;
   if (!under_way_) end_waits();
 }
 
 void RelayedPair::close() noexcept {
-  if (given_up_) end_waits();
+  if (plan_.poisoned()) end_waits();
   over_ = true;
   plan_.close();
 }
 
-bool RelayedPair::poisoned() const noexcept {
+bool RelayedPair::no_wait_is_left() const noexcept {
   return load(words_.completed) == relay::no_more;
 }
 

@@ -16,8 +16,9 @@ class RelayedPair final : private transport::Sink {
  public:
   RelayedPair(plan::HostPlan& plan, RelayWords& words) noexcept : plan_(plan), words_(words) {}
 
-  bool poisoned() const noexcept;
-  base::Error error() const;  // why
+  bool poisoned() const noexcept { return plan_.poisoned(); }
+  bool no_wait_is_left() const noexcept;  // of one that is poisoned: nothing of it moves
+  base::Error error() const;              // why
 
  private:
   friend class Relay;
@@ -32,7 +33,7 @@ class RelayedPair final : private transport::Sink {
   // `listening`, for a moment.
   bool lets_sleep(bool listening) const noexcept;
   void poison() noexcept;
-  bool is_being_given_up() const noexcept { return given_up_ && under_way_; }
+  bool still_moves() const noexcept { return poisoned() && under_way_; }
   void close() noexcept;
 
   void complete(std::uint64_t epoch) noexcept;
@@ -47,7 +48,6 @@ class RelayedPair final : private transport::Sink {
   std::uint64_t epoch_ = 0;  // of the start under way or the last one
   bool under_way_ = false;
   bool starting_ = false;                   // under way, and not carried out yet
-  bool given_up_ = false;                   // nothing starts any more
   bool over_ = false;                       // no wait is left, or closed
   std::atomic<std::uint64_t> expected_{0};  // starts enqueued outside graphs
   std::atomic<bool> replayed_{false};       // some were captured

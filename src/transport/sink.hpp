@@ -30,7 +30,8 @@ class Waiter {
 };
 
 // Where failures of enqueued work go. The first one sticks: afterwards starts on that queue do
-// nothing, so that stale data is never sent on as good, and waits end at once.
+// nothing, so that stale data is never sent on as good, and waits end when nothing moves their
+// buffers any more.
 class Sink {
  public:
   virtual ~Sink() = default;

@@ -42,9 +42,9 @@ class MatchJobs : private base::NoCopy {
   // Ends the jobs whose requests have all their outcome and whose letters have left. A call may
   // return only when its last letters are MPI's, refusals too: its peers wait for them, and the
   // program may not call MPI again for long. A job whose time is over does not wait for its
-  // letters: a peer that has stopped takes none, though its half is matched. At the end part() sees
-  // to them. Nor does a job wait for letters behind its own: their reader may have what it needs
-  // and read no more.
+  // letters: a peer that has stopped takes none, though its half is matched. At the end
+  // end_together() sees to them. Nor does a job wait for letters behind its own: their reader may
+  // have what it needs and read no more.
   void end_settled(const MatchLetters& letters);
   // From now on no job waits for its letters.
   void wait_for_no_letters() noexcept { ending_ = true; }

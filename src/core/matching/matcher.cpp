@@ -391,7 +391,7 @@ bool Matcher::anybody_unreachable() const {
   return world_.anybody_dead() || mailbox_.any_lost();
 }
 
-void Matcher::part() noexcept {
+void Matcher::end_together() noexcept {
   using std::chrono::steady_clock;
   constexpr auto farewell = std::chrono::seconds(1);  // for those who can still be reached
   const auto began = steady_clock::now();
@@ -404,7 +404,7 @@ void Matcher::part() noexcept {
     return !in_trouble_since || now - *in_trouble_since < farewell;
   };
   base::log::failures_in([&] {
-    world_.part([this] { return mailbox_.all_flushed(); }, go_on);
+    world_.end_together([this] { return mailbox_.all_flushed(); }, go_on);
     const std::lock_guard lock(mutex_);  // what MPI would otherwise find unreceived
     while (
         mailbox_.poll([this](int rank, std::span<const std::byte> letter) { read(rank, letter); }))

@@ -89,7 +89,7 @@ class Matcher {
   // letters to where they go. No process reads letters inside MPI_Finalize, and an MPI whose queues
   // are full of them would not leave it. Ends early for PENSTOCK_TIMEOUT, and soon when a process
   // has died or MPI carries no letters to one.
-  void part() noexcept;
+  void end_together() noexcept;
   const PairCounts& pairs() const noexcept { return pairs_; }
   // A line for each match under way and each send of a peer that no receive takes, as long as they
   // are few; "" without any. From any thread, which does not wait for one that is held up inside a

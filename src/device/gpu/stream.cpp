@@ -147,17 +147,14 @@ cudaError_t Stream::query() const noexcept {
 }
 
 // Waits as cudaStreamSynchronize would: it keeps its core, or sleeps if the program has said so.
-cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {
-  if (!meanwhile) return cudaStreamSynchronize(handle_);
+void Stream::await(const std::function<bool()>& ended, const std::function<bool()>& meanwhile) {
   using std::chrono::steady_clock;
   const auto began = steady_clock::now();
   auto next_call = began + meanwhile_interval;
   const bool sleeps = may_sleep();
-  for (;;) {
-    const cudaError_t code = query();
-    if (code != cudaErrorNotReady) return code;
+  while (!ended()) {
     auto now = steady_clock::now();
-    if (now >= next_call) {
+    if (meanwhile && now >= next_call) {
       meanwhile();
       next_call = now + meanwhile_interval;
     }
@@ -171,6 +168,13 @@ cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {
   }
 }
 
+cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {
+  if (!meanwhile) return cudaStreamSynchronize(handle_);
+  cudaError_t code = cudaSuccess;
+  await([&] { return (code = query()) != cudaErrorNotReady; }, meanwhile);
+  return code;
+}
+
 // Another thread may be capturing, in the mode that forbids looks at streams to all threads.
 void Stream::synchronize(const std::function<bool()>& meanwhile) {
   const DeviceGuard guard(device_);
@@ -178,7 +182,7 @@ void Stream::synchronize(const std::function<bool()>& meanwhile) {
   const cudaError_t code = await_end(meanwhile);
   if (attachment_) {
     attachment_->synchronized(code);
-    attachment_->await_untouched();
+    await([&] { return attachment_->untouched(); }, meanwhile);
   }
   check(code, "the queue's " PENSTOCK_GPU " stream has failed");
   synchronizations_.fetch_add(1, std::memory_order_release);

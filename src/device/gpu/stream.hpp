@@ -19,9 +19,8 @@ class Attachment {
   // The stream has just run dry, or has failed: what its kernels have reported is to be told, and
   // what they never will.
   virtual void synchronized(cudaError_t code) noexcept = 0;
-  // Behind that, for a caller that may wait: after a failure it returns when nothing moves the
-  // program's buffers any more.
-  virtual void await_untouched() noexcept = 0;
+  // Behind that: false, after a failure, while something moves the program's buffers still.
+  virtual bool untouched() noexcept = 0;
 };
 
 class Stream final : public device::Stream {
@@ -60,6 +59,7 @@ class Stream final : public device::Stream {
 
  private:
   cudaError_t query() const noexcept;
+  static void await(const std::function<bool()>& ended, const std::function<bool()>& meanwhile);
   cudaError_t await_end(const std::function<bool()>& meanwhile) const;
 
   cudaStream_t handle_;

@@ -14,10 +14,11 @@ namespace penstock::protocol::giving_up {
 struct MpiHalf {
   Program program;
   Small issued = 0, complete = 0;
-  Small active = 0;            // MPI has its operation of epoch `issued`
-  Small cancelled = 0;         // that one is given up: its end counts for nothing
-  Small stopped = 0;           // it issues nothing more
-  Small notice = 0, told = 0;  // as above
+  Small active = 0;     // MPI has its operation of epoch `issued`
+  Small cancelled = 0;  // that one is given up: its end counts for nothing
+  Small stopped = 0;    // it issues nothing more
+  // The notice, once it is wanted; 1: it has left, 2: as an answer too.
+  Small notice = 0, told = 0;
   // The peer's notice and what is in it, as on their way and as they have come; and that of a
   // receive which follows ours.
   Small on_its_way = 0, its_asks = 0, its_answers = 0, second = 0;
@@ -46,7 +47,7 @@ class MpiModel : public StateSearch<MpiState> {
                                : "a buffer is written that is the program's");
     for (const Side side : {sender, receiver}) {
       run(side);
-      turn(side);
+      fail_or_calm_down(side);
       issue(side);
       send_notice(side);
       hear(side);
@@ -55,16 +56,7 @@ class MpiModel : public StateSearch<MpiState> {
     move();
   }
 
-  bool may_end() const override {
-    for (const Side side : {sender, receiver}) {
-      const Program& program = now_.halves[side].program;
-      if (program.failed != 0 && program.back == 0) return false;
-      if (now_.halves[other(side)].program.failed != 0 && program.failed == 0 &&
-          program.started > program.waited)
-        return false;
-    }
-    return true;
-  }
+  bool may_end() const override { return giving_up::may_end(now_.halves); }
 
   void run(Side side) {
     const MpiHalf& half = now_.halves[side];
@@ -72,20 +64,21 @@ class MpiModel : public StateSearch<MpiState> {
     if (half.program.failed != 0) return;
     MpiState next = now_;
     if (half.program.started > half.program.waited) {
-      if (closed_before(half.closed, next_epoch)) return fail(side);
+      if (closed_before(half.closed, next_epoch)) return fail_now(side);
       if (half.complete < next_epoch) return;
       ++next.halves[side].program.waited;
       return go(next);
     }
     if (next_epoch > epochs || half.program.calm != 0) return;
-    if (closed_before(half.closed, next_epoch)) return fail(side);
+    if (closed_before(half.closed, next_epoch)) return fail_now(side);
     ++next.halves[side].program.started;
     go(next);
   }
 
-  void turn(Side side) {
+  // Another pair of the same queue may be the reason for the failure.
+  void fail_or_calm_down(Side side) {
     if (now_.halves[side].program.failed != 0 || now_.halves[side].program.calm != 0) return;
-    fail(side);
+    fail_now(side);
     MpiState next = now_;
     next.halves[side].program.calm = 1;
     go(next);
@@ -104,7 +97,7 @@ class MpiModel : public StateSearch<MpiState> {
     go(next);
   }
 
-  void fail(Side side) {
+  void fail_now(Side side) {
     MpiState next = now_;
     MpiHalf& half = next.halves[side];
     half.program.failed = 1;
@@ -122,7 +115,7 @@ class MpiModel : public StateSearch<MpiState> {
     if (side == receiver && state.fetching == 0) half.active = half.cancelled = 0;
   }
 
-  // As ProxyEngine::send_farewell() and answer_end().
+  // As ProxyEngine::send_notice() and answer_end().
   void send_notice(Side side) {
     const MpiHalf& half = now_.halves[side];
     if (half.notice == 0 || !rules_.may_part_from_mpi(side == sender, half.active != 0)) return;

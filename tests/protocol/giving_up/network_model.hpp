@@ -60,17 +60,7 @@ class NetworkModel : public StateSearch<NetworkState> {
     deliver();
   }
 
-  bool may_end() const override {
-    for (const Side side : {sender, receiver}) {
-      const NetworkHalf& half = now_.halves[side];
-      if (half.program.failed != 0 && half.program.back == 0) return false;
-      // Nobody waits for what will never come.
-      if (now_.halves[other(side)].program.failed != 0 && half.program.failed == 0 &&
-          half.program.started > half.program.waited)
-        return false;
-    }
-    return true;
-  }
+  bool may_end() const override { return giving_up::may_end(now_.halves); }
 
   void check() {
     const Network& network = now_.network;
@@ -148,6 +138,10 @@ class NetworkModel : public StateSearch<NetworkState> {
     const NetworkHalf& half = now_.halves[receiver];
     return ready_ && !rules_.doorbells_count_as_offers ? half.program.started : half.rung;
   }
+  bool all_arrived() const {
+    const Epoch come = now_.halves[receiver].complete;
+    return come + (rules_.last_message_counts_as_come ? 1u : 0u) >= offered();
+  }
 
   void end_wait(Side side) {
     const NetworkHalf& half = now_.halves[side];
@@ -202,9 +196,9 @@ class NetworkModel : public StateSearch<NetworkState> {
   void get_back(Side side) {
     const NetworkHalf& half = now_.halves[side];
     if (half.program.failed == 0 || half.program.back != 0) return;
-    const bool untouched = side == sender ? !rules_.sender_waits_for_its_writes || !in_flight()
-                                          : rules_.receive_is_untouched(offered(), half.complete,
-                                                                        half.closed, half.parting);
+    const bool untouched =
+        side == sender ? !rules_.sender_waits_for_its_writes || !in_flight()
+                       : rules_.receive_is_untouched(all_arrived(), half.closed, half.parting);
     if (!untouched) return;
     NetworkState next = now_;
     next.halves[side].program.back = 1;

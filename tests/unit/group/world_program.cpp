@@ -15,7 +15,7 @@ int wrong = 0;
 
 void expect(const World& world, const char* what, bool seen, bool expected) {
   if (seen == expected) return;
-  std::fprintf(stderr, "rank %d: %s: part() says %d\n", world.rank(), what, seen);
+  std::fprintf(stderr, "rank %d: %s: end_together() says %d\n", world.rank(), what, seen);
   wrong = 1;
 }
 
@@ -27,12 +27,12 @@ int main(int argc, char** argv) {
   const auto no = [] { return false; };
   {
     const auto world = World::join();
-    expect(*world, "all are ready", world->part(yes, yes), true);
+    expect(*world, "all are ready", world->end_together(yes, yes), true);
     for (int one = 0; one < world->size(); ++one) {
       const bool gives_up = world->rank() == one;
-      expect(*world, "one has given up", world->part(gives_up ? no : yes, gives_up ? no : yes),
-             false);
-      expect(*world, "all are ready again", world->part(yes, yes), true);
+      expect(*world, "one has given up",
+             world->end_together(gives_up ? no : yes, gives_up ? no : yes), false);
+      expect(*world, "all are ready again", world->end_together(yes, yes), true);
     }
   }
   PMPI_Finalize();

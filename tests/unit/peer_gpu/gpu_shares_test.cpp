@@ -112,7 +112,7 @@ TEST_F(GpuSharesTest, WhoHasEndedHoldsNoPlaces) {
   const auto theirs = places(1);
   Place kept = theirs->take(User::queue);
   EXPECT_EQ(ours->take(User::queue).standing, Standing::one_stays);
-  shares(1).part();
+  shares(1).leave();
   EXPECT_EQ(ours->room(), processors / 2);
   EXPECT_EQ(ours->take(User::queue).standing, Standing::all_stay);
   kept = {};  // by a graph that is destroyed after the library's end

@@ -173,7 +173,7 @@ TEST_F(RelayTest, APeerThatHasGoneEndsTheWait) {
   sender.reset();
   EXPECT_FALSE(receiver->wait());
   EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::peer_freed);
-  EXPECT_TRUE(receiver->pair.poisoned());
+  EXPECT_TRUE(receiver->pair.no_wait_is_left());
 }
 
 TEST_F(RelayTest, AProcessThatHasEndedEndsTheWait) {

@@ -356,14 +356,14 @@ TEST_F(MatcherTest, WhatIsUnderWayAtTheEndFailsAtOnceAlthoughItsLettersHaveNotLe
 TEST_F(MatcherTest, TheEndWaitsForNoLettersToTheDeadOrTheLost) {
   zero_.mailbox.stuck = {1};
   zero_.world.kill(1);
-  zero_.matcher->part();
+  zero_.matcher->end_together();
   two_.mailbox.stuck = two_.mailbox.lost_ranks = {1};
-  two_.matcher->part();
+  two_.matcher->end_together();
   base::Settings hasty;
   hasty.timeout = milliseconds(1);
   Clerk late(1, 3, office_, hasty);
   late.mailbox.stuck = {0};
-  late.matcher->part();
+  late.matcher->end_together();
 }
 
 TEST_F(MatcherTest, WhatIsNeverMatchedMayBeDeletedOnceTheThreadHasEnded) {
