@@ -15,8 +15,7 @@ OfiEngine::~OfiEngine() {
   stop_thread();
   const std::lock_guard lock(progress_lock_);
   for (const auto& end : ends_) {
-    const protocol::Epoch served =
-        end->buffered() ? end->started.load(std::memory_order_relaxed) : end->completed();
+    const protocol::Epoch served = end->buffered() ? end->started() : end->completed();
     end->tell(served + 1, ErrorKind::peer_freed);
     list(*end);
   }
@@ -38,7 +37,7 @@ bool OfiEngine::owes_notices() const noexcept {
 
 bool OfiEngine::owes_messages() const noexcept {
   return std::any_of(ends_.begin(), ends_.end(), [this](const auto& end) {
-    const protocol::Epoch last = end->started.load(std::memory_order_relaxed);
+    const protocol::Epoch last = end->started();
     return end->buffered() && !end->complete(last) && !end->broken(last) && !dead(end->peer);
   });
 }

@@ -81,7 +81,7 @@ std::string PairEnd::path() const {
 }
 
 std::string PairEnd::describe() const {
-  const protocol::Epoch epoch = started.load(std::memory_order_acquire);
+  const protocol::Epoch epoch = started();
   const PairWords& ours = words();
   const protocol::Epoch done = completed();
   std::string what;
@@ -108,8 +108,7 @@ std::string PairEnd::describe_given_up() const {
 // ---- Progress
 
 bool PairEnd::ready_for_next() const noexcept {
-  return !stopped_.now && !hand_.under_way() && rung_ < started.load(std::memory_order_acquire) &&
-         complete(rung_);
+  return !stopped_.now && !hand_.under_way() && rung_ < started() && complete(rung_);
 }
 
 bool PairEnd::advance() noexcept {
@@ -289,7 +288,7 @@ bool PairEnd::has_work() const noexcept {
   if (notice_.owed) return true;
   if (stopped_.now) return !stopped_.forgotten;
   if (!posted_.empty()) return true;
-  return hand_.under_way() || rung_ < started.load(std::memory_order_acquire) || !complete(rung_) ||
+  return hand_.under_way() || rung_ < started() || !complete(rung_) ||
          credits_.count.owed(load(words().taken));
 }
 

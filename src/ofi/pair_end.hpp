@@ -35,6 +35,7 @@
 #include "ofi/pair_counters.hpp"
 #include "ofi/pair_memory.hpp"
 #include "ofi/posted_ahead.hpp"
+#include "ofi/start_word.hpp"
 #include "protocol/giving_up.hpp"
 #include "protocol/parting.hpp"
 #include "transport/message.hpp"
@@ -69,19 +70,18 @@ class PairEnd final : public EngineClient {
   bool arm() noexcept {
     const protocol::Epoch epoch = armed_.load(std::memory_order_relaxed) + 1;
     armed_.store(epoch, std::memory_order_release);
-    return epoch <= started.load(std::memory_order_relaxed) + epochs_ahead;
+    return epoch <= started() + epochs_ahead;
   }
 
   // ---- The worker's side
-  // False: the engine has refused starts meanwhile, as the peer is gone. Sequentially
-  // consistent, so that either this start sees that, or refuse_starts() sees this start.
+  // False: the engine has refused starts meanwhile, as the peer is gone.
   [[nodiscard]] bool trigger(protocol::Epoch epoch) noexcept {
-    beginning_.store(epoch, std::memory_order_seq_cst);
-    if (refuses_starts_.load(std::memory_order_seq_cst)) return false;
+    if (!starts_.begin(epoch)) return false;
     if (stream_rings()) counters_.doorbell->ring(1);
-    started.store(epoch, std::memory_order_release);  // who sees this sees the doorbell
+    starts_.begun(epoch);
     return true;
   }
+  protocol::Epoch started() const noexcept { return starts_.started(); }
   protocol::Epoch completed() const noexcept {
     return std::max(load(words().done), counted_.load(std::memory_order_acquire));
   }
@@ -156,10 +156,6 @@ class PairEnd final : public EngineClient {
   const int peer;
   const Cut cut;
 
-  // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
-  // the receive buffer's last use, before the provider touches it.
-  alignas(64) std::atomic<protocol::Epoch> started{0};
-
   // Progress only: what the engine keeps with each end.
   struct Seat {
     bool closing = false;   // our half is closed
@@ -205,7 +201,6 @@ class PairEnd final : public EngineClient {
   bool has_ended(const RdmaOperation& operation) const noexcept;
   bool in_flight() const noexcept;
   bool moves_program_memory() const noexcept { return !buffered() && (sends() || !in_slots()); }
-  bool refuse_starts() noexcept;
   protocol::Epoch offered() const noexcept;
   bool is_writing() const noexcept;
   bool give_credits() noexcept;
@@ -239,11 +234,11 @@ class PairEnd final : public EngineClient {
   PairCounters counters_;
   PairMemory memory_;  // behind the counters that its regions are bound to
 
+  // Written by the worker, read by progress.
+  alignas(64) StartWord starts_;
   alignas(64) std::atomic<protocol::Epoch> armed_{0};  // starts that have been enqueued
   // Complete as the counters tell, ahead of a signal.
   alignas(64) std::atomic<protocol::Epoch> counted_{0};
-  std::atomic<protocol::Epoch> beginning_{0};  // the worker's last start, before it has begun
-  std::atomic<bool> refuses_starts_{false};    // no start begins any more
   base::FirstError failure_;
 
   protocol::Epoch rung_ = 0;  // doorbells

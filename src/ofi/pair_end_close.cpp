@@ -38,7 +38,7 @@ void PairEnd::stop() noexcept {
   if (stopped_.now) return;
   stopped_.now = true;
   // The stream may be more than one ahead of us.
-  while (rings_ahead() && rung_ < started.load(std::memory_order_acquire)) take_doorbell();
+  while (rings_ahead() && rung_ < started()) take_doorbell();
   // From here on late data finds no place and no CTS comes, nor does a doorbell ring: so this is
   // all that can have begun. The trigger stays for it, which may have met with a full queue.
   memory_.close_regions();
@@ -48,19 +48,12 @@ void PairEnd::stop() noexcept {
 // At the library's end there may be starts without a wait, of queues that have failed.
 bool PairEnd::is_writing() const noexcept {
   if (!sends() || buffered()) return false;
-  return stopped_.now ? !stopped_.forgotten : !complete(started.load(std::memory_order_acquire));
-}
-
-// No start of the worker begins behind this. False: one is just beginning.
-bool PairEnd::refuse_starts() noexcept {
-  refuses_starts_.store(true, std::memory_order_seq_cst);
-  const protocol::Epoch last = started.load(std::memory_order_acquire);
-  return beginning_.load(std::memory_order_seq_cst) <= last;
+  return stopped_.now ? !stopped_.forgotten : !complete(started());
 }
 
 bool PairEnd::part_by_itself() noexcept {
   if (!sends() || !moves_program_memory() || stopped_.now) return false;
-  if (closed_epoch(load(words().closed)) == 0 || !refuse_starts() || !is_wanted_no_more())
+  if (closed_epoch(load(words().closed)) == 0 || !starts_.refuse() || !is_wanted_no_more())
     return false;
   tell(completed() + 1, ErrorKind::peer_freed);
   stop();
@@ -68,7 +61,7 @@ bool PairEnd::part_by_itself() noexcept {
 }
 
 bool PairEnd::is_wanted_no_more() const noexcept {
-  const protocol::Epoch last = started.load(std::memory_order_acquire);
+  const protocol::Epoch last = started();
   if (!sends()) return closed_before(last);
   return protocol::parts_by_itself(closed_epoch(load(words().closed)), last, completed());
 }
@@ -83,7 +76,7 @@ bool PairEnd::untouched() const noexcept {
 // The last epoch that the sender may write. A ready one asks nobody: a receive that has been
 // started is enough, though no pass has seen it.
 protocol::Epoch PairEnd::offered() const noexcept {
-  return rendezvous() ? rung_ : started.load(std::memory_order_acquire);
+  return rendezvous() ? rung_ : started();
 }
 
 // Whether operations that had begun when the pair was given up have not ended yet. Of failed ones
