@@ -82,7 +82,10 @@ std::unique_ptr<Device> make_device(const Options& options, const tool::Session&
   return make_cuda_device(options, session);
 #else
   static_cast<void>(session);
-  throw tool::UserError("--device cuda: this command is built without CUDA");
+  throw tool::UserError(
+      "--device cuda: this command is built without CUDA: build one with cmake -DPENSTOCK_CUDA=ON, "
+      "or "
+      "use --device host");
 #endif
 }
 

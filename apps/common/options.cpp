@@ -78,7 +78,9 @@ std::vector<Comm> chosen_comms(const Options& options) {
 #if !PENSTOCK_CUDA && !PENSTOCK_HIP
   if (options.device == DeviceKind::gpu)
     throw CLI::ValidationError("--device",
-                               std::string(gpu_name) + ": this command is built without it");
+                               std::string(gpu_name) +
+                                   ": this command is built without it: build one with cmake "
+                                   "-DPENSTOCK_CUDA=ON, or use --device host");
 #endif
   std::vector<Comm> all = options.offered;
   if (options.device == DeviceKind::host) std::erase(all, Comm::graph);

@@ -35,7 +35,10 @@ std::string read_file_once(const std::string& path, const tool::Session& session
   std::string text;
   long size = session.is_root() ? try_to_read(path, text) : 0;
   MPI_Bcast(&size, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-  if (size < 0) throw tool::UserError("cannot read the pattern file " + path);
+  if (size < 0)
+    throw tool::UserError(
+        "cannot read the pattern file " + path +
+        ": give the path of an .rle file, as those in the sources' apps/life/patterns");
   text.resize(static_cast<std::size_t>(size));
   MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD);
   return text;

@@ -230,8 +230,8 @@ int run_life(const Options& options, const tool::Session& session) {
 
 void describe(CLI::App& app, Options& options) {
   app.add_option("pattern", options.pattern,
-                 "Pattern file (.rle), for example apps/life/patterns/gosper_gun.rle (default: a "
-                 "glider in each 8 x 8 cells)")
+                 "Pattern file (.rle), as those in the sources' apps/life/patterns (default: "
+                 "a glider in each 8 x 8 cells)")
       ->type_name("FILE");
   app.add_option_function<int>(
          "-n", [&options](int cells) { options.width = options.height = cells; },

@@ -251,7 +251,9 @@ std::vector<std::pair<std::string, std::string>> unknown_settings() {
         std::min_element(known.begin(), known.end(), [name](const auto& a, const auto& b) {
           return distance(name, a.first) < distance(name, b.first);
         });
-    if (name != nearest->first) unknown.emplace_back(name, nearest->first);
+    constexpr std::size_t a_slip = 4;  // letters
+    const bool near = distance(name, nearest->first) <= a_slip;
+    if (name != nearest->first) unknown.emplace_back(name, near ? nearest->first : "");
   }
   return unknown;
 }

@@ -79,8 +79,8 @@ void report_ready(const group::World& world) {
 void report_unknown_settings(const group::World& world) {
   if (world.rank() != 0) return;
   for (const auto& [name, nearest] : base::unknown_settings())
-    base::log::warn(name + " is not a setting of Penstock, and is ignored: the nearest is " +
-                    nearest);
+    base::log::warn(name + " is not a setting of Penstock, and is ignored: " +
+                    (nearest.empty() ? "penstock info lists them" : "the nearest is " + nearest));
 }
 
 void report_only_core(const Cores& cores) {

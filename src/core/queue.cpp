@@ -14,6 +14,7 @@ using base::Error;
 using base::ErrorKind;
 using base::trace::Clock;
 using base::trace::TraceKind;
+using transport::PairState;
 
 Queue::Queue(std::shared_ptr<device::Stream> stream, std::shared_ptr<void> lease,
              std::uint64_t number, std::function<void(const Error&)> when_failed,
@@ -62,6 +63,17 @@ constexpr auto in_another_capture =
                                  operation.started_on->number()));
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_pair(const StreamOperation& operation,
+                                                        PairState state) {
+  if (state == PairState::given_up)
+    refuse(operation, ErrorKind::transport,
+           ": the pair was given up when a queue that it was used on failed: free this request, "
+           "and match new ones on both ends");
+  refuse(operation, ErrorKind::peer_freed,
+         ": the peer has freed its half of the pair, has given it up after an error, which its log "
+         "tells, or has called MPI_Finalize: free this one too, and match new ones on both ends");
+}
+
 }  // namespace
 
 inline void Queue::check_start(StreamOperation& operation) const {
@@ -70,10 +82,8 @@ inline void Queue::check_start(StreamOperation& operation) const {
     refuse(operation, ErrorKind::already_started,
            " is started and has no wait yet: enqueue PST_Enqueue_wait first; or it stands twice "
            "among the requests of this call: name it once");
-  if (operation.peer_closed())
-    refuse(operation, ErrorKind::peer_freed,
-           ": the peer has freed its half of the pair, or has called "
-           "MPI_Finalize: free this one too, and match new requests");
+  if (const PairState state = operation.pair_state(); state != PairState::serves) [[unlikely]]
+    refuse_pair(operation, state);
   operation.check_stream(*stream_);
 }
 

@@ -52,7 +52,9 @@ class StreamOperation {
   }
   // What was captured may have run any number of times: only starts outside captures are known to
   // have been made.
-  bool peer_closed() const noexcept { return plan_ && plan_->peer_closed(direct_starts_ + 1); }
+  transport::PairState pair_state() const noexcept {
+    return plan_ ? plan_->pair_state(direct_starts_ + 1) : transport::PairState::serves;
+  }
 
   // What traces say of it, and the epoch of its last start. Nothing is done for MPI_PROC_NULL.
   const base::trace::TracedMessage* traced() const noexcept {

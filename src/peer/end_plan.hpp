@@ -25,8 +25,8 @@ class EndPlan final : public plan::HostPlan {
  public:
   explicit EndPlan(Pair pair) : EndPlan(pair.port, std::move(pair)) {}
 
-  bool peer_closed(protocol::Epoch epoch) const noexcept override {
-    return protocol::closing::peer_closed<End::side>(port_, epoch);
+  transport::PairState pair_state(protocol::Epoch epoch) const noexcept override {
+    return state_by(peer_closed(epoch));
   }
 
   std::string path() const override { return "peer (" + end_.path() + ")"; }
@@ -59,6 +59,9 @@ class EndPlan final : public plan::HostPlan {
     return end_.why_not_started(outcome, next());
   }
   bool run_wait() noexcept override { return End::wait(port_, state_) == Progress::ended; }
+  bool peer_closed(protocol::Epoch epoch) const noexcept {
+    return protocol::closing::peer_closed<End::side>(port_, epoch);
+  }
   std::optional<base::Error> hopeless() override {
     if (auto error = End::broken(state_)) return error;
     if (auto error = copy_error()) return error;

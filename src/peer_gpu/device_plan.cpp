@@ -142,6 +142,12 @@ protocol::Epoch DevicePlan::first_not_served(const PartWords& words) const noexc
   return sent ? next + 1 : next;
 }
 
+transport::PairState DevicePlan::pair_state(protocol::Epoch epoch) const noexcept {
+  using transport::PairState;
+  if (closed_.load(std::memory_order_relaxed)) return PairState::given_up;
+  return peer_closed(epoch) ? PairState::peer_closed : PairState::serves;
+}
+
 bool DevicePlan::peer_closed(protocol::Epoch epoch) const noexcept {
   // Acquire: what the peer did before it closed is seen with it.
   return protocol::closed_before(

@@ -47,7 +47,7 @@ class DevicePlan final : public KernelPlan {
   void wait(device::Stream& stream, transport::Sink& sink) override;
   using KernelPlan::close;
   void close() override;
-  bool peer_closed(protocol::Epoch epoch) const noexcept override;
+  transport::PairState pair_state(protocol::Epoch epoch) const noexcept override;
   std::string describe() const override;
   std::string path() const override { return "peer-" PENSTOCK_GPU_KEY " (" + fixed_.path + ")"; }
 
@@ -63,6 +63,7 @@ class DevicePlan final : public KernelPlan {
   void open_gate() noexcept override;
 
  private:
+  bool peer_closed(protocol::Epoch epoch) const noexcept;
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   HostNotice& notice() const noexcept { return *static_cast<HostNotice*>(fixed_.notice.get()); }
   Gating gating(bool starts) const noexcept;

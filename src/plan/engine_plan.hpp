@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/elapsed.hpp"
+#include "base/log.hpp"
 #include "plan/host_plan.hpp"
 #include "transport/message.hpp"
 
@@ -34,8 +35,8 @@ class EnginePlan final : public HostPlan {
   ~EnginePlan() override { engine_.release(end_); }
 
   void expect_start() override { engine_.expect_start(*end_); }
-  bool peer_closed(protocol::Epoch epoch) const noexcept override {
-    return end_->closed_before(epoch);
+  transport::PairState pair_state(protocol::Epoch epoch) const noexcept override {
+    return state_by(end_->closed_before(epoch));
   }
   std::string describe() const override {
     return poisoned() ? end_->describe_given_up() : end_->describe();
@@ -159,7 +160,13 @@ class EnginePlan final : public HostPlan {
       return true;
     }
     const auto limit = engine_.timeout();
-    return limit.count() > 0 && touched_.exceeds(limit);
+    if (limit.count() == 0 || !touched_.exceeds(limit)) return false;
+    base::log::failures_in([&] {
+      base::log::error(label() + ": rank " + std::to_string(end_->peer) +
+                       " has not said that nothing moves the buffer any more: do not use it, or "
+                       "free it, before MPI_Finalize has returned");
+    });
+    return true;
   }
 
   // With a peer that has gone nothing counts as complete, whatever the words say: nobody will

@@ -35,6 +35,11 @@ class HostPlan : public transport::Plan {
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  protected:
+  transport::PairState state_by(bool peer_closed) const noexcept {
+    using transport::PairState;
+    if (poisoned()) return PairState::given_up;
+    return peer_closed ? PairState::peer_closed : PairState::serves;
+  }
   // All run on one thread at a time, and must not block. Those that give an error may throw for
   // want of memory for its text, the others must not throw.
   // Carries out the start, or says why it fails. One that needs something of the peer first sets

@@ -19,17 +19,22 @@ Error peer_closed_error(ErrorKind reason, int peer) {
           ErrorKind::peer_freed,
           fmt::format("rank {} has freed its half of the pair, or has called MPI_Finalize", peer));
     default:
-      return Error(ErrorKind::peer_freed,
-                   fmt::format("rank {} has given up its half of the pair after an error", peer));
+      return Error(
+          ErrorKind::peer_freed,
+          fmt::format("rank {} has given up its half of the pair after an error, which its "
+                      "log tells: free this request, and match new ones on both ends",
+                      peer));
   }
 }
 
 Error peer_closed_error(int peer, std::uint64_t epoch) {
-  return Error(ErrorKind::peer_freed,
-               fmt::format("rank {} has freed its half of the pair, given it up or called "
-                           "MPI_Finalize, and start number {} here has none there: see that both "
-                           "ranks start equally often",
-                           peer, epoch));
+  return Error(
+      ErrorKind::peer_freed,
+      fmt::format("rank {} has freed its half of the pair, given it up after an error, which "
+                  "its log tells, or called MPI_Finalize, and start number {} here has "
+                  "none there: free this request, and match new ones on both ends; "
+                  "without an error, see that both ranks start equally often",
+                  peer, epoch));
 }
 
 }  // namespace penstock::plan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/error.hpp"
@@ -10,6 +11,12 @@
 #include "transport/sink.hpp"
 
 namespace penstock::transport {
+
+enum class PairState : std::uint8_t {
+  serves,
+  given_up,    // here, when a queue failed that it was used on
+  peer_closed  // the peer has freed its half, or given it up, and cannot serve that start
+};
 
 // One half of a matched pair, ready to be enqueued. Calls come in the order start, wait, start,
 // wait ... Nothing here blocks.
@@ -34,8 +41,8 @@ class Plan : public Waiter {
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
   // Closes at once a plan that was never started on a stream.
   virtual void close() = 0;
-  // True when the peer has freed its half and cannot serve start number `epoch`.
-  virtual bool peer_closed(Epoch epoch) const noexcept = 0;
+  // As far as can be seen now, for start number `epoch`.
+  virtual PairState pair_state(Epoch epoch) const noexcept = 0;
   // "peer (ring in shared memory)": the way its messages take, for the pair's log line.
   virtual std::string path() const = 0;
 

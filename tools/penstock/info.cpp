@@ -99,7 +99,10 @@ void print_table(const json& description) {
            name == "settings";
   };
   for (const auto& [name, value] : description.items()) {
-    if (!is_section(name)) print_row(name, to_text(value));
+    if (name == "threads_ran" || name == "threads_waited")
+      print_row(name, fmt::format("{:.3f} s", std::stod(value.get<std::string>())));
+    else if (!is_section(name))
+      print_row(name, to_text(value));
   }
   if (description.contains("devices")) print_choices("devices", description["devices"]);
   if (description.contains("gpus")) print_gpus(description["gpus"]);

@@ -51,8 +51,8 @@ class RelayedPlan final : public gpu::KernelPlan {
   void wait_flushed(device::Stream& stream) noexcept override;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
   void close() override;
-  bool peer_closed(protocol::Epoch epoch) const noexcept override {
-    return host_->peer_closed(epoch);
+  transport::PairState pair_state(protocol::Epoch epoch) const noexcept override {
+    return host_->pair_state(epoch);
   }
   void cancel_wait(const base::Error& error) noexcept override;
   std::string describe() const override { return host_->describe(); }

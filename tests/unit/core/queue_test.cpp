@@ -56,6 +56,7 @@ struct Calls {
   bool out_of_memory = false;
   bool wait_fails = false;
   bool cannot_change = false;
+  bool given_up = false;
   transport::Epoch closed = 0;  // the first epoch that the peer does not serve; 0: it serves all
 };
 
@@ -82,8 +83,11 @@ class TestPlan : public transport::Plan {
     ended(argument);
   }
   void close() override {}
-  bool peer_closed(transport::Epoch epoch) const noexcept override {
-    return calls_.closed != 0 && epoch >= calls_.closed;
+  transport::PairState pair_state(transport::Epoch epoch) const noexcept override {
+    using transport::PairState;
+    if (calls_.given_up) return PairState::given_up;
+    return calls_.closed != 0 && epoch >= calls_.closed ? PairState::peer_closed
+                                                        : PairState::serves;
   }
   void cancel_wait(const Error&) noexcept override {}
   std::string describe() const override { return ""; }
@@ -393,6 +397,16 @@ TEST_F(QueueTest, CapturedStartsDoNotCountAsMade) {
   }
   expect_error(ErrorKind::peer_freed, [&] { queue->start(1, all.data()); });
   EXPECT_EQ(calls[0].starts, 8);
+}
+
+// Another queue that it was used on has failed.
+TEST_F(QueueTest, AGivenUpPairIsRefusedAtTheCall) {
+  calls[1].given_up = true;
+  expect_error(ErrorKind::transport, [&] { queue->start(2, all.data()); });
+  EXPECT_EQ(calls[0].starts, 0) << "all or none";
+  EXPECT_EQ(all[0]->started_on, nullptr);
+  queue->start(1, all.data());
+  EXPECT_EQ(calls[0].starts, 1) << "the queue has not failed";
 }
 
 class ChangedStream : public QueueTest {

@@ -121,7 +121,9 @@ class CountingPlan final : public transport::Plan {
   void hand_over(device::Stream*, device::Stream&) override {}
   void close(device::Stream&, void (*)(void*), void*) override {}
   void close() override { ++closed_; }
-  bool peer_closed(transport::Epoch) const noexcept override { return false; }
+  transport::PairState pair_state(transport::Epoch) const noexcept override {
+    return transport::PairState::serves;
+  }
   void cancel_wait(const base::Error&) noexcept override {}
   std::string describe() const override { return ""; }
   std::string path() const override { return ""; }

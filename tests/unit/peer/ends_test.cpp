@@ -102,10 +102,10 @@ TEST(PeerEnds, StartAfterThePeerFreedItsHalfIsAnError) {
     pair.receive->wait(*b.stream, b.sink);
     a.stream->synchronize({});
     b.stream->synchronize({});
-    EXPECT_FALSE(pair.send->peer_closed(2));
+    EXPECT_EQ(pair.send->pair_state(2), transport::PairState::serves);
     pair.receive->close();
-    EXPECT_FALSE(pair.send->peer_closed(1));
-    EXPECT_TRUE(pair.send->peer_closed(2));
+    EXPECT_EQ(pair.send->pair_state(1), transport::PairState::serves);
+    EXPECT_EQ(pair.send->pair_state(2), transport::PairState::peer_closed);
     once(*pair.send, a);
     a.stream->synchronize({});
     ASSERT_TRUE(a.sink.error());
@@ -138,7 +138,7 @@ TEST(PeerEnds, WhatWasSentBeforeTheSenderFreedArrives) {
   a.stream->synchronize({});
   pair.send->close();
   pair.send.reset();
-  EXPECT_FALSE(pair.receive->peer_closed(1));
+  EXPECT_EQ(pair.receive->pair_state(1), transport::PairState::serves);
   once(*pair.receive, b);
   b.stream->synchronize({});
   EXPECT_EQ(to, 77u);
@@ -330,7 +330,7 @@ TEST(PeerEnds, AHalfThatCannotConnectIsClosedTowardsItsPeer) {
                          std::uint64_t{1} << 60};  // nobody can map that
   std::memcpy(answer.data(), &record, sizeof record);
   EXPECT_THROW(offer->connect(answer), Error);
-  EXPECT_TRUE(matched->peer_closed(1));
+  EXPECT_EQ(matched->pair_state(1), transport::PairState::peer_closed);
   EXPECT_EQ(a.transport->retired().size(), 1u) << "the receiver may still store";
   matched->close();
   a.transport->retired().sweep_all();

@@ -57,7 +57,9 @@ class TestSink final : public transport::Sink {
 class TestPlan final : public HostPlan {
  public:
   TestPlan() { set_label("receive from rank 3 (tag 7)"); }
-  bool peer_closed(protocol::Epoch) const noexcept override { return false; }
+  transport::PairState pair_state(protocol::Epoch) const noexcept override {
+    return transport::PairState::serves;
+  }
   std::string describe() const override { return "epoch 1"; }
   std::string path() const override { return "test"; }
 

@@ -83,7 +83,9 @@ TEST_F(RelayTest, EveryEpochArrivesOnce) {
 class LateStart final : public plan::HostPlan {
  public:
   explicit LateStart(std::atomic<bool>& may_start) : may_start_(may_start) {}
-  bool peer_closed(protocol::Epoch) const noexcept override { return false; }
+  transport::PairState pair_state(protocol::Epoch) const noexcept override {
+    return transport::PairState::serves;
+  }
   std::string describe() const override { return "a late start"; }
   std::string path() const override { return "test"; }
 

@@ -150,7 +150,9 @@ class OfficePlan final : public transport::Plan {
     ++pigeons_.closed;
     if (pigeons_.on_close) pigeons_.on_close();
   }
-  bool peer_closed(transport::Epoch) const noexcept override { return false; }
+  transport::PairState pair_state(transport::Epoch) const noexcept override {
+    return transport::PairState::serves;
+  }
   void cancel_wait(const Error&) noexcept override {}
   std::string describe() const override { return ""; }
   std::string path() const override {
