@@ -137,14 +137,16 @@ void fill_the_device(Lane& lane) {
 
 const std::vector<std::size_t> sizes{8, 65536, 1 << 20, 16 << 20};
 
-// A thousand queues of the largest messages take the memory of one H200: ranks that share a GPU
-// wait in fewer. PENSTOCK_TEST_QUEUES sets another number.
+// A thousand queues of the largest messages take the memory of one H200: ranks that share a GPU, or
+// have a smaller one, wait in fewer. PENSTOCK_TEST_QUEUES sets another number.
 std::size_t most_queues() {
   if (const char* most = std::getenv("PENSTOCK_TEST_QUEUES"))
     return std::strtoul(most, nullptr, 10);
   int devices = 0;
   EXPECT_CUDA(cudaGetDeviceCount(&devices));
-  return size() <= devices ? 1000 : 200;
+  std::size_t free = 0, all = 0;
+  EXPECT_CUDA(cudaMemGetInfo(&free, &all));
+  return size() <= devices && all >= std::size_t{100} << 30 ? 1000 : 200;
 }
 
 std::vector<Case> cases(std::vector<std::size_t> counts) {
