@@ -84,7 +84,7 @@ TEST_P(ScarceAtMatch, WhereOnlyOfiIsAllowedTheMatchFailsWithTheCause) {
     supply() = 0;
   }
   ASSERT_NE(partner(), rank());
-  EXPECT_PST_KIND(PST_Match(request, MPI_STATUS_IGNORE), PST_ERROR_TRANSPORT);
+  EXPECT_PST_KIND(PST_Match(request, MPI_STATUS_IGNORE), PST_ERROR_RESOURCES);
   for (const char* part : {"tag 7", "ofi", "failed", "No space left on device"})
     EXPECT_NE(last_error().find(part), std::string::npos) << last_error();
   restore();
