@@ -236,7 +236,16 @@ bool OfiEngine::take_completions() noexcept {
 void OfiEngine::take_failure() noexcept {
   fi_cq_err_entry entry{};
   if (fi_cq_readerr(fabric_.completions(), &entry, 0) < 0) return;
-  if (entry.op_context == nullptr) return;
+  if (entry.op_context == nullptr) {
+    // All that we give it has one, so no message of ours is known to be lost.
+    base::log::failures_in([&] {
+      base::log::error(fmt::format(
+          "the network ({}) reports for no message that it names: {}; a wait that lasts may be for "
+          "what it means",
+          fabric_.provider(), libfabric().strerror(entry.err)));
+    });
+    return;
+  }
   RdmaOperation& operation = RdmaOperation::of(entry.op_context);
   operation.owner->failed(operation, entry.err);
   move(*operation.owner);
