@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "api/errors.hpp"
+#include "base/log.hpp"
 #include "api/handles.hpp"
 #include "core/monitor.hpp"
 #include "core/queues.hpp"
@@ -24,6 +25,11 @@ std::function<void(const Error&)> abort_if_fatal(core::Library& library) {
   if (!api::errors_are_fatal()) return {};
   const bool any_thread = library.world().thread_level() == group::ThreadLevel::multiple;
   return [any_thread](const Error&) {
+    base::log::failures_in([] {
+      base::log::error(
+          "ending the job, as the error handler of MPI_COMM_WORLD is MPI_ERRORS_ARE_FATAL: set "
+          "MPI_ERRORS_RETURN before PST_Queue_init to go on after a failure");
+    });
     if (any_thread) PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     // Below MPI_THREAD_MULTIPLE our threads must not call MPI; the launcher ends the others.
     std::abort();
