@@ -2,8 +2,8 @@
 #include <cstdlib>
 
 #include "api/errors.hpp"
-#include "base/log.hpp"
 #include "api/handles.hpp"
+#include "base/log.hpp"
 #include "core/monitor.hpp"
 #include "core/queues.hpp"
 #include "core/transports.hpp"
