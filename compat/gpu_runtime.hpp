@@ -133,6 +133,7 @@
 #define cudaHostGetDevicePointer hipHostGetDevicePointer
 #define cudaHostUnregister hipHostUnregister
 #define cudaMemcpy hipMemcpy
+#define cudaMemGetInfo hipMemGetInfo
 #define cudaMemcpyAsync hipMemcpyAsync
 #define cudaMemcpyDefault hipMemcpyDefault
 #define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
