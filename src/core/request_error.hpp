@@ -12,8 +12,8 @@ namespace penstock::core {
 // What follows a request's label. PST_Match for each of two requests, on both ranks, would wait for
 // ever.
 inline constexpr char not_matched_text[] =
-    " has not been matched: hand it to PST_Match first, or to one PST_Matchall with all that the "
-    "two ranks exchange";
+    " has not been matched, or its match has failed: hand it to PST_Match first, or to one "
+    "PST_Matchall with all that the two ranks exchange";
 
 // An error that belongs to one request, and so to its communicator's error handler.
 class RequestError : public base::Error {

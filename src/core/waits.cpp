@@ -41,8 +41,9 @@ void TimeLimit::cancel(BlockedWait& wait) noexcept {
   wait.waiter->cancel_wait(base::error_by(base::ErrorKind::timeout, [&] {
     return fmt::format(
         "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half "
-        "is started as often as this one, and that neither rank waits "
-        "for the other before that; SIGUSR1 prints what a rank waits for",
+        "is started as often as this one, and that neither rank waits for the other before that "
+        "(one PST_Enqueue_runall takes all that they exchange); SIGUSR1 prints what a rank waits "
+        "for",
         seconds(limit_), wait.waiter->describe());
   }));
 }

@@ -159,8 +159,10 @@ class EnginePlan final : public HostPlan {
       engine_.poll_until_sure(*end_);  // what it had sent before
       return true;
     }
+    if (left_to_peer_) return true;
     const auto limit = engine_.timeout();
     if (limit.count() == 0 || !touched_.exceeds(limit)) return false;
+    left_to_peer_ = true;
     base::log::failures_in([&] {
       base::log::error(label() + ": rank " + std::to_string(end_->peer) +
                        " has not said that nothing moves the buffer any more: do not use it, or "
@@ -197,6 +199,7 @@ class EnginePlan final : public HostPlan {
   std::optional<BufferSearch> search_;                   // of a start that has been left for later
   base::Elapsed unexplained_;                            // a failure that the network has told
   base::Elapsed touched_;                                // since the first look after the giving up
+  bool left_to_peer_ = false;                            // it was for too long
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer
 };

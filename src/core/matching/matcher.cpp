@@ -193,9 +193,10 @@ std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool lat
   if (!late) return std::nullopt;
   return base::error_by(ErrorKind::timeout, [&] {
     return fmt::format(
-        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half "
-        "is handed to match, and that neither rank waits for the other before that (one "
-        "PST_Matchall takes all that they exchange); SIGUSR1 prints what a rank waits for",
+        "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed "
+        "to match, with the same tag and communicator, and that neither rank waits for the other "
+        "before that (one PST_Matchall takes all that they exchange); SIGUSR1 prints what a rank "
+        "waits for",
         request.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
   });
 }
