@@ -278,8 +278,8 @@ PST_API int PST_Request_free(MPI_Request* request);
  * PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends), PST_ERROR_TRANSPORT,
  * PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT,
  * PST_ERROR_STREAM (called by a function that runs on a stream); the requests then stay unmatched,
- * except those of the array whose own match succeeded, which PST_Is_matched tells. Source: ST III-C.
- */
+ * except those of the array whose own match succeeded, which PST_Is_matched tells. Source: ST
+ * III-C. */
 PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
 PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
