@@ -64,7 +64,7 @@ class InitFailure {
 };
 
 base::Settings read_settings(const group::World& world) {
-  const base::Settings settings = base::Settings::from_environment();
+  base::Settings settings = base::Settings::from_environment();
   base::log::configure(settings.log_level, settings.log_file);
   base::log::set_rank(world.rank());
   return settings;
