@@ -115,7 +115,7 @@ void Stream::Worker::synchronize(const std::function<bool()>& meanwhile) {
   for (auto interval = shortest_interval; !arrived_.wait_for(lock, interval, set);) {
     lock.unlock();
     bool busy = false;
-    for (int i = 0; i < calls_at_once; ++i) busy = meanwhile();
+    for (int i = 0; i < calls_at_once && !set(); ++i) busy = meanwhile();
     interval = busy ? shortest_interval : std::min(2 * interval, longest_interval);
     lock.lock();
   }
