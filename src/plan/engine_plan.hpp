@@ -4,6 +4,7 @@
 // looks at.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,9 @@ template <class Engine, class PairEnd>
 class EnginePlan final : public HostPlan {
  public:
   EnginePlan(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
-      : engine_(engine), end_(std::move(end)) {}
+      : engine_(engine), end_(std::move(end)) {
+    engine_.set_silent(end_->peer, false);  // it has answered: the pair is matched
+  }
   ~EnginePlan() override { engine_.release(end_); }
 
   void expect_start() override { engine_.expect_start(*end_); }
@@ -154,15 +157,22 @@ class EnginePlan final : public HostPlan {
     return true;
   }
 
+  // One silence of PENSTOCK_TIMEOUT is enough: the other pairs with that peer wait no second time.
+  std::chrono::milliseconds patience() const noexcept {
+    constexpr std::chrono::milliseconds for_answer_under_way{100};
+    return engine_.silent(end_->peer) ? std::min(engine_.timeout(), for_answer_under_way)
+                                      : engine_.timeout();
+  }
+
   bool nobody_answers() noexcept {
     if (engine_.dead(end_->peer)) {
       engine_.poll_until_sure(*end_);  // what it had sent before
       return true;
     }
     if (left_to_peer_) return true;
-    const auto limit = engine_.timeout();
-    if (limit.count() == 0 || !touched_.exceeds(limit)) return false;
+    if (engine_.timeout().count() == 0 || !touched_.exceeds(patience())) return false;
     left_to_peer_ = true;
+    engine_.set_silent(end_->peer, true);
     base::log::failures_in([&] {
       base::log::error(label() + ": rank " + std::to_string(end_->peer) +
                        " has not said that nothing moves the buffer any more: do not use it, or "

@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "group/world.hpp"
 #include "plan/engine_plan.hpp"
@@ -70,6 +72,12 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   bool check_ready() const noexcept { return options_.check_ready; }
   std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
   bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
+  // Whether this peer has let PENSTOCK_TIMEOUT pass without an answer, and no pair has been made
+  // with it since. Any thread.
+  bool silent(int rank) const noexcept { return silent_[rank].load(std::memory_order_relaxed); }
+  void set_silent(int rank, bool silent) noexcept {
+    silent_[rank].store(silent, std::memory_order_relaxed);
+  }
 
  protected:
   static constexpr int passes_until_sure = 64;
@@ -83,6 +91,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
       : beside_workers_(beside_workers),
         options_(options),
         world_(world),
+        silent_(static_cast<std::size_t>(world.size())),
         thread_(thread, *this, options.spin) {}
   // The engine has called stop_thread() and end_with_others(): what those call is its own.
   ~ProgressEngine() override = default;
@@ -215,6 +224,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   const BesideWorkers beside_workers_;
   const ProgressOptions options_;
   group::World& world_;
+  std::vector<std::atomic<bool>> silent_;  // a rank each
   std::atomic<bool> worker_polls_{false};  // a worker waits, and has polled since the thread asked
   ProgressThread thread_;
 };

@@ -8,6 +8,7 @@ Exit code 0: as it should be; 1: not so; 77: this machine does not allow the cas
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -42,6 +43,12 @@ def expect_report(job):
     expect(line_with(job, r"\b1\b", r"\b41\b|\b42\b", r"\b100\b|\b300000\b"), "no line names rank 1, the tag and the size")
 
 
+def seconds_of(line):
+    """When a line of the log was written, in seconds of its day."""
+    hours, minutes, seconds = re.search(r"\[(\d+):(\d+):([\d.]+)\]", line).groups()
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
 def expect_all_gone(job):
     """Open MPI's launcher may wait for ever for ranks that have ended without MPI_Finalize, so it is not waited for."""
     for rank in range(4):
@@ -73,6 +80,18 @@ def cut_for_first_message(job, network):
     expect_content(job, 0, 1)
 
 
+def cut_with_many(job, network):
+    cut_off(job, network[1], "has matched")
+    for rank in range(2):
+        job.await_text(rf"rank {rank} (content|FAILED)")
+    expect("FAILED" not in job.text(), "a rank reports a failure")
+    for rank in range(2):
+        told = [seconds_of(line) for line in job.lines if f"[penstock {rank}]" in line and "has not said" in line]
+        expect(len(told) >= 4, f"rank {rank} has let only {len(told)} messages go")
+        expect((told[-1] - told[0]) % DAY < int(PATIENCE["PENSTOCK_TIMEOUT"]),
+               f"rank {rank} was patient with its peer more than once")
+
+
 def no_route(job, network):
     job.await_text(r"rank 0 has matched")
     network[0].lose_route_to(network[1])
@@ -99,10 +118,12 @@ def mended_early(job, network):
     expect_content(job, 0, 1)
 
 
+DAY = 24 * 3600
 PATIENCE = {"PENSTOCK_TIMEOUT": "5"}
 # Hosts, ranks, settings, the interface of MPI's messages: one that stays where only the messages of `ofi` are to be lost.
 CASES = {cut: (3, 4, PATIENCE, "e0"), cut_before_match: (3, 4, PATIENCE, "e0"), cut_before_message: (3, 4, PATIENCE, "c0"),
-         cut_for_first_message: (2, 2, {}, "c0"), no_route: (3, 4, PATIENCE, "c0"), mended_late: (2, 2, PATIENCE, "e0"), mended_early: (2, 2, {}, "e0")}
+         cut_for_first_message: (2, 2, {}, "c0"), cut_with_many: (2, 2, PATIENCE, "c0"), no_route: (3, 4, PATIENCE, "c0"),
+         mended_late: (2, 2, PATIENCE, "e0"), mended_early: (2, 2, {}, "e0")}
 
 
 def main():
