@@ -40,13 +40,12 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
   core::Recording recording;
   recording.kind = kind;
   recording.call = call;
-  recording.buffer = arguments.buffer;
   auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
+  recording.buffer = static_cast<std::byte*>(arguments.buffer) + layout->lowest();
   recording.bytes = layout->bytes();
-  if (layout->too_large())
-    recording.refusal =
-        "its count times the size of its datatype is 2^63 bytes "
-        "or more, which no message can be: lower the count";
+  recording.refusal = layout->refusal();
+  if (kind == RequestKind::receive && layout->segments() && layout->segments()->overlap())
+    recording.refusal = "its datatype has a byte of the buffer twice, which no receive may";
   recording.layout = std::move(layout);
   recording.communicator = group::communicator_of(arguments.comm);
   recording.peer = rank_to_record(arguments.peer);

@@ -30,7 +30,7 @@ inline constexpr int any_tag = -1;    // MPI_ANY_TAG
 struct Recording {
   RequestKind kind = RequestKind::send;
   const char* call = "";  // "MPI_Send_init", for messages
-  void* buffer = nullptr;
+  void* buffer = nullptr;  // where the message's lowest byte lies
   std::size_t bytes = 0;  // count * size of the datatype
   std::string refusal{};  // why it can never be matched; empty: it can
   std::shared_ptr<const group::Layout> layout{};

@@ -5,144 +5,214 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "base/no_copy.hpp"
+#include "datatype/numbers.hpp"
+#include "group/datatype_contents.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_handle.hpp"
 
 namespace penstock::group {
 
+using datatype::product;
+using datatype::Segments;
+
 namespace {
 
-struct TypeEnvelope {
-  int integers = 0, addresses = 0, datatypes = 0, combiner = MPI_COMBINER_NAMED;
-  bool large = false;  // made with counts that may not fit an int: MPI_Type_get_contents does not
-                       // describe it
+using Numbers = std::span<const MPI_Count>;
+using Flat = std::optional<Segments>;
+
+MPI_Count extent_of(MPI_Datatype datatype) {
+  MPI_Count lower_bound = 0, extent = 0;
+  check_mpi(PMPI_Type_get_extent_x(datatype, &lower_bound, &extent), "MPI_Type_get_extent_x");
+  return extent;
+}
+
+std::uint64_t number(MPI_Count count) {
+  return static_cast<std::uint64_t>(count);
+}
+
+Segments repeated(Segments segments, MPI_Count count, MPI_Count stride) {
+  segments.repeat(number(count), stride);
+  return segments;
+}
+
+struct ShortAndInt {  // what MPI_SHORT_INT stands for
+  short first;
+  int second;
 };
 
-TypeEnvelope envelope_of(MPI_Datatype datatype) {
-  TypeEnvelope result;
-#if MPI_VERSION >= 4
-  MPI_Count integers = 0, addresses = 0, counts = 0, datatypes = 0;
-  check_mpi(PMPI_Type_get_envelope_c(datatype, &integers, &addresses, &counts, &datatypes,
-                                     &result.combiner),
-            "MPI_Type_get_envelope_c");
-  result.integers = static_cast<int>(integers);
-  result.addresses = static_cast<int>(addresses);
-  result.datatypes = static_cast<int>(datatypes);
-  result.large = counts > 0;
-#else
-  check_mpi(PMPI_Type_get_envelope(datatype, &result.integers, &result.addresses, &result.datatypes,
-                                   &result.combiner),
-            "MPI_Type_get_envelope");
-#endif
+Flat flatten_predefined(MPI_Datatype datatype) {
+  MPI_Count size = 0, true_lower_bound = 0, true_extent = 0;
+  check_mpi(PMPI_Type_size_x(datatype, &size), "MPI_Type_size_x");
+  check_mpi(PMPI_Type_get_true_extent_x(datatype, &true_lower_bound, &true_extent),
+            "MPI_Type_get_true_extent_x");
+  if (size == 0) return Segments();
+  Segments segments;
+  if (size == true_extent) {
+    segments = Segments(number(size));
+  } else if (datatype == MPI_SHORT_INT) {
+    segments = Segments(sizeof(short));
+    segments.append(Segments(sizeof(int)), offsetof(ShortAndInt, second));
+  } else {
+    return std::nullopt;
+  }
+  segments.move_by(true_lower_bound);
+  return segments;
+}
+
+// ---- Arrays of one element, with its extent between neighbours. A stride is in bytes.
+
+Segments vector(const Segments& element, MPI_Count extent, MPI_Count count, MPI_Count length,
+                MPI_Count stride) {
+  return repeated(repeated(element, length, extent), count, stride);
+}
+
+// Blocks of `lengths` elements at `distances`, each so many `units` away.
+Segments blocks(const Segments& element, MPI_Count extent, Numbers lengths, Numbers distances,
+                MPI_Count unit) {
+  Segments all;
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const MPI_Count length = lengths.size() == 1 ? lengths[0] : lengths[i];
+    all.append(repeated(element, length, extent), product(distances[i], unit));
+  }
+  return all;
+}
+
+// The dimensions of an array from the one whose neighbours lie closest: as the numbers say in
+// Fortran's order, from the last in C's.
+std::vector<std::size_t> closest_first(std::size_t dimensions, MPI_Count order) {
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < dimensions; ++i)
+    result.push_back(order == MPI_ORDER_C ? dimensions - 1 - i : i);
   return result;
 }
 
-bool is_predefined(int combiner) {
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+Segments subarray(Segments part, MPI_Count extent, Numbers numbers) {
+  const auto dimensions = static_cast<std::size_t>(numbers[0]);
+  const Numbers sizes = numbers.subspan(1, dimensions);
+  const Numbers subsizes = numbers.subspan(1 + dimensions, dimensions);
+  const Numbers starts = numbers.subspan(1 + 2 * dimensions, dimensions);
+  MPI_Count stride = extent;
+  for (const std::size_t i : closest_first(dimensions, numbers.back())) {
+    part.repeat(number(subsizes[i]), stride);
+    part.move_by(product(stride, starts[i]));
+    stride = product(stride, sizes[i]);
+  }
+  return part;
 }
 
-// What a datatype was made of. The datatypes in it are new handles, to be freed where they are not
-// predefined.
-struct Contents : private base::NoCopy {
-  Contents(MPI_Datatype datatype, const TypeEnvelope& envelope)
-      : integers(envelope.integers),
-        addresses(envelope.addresses),
-        datatypes(envelope.datatypes, MPI_DATATYPE_NULL) {
-    check_mpi(
-        PMPI_Type_get_contents(datatype, envelope.integers, envelope.addresses, envelope.datatypes,
-                               integers.data(), addresses.data(), datatypes.data()),
-        "MPI_Type_get_contents");
-  }
-  ~Contents() {
-    for (MPI_Datatype& datatype : datatypes)
-      if (datatype != MPI_DATATYPE_NULL && !is_predefined(envelope_of(datatype).combiner))
-        PMPI_Type_free(&datatype);
-  }
-
-  std::vector<int> integers;
-  std::vector<MPI_Aint> addresses;
-  std::vector<MPI_Datatype> datatypes;
+// What of one dimension lies with one process: blocks of `length`, the first at `start`, dealt out
+// to `processes` in turn.
+struct Dealt {
+  MPI_Count size = 0, start = 0, length = 0, processes = 1;
 };
 
-struct Block {
-  MPI_Count displacement = 0;  // in bytes
-  MPI_Count length = 0;        // elements
-  MPI_Datatype element = MPI_DATATYPE_NULL;
-};
+Dealt dealt(MPI_Count size, MPI_Count distribution, MPI_Count argument, MPI_Count processes,
+            MPI_Count process) {
+  if (distribution == MPI_DISTRIBUTE_NONE) return {size, 0, size, 1};
+  MPI_Count length = argument;
+  if (argument == MPI_DISTRIBUTE_DFLT_DARG)
+    length = distribution == MPI_DISTRIBUTE_BLOCK ? (size + processes - 1) / processes : 1;
+  return {size, process * length, length, processes};
+}
 
-// The blocks of a datatype in the order in which MPI sends them; none where we do not look closer.
-std::vector<Block> blocks_of(int combiner, const Contents& contents, MPI_Count extent) {
-  const auto& n = contents.integers;
-  const auto& a = contents.addresses;
-  const auto& types = contents.datatypes;
-  std::vector<Block> blocks;
-  const auto add = [&](MPI_Count displacement, MPI_Count length, MPI_Datatype element) {
-    blocks.push_back({displacement, length, element});
+Segments dealt_out(const Segments& element, const Dealt& dealt, MPI_Count stride) {
+  const MPI_Count turn = dealt.length * dealt.processes;
+  Segments all;
+  if (dealt.start >= dealt.size) return all;
+  const MPI_Count whole = (dealt.size - dealt.start) / turn +
+                          ((dealt.size - dealt.start) % turn >= dealt.length ? 1 : 0);
+  const MPI_Count behind = dealt.start + whole * turn;  // where the next block begins
+  all.append(vector(element, stride, whole, dealt.length, product(stride, turn)),
+             product(stride, dealt.start));
+  if (behind < dealt.size)
+    all.append(repeated(element, dealt.size - behind, stride), product(stride, behind));
+  return all;
+}
+
+// The numbers: processes, ours, dimensions, sizes, distributions, arguments, processes of each
+// dimension, order.
+Segments darray(Segments part, MPI_Count extent, Numbers numbers) {
+  const auto dimensions = static_cast<std::size_t>(numbers[2]);
+  const auto of = [&](std::size_t which, std::size_t dimension) {
+    return numbers[3 + which * dimensions + dimension];
   };
-  if (combiner == MPI_COMBINER_DUP || combiner == MPI_COMBINER_RESIZED) {
-    add(0, 1, types[0]);
-    return blocks;
+  std::vector<MPI_Count> places(dimensions);  // ours, in a grid whose last dimension counts first
+  MPI_Count rest = numbers[1];
+  for (std::size_t i = dimensions; i-- > 0;) {
+    places[i] = rest % of(3, i);
+    rest /= of(3, i);
   }
-  // One block, however many elements there are.
-  if (combiner == MPI_COMBINER_CONTIGUOUS || (combiner == MPI_COMBINER_VECTOR && n[1] == n[2])) {
-    add(0, MPI_Count{n[0]} * (combiner == MPI_COMBINER_VECTOR ? n[1] : 1), types[0]);
-    return blocks;
+  MPI_Count stride = extent;
+  for (const std::size_t i : closest_first(dimensions, numbers.back())) {
+    part = dealt_out(part, dealt(of(0, i), of(1, i), of(2, i), of(3, i), places[i]), stride);
+    stride = product(stride, of(0, i));
   }
-  const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
+  return part;
+}
+
+// ---- Any datatype
+
+Flat flatten(MPI_Datatype datatype);
+
+Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements) {
+  Segments all;
+  const auto count = static_cast<std::size_t>(numbers[0]);
   for (std::size_t i = 0; i < count; ++i) {
-    switch (combiner) {
-      case MPI_COMBINER_VECTOR:
-        add(static_cast<MPI_Count>(i) * n[2] * extent, n[1], types[0]);
-        break;
-      case MPI_COMBINER_HVECTOR:
-        add(static_cast<MPI_Count>(i) * a[0], n[1], types[0]);
-        break;
-      case MPI_COMBINER_INDEXED:
-        add(n[1 + count + i] * extent, n[1 + i], types[0]);
-        break;
-      case MPI_COMBINER_HINDEXED:
-        add(a[i], n[1 + i], types[0]);
-        break;
-      case MPI_COMBINER_INDEXED_BLOCK:
-        add(n[2 + i] * extent, n[1], types[0]);
-        break;
-      case MPI_COMBINER_HINDEXED_BLOCK:
-        add(a[i], n[1], types[0]);
-        break;
-      case MPI_COMBINER_STRUCT:
-        add(a[i], n[1 + i], types[i]);
-        break;
-      default:
-        break;
-    }
+    const Flat element = flatten(elements[i]);
+    if (!element) return std::nullopt;
+    all.append(repeated(*element, numbers[1 + i], extent_of(elements[i])), numbers[1 + count + i]);
   }
-  return blocks;
+  return all;
 }
 
-// Each block begins where the one before it has ended, and is itself solid.
-bool in_one_run(const std::vector<Block>& blocks) {
-  bool first = true;
-  MPI_Count end = 0;
-  for (const Block& block : blocks) {
-    if (block.length == 0) continue;
-    const DatatypeShape element = shape_of(block.element);
-    if (element.size == 0) continue;
-    if (!element.solid || (block.length > 1 && element.extent != element.size)) return false;
-    const MPI_Count begin = block.displacement + element.true_lower_bound;
-    if (!first && begin != end) return false;
-    end = begin + block.length * element.size;
-    first = false;
+Flat flatten_derived(const DatatypeContents& contents) {
+  const Numbers n = contents.numbers();
+  if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, contents.datatypes());
+  if (contents.datatypes().empty()) return std::nullopt;
+  const Flat element = flatten(contents.datatypes()[0]);
+  if (!element) return std::nullopt;
+  const MPI_Count extent = extent_of(contents.datatypes()[0]);
+  const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
+  switch (contents.combiner()) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      return element;
+    case MPI_COMBINER_CONTIGUOUS:
+      return repeated(*element, n[0], extent);
+    case MPI_COMBINER_VECTOR:
+      return vector(*element, extent, n[0], n[1], product(extent, n[2]));
+    case MPI_COMBINER_HVECTOR:
+      return vector(*element, extent, n[0], n[1], n[2]);
+    case MPI_COMBINER_INDEXED:
+      return blocks(*element, extent, n.subspan(1, count), n.subspan(1 + count, count), extent);
+    case MPI_COMBINER_HINDEXED:
+      return blocks(*element, extent, n.subspan(1, count), n.subspan(1 + count, count), 1);
+    case MPI_COMBINER_INDEXED_BLOCK:
+      return blocks(*element, extent, n.subspan(1, 1), n.subspan(2, count), extent);
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      return blocks(*element, extent, n.subspan(1, 1), n.subspan(2, count), 1);
+    case MPI_COMBINER_SUBARRAY:
+      return subarray(*element, extent, n);
+    case MPI_COMBINER_DARRAY:
+      return darray(*element, extent, n);
+    default:
+      return std::nullopt;
   }
-  return !first;
 }
 
-// Predefined datatypes are asked for with every request, do not change, and cannot be freed: their
-// shapes are kept, the first that comes to a place for good. Other handles may stand for another
-// datatype tomorrow.
+Flat flatten(MPI_Datatype datatype) {
+  if (is_predefined(datatype)) return flatten_predefined(datatype);
+  return flatten_derived(DatatypeContents(datatype));
+}
+
+// ---- Predefined datatypes are asked for with every request, do not change, and cannot be freed:
+// their shapes are kept, the first that comes to a place for good. Other handles may stand for
+// another datatype tomorrow.
+
 struct KnownShape {
   MPI_Datatype datatype;
   DatatypeShape shape;
@@ -163,34 +233,17 @@ void keep(MPI_Datatype datatype, const DatatypeShape& shape) {
     kept.release();
 }
 
-DatatypeShape ask_for_shape(MPI_Datatype datatype) {
-  DatatypeShape shape;
-  MPI_Count lower_bound = 0, true_extent = 0;
-  check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
-  check_mpi(PMPI_Type_get_extent_x(datatype, &lower_bound, &shape.extent), "MPI_Type_get_extent_x");
-  check_mpi(PMPI_Type_get_true_extent_x(datatype, &shape.true_lower_bound, &true_extent),
-            "MPI_Type_get_true_extent_x");
-  const TypeEnvelope envelope = envelope_of(datatype);
-  shape.predefined = is_predefined(envelope.combiner);
-  shape.solid = shape.size == true_extent;
-  if (!shape.solid || shape.predefined || shape.size == 0) return shape;
-  shape.solid = false;
-  if (envelope.large) return shape;
-  const Contents contents(datatype, envelope);
-  if (contents.datatypes.empty()) return shape;
-  MPI_Count element_extent = 0;
-  check_mpi(PMPI_Type_get_extent_x(contents.datatypes[0], &lower_bound, &element_extent),
-            "MPI_Type_get_extent_x");
-  shape.solid = in_one_run(blocks_of(envelope.combiner, contents, element_extent));
-  return shape;
-}
-
 }  // namespace
 
 DatatypeShape shape_of(MPI_Datatype datatype) {
   const KnownShape* const known = place_of(datatype).load(std::memory_order_acquire);
   if (known != nullptr && known->datatype == datatype) return known->shape;
-  const DatatypeShape shape = ask_for_shape(datatype);
+  DatatypeShape shape;
+  check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
+  shape.extent = extent_of(datatype);
+  shape.predefined = is_predefined(datatype);
+  if (Flat segments = flatten(datatype))
+    shape.segments = std::make_shared<const Segments>(std::move(*segments));
   if (shape.predefined) keep(datatype, shape);
   return shape;
 }

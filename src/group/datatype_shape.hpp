@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an MPI datatype decides whether its data is one run of bytes.
+// Flattens an MPI datatype: which bytes of a buffer it takes, in the order in which MPI sends them.
 #pragma once
 
 #include <mpi.h>
+
+#include <memory>
+
+#include "datatype/segments.hpp"
 
 namespace penstock::group {
 
 struct DatatypeShape {
   MPI_Count size = 0;
   MPI_Count extent = 0;
-  MPI_Count true_lower_bound = 0;
   bool predefined = false;
-  // One element is `size` bytes without gap, in the order in which MPI would send them. Size and
-  // true extent alone do not tell: blocks may be permuted, or overlap in one place and leave a gap
-  // in another.
-  bool solid = false;
+  // Of one element. Null: it is made by a call that we do not know, or of a predefined datatype
+  // with gaps.
+  std::shared_ptr<const datatype::Segments> segments;
 };
 
-DatatypeShape shape_of(MPI_Datatype datatype);  // throws base::Error(mpi)
+// Throws base::Error(mpi); argument and resources: see Segments.
+DatatypeShape shape_of(MPI_Datatype datatype);
 
 }  // namespace penstock::group

@@ -4,12 +4,19 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "datatype/numbers.hpp"
+#include "group/datatype_contents.hpp"
 #include "group/datatype_shape.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
+
+using base::Error;
+using base::ErrorKind;
 
 namespace {
 
@@ -35,15 +42,29 @@ constinit Unused& unused = kept.unused;
 
 MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatype), count_(count) {
   free_unused();
-  const DatatypeShape shape = shape_of(datatype);
-  MPI_Count bytes = 0;
-  too_large_ = __builtin_mul_overflow(shape.size, count, &bytes);
-  if (!too_large_) bytes_ = static_cast<std::size_t>(bytes);
-  contiguous_ = bytes_ == 0 || (shape.solid && shape.true_lower_bound == 0 &&
-                                (count == 1 || shape.extent == shape.size));
-  if (shape.predefined) return;
+  try {
+    const DatatypeShape shape = shape_of(datatype);
+    bytes_ = static_cast<std::size_t>(datatype::product(shape.size, count));
+    contiguous_ = bytes_ == 0 || (shape.predefined && shape.size == shape.extent);
+    if (contiguous_ && shape.predefined) return;
+    if (shape.segments) flatten(*shape.segments, shape.extent);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::mpi) throw;
+    if (error.kind() == ErrorKind::argument) refusal_ = error.text();
+  }
+  if (is_predefined(datatype)) return;
   check_mpi(PMPI_Type_dup(datatype, &datatype_), "MPI_Type_dup");
   duplicated_ = true;
+}
+
+void MpiLayout::flatten(const datatype::Segments& element, MPI_Count extent) {
+  datatype::Segments all = element;
+  all.repeat(static_cast<std::uint64_t>(count_), extent);
+  const datatype::Span span = all.span();
+  all.move_by(-span.first);
+  lowest_ = span.first;
+  contiguous_ = all.one_run();
+  if (!contiguous_) segments_ = std::make_shared<const datatype::Segments>(std::move(all));
 }
 
 MpiLayout::~MpiLayout() {

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <string>
 
 #include "base/no_copy.hpp"
 #include "group/layout.hpp"
@@ -21,23 +22,31 @@ class MpiLayout final : public Layout, private base::NoCopy {
   ~MpiLayout() override;
 
   bool contiguous() const noexcept override { return contiguous_; }
+  std::int64_t lowest() const noexcept override { return lowest_; }
+  const std::shared_ptr<const datatype::Segments>& segments() const noexcept override {
+    return segments_;
+  }
   MPI_Datatype datatype() const noexcept { return datatype_; }
   MPI_Count count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return bytes_; }  // count times the datatype's size
-  // Whether it is too large for bytes(), which is 0 then, and for MPI's own counts.
-  bool too_large() const noexcept { return too_large_; }
+  // Why no message can be like that; empty: one can. The others are without meaning then.
+  const std::string& refusal() const noexcept { return refusal_; }
 
   // Frees the duplicates whose layouts are gone. Called from calls of the program that may call MPI
   // anyway.
   static void free_unused() noexcept;
 
  private:
+  void flatten(const datatype::Segments& element, MPI_Count extent);
+
   MPI_Datatype datatype_;
   MPI_Count count_;
   std::size_t bytes_ = 0;
-  bool too_large_ = false;
+  std::string refusal_;
   bool duplicated_ = false;
   bool contiguous_ = false;
+  std::int64_t lowest_ = 0;
+  std::shared_ptr<const datatype::Segments> segments_;
 };
 
 }  // namespace penstock::group

@@ -63,6 +63,7 @@ class PairEnd final : public EngineClient {
   bool sends() const noexcept { return direction == transport::Direction::send; }
   bool buffered() const noexcept { return sends() && mode == protocol::Mode::buffered; }
   PairMemory& memory() noexcept { return memory_; }
+  const plan::Packed& packed() const noexcept { return memory_.packed(); }
 
   // ---- Where starts are enqueued, one thread at a time
   // One more start will come. True: soon, so that it may be posted now; the others are seen when
@@ -200,7 +201,9 @@ class PairEnd final : public EngineClient {
   bool forget_posted() noexcept;
   bool has_ended(const RdmaOperation& operation) const noexcept;
   bool in_flight() const noexcept;
-  bool moves_program_memory() const noexcept { return !buffered() && (sends() || !in_slots()); }
+  bool moves_program_memory() const noexcept {
+    return !buffered() && (sends() || !in_slots()) && !packed().copied();
+  }
   protocol::Epoch offered() const noexcept;
   bool is_writing() const noexcept;
   bool give_credits() noexcept;

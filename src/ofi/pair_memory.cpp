@@ -2,7 +2,6 @@
 #include "ofi/pair_memory.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace penstock::ofi {
@@ -14,7 +13,7 @@ PairMemory::PairMemory(const Owner& owner, const transport::Message& message, co
                        bool buffered, const PairCounters& counters)
     : owner_(owner),
       cut_(cut),
-      buffer_(message.buffer),
+      packed_(message, cut.bytes),
       sends_(message.direction == transport::Direction::send),
       buffered_(buffered),
       words_(owner.words.take()) {
@@ -39,17 +38,19 @@ void PairMemory::register_memory(const transport::Message& message, const PairCo
   if (buffered_ || (!sends_ && cut_.path == Path::ring)) {
     if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
     slots_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
+  } else {
+    place_ = packed_.place();
   }
   if (sends_) {
     if (cut_.path == Path::rendezvous)
       cts_ = Region(fabric, &words().cts, sizeof(words().cts), counters.trigger.get());
     if ((fabric.has(FI_MR_LOCAL) || gpu) && cut_.bytes > 0)
       source_ = buffered_ ? Region(fabric, slots_.get(), ring_bytes)
-                          : Region(fabric, message.buffer, cut_.bytes, nullptr, gpu);
+                          : Region(fabric, place_, cut_.bytes, nullptr, gpu);
   } else if (slots_) {
     landing_ = Region(fabric, slots_.get(), ring_bytes, counters.data.get());
   } else if (cut_.bytes > 0) {
-    landing_ = Region(fabric, message.buffer, cut_.bytes, counters.data.get(), gpu);
+    landing_ = Region(fabric, place_, cut_.bytes, counters.data.get(), gpu);
   } else {
     landing_ = Region(fabric, &words().nothing, 1, counters.data.get());
   }
@@ -72,7 +73,7 @@ OfferRecord PairMemory::offer() const {
 
 AnswerRecord PairMemory::answer() const {
   const void* const landing = slots_           ? static_cast<const void*>(slots_.get())
-                              : cut_.bytes > 0 ? buffer_
+                              : cut_.bytes > 0 ? place_
                                                : static_cast<const void*>(&words().nothing);
   AnswerRecord record;
   record.words = words_.region->at(&words());
@@ -95,11 +96,11 @@ void PairMemory::connect(const AnswerRecord& receiver) noexcept {
 // ---- Slots
 
 void PairMemory::fill_slot(protocol::Epoch epoch) noexcept {
-  if (cut_.bytes > 0) std::memcpy(slot(epoch), buffer_, cut_.bytes);
+  packed_.gather(slot(epoch));
 }
 
 void PairMemory::empty_slot(protocol::Epoch epoch) noexcept {
-  if (cut_.bytes > 0) std::memcpy(buffer_, slot(epoch), cut_.bytes);
+  packed_.scatter(slot(epoch));
   store(words().taken, epoch);
 }
 
@@ -107,7 +108,7 @@ void PairMemory::empty_slot(protocol::Epoch epoch) noexcept {
 
 Source PairMemory::source(protocol::Epoch epoch, unsigned part) const noexcept {
   if (cut_.bytes == 0) return {&words().nothing, 1, words_.region->descriptor()};
-  const auto* memory = buffered_ ? slot(epoch) : static_cast<const std::byte*>(buffer_);
+  const auto* memory = buffered_ ? slot(epoch) : place_;
   const std::uint64_t from = part * cut_.part_bytes;
   return {memory + from, std::min(cut_.part_bytes, cut_.bytes - from), source_.descriptor()};
 }

@@ -12,6 +12,7 @@
 #include "ofi/handshake.hpp"
 #include "ofi/pair_counters.hpp"
 #include "ofi/word_pool.hpp"
+#include "plan/packed.hpp"
 #include "protocol/epoch.hpp"
 #include "transport/message.hpp"
 
@@ -44,6 +45,7 @@ class PairMemory {
   void words_are_free() noexcept { may_be_written_ = false; }
 
   PairWords& words() const noexcept { return *words_.words; }
+  const plan::Packed& packed() const noexcept { return packed_; }
   bool has_slots() const noexcept { return slots_ != nullptr; }
   // Buffered sends: the message into the slot of that epoch. Receivers: out of it.
   void fill_slot(protocol::Epoch epoch) noexcept;
@@ -67,10 +69,11 @@ class PairMemory {
 
   const Owner owner_;
   const Cut& cut_;
-  void* const buffer_;
+  plan::Packed packed_;
   const bool sends_;
   const bool buffered_;
   WordPool::Position words_;
+  std::byte* place_ = nullptr;  // of the message, where slots do not hold it
   std::unique_ptr<std::byte[]> slots_;  // of a ring's receiver; the copies of a buffered send
   Region source_;                       // where the provider wants it, and of a GPU's memory
   Region landing_;                      // receiver

@@ -40,6 +40,13 @@ Cut cut_of(const ChoiceRecord& choice) noexcept {
   return {choice.bytes, choice.line_bytes, choice.slots, choice.parts};
 }
 
+template <class Record>
+transport::WireRecord with_segments(const Record& record, const transport::Message& message) {
+  transport::WireRecord wire = transport::to_wire(record);
+  transport::append_segments(wire, message.segments().get());
+  return wire;
+}
+
 Direction opposite(Direction direction) noexcept {
   return direction == Direction::send ? Direction::receive : Direction::send;
 }
@@ -49,7 +56,7 @@ Direction opposite(Direction direction) noexcept {
 class Peer::OpenEnd final : public transport::Offer {
  public:
   OpenEnd(Peer& owner, const transport::Message& message) : owner_(owner), message_(message) {
-    ExposedMemory ours = owner.expose(message.buffer, message.bytes);
+    ExposedMemory ours = owner.expose(message.buffer, message.reach());
     holding_ = owner.hold(block_bytes(message.direction), std::move(ours.kept));
     record_.eager_max = owner.settings_.eager_max;
     record_.slots = owner.settings_.slots;
@@ -59,11 +66,14 @@ class Peer::OpenEnd final : public transport::Offer {
     record_.block = holding_.place();
   }
 
-  transport::WireRecord record() const override { return transport::to_wire(record_); }
+  transport::WireRecord record() const override {
+    return with_segments(record_, message_);
+  }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    const auto choice = transport::from_wire<ChoiceRecord>(answer);
+    const auto choice = transport::take_from_wire<ChoiceRecord>(answer);
     Pair pair = owner_.pair_with(message_.peer);
+    pair.other_segments = transport::segments_from_wire(answer);
     pair.holding = std::move(holding_);
     set_block(pair.port, message_.direction, pair.holding.block());
     return owner_.make_or_close(message_.direction, pair, [&] { return complete(choice, pair); });
@@ -88,10 +98,11 @@ class Peer::OpenEnd final : public transport::Offer {
 class Peer::ChoosingEnd final : public transport::Acceptance {
  public:
   // `message` is ours, but with the send's bytes and mode.
-  ChoosingEnd(Peer& owner, const transport::Message& message, const OpenRecord& theirs)
-      : invited_(message.direction == Direction::send) {
+  ChoosingEnd(Peer& owner, const transport::Message& message, std::span<const std::byte> opened)
+      : invited_(message.direction == Direction::send), message_(message) {
+    const auto theirs = transport::take_from_wire<OpenRecord>(opened);
     const bool across = owner.peers_[static_cast<std::size_t>(message.peer)].cross_memory;
-    ExposedMemory ours = owner.expose(message.buffer, message.bytes);
+    ExposedMemory ours = owner.expose(message.buffer, message.reach());
     const bool self = message.peer == owner.world_.rank();
     const Copy by_us = copy_kind(self, theirs.buffer.in_arena != 0, across);
     const Copy by_them = copy_kind(self, ours.record.in_arena != 0, theirs.across != 0);
@@ -115,6 +126,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
         choice.path == Path::rendezvous ? 0 : cut_of(record_).ring_bytes();
 
     Pair pair = owner.pair_with(message.peer);
+    pair.other_segments = transport::segments_from_wire(opened);
     pair.holding = owner.hold(block_bytes(message.direction) + ring_bytes, std::move(ours.kept));
     set_block(pair.port, message.direction, pair.holding.block());
     set_block(pair.port, opposite(message.direction), owner.map(message.peer, theirs.block));
@@ -128,12 +140,13 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     if (plan_) std::atomic_ref(*closed_).store(1, std::memory_order_release);
   }
 
-  transport::WireRecord record() const override { return transport::to_wire(record_); }
+  transport::WireRecord record() const override { return with_segments(record_, message_); }
   bool needs_confirmation() const override { return invited_; }
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 
  private:
   const bool invited_;
+  const transport::Message message_;
   std::uint64_t* closed_ = nullptr;  // in our block
   ChoiceRecord record_;
   std::unique_ptr<transport::Plan> plan_;
@@ -151,7 +164,7 @@ std::unique_ptr<transport::Acceptance> Peer::accept(const transport::Message& re
   transport::Message ours = receive;
   ours.bytes = send.bytes;
   ours.mode = send.mode;
-  return std::make_unique<ChoosingEnd>(*this, ours, transport::from_wire<OpenRecord>(offer));
+  return std::make_unique<ChoosingEnd>(*this, ours, offer);
 }
 
 std::unique_ptr<transport::Offer> Peer::invite(const transport::Message& receive) {
@@ -162,7 +175,7 @@ std::unique_ptr<transport::Acceptance> Peer::accept_invitation(
     const transport::Message& send, const transport::Message&,
     std::span<const std::byte> invitation) {
   retired_.sweep();
-  return std::make_unique<ChoosingEnd>(*this, send, transport::from_wire<OpenRecord>(invitation));
+  return std::make_unique<ChoosingEnd>(*this, send, invitation);
 }
 
 // What is left once both blocks have their places. `theirs` is the other end's buffer.
@@ -171,7 +184,10 @@ std::unique_ptr<transport::Plan> Peer::plan_as_chosen(const transport::Message& 
                                                       const MemoryRecord& theirs,
                                                       Pair& pair) const {
   const auto path = static_cast<Path>(choice.path);
+  pair.segments = ours.segments();
   pair.port.buffer = static_cast<std::byte*>(ours.buffer);
+  if (pair.segments) pair.port.segments = pair.segments->view();
+  if (pair.other_segments) pair.port.other_segments = pair.other_segments->view();
   pair.port.cut = cut_of(choice);
   pair.port.checks_ready = choice.checks_ready != 0;
   if (path == Path::rendezvous) reach_buffer(pair.port, ours, theirs);

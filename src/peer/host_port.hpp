@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/flag_bits.hpp"
+#include "datatype/copy.hpp"
 #include "peer/control.hpp"
 #include "peer/cross_memory.hpp"
 #include "peer/exposed_memory.hpp"
@@ -27,8 +28,10 @@ struct PortSetup {
   ReceiverBlock* receiver = nullptr;
   std::byte* lines = nullptr;  // ring: the first slot
   std::byte* buffer = nullptr;
+  datatype::SegmentView segments;  // of the buffer
   Cut cut;
   RemoteMemory other;  // rendezvous: the other end's buffer
+  datatype::SegmentView other_segments;
   bool checks_ready = false;
 };
 
@@ -55,6 +58,7 @@ class HostPort {
       : sender_(setup.sender),
         receiver_(setup.receiver),
         buffer_(setup.buffer),
+        segments_(setup.segments),
         lines_at_(setup.lines),
         slot_bytes_(setup.cut.slot_bytes()),
         lines_(setup.cut.lines()),
@@ -63,6 +67,7 @@ class HostPort {
         bytes_(setup.cut.message_bytes),
         parts_(bytes_, setup.cut.parts),
         other_(setup.other),
+        other_segments_(setup.other_segments),
         checks_ready_(setup.checks_ready) {}
 
   template <protocol::Order order>
@@ -90,7 +95,10 @@ class HostPort {
   // side alone.
   void fill(unsigned slot, std::uint32_t line) const noexcept {
     std::byte* to = line_at(slot, line);
-    const std::byte* from = buffer_ + std::size_t{line} * payload;
+    const std::size_t at = std::size_t{line} * payload;
+    if (segments_.list != nullptr) [[unlikely]]
+      return datatype::pack(to, buffer_, segments_, at, line + 1 < lines_ ? payload : tail_);
+    const std::byte* from = buffer_ + at;
     if (line + 1 < lines_)
       copy_constant<payload>(to, from);
     else if (tail_ != 0)
@@ -98,7 +106,10 @@ class HostPort {
   }
   void drain(unsigned slot, std::uint32_t line) const noexcept {
     const std::byte* from = line_at(slot, line);
-    std::byte* to = buffer_ + std::size_t{line} * payload;
+    const std::size_t at = std::size_t{line} * payload;
+    if (segments_.list != nullptr) [[unlikely]]
+      return datatype::unpack(buffer_, segments_, from, at, line + 1 < lines_ ? payload : tail_);
+    std::byte* to = buffer_ + at;
     if (line + 1 < lines_)
       copy_constant<payload>(to, from);
     else if (tail_ != 0)
@@ -167,26 +178,28 @@ class HostPort {
     return Parts::take<side>(std::atomic_ref(word), copy, [this] { return copy_failed(); });
   }
 
+  MessageMemory ours() const noexcept {
+    return {reinterpret_cast<std::uintptr_t>(buffer_), segments_};
+  }
+  MessageMemory theirs() const noexcept { return {other_.address, other_segments_}; }
   bool other_gone() const noexcept {
     return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed);
   }
   void push_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
-      std::memcpy(reinterpret_cast<void*>(other_.address + at), buffer_ + at, bytes);
+      datatype::copy(reinterpret_cast<std::byte*>(other_.address), other_segments_, buffer_,
+                     segments_, at, bytes);
     else
-      copy_error_ = other_gone()
-                        ? ESRCH
-                        : write_process(other_.process, buffer_ + at, other_.address + at, bytes);
+      copy_error_ = other_gone() ? ESRCH : write_process(other_.process, theirs(), ours(), at, bytes);
   }
   void pull_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
-      std::memcpy(buffer_ + at, reinterpret_cast<const void*>(other_.address + at), bytes);
+      datatype::copy(buffer_, segments_, reinterpret_cast<const std::byte*>(other_.address),
+                     other_segments_, at, bytes);
     else
-      copy_error_ = other_gone()
-                        ? ESRCH
-                        : read_process(other_.process, buffer_ + at, other_.address + at, bytes);
+      copy_error_ = other_gone() ? ESRCH : read_process(other_.process, ours(), theirs(), at, bytes);
   }
 
   std::uint64_t& at(protocol::Word word) const noexcept {
@@ -222,6 +235,7 @@ class HostPort {
   SenderBlock* sender_;
   ReceiverBlock* receiver_;
   std::byte* buffer_;
+  datatype::SegmentView segments_;  // without a list: no gaps
   std::byte* lines_at_;
   std::size_t slot_bytes_;
   std::uint32_t lines_;
@@ -230,6 +244,7 @@ class HostPort {
   std::size_t bytes_;
   Parts parts_;
   RemoteMemory other_;
+  datatype::SegmentView other_segments_;
   int copy_error_ = 0;
   bool checks_ready_;
 };

@@ -11,18 +11,22 @@ namespace penstock::peer {
 
 namespace {
 
+MessageMemory at(const std::uint64_t* word) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(word)};
+}
+
 // Returns why the copy does not work; an empty text means that it does. Writing is tried only after
 // reading has shown that this is the process that we mean.
 std::string try_cross_memory(const AddressRecord& peer, int rank) {
   std::uint64_t seen = 0;
-  if (const int error = read_process(peer.process, &seen, peer.probe, sizeof(seen)); error != 0)
+  if (const int error = read_process(peer.process, at(&seen), {peer.probe}, 0, sizeof(seen)); error != 0)
     return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
   if (seen != peer.arena.nonce[0])
     return "cross-memory copy reaches another process (process numbers are not shared)";
   const std::uint64_t mark = ~seen ^ static_cast<std::uint64_t>(rank);
   const std::uint64_t slot = peer.probe + sizeof(mark) * (1 + static_cast<std::uint64_t>(rank));
-  int error = write_process(peer.process, &mark, slot, sizeof(mark));
-  if (error == 0) error = read_process(peer.process, &seen, slot, sizeof(seen));
+  int error = write_process(peer.process, {slot}, at(&mark), 0, sizeof(mark));
+  if (error == 0) error = read_process(peer.process, at(&seen), {slot}, 0, sizeof(seen));
   if (error != 0) return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
   return seen == mark ? "" : "cross-memory copy does not keep what it writes";
 }

@@ -18,6 +18,8 @@ PairEnd::PairEnd(Pair pair, const std::uint64_t& closed_by_peer)
     : closed_by_peer_(closed_by_peer),
       peer_(pair.peer),
       peer_dead_(*pair.peer_dead),
+      segments_(std::move(pair.segments)),
+      other_segments_(std::move(pair.other_segments)),
       holding_(std::move(pair.holding)),
       retired_(*pair.retired),
       path_(std::move(pair.path)) {}

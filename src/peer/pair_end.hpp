@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ struct Pair {
   int peer = -1;  // world rank
   const std::atomic<bool>* peer_dead = nullptr;
   PortSetup port;
+  std::shared_ptr<const datatype::Segments> segments, other_segments;  // that the port looks at
   Holding holding;
   Retired* retired = nullptr;
   std::string path;  // for the pair's log line
@@ -48,6 +50,7 @@ class PairEnd {
   int peer_;
   const std::atomic<bool>& peer_dead_;
   std::atomic<protocol::Epoch> epoch_{0};
+  std::shared_ptr<const datatype::Segments> segments_, other_segments_;
   Holding holding_;
   Retired& retired_;
   std::string path_;

@@ -26,7 +26,8 @@ enum class BufferState : std::uint8_t {
   unknown  // the answer is on its way
 };
 
-// PairEnd says what is particular to its transport: fill() copies the message of a buffered send,
+// PairEnd says what is particular to its transport: packed() has the message where its bytes lie
+// with gaps, fill() copies the message of a buffered send,
 // wait_is_over() and end_wait() are asked and told by the wait.
 template <class Engine, class PairEnd>
 class EnginePlan final : public HostPlan {
@@ -105,6 +106,7 @@ class EnginePlan final : public HostPlan {
     auto error = believed(epoch, later);
     if (!error && !later) error = broken_promise(epoch);
     if (!error && !later && end_->buffered()) error = take_buffer(epoch, later);
+    if (!error && !later && end_->sends()) end_->packed().to_copy();
     // A peer that has closed serves at most the starts that have been made, so this one is refused
     // in words too.
     if (!error && !later && !end_->trigger(epoch)) error = broken(epoch);
@@ -129,6 +131,7 @@ class EnginePlan final : public HostPlan {
     }
     done_ = epoch;
     engine_.leave();
+    if (!end_->sends()) end_->packed().from_copy();
     if (end_->end_wait(epoch)) engine_.mark_ready(*end_);
     return true;
   }

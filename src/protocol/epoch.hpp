@@ -5,11 +5,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__) || defined(__HIPCC__)
-#define PENSTOCK_HD __host__ __device__
-#else
-#define PENSTOCK_HD
-#endif
+#include "base/host_device.hpp"
 
 namespace penstock::protocol {
 

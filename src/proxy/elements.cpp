@@ -17,9 +17,11 @@ constexpr std::size_t chunk = std::size_t{1} << 30;
 
 Elements::Elements(const transport::Message& message) : layout_(message.layout) {
   const auto* layout = dynamic_cast<const group::MpiLayout*>(message.layout.get());
-  const MPI_Datatype type = layout ? layout->datatype() : MPI_BYTE;
-  const std::size_t count = layout ? static_cast<std::size_t>(layout->count()) : message.bytes;
-  contiguous_ = !layout || layout->contiguous();
+  contiguous_ = !layout || layout->contiguous() ||
+                (layout->segments() && message.memory == device::MemoryKind::host);
+  const MPI_Datatype type = contiguous_ ? MPI_BYTE : layout->datatype();
+  const std::size_t count =
+      contiguous_ ? message.bytes : static_cast<std::size_t>(layout->count());
   if (count <= int_max) {
     type_ = type;
     count_ = static_cast<int>(count);
@@ -30,6 +32,10 @@ Elements::Elements(const transport::Message& message) : layout_(message.layout) 
 
 Elements::~Elements() {
   if (owned_) PMPI_Type_free(&type_);
+}
+
+void* Elements::origin(void* lowest) const noexcept {
+  return contiguous_ ? lowest : static_cast<std::byte*>(lowest) - layout_->lowest();
 }
 
 // More elements than an int can count: one element of a type that holds whole chunks and the rest.

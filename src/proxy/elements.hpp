@@ -16,7 +16,11 @@ class Elements : private base::NoCopy {
 
   MPI_Datatype type() const noexcept { return type_; }
   int count() const noexcept { return count_; }
+  // Bytes without gaps: those of the buffer, or of a copy that we make (plan/packed.hpp). MPI is
+  // given the program's datatype where we do not know how it lies, or its memory is a GPU's.
   bool contiguous() const noexcept { return contiguous_; }
+  // What MPI is to be given for a message whose lowest byte is there.
+  void* origin(void* lowest) const noexcept;
 
  private:
   void combine(MPI_Datatype type, std::size_t count);

@@ -38,7 +38,9 @@ void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
     if (!operation.active) continue;
     deactivate(operation);
     PMPI_Request_free(&operation.request);
-    static_cast<void>(operation.buffer.release());  // MPI may still read it
+    // MPI may still be at these.
+    static_cast<void>(operation.buffer.release());
+    end.packed().leave_copy();
   }
 }
 

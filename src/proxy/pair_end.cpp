@@ -27,7 +27,8 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
       bytes(message.bytes),
       elements(message),
       operations(buffered() ? slots : 1),
-      communicator_(communicator) {
+      communicator_(communicator),
+      packed_(message, message.bytes) {
   last_notice.end = query.end = this;
   try {
     if (buffered() && !elements.contiguous() &&
@@ -37,7 +38,9 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
     for (MpiSlot& operation : operations) {
       operation.end = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      make_request(operation, buffered() ? operation.buffer.get() : buffer);
+      make_request(operation, buffered()               ? operation.buffer.get()
+                              : elements.contiguous() ? packed_.place()
+                                                      : elements.origin(buffer));
     }
   } catch (...) {
     free_requests();
@@ -85,11 +88,12 @@ void PairEnd::make_request(MpiSlot& operation, void* from) {
 std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
   MpiSlot& slot = operation(epoch);
   if (elements.contiguous()) {
-    if (bytes > 0) std::memcpy(slot.buffer.get(), buffer, bytes);
+    packed_.gather(slot.buffer.get());
   } else {
     int position = 0;
-    const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(),
-                               static_cast<int>(bytes), &position, communicator_);
+    const int code = PMPI_Pack(elements.origin(buffer), elements.count(), elements.type(),
+                               slot.buffer.get(), static_cast<int>(bytes), &position,
+                               communicator_);
     if (code != MPI_SUCCESS) return mpi_error("proxy: MPI_Pack", code);
   }
   slot.taken.store(true, std::memory_order_relaxed);  // published by trigger()

@@ -17,6 +17,7 @@
 #include "plan/active_list.hpp"
 #include "plan/ready_list.hpp"
 #include "protocol/giving_up.hpp"
+#include "plan/packed.hpp"
 #include "proxy/elements.hpp"
 #include "proxy/notice.hpp"
 #include "transport/message.hpp"
@@ -60,6 +61,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   }
 
   // ---- The worker's side
+  plan::Packed& packed() noexcept { return packed_; }
   // Copies the message of a buffered send.
   std::optional<base::Error> fill(protocol::Epoch epoch);
   // True: the engine takes any start, and issues none that the peer does not serve.
@@ -93,7 +95,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool any_active() const noexcept;
   // Of what has been given up: MPI neither fetches from nor writes into the program's buffer.
   bool untouched() const noexcept {
-    if (buffered()) return true;
+    if (buffered() || packed_.copied()) return true;
     if (!sends()) return !any_active();
     return protocol::send_is_untouched(any_active(), answered);
   }
@@ -109,7 +111,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   void* const buffer;
   const device::MemoryKind memory;
   const std::size_t bytes;
-  const Elements elements;
+  const Elements elements;  // that MPI is given
 
   // Written by the worker, read by progress. Release/acquire orders the send buffer's content, or
   // the receive buffer's last use, before MPI touches it.
@@ -138,6 +140,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   void make_request(MpiSlot& operation, void* from);
 
   const MPI_Comm communicator_;
+  plan::Packed packed_;
   base::ErrorKind closed_reason_ = base::ErrorKind::peer_freed;  // written before `closed`
 };
 

@@ -149,7 +149,9 @@ class Proxy final : public transport::Transport {
                                                 const transport::Message& send,
                                                 std::span<const std::byte>) override {
     ProxyEngine& progress = engine();
-    auto end = progress.add_receiver(receive, send.mode);
+    transport::Message ours = receive;
+    if (ours.described()) ours.bytes = send.bytes;  // which are no more
+    auto end = progress.add_receiver(ours, send.mode);
     try {
       auto plan = std::make_unique<ProxyPlan>(progress, end);
       return std::make_unique<ProxyAcceptance>(progress, end, std::move(plan));

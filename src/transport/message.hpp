@@ -14,6 +14,7 @@
 namespace penstock::transport {
 
 using WireRecord = std::vector<std::byte>;
+using datatype::Segments;
 using protocol::Epoch;
 using protocol::Mode;
 
@@ -23,14 +24,24 @@ using device::MemoryKind;
 struct Message {
   Direction direction = Direction::send;
   Mode mode = Mode::standard;  // how the send was made; a receive learns it from the handshake
-  void* buffer = nullptr;
+  void* buffer = nullptr;  // where the lowest byte of the datatype lies
   // A send's message, or a receive's room. Both ends' plans move the send's bytes.
   std::size_t bytes = 0;
   MemoryKind memory = MemoryKind::host;
   int gpu = -1;  // whose memory it is, where it is a GPU's
-  // The datatype; layout->contiguous() says whether buffer/bytes describe it all.
+  // The datatype; layout->contiguous() says whether buffer and bytes describe it all.
   std::shared_ptr<const group::Layout> layout;
   int peer = -1;  // world rank
+
+  // Null: the bytes lie without gaps, or MPI alone knows how; see layout->contiguous().
+  std::shared_ptr<const Segments> segments() const { return layout ? layout->segments() : nullptr; }
+  // Whether a transport without MPI can find the bytes.
+  bool described() const { return !layout || layout->contiguous() || layout->segments(); }
+  // From the lowest byte to behind the highest.
+  std::size_t reach() const {
+    const auto gaps = segments();
+    return gaps ? static_cast<std::size_t>(gaps->span().end) : bytes;
+  }
 };
 
 }  // namespace penstock::transport

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 # A room may include itself and what stands before it; those of one row do not see one another.
-ROWS = [["base"], ["protocol"], ["device"], ["group"], ["transport"], ["plan"], ["gpu"],
+ROWS = [["base"], ["protocol", "datatype"], ["device"], ["group"], ["transport"], ["plan"], ["gpu"],
         ["peer", "ofi", "proxy", "relay"], ["peer_gpu"], ["core"],
         ["rma", "channel", "coll", "overlap"], ["api"]]
 RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}

@@ -195,9 +195,16 @@ TEST(ThreadsReady, ABrokenPromiseIsSeenByTheReceiver) {
   const auto address = [](std::vector<std::byte>& of) {
     return reinterpret_cast<std::uint64_t>(of.data());
   };
-  peer::HostPort<64> from(
-      {&sender, &receiver, nullptr, outgoing.data(), {64}, {address(incoming)}});
-  peer::HostPort<64> to({&sender, &receiver, nullptr, incoming.data(), {64}, {address(outgoing)}});
+  const auto port = [&](std::vector<std::byte>& own, std::vector<std::byte>& other) {
+    return peer::HostPort<64>({.sender = &sender,
+                               .receiver = &receiver,
+                               .buffer = own.data(),
+                               .segments = {},
+                               .cut = {64},
+                               .other = {address(other)},
+                               .other_segments = {}});
+  };
+  auto from = port(outgoing, incoming), to = port(incoming, outgoing);
   protocol::SendState send;
   protocol::ReceiveState receive;
   const auto pass = [&](unsigned messages) {
@@ -229,8 +236,13 @@ void pass_one_message_without_acquire() {
   peer::ReceiverBlock receiver{};
   std::vector<std::byte> outgoing(64), incoming(64);
   const auto setup = [&](std::vector<std::byte>& own, std::vector<std::byte>& other) {
-    return peer::PortSetup{&sender,    &receiver, nullptr,
-                           own.data(), {64},      {reinterpret_cast<std::uint64_t>(other.data())}};
+    return peer::PortSetup{.sender = &sender,
+                           .receiver = &receiver,
+                           .buffer = own.data(),
+                           .segments = {},
+                           .cut = {64},
+                           .other = {reinterpret_cast<std::uint64_t>(other.data())},
+                           .other_segments = {}};
   };
   std::thread from([port = RelaxedPort(setup(outgoing, incoming))]() mutable {
     protocol::SendState state;

@@ -76,12 +76,6 @@ bool transport_allowed(const std::string& name) {
   return empty;
 }
 
-bool serves_every_layout() {
-  int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE && transport_allowed("proxy");
-}
-
 std::string only_transport() {
   const std::string text = variable("PENSTOCK_TRANSPORT");
   return text.find(',') == std::string::npos ? text : "";

@@ -29,8 +29,6 @@ bool long_run();  // PENSTOCK_TEST_LONG=1
 std::size_t eager_max();
 unsigned slots();  // PENSTOCK_SLOTS, 2
 bool transport_allowed(const std::string& name);
-// Whether derived datatypes find a transport: proxy, at MPI_THREAD_MULTIPLE.
-bool serves_every_layout();
 std::string only_transport();  // the single name in PENSTOCK_TRANSPORT, else ""
 
 // Sizes around each switch of the protocol, ascending: 0, 1, 8, 55, 56, 57, the eager limit and its

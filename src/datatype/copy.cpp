@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "datatype/copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "datatype/walk.hpp"
+
+namespace penstock::datatype {
+
+namespace {
+
+// Whole runs of one segment, a stride apart.
+struct Strip {
+  std::int64_t offset = 0;
+  std::uint64_t bytes = 0;  // of each run
+  std::uint64_t count = 1;
+  std::int64_t stride = 0;
+};
+
+// The rest of the run that the place is in, or as many whole runs as `bytes` have room for.
+Strip strip_at(const SegmentView& view, const Place& place, std::uint64_t bytes) noexcept {
+  const Segment& segment = view.list[place.segment];
+  const std::int64_t offset = offset_of(view, place);
+  const std::uint64_t left = std::min(left_in_run(view, place), bytes);
+  if (place.byte != 0 || left < segment.bytes) return {offset, left, 1, 0};
+  return {offset, segment.bytes, std::min(segment.count - place.run, bytes / segment.bytes),
+          segment.stride};
+}
+
+void advance(const SegmentView& view, Place& place, const Strip& strip) noexcept {
+  const Segment& segment = view.list[place.segment];
+  if (place.byte + strip.bytes < segment.bytes) {
+    place.byte += strip.bytes;
+    return;
+  }
+  place.run += strip.count - 1;
+  to_next_run(view, place);
+}
+
+template <class Each>
+void for_each_strip(const SegmentView& view, std::uint64_t position, std::uint64_t bytes,
+                    Each each) noexcept {
+  if (bytes == 0) return;
+  Place place = place_at(view, position);
+  while (bytes > 0) {
+    const Strip strip = strip_at(view, place, bytes);
+    each(strip);
+    bytes -= strip.bytes * strip.count;
+    advance(view, place, strip);
+  }
+}
+
+// Runs of a constant length become plain moves; a call of memcpy costs more than the run then.
+template <std::size_t bytes>
+void move_runs(std::byte* to, std::int64_t to_stride, const std::byte* from,
+               std::int64_t from_stride, std::uint64_t count) noexcept {
+  for (std::uint64_t run = 0; run < count; ++run, to += to_stride, from += from_stride)
+    std::memcpy(to, from, bytes);
+}
+
+void move_runs(std::byte* to, std::int64_t to_stride, const std::byte* from,
+               std::int64_t from_stride, const Strip& strip) noexcept {
+  switch (strip.bytes) {
+    case 1:
+      return move_runs<1>(to, to_stride, from, from_stride, strip.count);
+    case 2:
+      return move_runs<2>(to, to_stride, from, from_stride, strip.count);
+    case 4:
+      return move_runs<4>(to, to_stride, from, from_stride, strip.count);
+    case 8:
+      return move_runs<8>(to, to_stride, from, from_stride, strip.count);
+    case 16:
+      return move_runs<16>(to, to_stride, from, from_stride, strip.count);
+    case 24:
+      return move_runs<24>(to, to_stride, from, from_stride, strip.count);
+    case 32:
+      return move_runs<32>(to, to_stride, from, from_stride, strip.count);
+    case 64:
+      return move_runs<64>(to, to_stride, from, from_stride, strip.count);
+    default:
+      for (std::uint64_t run = 0; run < strip.count; ++run, to += to_stride, from += from_stride)
+        std::memcpy(to, from, strip.bytes);
+  }
+}
+
+}  // namespace
+
+void pack(std::byte* to, const std::byte* buffer, const SegmentView& view, std::uint64_t position,
+          std::uint64_t bytes) noexcept {
+  for_each_strip(view, position, bytes, [&](const Strip& strip) {
+    move_runs(to, static_cast<std::int64_t>(strip.bytes), buffer + strip.offset, strip.stride,
+              strip);
+    to += strip.bytes * strip.count;
+  });
+}
+
+void unpack(std::byte* buffer, const SegmentView& view, const std::byte* from,
+            std::uint64_t position, std::uint64_t bytes) noexcept {
+  for_each_strip(view, position, bytes, [&](const Strip& strip) {
+    move_runs(buffer + strip.offset, strip.stride, from, static_cast<std::int64_t>(strip.bytes),
+              strip);
+    from += strip.bytes * strip.count;
+  });
+}
+
+namespace {
+
+void copy_runs(std::byte* to, const SegmentView& to_view, const std::byte* from,
+               const SegmentView& from_view, std::uint64_t position, std::uint64_t bytes) noexcept {
+  Place to_place = place_at(to_view, position), from_place = place_at(from_view, position);
+  while (bytes > 0) {
+    const Strip writes = strip_at(to_view, to_place, bytes);
+    const Strip reads = strip_at(from_view, from_place, bytes);
+    Strip both{0, std::min(writes.bytes, reads.bytes), 1, 0};
+    if (writes.bytes == reads.bytes) both.count = std::min(writes.count, reads.count);
+    move_runs(to + writes.offset, writes.stride, from + reads.offset, reads.stride, both);
+    bytes -= both.bytes * both.count;
+    advance(to_view, to_place, both);
+    advance(from_view, from_place, both);
+  }
+}
+
+}  // namespace
+
+void copy(std::byte* to, const SegmentView& to_view, const std::byte* from,
+          const SegmentView& from_view, std::uint64_t position, std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  if (to_view.list == nullptr && from_view.list == nullptr)
+    std::memcpy(to + position, from + position, bytes);
+  else if (to_view.list == nullptr)
+    pack(to + position, from, from_view, position, bytes);
+  else if (from_view.list == nullptr)
+    unpack(to, to_view, from + position, position, bytes);
+  else
+    copy_runs(to, to_view, from, from_view, position, bytes);
+}
+
+}  // namespace penstock::datatype

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The call that a datatype was made by.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "base/no_copy.hpp"
+
+namespace penstock::group {
+
+bool is_predefined(MPI_Datatype datatype);  // throws base::Error(mpi)
+
+class DatatypeContents : private base::NoCopy {
+ public:
+  explicit DatatypeContents(MPI_Datatype datatype);  // not of a predefined one; throws base::Error
+  ~DatatypeContents();
+
+  int combiner() const noexcept { return combiner_; }
+  // The call's arguments in their order, without the datatypes; as large as they were given.
+  const std::vector<MPI_Count>& numbers() const noexcept { return numbers_; }
+  const std::vector<MPI_Datatype>& datatypes() const noexcept { return datatypes_; }
+
+ private:
+  int combiner_ = MPI_COMBINER_NAMED;
+  std::vector<MPI_Count> numbers_;
+  std::vector<MPI_Datatype> datatypes_;  // new handles where they are not predefined
+};
+
+}  // namespace penstock::group

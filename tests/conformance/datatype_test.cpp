@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of random datatypes, another one at each end with the same signature: what arrives is
+// what MPI's own unpacking leaves, and no byte beside it changes. PENSTOCK_TEST_SEED is the first
+// seed, PENSTOCK_TEST_SEEDS how many messages there are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/endpoint.hpp"
+#include "support/environment.hpp"
+#include "support/random_datatype.hpp"
+
+namespace penstock::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::byte untouched{0xee};
+constexpr std::size_t guard = 64;
+constexpr int epochs = 3;
+
+Bytes content(std::uint64_t seed, int epoch, std::size_t bytes) {
+  std::mt19937_64 random(seed * 31 + static_cast<std::uint64_t>(epoch));
+  Bytes result(bytes);
+  for (std::byte& byte : result) byte = static_cast<std::byte>(random());
+  return result;
+}
+
+// One end's buffer, with room around it.
+class Side {
+ public:
+  Side(MPI_Datatype datatype, int count, Memory memory)
+      : datatype_(datatype), count_(count), memory_(memory), reach_(reach_of(datatype, count)) {
+    base_ = allocate(memory, bytes(), untouched);
+  }
+  ~Side() {
+    MPI_Type_free(&datatype_);
+    test::free(memory_, base_);
+  }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  MPI_Datatype datatype() const { return datatype_; }
+  int count() const { return count_; }
+  std::byte* buffer() const { return base_ + guard - reach_.first; }
+  std::size_t bytes() const { return static_cast<std::size_t>(reach_.end - reach_.first) + 2 * guard; }
+  void fill(const Bytes& packed, int count) { unpack(base_, packed, count); }
+  void clear() { std::fill_n(base_, bytes(), untouched); }
+  // What a message of so many elements leaves of memory that was clear.
+  bool holds(const Bytes& packed, int count) const {
+    Bytes expected(bytes(), untouched);
+    unpack(expected.data(), packed, count);
+    return std::equal(expected.begin(), expected.end(), base_);
+  }
+
+ private:
+  void unpack(std::byte* base, const Bytes& packed, int count) const {
+    int position = 0;
+    MPI_Unpack(packed.data(), static_cast<int>(packed.size()), &position,
+               base + guard - reach_.first, count, datatype_, MPI_COMM_SELF);
+  }
+
+  MPI_Datatype datatype_;
+  int count_;
+  Memory memory_;
+  Reach reach_;
+  std::byte* base_ = nullptr;
+};
+
+// One message from this rank to another, or the other way.
+class Half {
+ public:
+  Half(std::uint64_t seed, bool sends, int peer, int tag) : seed_(seed), sends_(sends) {
+    RandomDatatypes random(seed);
+    const int sizes[] = {12, 60, 2000};
+    Signature signature = random.signature(sizes[random.below(3)]);
+    const Memory memories[] = {Memory::ordinary, Memory::allocated};
+    const Memory from = memories[random.below(2)], to = memories[random.below(2)];
+    sent_ = random.from_to(1, 3);
+    const int room = sent_ + (random.below(3) == 0 ? random.below(3) : 0);
+    const MPI_Datatype element = random.datatype(signature);
+    int size = 0;
+    MPI_Type_size(element, &size);
+    bytes_ = static_cast<std::size_t>(size) * static_cast<std::size_t>(sent_);
+    signature.count *= sent_;
+    MPI_Datatype whole = random.datatype(signature);
+    if (sends) {
+      side_ = std::make_unique<Side>(whole, 1, from);
+      init(random.below(3), peer, tag);
+      MPI_Datatype other = element;
+      MPI_Type_free(&other);
+    } else {
+      side_ = std::make_unique<Side>(element, room, to);
+      EXPECT_EQ(MPI_Recv_init(side_->buffer(), room, element, peer, tag, MPI_COMM_WORLD, &request_),
+                MPI_SUCCESS);
+      MPI_Type_free(&whole);
+    }
+  }
+  ~Half() {
+    if (request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
+  }
+  Half(const Half&) = delete;
+  Half& operator=(const Half&) = delete;
+
+  MPI_Request& request() { return request_; }
+  void prepare(int epoch) {
+    if (sends_)
+      side_->fill(content(seed_, epoch, bytes_), 1);
+    else
+      side_->clear();
+  }
+  void check(int epoch) const {
+    const Bytes packed = content(seed_, epoch, bytes_);
+    EXPECT_TRUE(sends_ ? side_->holds(packed, 1) : side_->holds(packed, sent_))
+        << (sends_ ? "send" : "receive") << " of seed " << seed_ << ", epoch " << epoch << ", "
+        << bytes_ << " bytes";
+  }
+
+ private:
+  void init(int kind, int peer, int tag) {
+    const auto make = kind == 0 ? MPI_Send_init : kind == 1 ? MPI_Ssend_init : MPI_Bsend_init;
+    EXPECT_EQ(make(side_->buffer(), 1, side_->datatype(), peer, tag, MPI_COMM_WORLD, &request_),
+              MPI_SUCCESS);
+  }
+
+  std::uint64_t seed_;
+  bool sends_;
+  int sent_ = 0;  // of the receiver's elements
+  std::size_t bytes_ = 0;
+  std::unique_ptr<Side> side_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+int messages() {
+  const char* text = std::getenv("PENSTOCK_TEST_SEEDS");
+  if (text != nullptr) return std::atoi(text);
+  return long_run() ? 10000 : 300;
+}
+
+// Each rank sends to the next one.
+void run_messages(std::uint64_t first, int count) {
+  std::vector<std::unique_ptr<Half>> halves;
+  std::vector<MPI_Request> requests;
+  const int next = (rank() + 1) % size(), previous = (rank() + size() - 1) % size();
+  for (int i = 0; i < count; ++i) {
+    const auto seed = [&](int of) { return first + static_cast<std::uint64_t>(size() * i + of); };
+    halves.push_back(std::make_unique<Half>(seed(rank()), true, next, i));
+    halves.push_back(std::make_unique<Half>(seed(previous), false, previous, i));
+  }
+  for (const auto& half : halves) requests.push_back(half->request());
+  const int all = static_cast<int>(requests.size());
+  ASSERT_PST(PST_Matchall(all, requests.data(), MPI_STATUSES_IGNORE));
+  Lane lane;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    for (const auto& half : halves) half->prepare(epoch);
+    ASSERT_PST(PST_Enqueue_runall(lane.queue(), all, requests.data()));
+    lane.finish();
+    for (const auto& half : halves) half->check(epoch);
+  }
+}
+
+TEST(Datatypes, WhatArrivesIsWhatMpiUnpacks) {
+  constexpr int at_once = 20;
+  const std::uint64_t first = seed();
+  for (int done = 0; done < messages() && !HasFailure(); done += at_once) {
+    SCOPED_TRACE("from seed " + std::to_string(first));
+    run_messages(first + static_cast<std::uint64_t>(done * size()), at_once);
+  }
+}
+
+// Errors are told at both ends, and the buffers stay as they were.
+TEST(Datatypes, AReceiveThatIsTooShortIsRefused) {
+  MPI_Datatype column = MPI_DATATYPE_NULL;
+  MPI_Type_vector(6, 1, 3, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  int out[18] = {}, in[18] = {};
+  MPI_Request ends[2];
+  MPI_Send_init(out, 1, column, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
+  MPI_Recv_init(in, 5, MPI_INT, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
+  const int code = PST_Matchall(2, ends, MPI_STATUSES_IGNORE);
+  PST_Error kind = PST_ERROR_NONE;
+  PST_Error_kind(code, &kind);
+  EXPECT_EQ(kind, PST_ERROR_TRUNCATE) << last_error();
+  for (MPI_Request& end : ends) MPI_Request_free(&end);
+  MPI_Type_free(&column);
+}
+
+TEST(Datatypes, AReceiveThatHasAByteTwiceIsRefused) {
+  MPI_Datatype twice = MPI_DATATYPE_NULL;
+  MPI_Type_vector(4, 2, 1, MPI_INT, &twice);
+  MPI_Type_commit(&twice);
+  int in[8] = {};
+  MPI_Request receive = MPI_REQUEST_NULL;
+  MPI_Recv_init(in, 1, twice, rank(), 0, MPI_COMM_WORLD, &receive);
+  const int code = PST_Match(&receive, MPI_STATUS_IGNORE);
+  PST_Error kind = PST_ERROR_NONE;
+  PST_Error_kind(code, &kind);
+  EXPECT_EQ(kind, PST_ERROR_ARGUMENT);
+  EXPECT_NE(last_error().find("twice"), std::string::npos) << last_error();
+  MPI_Request_free(&receive);
+  MPI_Type_free(&twice);
+}
+
+}  // namespace
+}  // namespace penstock::test

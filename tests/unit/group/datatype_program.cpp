@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library makes of random datatypes against MPI's own packing: datatype_program [FIRST
+// [COUNT]], seeds. One process.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "datatype/copy.hpp"
+#include "group/mpi_layout.hpp"
+#include "support/random_datatype.hpp"
+
+namespace {
+
+using namespace penstock;
+using test::RandomDatatypes;
+using test::Reach;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::byte untouched{0xee};
+
+struct Side {
+  MPI_Datatype type;
+  int count;
+  Reach reach;
+  group::MpiLayout layout;
+  Bytes memory;
+
+  Side(MPI_Datatype datatype, int elements)
+      : type(datatype),
+        count(elements),
+        reach(test::reach_of(datatype, elements)),
+        layout(datatype, elements),
+        memory(static_cast<std::size_t>(reach.end - reach.first), untouched) {}
+  ~Side() { MPI_Type_free(&type); }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  // What MPI is given, and what the library makes of it.
+  std::byte* buffer() { return memory.data() - reach.first; }
+  std::byte* lowest() { return buffer() + layout.lowest(); }
+  datatype::SegmentView view() const {
+    static const datatype::Segment run{0, std::uint64_t{1} << 40, 1, 0, 0};
+    static const datatype::SegmentView contiguous{&run, 1, run.bytes, 0};
+    return layout.segments() ? layout.segments()->view() : contiguous;
+  }
+};
+
+int failures = 0;
+
+void expect(bool condition, std::uint64_t seed, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "seed %llu: %s\n", static_cast<unsigned long long>(seed), what);
+  ++failures;
+}
+
+Bytes packed_by_mpi(Side& side) {
+  Bytes packed(side.layout.bytes());
+  int position = 0;
+  MPI_Pack(side.buffer(), side.count, side.type, packed.data(), static_cast<int>(packed.size()),
+           &position, MPI_COMM_SELF);
+  return packed;
+}
+
+void check(std::uint64_t seed) {
+  RandomDatatypes random(seed);
+  const auto signature = random.signature(random.below(4) == 0 ? 600 : 40);
+  // The same number of elements of the signature, in larger elements on one side.
+  const int count = random.from_to(1, 4);
+  auto larger = signature;
+  larger.count *= count;
+  Side one(random.datatype(signature), count), other(random.datatype(larger), 1);
+
+  for (Side* side : {&one, &other}) {
+    int size = 0;
+    MPI_Type_size(side->type, &size);
+    const std::size_t bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(side->count);
+    expect(side->layout.bytes() == bytes, seed, "bytes()");
+    expect(side->layout.refusal().empty(), seed, "it is refused");
+    expect(side->layout.lowest() >= side->reach.first, seed, "lowest()");
+    expect(side->layout.contiguous() || side->layout.segments() != nullptr, seed, "not flattened");
+    if (side->layout.contiguous()) continue;
+    expect(side->layout.segments()->bytes() == bytes, seed, "segments' bytes()");
+    expect(!side->layout.segments()->overlap(), seed, "overlap()");
+    const datatype::Span span = side->layout.segments()->span();
+    expect(span.first == 0 && side->layout.lowest() + span.end <= side->reach.end, seed, "span()");
+  }
+
+  expect(one.layout.bytes() == other.layout.bytes(), seed, "the test's datatypes differ");
+  for (std::byte& byte : one.memory) byte = static_cast<std::byte>(random.below(256));
+  const Bytes expected = packed_by_mpi(one);
+  const std::uint64_t bytes = expected.size();
+  Bytes packed(bytes, untouched);
+  const std::uint64_t cut = static_cast<std::uint64_t>(random.below(static_cast<int>(bytes) + 1));
+  datatype::pack(packed.data() + cut, one.lowest(), one.view(), cut, bytes - cut);
+  datatype::pack(packed.data(), one.lowest(), one.view(), 0, cut);
+  expect(packed == expected, seed, "pack()");
+
+  int position = 0;
+  MPI_Unpack(expected.data(), static_cast<int>(bytes), &position, other.buffer(), other.count,
+             other.type, MPI_COMM_SELF);
+  const Bytes unpacked = other.memory;
+  for (const bool direct : {false, true}) {
+    std::fill(other.memory.begin(), other.memory.end(), untouched);
+    const auto move = [&](std::uint64_t at, std::uint64_t length) {
+      if (direct)
+        datatype::copy(other.lowest(), other.view(), one.lowest(), one.view(), at, length);
+      else
+        datatype::unpack(other.lowest(), other.view(), expected.data() + at, at, length);
+    };
+    move(cut, bytes - cut);
+    move(0, cut);
+    expect(other.memory == unpacked, seed, direct ? "copy()" : "unpack()");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  PMPI_Init(&argc, &argv);
+  const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+  const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 10000;
+  for (std::uint64_t seed = first; seed < first + count && failures < 20; ++seed) check(seed);
+  std::printf("seeds %llu to %llu: %d failures\n", static_cast<unsigned long long>(first),
+              static_cast<unsigned long long>(first + count - 1), failures);
+  group::MpiLayout::free_unused();
+  PMPI_Finalize();
+  return failures == 0 ? 0 : 1;
+}
