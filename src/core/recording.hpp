@@ -29,10 +29,10 @@ inline constexpr int any_tag = -1;    // MPI_ANY_TAG
 
 struct Recording {
   RequestKind kind = RequestKind::send;
-  const char* call = "";  // "MPI_Send_init", for messages
+  const char* call = "";   // "MPI_Send_init", for messages
   void* buffer = nullptr;  // where the message's lowest byte lies
-  std::size_t bytes = 0;  // count * size of the datatype
-  std::string refusal{};  // why it can never be matched; empty: it can
+  std::size_t bytes = 0;   // count * size of the datatype
+  std::string refusal{};   // why it can never be matched; empty: it can
   std::shared_ptr<const group::Layout> layout{};
   std::shared_ptr<const group::Communicator> communicator{};
   int peer = any_rank;  // rank in the communicator (its remote group, if it has one), any_rank or

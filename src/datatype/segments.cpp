@@ -26,7 +26,7 @@ bool join(Segment& first, const Segment& next) {
     return true;
   }
   if (first.bytes != next.bytes) return false;
-  const std::int64_t step = first.count > 1   ? first.stride
+  const std::int64_t step = first.count > 1  ? first.stride
                             : next.count > 1 ? next.stride
                                              : sum(next.offset, -first.offset);
   if (next.count > 1 && next.stride != step) return false;
@@ -44,8 +44,7 @@ bool join(Segment& first, const Segment& next) {
 void Segments::add(Segment segment) {
   if (segment.bytes == 0) return;
   segment.position = list_bytes_;
-  list_bytes_ = static_cast<std::uint64_t>(
-      sum(list_bytes_, product(segment.bytes, segment.count)));
+  list_bytes_ = static_cast<std::uint64_t>(sum(list_bytes_, product(segment.bytes, segment.count)));
   list_.push_back(segment);
   while (list_.size() > 1 && join(list_[list_.size() - 2], list_.back())) list_.pop_back();
   if (list_.size() > most)
@@ -157,17 +156,32 @@ Span span_of(const Segment& segment) {
   return {std::min(segment.offset, last), sum(std::max(segment.offset, last), segment.bytes)};
 }
 
-bool disjoint_runs(const Segment& segment) {
-  return segment.count == 1 || segment.stride >= product(segment.bytes, 1) ||
-         segment.stride <= -product(segment.bytes, 1);
+std::uint64_t distance(std::int64_t step) noexcept {
+  return step < 0 ? -static_cast<std::uint64_t>(step) : static_cast<std::uint64_t>(step);
+}
+
+bool disjoint_runs(const Segment& segment) noexcept {
+  return segment.count == 1 || distance(segment.stride) >= segment.bytes;
+}
+
+// Whether two loops over runs stay apart because the wider one steps over all of the other.
+bool nested(const Segment& segment, std::uint64_t repetitions, std::int64_t extent) {
+  struct Loop {
+    std::uint64_t count, step;
+  };
+  Loop inner{segment.count, distance(segment.stride)}, outer{repetitions, distance(extent)};
+  if (inner.step > outer.step) std::swap(inner, outer);
+  const auto reach =
+      static_cast<std::uint64_t>(sum(product(inner.count - 1, inner.step), segment.bytes));
+  return (inner.count == 1 || inner.step >= segment.bytes) &&
+         (outer.count == 1 || outer.step >= reach);
 }
 
 bool any_overlap(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end(),
             [](const Span& a, const Span& b) { return a.first < b.first; });
-  const auto overlapping =
-      std::adjacent_find(spans.begin(), spans.end(),
-                         [](const Span& a, const Span& b) { return b.first < a.end; });
+  const auto overlapping = std::adjacent_find(
+      spans.begin(), spans.end(), [](const Span& a, const Span& b) { return b.first < a.end; });
   return overlapping != spans.end();
 }
 
@@ -186,18 +200,28 @@ Span Segments::span() const {
 }
 
 bool Segments::overlap() const {
-  // Usually the segments lie apart, each repetition behind the one before. Only where they do not
-  // are all runs looked at.
+  // Usually the segments lie apart, each repetition behind the one before; or one segment's runs
+  // lie between those of its repetitions, as in a transposed matrix. Only else are all runs looked
+  // at.
+  if (list_.size() == 1 && nested(list_[0], repetitions_, extent_)) return false;
   std::vector<Span> spans;
-  for (const Segment& segment : list_) spans.push_back(span_of(segment));
+  std::uint64_t runs = 0;
+  for (const Segment& segment : list_) {
+    spans.push_back(span_of(segment));
+    runs += segment.count;
+  }
   Segments once = *this;
   once.repetitions_ = 1;
   const Span own = once.span();
-  const bool apart = repetitions_ == 1 || extent_ >= own.end - own.first ||
-                     -extent_ >= own.end - own.first;
+  const bool apart = repetitions_ == 1 || distance(extent_) >= distance(own.end - own.first);
   if (apart && std::all_of(list_.begin(), list_.end(), disjoint_runs) && !any_overlap(spans))
     return false;
-  spans.clear();
+  if (runs > most / repetitions_) return false;
+  return any_overlap(spans = all_runs());
+}
+
+std::vector<Span> Segments::all_runs() const {
+  std::vector<Span> spans;
   for (std::uint64_t repetition = 0; repetition < repetitions_; ++repetition) {
     for (const Segment& segment : list_) {
       for (std::uint64_t run = 0; run < segment.count; ++run) {
@@ -207,7 +231,7 @@ bool Segments::overlap() const {
       }
     }
   }
-  return any_overlap(spans);
+  return spans;
 }
 
 }  // namespace penstock::datatype

@@ -51,7 +51,8 @@ class Segments {
   std::uint64_t bytes() const;
   bool one_run() const noexcept;  // or no bytes at all
   Span span() const;
-  // Whether a byte of the buffer belongs to two runs.
+  // Whether a byte of the buffer belongs to two runs, as far as 2^24 runs can be looked at where
+  // no rule tells.
   bool overlap() const;
   // The runs' mean length.
   std::uint64_t mean_run() const noexcept;
@@ -67,6 +68,7 @@ class Segments {
  private:
   void add(Segment segment);
   void unroll();
+  std::vector<Span> all_runs() const;
 
   std::vector<Segment> list_;
   std::uint64_t list_bytes_ = 0;

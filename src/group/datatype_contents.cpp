@@ -22,9 +22,8 @@ Envelope envelope_of(MPI_Datatype datatype) {
             "MPI_Type_get_envelope_c");
 #else
   int integers = 0, addresses = 0, datatypes = 0;
-  check_mpi(
-      PMPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &result.combiner),
-      "MPI_Type_get_envelope");
+  check_mpi(PMPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &result.combiner),
+            "MPI_Type_get_envelope");
   result.integers = integers;
   result.addresses = addresses;
   result.datatypes = datatypes;

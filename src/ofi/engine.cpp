@@ -218,7 +218,7 @@ bool OfiEngine::take_completions() noexcept {
   while (true) {
     const ssize_t count = fi_cq_read(fabric_.completions(), entries, completions_at_once);
     if (count == -FI_EAVAIL) {
-      take_failure();
+      if (!take_failure()) return moved;
       moved = true;
       continue;
     }
@@ -233,9 +233,9 @@ bool OfiEngine::take_completions() noexcept {
   }
 }
 
-void OfiEngine::take_failure() noexcept {
+bool OfiEngine::take_failure() noexcept {
   fi_cq_err_entry entry{};
-  if (fi_cq_readerr(fabric_.completions(), &entry, 0) < 0) return;
+  if (fi_cq_readerr(fabric_.completions(), &entry, 0) <= 0) return false;
   if (entry.op_context == nullptr) {
     // All that we give it has one, so no message of ours is known to be lost.
     base::log::failures_in([&] {
@@ -244,11 +244,12 @@ void OfiEngine::take_failure() noexcept {
           "what it means",
           fabric_.provider(), libfabric().strerror(entry.err)));
     });
-    return;
+    return true;
   }
   RdmaOperation& operation = RdmaOperation::of(entry.op_context);
   operation.owner->failed(operation, entry.err);
   move(*operation.owner);
+  return true;
 }
 
 // Released ends wait for the peer's half to go. They are looked at one after the other, since no

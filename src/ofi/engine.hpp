@@ -81,7 +81,7 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
 
   bool move(EngineClient& client) noexcept;
   bool take_completions() noexcept;
-  void take_failure() noexcept;
+  bool take_failure() noexcept;  // false: there is none
   void list(EngineClient& client) noexcept;
   void destroy_one_closed() noexcept;
   void let_some_part(std::size_t most) noexcept;

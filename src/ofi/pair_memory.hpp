@@ -73,7 +73,7 @@ class PairMemory {
   const bool sends_;
   const bool buffered_;
   WordPool::Position words_;
-  std::byte* place_ = nullptr;  // of the message, where slots do not hold it
+  std::byte* place_ = nullptr;          // of the message, where slots do not hold it
   std::unique_ptr<std::byte[]> slots_;  // of a ring's receiver; the copies of a buffered send
   Region source_;                       // where the provider wants it, and of a GPU's memory
   Region landing_;                      // receiver

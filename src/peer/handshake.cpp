@@ -66,9 +66,7 @@ class Peer::OpenEnd final : public transport::Offer {
     record_.block = holding_.place();
   }
 
-  transport::WireRecord record() const override {
-    return with_segments(record_, message_);
-  }
+  transport::WireRecord record() const override { return with_segments(record_, message_); }
 
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
     const auto choice = transport::take_from_wire<ChoiceRecord>(answer);

@@ -191,7 +191,8 @@ class HostPort {
       datatype::copy(reinterpret_cast<std::byte*>(other_.address), other_segments_, buffer_,
                      segments_, at, bytes);
     else
-      copy_error_ = other_gone() ? ESRCH : write_process(other_.process, theirs(), ours(), at, bytes);
+      copy_error_ =
+          other_gone() ? ESRCH : write_process(other_.process, theirs(), ours(), at, bytes);
   }
   void pull_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
@@ -199,7 +200,8 @@ class HostPort {
       datatype::copy(buffer_, segments_, reinterpret_cast<const std::byte*>(other_.address),
                      other_segments_, at, bytes);
     else
-      copy_error_ = other_gone() ? ESRCH : read_process(other_.process, ours(), theirs(), at, bytes);
+      copy_error_ =
+          other_gone() ? ESRCH : read_process(other_.process, ours(), theirs(), at, bytes);
   }
 
   std::uint64_t& at(protocol::Word word) const noexcept {

@@ -19,7 +19,8 @@ MessageMemory at(const std::uint64_t* word) noexcept {
 // reading has shown that this is the process that we mean.
 std::string try_cross_memory(const AddressRecord& peer, int rank) {
   std::uint64_t seen = 0;
-  if (const int error = read_process(peer.process, at(&seen), {peer.probe}, 0, sizeof(seen)); error != 0)
+  if (const int error = read_process(peer.process, at(&seen), {peer.probe}, 0, sizeof(seen));
+      error != 0)
     return fmt::format("cross-memory copy is not possible: {}", std::strerror(error));
   if (seen != peer.arena.nonce[0])
     return "cross-memory copy reaches another process (process numbers are not shared)";

@@ -33,9 +33,7 @@ template <class Engine, class PairEnd>
 class EnginePlan final : public HostPlan {
  public:
   EnginePlan(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
-      : engine_(engine), end_(std::move(end)) {
-    engine_.set_silent(end_->peer, false);  // it has answered: the pair is matched
-  }
+      : engine_(engine), end_(std::move(end)) {}
   ~EnginePlan() override { engine_.release(end_); }
 
   void expect_start() override { engine_.expect_start(*end_); }
@@ -58,14 +56,18 @@ class EnginePlan final : public HostPlan {
     return end_->broken(epoch);
   }
 
+  // What the network or MPI says.
+  static bool may_be_explained(base::ErrorKind kind) noexcept {
+    return kind == base::ErrorKind::transport || kind == base::ErrorKind::mpi;
+  }
+
   // The same, or nothing and `later` while a better reason may still come: a process that ends
   // closes its sockets before the system says that it is gone. So its own word is waited for, for
   // longer than a process takes to end.
   std::optional<base::Error> believed(protocol::Epoch epoch, bool& later) {
     constexpr std::chrono::milliseconds longer_than_an_end{100};
     auto error = broken(epoch);
-    if (!error || error->kind() != base::ErrorKind::transport ||
-        unexplained_.exceeds(longer_than_an_end))
+    if (!error || !may_be_explained(error->kind()) || unexplained_.exceeds(longer_than_an_end))
       return error;
     later = true;
     return std::nullopt;
@@ -104,6 +106,7 @@ class EnginePlan final : public HostPlan {
   std::optional<base::Error> run_start(bool& later) override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = believed(epoch, later);
+    if (error && error->kind() == base::ErrorKind::peer_dead && has_come(epoch)) error.reset();
     if (!error && !later) error = broken_promise(epoch);
     if (!error && !later && end_->buffered()) error = take_buffer(epoch, later);
     if (!error && !later && end_->sends()) end_->packed().to_copy();
@@ -116,8 +119,10 @@ class EnginePlan final : public HostPlan {
       if (end_->sends() && checks_ready())
         engine_.poll_until(*end_, [&] { return end_->wait_is_over(epoch); });
       // The pass may have brought the receiver's word that it has gone. What the network says, and
-      // that it is dead, is left to the wait: it may have received this message before.
-      if (end_->sends() && end_->closed_before(epoch)) error = broken(epoch);
+      // that it is dead, is left to the wait: it may have received this message before. A buffered
+      // send's wait does not look.
+      if (end_->sends() && (end_->buffered() || end_->closed_before(epoch)))
+        error = end_->broken(epoch);
     }
     if (error) reason_ = error->kind();
     return error;
@@ -155,7 +160,11 @@ class EnginePlan final : public HostPlan {
   // does not.
   bool run_untouched() noexcept override {
     engine_.poll(*end_);
-    if (!engine_.untouched(*end_) && !nobody_answers()) return false;
+    if (engine_.untouched(*end_)) {
+      if (!end_->sends()) engine_.note_answer(end_->peer);
+    } else if (!nobody_answers()) {
+      return false;
+    }
     engine_.leave();
     return true;
   }
@@ -175,7 +184,7 @@ class EnginePlan final : public HostPlan {
     if (left_to_peer_) return true;
     if (engine_.timeout().count() == 0 || !touched_.exceeds(patience())) return false;
     left_to_peer_ = true;
-    engine_.set_silent(end_->peer, true);
+    engine_.note_silence(end_->peer);
     base::log::failures_in([&] {
       base::log::error(label() + ": rank " + std::to_string(end_->peer) +
                        " has not said that nothing moves the buffer any more: do not use it, or "
@@ -188,6 +197,13 @@ class EnginePlan final : public HostPlan {
   // receive the send, and a sender that PENSTOCK_TIMEOUT has let go may have used its buffer.
   bool ended(protocol::Epoch epoch) const noexcept {
     return end_->wait_is_over(epoch) && !end_->closed_before(epoch);
+  }
+
+  // Of a receive: the message is here, though its sender has died.
+  bool has_come(protocol::Epoch epoch) noexcept {
+    if (end_->sends()) return false;
+    engine_.poll_until_sure(*end_);
+    return engine_.arrived(*end_, epoch);
   }
 
   // Of a ready send. Sound, as the program can have told the sender of this start only after the

@@ -35,6 +35,8 @@ enum class BesideWorkers : std::uint8_t { rests, polls };
 // `Client` is what is marked as ready and moved along; it derives from ReadyItem.
 template <class Client>
 class ProgressEngine : private ProgressThread::ProgressWork {
+  using Clock = std::chrono::steady_clock;
+
  public:
   // ---- On a stream's worker
   // Is called after a word of the client's has been written. A call may start many: what is under
@@ -72,12 +74,18 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   bool check_ready() const noexcept { return options_.check_ready; }
   std::chrono::milliseconds timeout() const noexcept { return options_.timeout; }
   bool dead(int rank) const noexcept { return world_.dead(rank).load(std::memory_order_acquire); }
-  // Whether this peer has let PENSTOCK_TIMEOUT pass without an answer, and no pair has been made
-  // with it since. Any thread.
-  bool silent(int rank) const noexcept { return silent_[rank].load(std::memory_order_relaxed); }
-  void set_silent(int rank, bool silent) noexcept {
-    silent_[rank].store(silent, std::memory_order_relaxed);
+  // Whether this peer has just let PENSTOCK_TIMEOUT pass without an answer. That is forgotten when
+  // it answers, and after as long again: it may live, and move the messages of later failures. Any
+  // thread.
+  bool silent(int rank) const noexcept {
+    return Clock::now().time_since_epoch().count() <
+           silent_until_[rank].load(std::memory_order_relaxed);
   }
+  void note_silence(int rank) noexcept {
+    const auto end = Clock::now() + options_.timeout;
+    silent_until_[rank].store(end.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  void note_answer(int rank) noexcept { silent_until_[rank].store(0, std::memory_order_relaxed); }
 
  protected:
   static constexpr int passes_until_sure = 64;
@@ -91,7 +99,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
       : beside_workers_(beside_workers),
         options_(options),
         world_(world),
-        silent_(static_cast<std::size_t>(world.size())),
+        silent_until_(static_cast<std::size_t>(world.size())),
         thread_(thread, *this, options.spin) {}
   // The engine has called stop_thread() and end_with_others(): what those call is its own.
   ~ProgressEngine() override = default;
@@ -150,8 +158,6 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   mutable std::mutex progress_lock_;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   template <class Act>
   void try_progress(Act act) noexcept {
     bool work = !ready_.empty();
@@ -224,7 +230,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   const BesideWorkers beside_workers_;
   const ProgressOptions options_;
   group::World& world_;
-  std::vector<std::atomic<bool>> silent_;  // a rank each
+  std::vector<std::atomic<Clock::rep>> silent_until_;  // a rank each
   std::atomic<bool> worker_polls_{false};  // a worker waits, and has polled since the thread asked
   ProgressThread thread_;
 };

@@ -20,8 +20,7 @@ Elements::Elements(const transport::Message& message) : layout_(message.layout) 
   contiguous_ = !layout || layout->contiguous() ||
                 (layout->segments() && message.memory == device::MemoryKind::host);
   const MPI_Datatype type = contiguous_ ? MPI_BYTE : layout->datatype();
-  const std::size_t count =
-      contiguous_ ? message.bytes : static_cast<std::size_t>(layout->count());
+  const std::size_t count = contiguous_ ? message.bytes : static_cast<std::size_t>(layout->count());
   if (count <= int_max) {
     type_ = type;
     count_ = static_cast<int>(count);

@@ -2,6 +2,7 @@
 #include "proxy/engine.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/reserve.hpp"
@@ -52,8 +53,7 @@ void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
     ends_.emplace(end->key(), end);
     if (end->memory != device::MemoryKind::host) gpu_ = device::gpu_of(end->buffer);
     operations_ = operations;
-    if (!end->sends()) ++receivers_;
-    if (must_listen()) wake_if_asleep();
+    wake_if_asleep();
   } catch (...) {
     end->free_requests();
     throw;
@@ -68,7 +68,6 @@ void ProxyEngine::destroy(PairEnd& end) noexcept {
 
 void ProxyEngine::forget(PairEnd& end) noexcept {
   operations_ -= end.operations.size();
-  if (!end.sends()) --receivers_;
   ends_.erase(end.key());
 }
 
@@ -247,7 +246,11 @@ bool ProxyEngine::query_credits(PairEnd& end) noexcept {
   end.query.notice = {.pair = end.pair,
                       .addressee = transport::Direction::receive,
                       .kind = Notice::NoticeKind::credit_query};
-  notices_.send(end.query, end.peer);
+  if (!notices_.send(end.query, end.peer))
+    end.fail(base::error_by(ErrorKind::mpi, [&] {
+      return "MPI cannot ask rank " + std::to_string(end.peer) +
+             " whether it has taken the messages before";
+    }));
   return true;
 }
 

@@ -64,7 +64,8 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
     return active_.size() > given_up_ || !notices_.all_sent();
   }
   // Senders ask receivers, and wait for their notices.
-  bool must_listen() const noexcept override { return receivers_ > 0 || given_up_ > 0; }
+  // The peer of any half may give its own up, or ask.
+  bool must_listen() const noexcept override { return !ends_.empty(); }
   bool owes_messages() const noexcept override;
   bool owes_notices() const noexcept override;
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more.
@@ -99,7 +100,6 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   int gpu_ = -1;                // whose memory MPI has been given, if any
   Notices notices_;
   Outgoing stray_;  // an answer about a pair that is not known here
-  std::size_t receivers_ = 0;
 };
 
 }  // namespace penstock::proxy

@@ -14,13 +14,13 @@ void Notices::listen() {
   listening_ = true;
 }
 
-void Notices::send(Outgoing& outgoing, int peer) noexcept {
-  // A notice that cannot be sent is to a process that is gone.
+bool Notices::send(Outgoing& outgoing, int peer) noexcept {
   if (PMPI_Isend(&outgoing.notice, sizeof(Notice), MPI_BYTE, peer, tag, communicator_,
                  &outgoing.request) != MPI_SUCCESS)
-    return;
+    return false;
   outgoing.under_way = true;
   unsent_.push_back(&outgoing);
+  return true;
 }
 
 bool Notices::sent(Outgoing& outgoing) noexcept {

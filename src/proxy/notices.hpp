@@ -28,7 +28,8 @@ class Notices : private base::NoCopy {
   // Each end has two at most; one more belongs to no end.
   void reserve(std::size_t ends) { base::reserve_for(unsent_, 2 * ends + 1); }
 
-  void send(Outgoing& outgoing, int peer) noexcept;
+  // False: it cannot be sent, as to a process that is gone.
+  bool send(Outgoing& outgoing, int peer) noexcept;
   // Moves unfinished sends along and calls taken(outgoing) for each that MPI is done with.
   template <class Taken>
   void flush(Taken taken) noexcept {

@@ -38,7 +38,7 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
     for (MpiSlot& operation : operations) {
       operation.end = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      make_request(operation, buffered()               ? operation.buffer.get()
+      make_request(operation, buffered()              ? operation.buffer.get()
                               : elements.contiguous() ? packed_.place()
                                                       : elements.origin(buffer));
     }
@@ -91,9 +91,9 @@ std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
     packed_.gather(slot.buffer.get());
   } else {
     int position = 0;
-    const int code = PMPI_Pack(elements.origin(buffer), elements.count(), elements.type(),
-                               slot.buffer.get(), static_cast<int>(bytes), &position,
-                               communicator_);
+    const int code =
+        PMPI_Pack(elements.origin(buffer), elements.count(), elements.type(), slot.buffer.get(),
+                  static_cast<int>(bytes), &position, communicator_);
     if (code != MPI_SUCCESS) return mpi_error("proxy: MPI_Pack", code);
   }
   slot.taken.store(true, std::memory_order_relaxed);  // published by trigger()
@@ -101,9 +101,10 @@ std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
 }
 
 std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
+  // What the peer has done explains what MPI says.
+  if (closed_before(epoch)) return plan::peer_closed_error(closed_reason_, peer);
   if (const Error* error = failure.get()) return *error;
-  if (!closed_before(epoch)) return std::nullopt;
-  return plan::peer_closed_error(closed_reason_, peer);
+  return std::nullopt;
 }
 
 std::string PairEnd::describe() const {

@@ -2,6 +2,8 @@
 #include "relay/relay.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <thread>
 
 namespace penstock::relay {
 
@@ -28,6 +30,11 @@ void Relay::poison(RelayedPair& pair) noexcept {
   pair.poison();
 }
 
+void Relay::give_up(RelayedPair& pair) noexcept {
+  const std::lock_guard lock(progress_lock_);
+  if (pair.has_work()) pair.poison();
+}
+
 void Relay::close(RelayedPair& pair, Ended ended, void* argument) noexcept {
   pair.when_ended_ = ended;
   pair.argument_ = argument;
@@ -36,7 +43,14 @@ void Relay::close(RelayedPair& pair, Ended ended, void* argument) noexcept {
 }
 
 void Relay::close(RelayedPair& pair) noexcept {
-  const std::lock_guard lock(progress_lock_);
+  std::unique_lock lock(progress_lock_);
+  pair.prepare_close();
+  while (pair.still_moves() && !stopping_) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    pair.advance();
+  }
   std::erase(pairs_, &pair);
   pair.close();
 }
@@ -50,6 +64,7 @@ Outcome Relay::advance() noexcept {
       RelayedPair& pair = *pairs_[i];
       const bool closing = pair.closing_.load(std::memory_order_acquire);
       outcome = std::min(outcome, pair.advance());
+      if (closing) pair.prepare_close();
       if (!closing || (pair.still_moves() && !stopping_)) {
         ++i;
         continue;

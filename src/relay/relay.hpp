@@ -28,8 +28,11 @@ class Relay final : private plan::ProgressThread::ProgressWork {
   // Enqueue calls: the stream will start the pair's next epoch, or, `replayed`, each launch of a
   // graph will start one.
   void expect(RelayedPair& pair, bool replayed) noexcept;
-  // The pair's queue has failed: nothing starts any more, and the peer is told. What is under way
-  // goes on until nothing of it moves. Any thread.
+  // The pair's queue has failed. If the pair had started there, or can be started by a graph,
+  // nothing starts any more, and the peer is told; what is under way goes on until nothing of it
+  // moves. An idle one stays as it is. Any thread.
+  void give_up(RelayedPair& pair) noexcept;
+  // The same, whatever it has to do.
   void poison(RelayedPair& pair) noexcept;
   // The stream has run all that was enqueued for the pair: the peer is told that this half is gone,
   // then `ended(argument)` is called from the relay's thread, after which the pair may be deleted.

@@ -33,7 +33,17 @@ class RelayedPair final : private transport::Sink {
   // `listening`, for a moment.
   bool lets_sleep(bool listening) const noexcept;
   void poison() noexcept;
+  // The stream uses it no more. Its waits come to their end with their messages, so what is under
+  // way was given up by a queue that has failed.
+  void prepare_close() noexcept {
+    if (under_way_) poison();
+  }
   bool still_moves() const noexcept { return poisoned() && under_way_; }
+  // A queue that it was used on has failed: whether it had more to do there.
+  bool has_work() const noexcept {
+    return under_way_ || replayed_.load(std::memory_order_relaxed) ||
+           expected_.load(std::memory_order_seq_cst) > epoch_;
+  }
   void close() noexcept;
 
   void complete(std::uint64_t epoch) noexcept;

@@ -24,7 +24,7 @@ using device::MemoryKind;
 struct Message {
   Direction direction = Direction::send;
   Mode mode = Mode::standard;  // how the send was made; a receive learns it from the handshake
-  void* buffer = nullptr;  // where the lowest byte of the datatype lies
+  void* buffer = nullptr;      // where the lowest byte of the datatype lies
   // A send's message, or a receive's room. Both ends' plans move the send's bytes.
   std::size_t bytes = 0;
   MemoryKind memory = MemoryKind::host;

@@ -135,8 +135,7 @@ TEST_F(Choice, PairsOfOneCallChooseEachForThemselves) {
     EXPECT_EQ(transport_of(requests_[i]), rank() % 2 == 1 ? "proxy" : "peer");
   for (int i = 2; i < 4; ++i) EXPECT_EQ(transport_of(requests_[i]), "proxy");
   EXPECT_EQ(own, 1000 * rank());
-  for (int i = 0; i < rows; ++i)
-    EXPECT_EQ(in_[i * columns], 1000 * previous_rank() + i * columns);
+  for (int i = 0; i < rows; ++i) EXPECT_EQ(in_[i * columns], 1000 * previous_rank() + i * columns);
 }
 
 }  // namespace

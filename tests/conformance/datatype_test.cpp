@@ -48,7 +48,9 @@ class Side {
   MPI_Datatype datatype() const { return datatype_; }
   int count() const { return count_; }
   std::byte* buffer() const { return base_ + guard - reach_.first; }
-  std::size_t bytes() const { return static_cast<std::size_t>(reach_.end - reach_.first) + 2 * guard; }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(reach_.end - reach_.first) + 2 * guard;
+  }
   void fill(const Bytes& packed, int count) { unpack(base_, packed, count); }
   void clear() { std::fill_n(base_, bytes(), untouched); }
   // What a message of so many elements leaves of memory that was clear.
@@ -171,6 +173,41 @@ TEST(Datatypes, WhatArrivesIsWhatMpiUnpacks) {
     SCOPED_TRACE("from seed " + std::to_string(first));
     run_messages(first + static_cast<std::uint64_t>(done * size()), at_once);
   }
+}
+
+// Several buffers of the program as one message, by their addresses.
+TEST(Datatypes, AbsoluteAddresses) {
+  int numbers[3] = {-1, -1, -1};
+  double other = -1;
+  const int lengths[2] = {3, 1};
+  MPI_Aint addresses[2];
+  MPI_Get_address(numbers, &addresses[0]);
+  MPI_Get_address(&other, &addresses[1]);
+  const MPI_Datatype types[2] = {MPI_INT, MPI_DOUBLE};
+  MPI_Datatype both = MPI_DATATYPE_NULL;
+  MPI_Type_create_struct(2, lengths, addresses, types, &both);
+  MPI_Type_commit(&both);
+  struct {
+    int numbers[3];
+    double other;
+  } out = {{1, 2, 3}, 4.5};
+  const MPI_Aint places[2] = {0, offsetof(decltype(out), other)};
+  MPI_Datatype plain = MPI_DATATYPE_NULL;
+  MPI_Type_create_struct(2, lengths, places, types, &plain);
+  MPI_Type_commit(&plain);
+  MPI_Request ends[2];
+  MPI_Send_init(&out, 1, plain, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
+  MPI_Recv_init(MPI_BOTTOM, 1, both, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
+  ASSERT_PST(PST_Matchall(2, ends, MPI_STATUSES_IGNORE));
+  {
+    Lane lane;
+    ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, ends));
+    lane.finish();
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(numbers[i], i + 1);
+  EXPECT_EQ(other, 4.5);
+  for (MPI_Request& end : ends) MPI_Request_free(&end);
+  for (MPI_Datatype* type : {&both, &plain}) MPI_Type_free(type);
 }
 
 // Errors are told at both ends, and the buffers stay as they were.

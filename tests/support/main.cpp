@@ -50,8 +50,8 @@ int thread_level() {
   return contains("PENSTOCK_TRANSPORT", "proxy") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 }
 
-// PENSTOCK_TEST_ODD_TRANSPORT: what ranks with an odd number use. The library looks inside MPI_Init,
-// so the launcher has to tell which they are.
+// PENSTOCK_TEST_ODD_TRANSPORT: what ranks with an odd number use. The library looks inside
+// MPI_Init, so the launcher has to tell which they are.
 void set_odd_transport() {
   const char* const transport = std::getenv("PENSTOCK_TEST_ODD_TRANSPORT");
   if (transport == nullptr) return;

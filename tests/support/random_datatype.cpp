@@ -21,7 +21,8 @@ class Type {
     type.owned_ = true;
     return type;
   }
-  Type(Type&& other) noexcept : handle_(other.handle_), owned_(std::exchange(other.owned_, false)) {}
+  Type(Type&& other) noexcept
+      : handle_(other.handle_), owned_(std::exchange(other.owned_, false)) {}
   Type& operator=(Type&& other) noexcept {
     std::swap(handle_, other.handle_);
     std::swap(owned_, other.owned_);
@@ -107,8 +108,7 @@ class DatatypeMaker {
   // Neighbours at the distance of the extent do not overlap.
   Type wide(Type type) {
     const Bounds bounds = bounds_of(type.get());
-    return bounds.extent >= bounds.end - bounds.first ? std::move(type)
-                                                      : resized(std::move(type));
+    return bounds.extent >= bounds.end - bounds.first ? std::move(type) : resized(std::move(type));
   }
 
  private:
@@ -117,7 +117,8 @@ class DatatypeMaker {
     std::iota(order.begin(), order.end(), 0);
     for (std::size_t i = count; i > 1; --i)
       if (random_.below(3) == 0)
-        std::swap(order[i - 1], order[static_cast<std::size_t>(random_.below(static_cast<int>(i)))]);
+        std::swap(order[i - 1],
+                  order[static_cast<std::size_t>(random_.below(static_cast<int>(i)))]);
     return order;
   }
   int divisor(int number) {
@@ -148,9 +149,8 @@ class DatatypeMaker {
     const Bounds bounds = bounds_of(type.get());
     const MPI_Aint extent = bounds.end - bounds.first + gap(30);
     const MPI_Aint low = random_.from_to(-50, 50);
-    return Type::made([&](MPI_Datatype* made) {
-      return MPI_Type_create_resized(type.get(), low, extent, made);
-    });
+    return Type::made(
+        [&](MPI_Datatype* made) { return MPI_Type_create_resized(type.get(), low, extent, made); });
   }
   Type contiguous(Type part, int count) {
     part = wide(std::move(part));
@@ -166,9 +166,11 @@ class DatatypeMaker {
   Type vector(MPI_Datatype leaf, int count, int depth) {
     const Type part = make_part(leaf, count, depth);
     const int length = divisor(left_), blocks = left_ / length;
-    const int sign = random_.below(4) == 0 ? -1 : 1;
+    // Backwards never without a gap: Open MPI 4.1 takes that for contiguous, and forwards.
+    const bool backwards = random_.below(4) == 0;
+    const int sign = backwards ? -1 : 1, apart = backwards ? 1 : 0;
     if (random_.below(2) == 0) {
-      const int stride = sign * (length + gap(5));
+      const int stride = sign * (length + apart + gap(5));
       return Type::made([&](MPI_Datatype* made) {
 #if MPI_VERSION >= 4
         if (random_.below(2) == 0)
@@ -177,7 +179,7 @@ class DatatypeMaker {
         return MPI_Type_vector(blocks, length, stride, part.get(), made);
       });
     }
-    const MPI_Aint stride = sign * (length * bounds_of(part.get()).extent + gap(50));
+    const MPI_Aint stride = sign * (length * bounds_of(part.get()).extent + apart + gap(50));
     return Type::made([&](MPI_Datatype* made) {
 #if MPI_VERSION >= 4
       if (random_.below(2) == 0)
@@ -269,8 +271,8 @@ class DatatypeMaker {
       if (lengths[i] == 0) end = places[i] + bounds.first;
     }
     return Type::made([&](MPI_Datatype* made) {
-      return MPI_Type_create_struct(static_cast<int>(handles.size()), lengths.data(),
-                                    places.data(), handles.data(), made);
+      return MPI_Type_create_struct(static_cast<int>(handles.size()), lengths.data(), places.data(),
+                                    handles.data(), made);
     });
   }
 

@@ -148,11 +148,12 @@ cudaError_t Stream::query() const noexcept {
 
 // Waits as cudaStreamSynchronize would: it keeps its core, or sleeps if the program has said so.
 void Stream::await(const std::function<bool()>& ended, const std::function<bool()>& meanwhile) {
+  if (ended()) return;
   using std::chrono::steady_clock;
   const auto began = steady_clock::now();
   auto next_call = began + meanwhile_interval;
   const bool sleeps = may_sleep();
-  while (!ended()) {
+  do {
     auto now = steady_clock::now();
     if (meanwhile && now >= next_call) {
       meanwhile();
@@ -165,7 +166,7 @@ void Stream::await(const std::function<bool()>& ended, const std::function<bool(
     }
     const auto next_poll = now + std::min<steady_clock::duration>(waited / 64, longest_yield);
     for (; now < next_poll; now = steady_clock::now()) std::this_thread::yield();
-  }
+  } while (!ended());
 }
 
 cudaError_t Stream::await_end(const std::function<bool()>& meanwhile) const {

@@ -209,7 +209,7 @@ void RelayedPlan::open_gate() noexcept {
 }
 
 void RelayedPlan::follow(const KernelQueue& failed) noexcept {
-  if (used_on(failed)) poison();
+  if (used_on(failed) && !pair_->poisoned()) equipment_.relay->give_up(*pair_);
 }
 
 }  // namespace penstock::relay

@@ -77,7 +77,8 @@ void check(std::uint64_t seed) {
   for (Side* side : {&one, &other}) {
     int size = 0;
     MPI_Type_size(side->type, &size);
-    const std::size_t bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(side->count);
+    const std::size_t bytes =
+        static_cast<std::size_t>(size) * static_cast<std::size_t>(side->count);
     expect(side->layout.bytes() == bytes, seed, "bytes()");
     expect(side->layout.refusal().empty(), seed, "it is refused");
     expect(side->layout.lowest() >= side->reach.first, seed, "lowest()");

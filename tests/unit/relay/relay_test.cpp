@@ -102,6 +102,59 @@ class LateStart final : public plan::HostPlan {
   std::atomic<bool>& may_start_;
 };
 
+// A message that its peer moves until the test says so.
+class Moving final : public plan::HostPlan {
+ public:
+  struct Seen {
+    std::atomic<bool> moves{true};
+    std::atomic<int> closed{0}, given_up{0};
+  };
+  explicit Moving(Seen& seen) : seen_(seen) {}
+  transport::PairState pair_state(protocol::Epoch) const noexcept override {
+    return state_by(false);
+  }
+  std::string describe() const override { return "a message that moves"; }
+  std::string path() const override { return "test"; }
+
+ private:
+  std::optional<base::Error> run_start(bool&) override { return std::nullopt; }
+  bool run_wait() noexcept override { return false; }
+  std::optional<base::Error> hopeless() override { return std::nullopt; }
+  void run_close() noexcept override { ++seen_.closed; }
+  void run_poison() noexcept override { ++seen_.given_up; }
+  bool run_untouched() noexcept override { return !seen_.moves; }
+
+  Seen& seen_;
+};
+
+// A wait on a queue that has failed returns at once: its request may be freed before the watchdog
+// has looked.
+TEST_F(RelayTest, WhatIsClosedWhileItsMessageMovesIsGivenUpFirst) {
+  Moving::Seen seen;
+  Half half(relays[0], std::make_unique<Moving>(seen));
+  half.enqueue();
+  half.start();
+  std::atomic<bool> closed{false};
+  half.close_in_order(closed);
+  while (seen.given_up == 0) std::this_thread::yield();
+  EXPECT_FALSE(closed);
+  seen.moves = false;
+  while (!closed) std::this_thread::yield();
+  EXPECT_EQ(seen.given_up, 1);
+  EXPECT_FALSE(half.wait());
+}
+
+TEST_F(RelayTest, AFailedQueueGivesUpWhatHasWorkAndLeavesTheRest) {
+  Moving::Seen busy_seen, idle_seen;
+  Half busy(relays[0], std::make_unique<Moving>(busy_seen));
+  Half idle(relays[0], std::make_unique<Moving>(idle_seen));
+  busy.enqueue();
+  relays[0].give_up(busy.pair);
+  relays[0].give_up(idle.pair);
+  EXPECT_EQ(busy_seen.given_up, 1);
+  EXPECT_EQ(idle_seen.given_up, 0);
+}
+
 // Nor a match, or whoever else takes the relay's lock: add() does.
 TEST_F(RelayTest, AStartThatIsLeftForLaterHoldsUpNoOtherPair) {
   std::atomic<bool> may_start{false};
