@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "datatype/walk.hpp"
 
@@ -38,17 +39,39 @@ void advance(const SegmentView& view, Place& place, const Strip& strip) noexcept
   to_next_run(view, place);
 }
 
+// Leaves the place behind the last byte.
 template <class Each>
-void for_each_strip(const SegmentView& view, std::uint64_t position, std::uint64_t bytes,
+void for_each_strip(const SegmentView& view, Place& place, std::uint64_t bytes,
                     Each each) noexcept {
-  if (bytes == 0) return;
-  Place place = place_at(view, position);
   while (bytes > 0) {
     const Strip strip = strip_at(view, place, bytes);
     each(strip);
     bytes -= strip.bytes * strip.count;
     advance(view, place, strip);
   }
+}
+
+// A run of up to some KiB. For these memcpy takes string instructions, which cost more to start
+// than the run to move.
+void move_run(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  constexpr std::size_t step = 64, largest = 8192;
+  if (bytes > largest) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  for (; bytes >= step; bytes -= step, to += step, from += step) std::memcpy(to, from, step);
+  const auto move_rest = [&](auto size) {
+    if ((bytes & size) == 0) return;
+    std::memcpy(to, from, size);
+    to += size;
+    from += size;
+  };
+  move_rest(std::integral_constant<std::size_t, 32>());
+  move_rest(std::integral_constant<std::size_t, 16>());
+  move_rest(std::integral_constant<std::size_t, 8>());
+  move_rest(std::integral_constant<std::size_t, 4>());
+  move_rest(std::integral_constant<std::size_t, 2>());
+  move_rest(std::integral_constant<std::size_t, 1>());
 }
 
 // Runs of a constant length become plain moves; a call of memcpy costs more than the run then.
@@ -80,28 +103,66 @@ void move_runs(std::byte* to, std::int64_t to_stride, const std::byte* from,
       return move_runs<64>(to, to_stride, from, from_stride, strip.count);
     default:
       for (std::uint64_t run = 0; run < strip.count; ++run, to += to_stride, from += from_stride)
-        std::memcpy(to, from, strip.bytes);
+        move_run(to, from, strip.bytes);
   }
 }
 
 }  // namespace
 
-void pack(std::byte* to, const std::byte* buffer, const SegmentView& view, std::uint64_t position,
-          std::uint64_t bytes) noexcept {
-  for_each_strip(view, position, bytes, [&](const Strip& strip) {
+namespace {
+
+void pack_from(std::byte* to, const std::byte* buffer, const SegmentView& view, Place& place,
+               std::uint64_t bytes) noexcept {
+  for_each_strip(view, place, bytes, [&](const Strip& strip) {
     move_runs(to, static_cast<std::int64_t>(strip.bytes), buffer + strip.offset, strip.stride,
               strip);
     to += strip.bytes * strip.count;
   });
 }
 
-void unpack(std::byte* buffer, const SegmentView& view, const std::byte* from,
-            std::uint64_t position, std::uint64_t bytes) noexcept {
-  for_each_strip(view, position, bytes, [&](const Strip& strip) {
+void unpack_to(std::byte* buffer, const SegmentView& view, Place& place, const std::byte* from,
+               std::uint64_t bytes) noexcept {
+  for_each_strip(view, place, bytes, [&](const Strip& strip) {
     move_runs(buffer + strip.offset, strip.stride, from, static_cast<std::int64_t>(strip.bytes),
               strip);
     from += strip.bytes * strip.count;
   });
+}
+
+}  // namespace
+
+Place& Walk::place_at(std::uint64_t position) noexcept {
+  if (position == 0)
+    place_ = Place();
+  else if (position != next_)
+    place_ = datatype::place_at(view_, position);
+  return place_;
+}
+
+void Walk::pack(std::byte* to, const std::byte* buffer, std::uint64_t position,
+                std::uint64_t bytes) noexcept {
+  pack_from(to, buffer, view_, place_at(position), bytes);
+  next_ = position + bytes;
+}
+
+void Walk::unpack(std::byte* buffer, const std::byte* from, std::uint64_t position,
+                  std::uint64_t bytes) noexcept {
+  unpack_to(buffer, view_, place_at(position), from, bytes);
+  next_ = position + bytes;
+}
+
+void pack(std::byte* to, const std::byte* buffer, const SegmentView& view, std::uint64_t position,
+          std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  Place place = place_at(view, position);
+  pack_from(to, buffer, view, place, bytes);
+}
+
+void unpack(std::byte* buffer, const SegmentView& view, const std::byte* from,
+            std::uint64_t position, std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  Place place = place_at(view, position);
+  unpack_to(buffer, view, place, from, bytes);
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -38,6 +39,10 @@ void set_block(PortSetup& port, Direction direction, std::byte* block) noexcept 
 
 Cut cut_of(const ChoiceRecord& choice) noexcept {
   return {choice.bytes, choice.line_bytes, choice.slots, choice.parts};
+}
+
+std::size_t mean_run(const datatype::Segments* segments) noexcept {
+  return segments == nullptr ? std::numeric_limits<std::size_t>::max() : segments->mean_run();
 }
 
 template <class Record>
@@ -99,6 +104,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
   ChoosingEnd(Peer& owner, const transport::Message& message, std::span<const std::byte> opened)
       : invited_(message.direction == Direction::send), message_(message) {
     const auto theirs = transport::take_from_wire<OpenRecord>(opened);
+    auto their_segments = transport::segments_from_wire(opened);
     const bool across = owner.peers_[static_cast<std::size_t>(message.peer)].cross_memory;
     ExposedMemory ours = owner.expose(message.buffer, message.reach());
     const bool self = message.peer == owner.world_.rank();
@@ -106,11 +112,13 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     const Copy by_them = copy_kind(self, ours.record.in_arena != 0, theirs.across != 0);
     const auto eager_max =
         invited_ ? owner.settings_.eager_max : static_cast<std::size_t>(theirs.eager_max);
-    const PathChoice choice = decide({.bytes = message.bytes,
-                                      .eager_max = eager_max,
-                                      .mode = message.mode,
-                                      .pull = invited_ ? by_them : by_us,
-                                      .push = invited_ ? by_us : by_them});
+    const PathChoice choice = decide(
+        {.bytes = message.bytes,
+         .eager_max = eager_max,
+         .mode = message.mode,
+         .pull = invited_ ? by_them : by_us,
+         .push = invited_ ? by_us : by_them,
+         .run = std::min(mean_run(message.segments().get()), mean_run(their_segments.get()))});
     const std::uint32_t slots = invited_ ? owner.settings_.slots : theirs.slots;
     record_.bytes = message.bytes;
     record_.path = static_cast<std::uint32_t>(choice.path);
@@ -124,7 +132,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
         choice.path == Path::rendezvous ? 0 : cut_of(record_).ring_bytes();
 
     Pair pair = owner.pair_with(message.peer);
-    pair.other_segments = transport::segments_from_wire(opened);
+    pair.other_segments = std::move(their_segments);
     pair.holding = owner.hold(block_bytes(message.direction) + ring_bytes, std::move(ours.kept));
     set_block(pair.port, message.direction, pair.holding.block());
     set_block(pair.port, opposite(message.direction), owner.map(message.peer, theirs.block));

@@ -58,7 +58,7 @@ class HostPort {
       : sender_(setup.sender),
         receiver_(setup.receiver),
         buffer_(setup.buffer),
-        segments_(setup.segments),
+        walk_(setup.segments),
         lines_at_(setup.lines),
         slot_bytes_(setup.cut.slot_bytes()),
         lines_(setup.cut.lines()),
@@ -93,22 +93,22 @@ class HostPort {
 
   // Plain copies of a constant size: between the flag of one epoch and FIN a slot belongs to one
   // side alone.
-  void fill(unsigned slot, std::uint32_t line) const noexcept {
+  void fill(unsigned slot, std::uint32_t line) noexcept {
     std::byte* to = line_at(slot, line);
     const std::size_t at = std::size_t{line} * payload;
-    if (segments_.list != nullptr) [[unlikely]]
-      return datatype::pack(to, buffer_, segments_, at, line + 1 < lines_ ? payload : tail_);
+    if (walk_.has_gaps()) [[unlikely]]
+      return walk_.pack(to, buffer_, at, line + 1 < lines_ ? payload : tail_);
     const std::byte* from = buffer_ + at;
     if (line + 1 < lines_)
       copy_constant<payload>(to, from);
     else if (tail_ != 0)
       std::memcpy(to, from, tail_);
   }
-  void drain(unsigned slot, std::uint32_t line) const noexcept {
+  void drain(unsigned slot, std::uint32_t line) noexcept {
     const std::byte* from = line_at(slot, line);
     const std::size_t at = std::size_t{line} * payload;
-    if (segments_.list != nullptr) [[unlikely]]
-      return datatype::unpack(buffer_, segments_, from, at, line + 1 < lines_ ? payload : tail_);
+    if (walk_.has_gaps()) [[unlikely]]
+      return walk_.unpack(buffer_, from, at, line + 1 < lines_ ? payload : tail_);
     std::byte* to = buffer_ + at;
     if (line + 1 < lines_)
       copy_constant<payload>(to, from);
@@ -179,7 +179,7 @@ class HostPort {
   }
 
   MessageMemory ours() const noexcept {
-    return {reinterpret_cast<std::uintptr_t>(buffer_), segments_};
+    return {reinterpret_cast<std::uintptr_t>(buffer_), walk_.view()};
   }
   MessageMemory theirs() const noexcept { return {other_.address, other_segments_}; }
   bool other_gone() const noexcept {
@@ -189,7 +189,7 @@ class HostPort {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
       datatype::copy(reinterpret_cast<std::byte*>(other_.address), other_segments_, buffer_,
-                     segments_, at, bytes);
+                     walk_.view(), at, bytes);
     else
       copy_error_ =
           other_gone() ? ESRCH : write_process(other_.process, theirs(), ours(), at, bytes);
@@ -197,7 +197,7 @@ class HostPort {
   void pull_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
-      datatype::copy(buffer_, segments_, reinterpret_cast<const std::byte*>(other_.address),
+      datatype::copy(buffer_, walk_.view(), reinterpret_cast<const std::byte*>(other_.address),
                      other_segments_, at, bytes);
     else
       copy_error_ =
@@ -237,7 +237,7 @@ class HostPort {
   SenderBlock* sender_;
   ReceiverBlock* receiver_;
   std::byte* buffer_;
-  datatype::SegmentView segments_;  // without a list: no gaps
+  datatype::Walk walk_;
   std::byte* lines_at_;
   std::size_t slot_bytes_;
   std::uint32_t lines_;

@@ -18,6 +18,10 @@ bool both_shared(const Circumstances& now) noexcept {
   return now.push == Copy::shared && now.pull == Copy::shared;
 }
 
+// Copying each run of the other process costs the kernel 60 ns; shorter ones are twice copied
+// sooner (docs/performance.md).
+constexpr std::size_t shortest_run_across = 1024;
+
 // Between buffers that both sides can address, one copy straight from buffer to buffer beats the
 // ring's two as soon as the message does not fit into the one line that also carries its flag
 // (docs/performance.md).
@@ -34,6 +38,7 @@ PathChoice decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
   if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
     return {Path::ring, line_bytes};
+  if (!both_shared(now) && now.run < shortest_run_across) return {Path::staged, line_bytes};
   const bool reachable = now.push != Copy::impossible &&
                          (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
   if (!reachable) return {Path::staged, line_bytes};

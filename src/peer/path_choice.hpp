@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "peer/host_port.hpp"
@@ -20,6 +21,8 @@ struct Circumstances {
   protocol::Mode mode = protocol::Mode::standard;
   Copy pull = Copy::impossible;
   Copy push = Copy::impossible;
+  // The shorter mean of both buffers' runs; a buffer without gaps counts for nothing.
+  std::size_t run = std::numeric_limits<std::size_t>::max();
 };
 
 struct PathChoice {
