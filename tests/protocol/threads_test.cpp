@@ -43,13 +43,10 @@ class Threads : public ::testing::TestWithParam<PairSpec> {
 
   void expect_ends(const std::vector<PairSpec>& pairs, const std::vector<std::string>& programs,
                    unsigned repeats = 20) {
-    for (std::size_t bytes : {0, 56, 200}) {
-      for (std::uint32_t line_bytes : {64, 256}) {
-        Setting setting{bytes, line_bytes, long_run() ? 20 * repeats : repeats,
-                        base_seed() + bytes};
-        EXPECT_EQ(run_threads(pairs, programs, setting), "")
-            << "PENSTOCK_TEST_SEED=" << base_seed();
-      }
+    for (const Form& form : {Form{0, 64}, Form{56, 64}, Form{200, 64}, Form{200, 64, true},
+                             Form{0, 256}, Form{56, 256}, Form{200, 256}, Form{200, 256, true}}) {
+      Setting setting{form, long_run() ? 20 * repeats : repeats, base_seed() + form.bytes};
+      EXPECT_EQ(run_threads(pairs, programs, setting), "") << "PENSTOCK_TEST_SEED=" << base_seed();
     }
   }
   void both_ways(const std::string& a, const std::string& b) {
@@ -139,7 +136,7 @@ TEST_P(Threads, ManyEpochs) {
   const unsigned epochs = long_run() ? 1'000'000 : 100'000;
   for (bool delays : {false, true})
     EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"},
-                          {56, 64, delays ? epochs / 10 : epochs, base_seed(), delays}),
+                          {{56, 64}, delays ? epochs / 10 : epochs, base_seed(), delays}),
               "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
@@ -149,14 +146,15 @@ TEST_P(Threads, ManyEpochs) {
 // (docs/protocol.md, Limits).
 TEST_P(Threads, L21_ReleasedWaits) {
   for (std::size_t bytes : {56, 200})
-    EXPECT_EQ(run_released(kind, {bytes, 64, long_run() ? 5000u : 300u, base_seed()}), "")
+    EXPECT_EQ(run_released(kind, {{bytes, 64}, long_run() ? 5000u : 300u, base_seed()}), "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
 TEST(ThreadsShared, L21_ReleasedWaits) {
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags})
     EXPECT_EQ(
-        run_released(rendezvous(claim), {200 * 1024, 64, long_run() ? 500u : 10u, base_seed()}), "")
+        run_released(rendezvous(claim), {{200 * 1024, 64}, long_run() ? 500u : 10u, base_seed()}),
+        "")
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
@@ -165,24 +163,26 @@ TEST(ThreadsShared, BothMoveOneMessage) {
   ASSERT_GT(peer::Parts::best_count(200 * 1024, true), 1u);
   for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
     const PairSpec kind = rendezvous(claim);
-    const Setting setting{200 * 1024, 64, long_run() ? 500u : 20u, base_seed()};
-    EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"}, setting), "")
-        << "PENSTOCK_TEST_SEED=" << base_seed();
-    EXPECT_EQ(run_threads({kind, kind}, {"s1 r2 w12", "s2 r1 w12"}, setting), "")
-        << "PENSTOCK_TEST_SEED=" << base_seed();
+    for (const bool gaps : {false, true}) {
+      const Setting setting{{200 * 1024, 64, gaps}, long_run() ? 500u : 20u, base_seed()};
+      EXPECT_EQ(run_threads({kind}, {"s1 w1", "r1 w1"}, setting), "")
+          << "PENSTOCK_TEST_SEED=" << base_seed();
+      EXPECT_EQ(run_threads({kind, kind}, {"s1 r2 w12", "s2 r1 w12"}, setting), "")
+          << "PENSTOCK_TEST_SEED=" << base_seed();
+    }
   }
 }
 
 TEST(ThreadsBuffered, CompletesLocally) {
   const PairSpec kind = ring(Mode::buffered, 3);
-  EXPECT_EQ(run_threads({kind}, {"(s1 w1)3 e1 a2", "a1 (r1 w1)3 e2"}, {200, 64, 200, base_seed()}),
-            "");
+  EXPECT_EQ(
+      run_threads({kind}, {"(s1 w1)3 e1 a2", "a1 (r1 w1)3 e2"}, {{200, 64}, 200, base_seed()}), "");
 }
 
 TEST(ThreadsBuffered, OneTooManyIsRefused) {
   const PairSpec kind = ring(Mode::buffered, 3);
   EXPECT_NE(
-      run_threads({kind}, {"(s1 w1)4"}, {200, 64, 1, base_seed()}).find("a start was refused"),
+      run_threads({kind}, {"(s1 w1)4"}, {{200, 64}, 1, base_seed()}).find("a start was refused"),
       std::string::npos);
 }
 

@@ -14,10 +14,8 @@ constexpr std::byte overwritten{0xee};
 template <class Port, Path path, Mode mode>
 class PairOver final : public Pair {
  public:
-  PairOver(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
-      : Pair(spec, bytes, line_bytes),
-        sender_(setup(Side::sender)),
-        receiver_(setup(Side::receiver)) {}
+  PairOver(const PairSpec& spec, const Form& form)
+      : Pair(spec, form), sender_(setup(Side::sender)), receiver_(setup(Side::receiver)) {}
 
   bool settle_send() override {
     if constexpr (path == Path::ring)
@@ -88,48 +86,71 @@ class PairOver final : public Pair {
 };
 
 template <class Port, Path path>
-std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, std::size_t bytes,
-                                    std::uint32_t line_bytes) {
+std::unique_ptr<Pair> make_for_mode(const PairSpec& spec, const Form& form) {
   switch (spec.mode) {
     case Mode::standard:
-      return std::make_unique<PairOver<Port, path, Mode::standard>>(spec, bytes, line_bytes);
+      return std::make_unique<PairOver<Port, path, Mode::standard>>(spec, form);
     case Mode::synchronous:
-      return std::make_unique<PairOver<Port, path, Mode::synchronous>>(spec, bytes, line_bytes);
+      return std::make_unique<PairOver<Port, path, Mode::synchronous>>(spec, form);
     case Mode::ready:
-      return std::make_unique<PairOver<Port, path, Mode::ready>>(spec, bytes, line_bytes);
+      return std::make_unique<PairOver<Port, path, Mode::ready>>(spec, form);
     case Mode::buffered:
       break;
   }
   if constexpr (path == Path::ring && !protocol::Deferred<Port>)
-    return std::make_unique<PairOver<Port, path, Mode::buffered>>(spec, bytes, line_bytes);
+    return std::make_unique<PairOver<Port, path, Mode::buffered>>(spec, form);
   throw std::logic_error("buffered sends have rings that never hold them up");
 }
 
 }  // namespace
 
-Pair::Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes)
+UserBuffer::UserBuffer(const Form& form, std::size_t run, std::size_t stride, std::byte content)
+    : run_(form.gaps ? run : form.bytes), stride_(form.gaps ? stride : form.bytes) {
+  const std::size_t runs = run_ == 0 ? 0 : (form.bytes + run_ - 1) / run_;
+  memory.assign(runs * stride_, content);
+  segment_ = {.offset = 0,
+              .bytes = run_,
+              .count = runs,
+              .stride = static_cast<std::int64_t>(stride_),
+              .position = 0};
+}
+
+bool UserBuffer::gaps_are(std::byte content) const {
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    if (i % stride_ >= run_ && memory[i] != content) return false;
+  return true;
+}
+
+datatype::SegmentView UserBuffer::view() const {
+  if (run_ == stride_) return {};
+  return {&segment_, 1, segment_.bytes * segment_.count, 0};
+}
+
+Pair::Pair(const PairSpec& spec, const Form& form)
     : spec_(spec),
-      cut_{bytes, line_bytes, spec.slots, peer::Parts::best_count(bytes, true)},
+      cut_{form.bytes, form.line_bytes, spec.slots, peer::Parts::best_count(form.bytes, true)},
       sender_block_(new peer::SenderBlock{}),
       receiver_block_(new peer::ReceiverBlock{}),
-      line_storage_(cut_.ring_bytes() + line_bytes),
-      outgoing_(bytes, overwritten),
-      incoming_(bytes, untouched) {
+      line_storage_(cut_.ring_bytes() + form.line_bytes),
+      outgoing_(form, 24, 40, overwritten),
+      incoming_(form, 16, 56, untouched) {
   void* at = line_storage_.data();
   std::size_t room = line_storage_.size();
-  lines_ = static_cast<std::byte*>(std::align(line_bytes, cut_.ring_bytes(), at, room));
+  lines_ = static_cast<std::byte*>(std::align(form.line_bytes, cut_.ring_bytes(), at, room));
 }
 
 peer::PortSetup Pair::setup(Side side) {
-  std::vector<std::byte>& own = side == Side::sender ? outgoing_ : incoming_;
-  std::vector<std::byte>& other = side == Side::sender ? incoming_ : outgoing_;
+  UserBuffer& own = side == Side::sender ? outgoing_ : incoming_;
+  UserBuffer& other = side == Side::sender ? incoming_ : outgoing_;
   peer::PortSetup setup;
   setup.sender = sender_block_.get();
   setup.receiver = receiver_block_.get();
   setup.lines = lines_;
-  setup.buffer = own.data();
+  setup.buffer = own.memory.data();
+  setup.segments = own.view();
   setup.cut = cut_;
-  setup.other.address = reinterpret_cast<std::uint64_t>(other.data());
+  setup.other.address = reinterpret_cast<std::uint64_t>(other.memory.data());
+  setup.other_segments = other.view();
   setup.checks_ready = spec_.checks_ready;
   return setup;
 }
@@ -139,26 +160,27 @@ std::byte Pair::pattern(Epoch epoch, std::size_t at) const {
 }
 
 void Pair::fill_send_buffer() {
-  for (std::size_t i = 0; i < outgoing_.size(); ++i) outgoing_[i] = pattern(epoch(Side::sender), i);
+  for (std::size_t i = 0; i < cut_.message_bytes; ++i)
+    outgoing_.byte(i) = pattern(epoch(Side::sender), i);
 }
 
 void Pair::overwrite_send_buffer() {
-  std::fill(outgoing_.begin(), outgoing_.end(), overwritten);
+  std::fill(outgoing_.memory.begin(), outgoing_.memory.end(), overwritten);
 }
 
 bool Pair::receive_buffer_untouched() const {
-  return std::all_of(incoming_.begin(), incoming_.end(),
+  return std::all_of(incoming_.memory.begin(), incoming_.memory.end(),
                      [](std::byte byte) { return byte == untouched; });
 }
 
 bool Pair::holds(Epoch epoch) const {
-  for (std::size_t i = 0; i < incoming_.size(); ++i)
-    if (incoming_[i] != pattern(epoch, i)) return false;
-  return true;
+  for (std::size_t i = 0; i < cut_.message_bytes; ++i)
+    if (incoming_.byte(i) != pattern(epoch, i)) return false;
+  return incoming_.gaps_are(untouched);
 }
 
 void Pair::clear_receive_buffer() {
-  std::fill(incoming_.begin(), incoming_.end(), untouched);
+  std::fill(incoming_.memory.begin(), incoming_.memory.end(), untouched);
 }
 
 void Pair::zero() {
@@ -167,20 +189,18 @@ void Pair::zero() {
   std::fill(line_storage_.begin(), line_storage_.end(), std::byte{0});
 }
 
-std::unique_ptr<Pair> make_pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes) {
-  if (spec.deferred && line_bytes == 64)
-    return make_for_mode<DeferredPort<64>, Path::ring>(spec, bytes, line_bytes);
-  if (spec.deferred) return make_for_mode<DeferredPort<256>, Path::ring>(spec, bytes, line_bytes);
+std::unique_ptr<Pair> make_pair(const PairSpec& spec, const Form& form) {
+  if (spec.deferred && form.line_bytes == 64)
+    return make_for_mode<DeferredPort<64>, Path::ring>(spec, form);
+  if (spec.deferred) return make_for_mode<DeferredPort<256>, Path::ring>(spec, form);
   if (spec.path == Path::ring) {
-    if (line_bytes == 64)
-      return make_for_mode<peer::HostPort<64>, Path::ring>(spec, bytes, line_bytes);
-    if (line_bytes == 256)
-      return make_for_mode<peer::HostPort<256>, Path::ring>(spec, bytes, line_bytes);
+    if (form.line_bytes == 64) return make_for_mode<peer::HostPort<64>, Path::ring>(spec, form);
+    if (form.line_bytes == 256) return make_for_mode<peer::HostPort<256>, Path::ring>(spec, form);
     throw std::logic_error("lines of 64 or 256 bytes");
   }
   if (spec.claim == ClaimBy::flags)
-    return make_for_mode<FlagClaimPort<64>, Path::rendezvous>(spec, bytes, 64);
-  return make_for_mode<peer::HostPort<64>, Path::rendezvous>(spec, bytes, 64);
+    return make_for_mode<FlagClaimPort<64>, Path::rendezvous>(spec, form);
+  return make_for_mode<peer::HostPort<64>, Path::rendezvous>(spec, form);
 }
 
 }  // namespace penstock::threads

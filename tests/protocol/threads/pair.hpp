@@ -39,9 +39,36 @@ struct DeferredPort : peer::HostPort<line_bytes> {
   using peer::HostPort<line_bytes>::HostPort;
 };
 
+// How the messages of a pair are made.
+struct Form {
+  std::size_t bytes = 200;
+  std::uint32_t line_bytes = 64;  // of a ring: 64 or 256
+  bool gaps = false;              // in both buffers, other ones at each end
+};
+
+// The user's own, a run every so many bytes.
+class UserBuffer {
+ public:
+  UserBuffer(const Form& form, std::size_t run, std::size_t stride, std::byte content);
+  std::byte& byte(std::size_t position) {
+    return memory[run_ == 0 ? 0 : position / run_ * stride_ + position % run_];
+  }
+  std::byte byte(std::size_t position) const {
+    return const_cast<UserBuffer&>(*this).byte(position);
+  }
+  bool gaps_are(std::byte content) const;
+  datatype::SegmentView view() const;
+
+  std::vector<std::byte> memory;
+
+ private:
+  std::size_t run_, stride_;
+  datatype::Segment segment_;
+};
+
 class Pair {
  public:
-  Pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes);
+  Pair(const PairSpec& spec, const Form& form);
   virtual ~Pair() = default;
   Pair(const Pair&) = delete;
 
@@ -80,10 +107,9 @@ class Pair {
   std::unique_ptr<peer::ReceiverBlock> receiver_block_;
   std::vector<std::byte> line_storage_;
   std::byte* lines_;  // aligned
-  std::vector<std::byte> outgoing_, incoming_;
+  UserBuffer outgoing_, incoming_;
 };
 
-// `bytes` of message; a ring uses lines of 64 or 256 bytes.
-std::unique_ptr<Pair> make_pair(const PairSpec& spec, std::size_t bytes, std::uint32_t line_bytes);
+std::unique_ptr<Pair> make_pair(const PairSpec& spec, const Form& form);
 
 }  // namespace penstock::threads

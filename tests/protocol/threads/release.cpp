@@ -75,7 +75,7 @@ class End {
 
 std::string run_released(const PairSpec& kind, const Setting& setting) {
   for (unsigned repeat = 0; repeat < setting.repeats; ++repeat) {
-    const auto pair = make_pair(kind, setting.bytes, setting.line_bytes);
+    const auto pair = make_pair(kind, setting.form);
     const std::uint64_t seed = 1 + (setting.seed + repeat) * 2;
     End sender(*pair, Side::sender, seed), receiver(*pair, Side::receiver, seed + 1);
     std::thread from([&] { sender.run(); }), to([&] { receiver.run(); });

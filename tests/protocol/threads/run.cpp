@@ -16,8 +16,7 @@ using explorer::side_of;
 class Run {
  public:
   Run(const std::vector<PairSpec>& kinds, const Setting& setting) : setting_(setting) {
-    for (const PairSpec& kind : kinds)
-      pairs_.push_back(make_pair(kind, setting.bytes, setting.line_bytes));
+    for (const PairSpec& kind : kinds) pairs_.push_back(make_pair(kind, setting.form));
   }
 
   void thread(const explorer::Program& program, unsigned number) {

@@ -13,9 +13,8 @@
 namespace penstock::threads {
 
 struct Setting {
-  std::size_t bytes = 200;        // of every message
-  std::uint32_t line_bytes = 64;  // of a ring
-  unsigned repeats = 1;           // of each program
+  Form form;             // of every message
+  unsigned repeats = 1;  // of each program
   std::uint64_t seed = 1;
   bool delays = true;
 };
