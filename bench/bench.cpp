@@ -37,8 +37,9 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
 }
 
 const std::vector<std::string> cuda_baselines{"nccl", "nvshmem", "nvshmem-add", "mpi"};
-const std::vector<std::string> host_baselines{"mpi-nonblocking", "ofi-chain", "ofi-chain-direct",
-                                              "ofi-chain-auto", "ofi-chain-auto-direct"};
+const std::vector<std::string> host_baselines{
+    "mpi-nonblocking", "contiguous",           "packed", "ofi-chain", "ofi-chain-direct",
+    "ofi-chain-auto",  "ofi-chain-auto-direct"};
 
 std::vector<std::string> baseline_names() {
   std::vector<std::string> names = cuda_baselines;
@@ -50,9 +51,13 @@ std::vector<std::string> baseline_names() {
 void require_known_baselines(const Options& options) {
   const std::vector<std::string>& known = options.on_cuda() ? cuda_baselines : host_baselines;
   for (const std::string& name : options.baselines) {
+    if (options.rows > 0 && name != "contiguous" && name != "packed")
+      throw CLI::ValidationError("--baseline", name + " knows no --rows");
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw CLI::ValidationError(
           "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
+    if ((name == "contiguous" || name == "packed") && options.rows == 0)
+      throw CLI::ValidationError("--baseline", name + " is for messages in --rows");
     if (name.starts_with("ofi-") && options.kind != Kind::latency)
       throw CLI::ValidationError(
           "--baseline", std::string(about(options.kind).command) + " has no baseline " + name);
@@ -96,6 +101,11 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option("--iterations", options.iterations,
                  "Timed iterations in a round, all enqueued ahead (default: by size)")
       ->check(CLI::Range(1, 10000000));
+  app.add_option("--rows", options.rows,
+                 "Host: messages lie in rows of so many bytes, each followed by a gap as long, and "
+                 "are a vector datatype; baselines contiguous (as many bytes without gaps) and "
+                 "packed (by functions on the stream). Sizes that are no multiple are left out")
+      ->check(size_of_message());
   add_choice(app, "--memory", options.memory, memories,
              "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
   add_choice(app, "--send", options.mode, modes,
@@ -135,6 +145,8 @@ void settle(Options& options, const tool::Command& command) {
   options.transport = command.transport;
   if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
+  if (options.rows > 0 && (options.on_cuda() || is_exchange(options.kind)))
+    throw CLI::ValidationError("--rows", "is for --device host, and messages one way");
   require_known_baselines(options);
 }
 

@@ -74,6 +74,7 @@ struct Options {
   MemoryKind memory = MemoryKind::alloc;
   Mode mode = Mode::standard;
   Order order = Order::sequential;
+  std::size_t rows = 0;  // bytes of each row that messages lie in; 0: no gaps
   bool check = false;
   bool as_json = false;
   std::vector<std::string> baselines;

@@ -65,10 +65,13 @@ std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Ses
 // The first tag of each library's messages on MPI_COMM_WORLD: each needs as many as a halo has
 // directions.
 namespace tags {
-inline constexpr int mpi = 100, penstock = 200, nonblocking = 300;
+inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 400, packed = 500;
 }
 
 inline constexpr const char* nonblocking = "mpi-nonblocking";
+// Beside messages in rows.
+inline constexpr const char* contiguous = "contiguous";
+inline constexpr const char* packed = "packed";
 
 // Throws tool::UserError on both ranks when --transport was given and another transport serves the
 // pair.

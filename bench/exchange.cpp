@@ -12,7 +12,7 @@ std::size_t rounded(std::size_t bytes, std::size_t line) {
 
 std::size_t room_for(const std::vector<Traffic::Part>& parts, std::size_t line) {
   std::size_t bytes = 0;
-  for (const Traffic::Part& part : parts) bytes += rounded(part.bytes, line);
+  for (const Traffic::Part& part : parts) bytes += rounded(part.reach(), line);
   return bytes;
 }
 
@@ -20,8 +20,8 @@ void lay_out(const std::vector<Traffic::Part>& parts, bool sends, const Memory& 
              std::size_t line, std::vector<Message>& messages) {
   std::size_t offset = 0;
   for (const Traffic::Part& part : parts) {
-    messages.push_back({part, sends, memory.all().subspan(offset, part.bytes)});
-    offset += rounded(part.bytes, line);
+    messages.push_back({part, sends, memory.all().subspan(offset, part.reach())});
+    offset += rounded(part.reach(), line);
   }
 }
 

@@ -18,7 +18,7 @@ namespace penstock::bench {
 struct Message {
   Traffic::Part part;
   bool sends;
-  std::span<std::byte> bytes;
+  std::span<std::byte> bytes;  // where it lies, gaps included
 };
 
 // What calls of one kind cost the caller.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 #include <utility>
+
+#include "rows.hpp"
 #if PENSTOCK_OFI_CHAIN
 #include "ofi_chain/chain.hpp"
 #endif
@@ -33,6 +35,8 @@ class HostDevice final : public Device {
                                                 stream_.queue);
     else if (library == "mpi")
       exchange = make_host_exchange<MpiCalls>(options_, traffic, MemoryKind::malloc, tags::mpi);
+    else if (library == contiguous || library == packed)
+      exchange = make_without_gaps(library, traffic);
     else if (library == nonblocking)
       exchange = make_host_exchange<NonblockingCalls>(options_, traffic, MemoryKind::malloc,
                                                       tags::nonblocking);
@@ -56,9 +60,30 @@ class HostDevice final : public Device {
   }
 
  private:
+  // As many bytes by Penstock, with nothing done about rows, or packed on the stream.
+  std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
+    for (auto* const parts : {&traffic.sends, &traffic.receives})
+      for (Traffic::Part& part : *parts) part.row = 0;
+    const int first_tag = library == packed ? tags::packed : tags::contiguous;
+    auto exchange = make_host_exchange<QueueCalls>(options_, traffic, options_.memory, first_tag,
+                                                   stream_.queue);
+    if (library == packed)
+      pack_rows(*exchange, stream_.stream, options_.rows, options_.memory, options_.check);
+    return exchange;
+  }
+
   const Options& options_;
   HostStream stream_;
 };
+
+// The first, then the other, which may be none.
+std::function<void()> both(std::function<void()> first, std::function<void()> second) {
+  if (!second) return first;
+  return [first = std::move(first), second = std::move(second)] {
+    first();
+    second();
+  };
+}
 
 }  // namespace
 
@@ -66,10 +91,12 @@ HostSide::HostSide(std::string name, std::unique_ptr<Exchange> exchange, HostStr
                    bool check)
     : Side(std::move(name)), exchange_(std::move(exchange)), host_(host) {
   if (!check) return;
+  for (const Message& message : exchange_->messages())
+    packed_.resize(std::max(packed_.size(), message.part.bytes));
   filled_.resize(static_cast<std::size_t>(exchange_->traffic().ranks));
   verified_ = filled_;
-  exchange_->before_send = on_stream<&HostSide::fill>();
-  exchange_->after_receive = on_stream<&HostSide::verify>();
+  exchange_->before_send = both(on_stream<&HostSide::fill>(), exchange_->before_send);
+  exchange_->after_receive = both(on_stream<&HostSide::verify>(), exchange_->after_receive);
 }
 
 template <void (HostSide::*work)() noexcept>
@@ -80,19 +107,32 @@ std::function<void()> HostSide::on_stream() {
   };
 }
 
+// The bytes of a message without gaps: its own, or room for a copy of one in rows.
+std::span<std::byte> HostSide::packed_of(const Message& message) noexcept {
+  if (message.part.row == 0) return message.bytes;
+  return std::span(packed_).first(message.part.bytes);
+}
+
 // What a message holds depends on who sends it to whom, and on how many this pair has had before.
 void HostSide::fill() noexcept {
   const auto [rank, ranks] = std::pair(exchange_->traffic().rank, exchange_->traffic().ranks);
-  for (const Message& each : exchange_->sent())
-    fill_pattern(each.bytes, static_cast<std::uint64_t>(rank * ranks + each.part.peer),
-                 filled_[static_cast<std::size_t>(each.part.peer)]++);
+  for (const Message& each : exchange_->sent()) {
+    const auto peer = static_cast<std::size_t>(each.part.peer);
+    const auto sender = static_cast<std::uint64_t>(rank * ranks + each.part.peer);
+    fill_pattern(packed_of(each), sender, filled_[peer]++);
+    if (each.part.row > 0) scatter_rows(each.bytes, packed_of(each), each.part.row);
+  }
 }
 
 void HostSide::verify() noexcept {
   const auto [rank, ranks] = std::pair(exchange_->traffic().rank, exchange_->traffic().ranks);
-  for (const Message& each : exchange_->received())
-    check_result_.add(each.bytes, static_cast<std::uint64_t>(each.part.peer * ranks + rank),
-                      verified_[static_cast<std::size_t>(each.part.peer)]++);
+  for (const Message& each : exchange_->received()) {
+    const auto peer = static_cast<std::size_t>(each.part.peer);
+    const auto sender = static_cast<std::uint64_t>(each.part.peer * ranks + rank);
+    const std::span<std::byte> bytes = packed_of(each);
+    if (each.part.row > 0) gather_rows(bytes, each.bytes, each.part.row);
+    check_result_.add(bytes, sender, verified_[peer]++);
+  }
 }
 
 void HostSide::mark(tool::Stamp& stamp) {

@@ -30,6 +30,7 @@ class HostSide final : public Side {
   void mark(tool::Stamp& stamp);
   template <void (HostSide::*work)() noexcept>
   std::function<void()> on_stream();
+  std::span<std::byte> packed_of(const Message& message) noexcept;
   void fill() noexcept;
   void verify() noexcept;
 
@@ -37,6 +38,7 @@ class HostSide final : public Side {
   HostStream& host_;
   tool::Stamp begin_, end_;
   std::vector<std::uint64_t> filled_, verified_;  // messages to and from each rank
+  std::vector<std::byte> packed_;
   CheckResult check_result_;
 };
 

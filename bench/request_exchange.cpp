@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rows.hpp"
+
 namespace penstock::bench {
 namespace {
 
@@ -13,9 +15,14 @@ decltype(&MPI_Isend) nonblocking_send(Mode mode) {
 }  // namespace
 
 MpiCalls::MpiCalls(std::span<const Message> messages, int tag) {
-  for (const auto& [part, sends, bytes] : messages)
-    requests_.add(sends ? send_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD, part.mode)
-                        : recv_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD));
+  for (const Message& message : messages) {
+    const auto& [part, sends, bytes] = message;
+    if (part.row > 0)
+      requests_.add(sends ? rows_send_init(message, tag) : rows_recv_init(message, tag));
+    else
+      requests_.add(sends ? send_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD, part.mode)
+                          : recv_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD));
+  }
 }
 
 QueueCalls::QueueCalls(std::span<const Message> messages, int tag, QueueView queue)

@@ -34,7 +34,7 @@ Row there_and_back(const Options& options, const tool::Session& session, std::si
   const int pairs = session.size() / 2;
   const bool leads = session.rank() < pairs;
   const int partner = session.rank() + (leads ? pairs : -pairs);
-  const Parts there(count, {partner, bytes, 0, options.mode});
+  const Parts there(count, {partner, bytes, 0, options.mode, options.rows});
   // On host streams nothing tells the peer of a window that the receive of its answer stands.
   Parts back = there;
   if (!ping_pong)
@@ -108,13 +108,18 @@ std::vector<Row> rows_of(const Options& options, const tool::Session& session) {
         rows.push_back(with_partners(options, session, halo_sizes(edge)));
   } else {
     for (const std::size_t bytes : message_sizes(options))
-      rows.push_back(there_and_back(options, session, bytes));
+      if (options.rows == 0 || (bytes > 0 && bytes % options.rows == 0))
+        rows.push_back(there_and_back(options, session, bytes));
   }
   return rows;
 }
 
 std::vector<std::string> notes_of(const Options& options, const tool::Session& session) {
   std::vector<std::string> notes;
+  if (options.rows > 0)
+    notes.push_back(fmt::format(
+        "messages lie in rows of {} bytes, each followed by a gap as long; sizes are without gaps",
+        options.rows));
   if (is_windowed(options.kind)) {
     notes.push_back(fmt::format("{} pair(s) at once, windows of {} messages", session.size() / 2,
                                 options.window));
