@@ -173,7 +173,7 @@ Flat flatten_derived(const DatatypeContents& contents) {
   const Numbers n = contents.numbers();
   if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, contents.datatypes());
   if (contents.datatypes().empty()) return std::nullopt;
-  const Flat element = flatten(contents.datatypes()[0]);
+  Flat element = flatten(contents.datatypes()[0]);
   if (!element) return std::nullopt;
   const MPI_Count extent = extent_of(contents.datatypes()[0]);
   const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
@@ -230,7 +230,7 @@ void keep(MPI_Datatype datatype, const DatatypeShape& shape) {
   // Release: the entry, before it is found.
   if (place_of(datatype).compare_exchange_strong(none, kept.get(), std::memory_order_release,
                                                  std::memory_order_relaxed))
-    kept.release();
+    static_cast<void>(kept.release());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool both_shared(const Circumstances& now) noexcept {
 
 // Copying each run of the other process costs the kernel 60 ns; shorter ones are twice copied
 // sooner (docs/performance.md).
-constexpr std::size_t shortest_run_across = 1024;
+constexpr std::size_t shortest_run_across = 2048;
 
 // Between buffers that both sides can address, one copy straight from buffer to buffer beats the
 // ring's two as soon as the message does not fit into the one line that also carries its flag

@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What gaps cost: messages in rows as a vector datatype, beside as many bytes without gaps, packed on the stream, and MPI's own packing.
+
+    bench/rows.py build/release-mpich build/release-openmpi --lines rows.jsonl > table.md
+    bench/rows.py build/release-mpich --rows 64,4096 -- --memory malloc
+
+Every figure is the median of the rounds of one run, in us; `x` is Penstock's time with gaps by its time without. Words after -- go to
+`penstock bench latency`.
+"""
+import argparse
+import json
+import pathlib
+import sys
+
+from compare import Build
+
+CONFIGURATION = ["--sizes", "1024,16384,262144,4194304", "--rounds", "5", "--iterations", "150"]
+SIDES = {"penstock": "with gaps", "contiguous": "without gaps", "packed": "packed on the stream", "mpi": "MPI"}
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
+def collect(options, words):
+    lines = []
+    for tree in options.trees:
+        build = Build(tree)
+        for row in options.rows:
+            print(f"{tree}, rows of {row} bytes", file=sys.stderr)
+            run = build.run(2, ["latency", "--rows", str(row), "--baseline", "contiguous,packed", *words])
+            lines += [line for line in run if "row" in line]
+    return lines
+
+
+def print_table(lines):
+    print("| MPI | row | bytes | " + " | ".join(SIDES.values()) + " | x |")
+    print("| :-- | ---: | ---: |" + " ---: |" * (len(SIDES) + 1))
+    for line in lines:
+        medians = [line[side]["median"] for side in SIDES]
+        figures = " | ".join(f"{median:.2f}" for median in medians)
+        print(f"| {line['library']} | {line['row']} | {line['bytes']} | {figures} | {medians[0] / medians[1]:.2f} |")
+
+
+def main():
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(description="What gaps cost.",
+                                     epilog=f"words after -- go to `penstock bench latency`, behind {' '.join(CONFIGURATION)}")
+    parser.add_argument("trees", type=pathlib.Path, nargs="+", metavar="BUILD_DIR")
+    parser.add_argument("--rows", type=numbers, default=[8, 64, 256, 1024, 4096, 65536], help="bytes, with commas")
+    parser.add_argument("--lines", type=pathlib.Path, help="keeps the JSON lines")
+    options = parser.parse_args(words[:split])
+    lines = collect(options, CONFIGURATION + words[split + 1:])
+    if options.lines:
+        options.lines.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    print_table(lines)
+
+
+if __name__ == "__main__":
+    main()
