@@ -30,15 +30,19 @@ class Build:
 
     def __init__(self, tree):
         self.command = pathlib.Path(tree) / "bin" / "penstock"
-        cache = (pathlib.Path(tree) / "CMakeCache.txt").read_text(encoding="utf-8")
+        cache = pathlib.Path(tree) / "CMakeCache.txt"
+        if not cache.exists():
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {tree} is no build tree: build one by tools/build release-mpich, say")
+        cache = cache.read_text(encoding="utf-8")
         self.launcher = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.MULTILINE).group(1)
 
-    def run(self, ranks, arguments):
+    def run(self, ranks, arguments, settings=None):
         """The JSON lines of one run."""
         command = [self.launcher, "-n", str(ranks), str(self.command), "bench", *arguments, "--json"]
-        run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        run = subprocess.run(command, env=os.environ | (settings or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             check=False)
         if run.returncode != 0:
-            sys.exit(f"compare.py: {' '.join(command)} failed:\n{run.stdout}{run.stderr}")
+            sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} failed:\n{run.stdout}{run.stderr}")
         return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
 
 
@@ -116,17 +120,22 @@ def print_report(lines, arguments, repeats):
     print_costs(lines)
 
 
-def main():
-    words = sys.argv[1:]
+def split_words(words):
+    """What stands before --, and what behind it."""
     split = words.index("--") if "--" in words else len(words)
-    arguments = words[split + 1:] or ["latency"]
+    return words[:split], words[split + 1:]
+
+
+def main():
+    own, arguments = split_words(sys.argv[1:])
+    arguments = arguments or ["latency"]
     parser = argparse.ArgumentParser(description="Compares Penstock with the best plain MPI of several builds.",
                                      epilog="words after -- go to `penstock bench` (default: latency)")
     parser.add_argument("trees", nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--ranks", type=int, default=2, help="of each run (default: %(default)s)")
     parser.add_argument("--lines", metavar="FILE", help="also write the JSON lines of all turns there, for `penstock plot`")
     parser.add_argument("--repeats", type=int, default=3, help="turns of each build (default: %(default)s)")
-    options = parser.parse_args(words[:split])
+    options = parser.parse_args(own)
     lines = collect([Build(tree) for tree in options.trees], options.ranks, arguments, options.repeats)
     if options.lines:
         pathlib.Path(options.lines).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

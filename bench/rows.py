@@ -13,7 +13,7 @@ import json
 import pathlib
 import sys
 
-from compare import Build
+from compare import Build, split_words
 
 CONFIGURATION = ["--sizes", "1024,16384,262144,4194304", "--rounds", "5", "--iterations", "150"]
 SIDES = {"penstock": "with gaps", "contiguous": "without gaps", "packed": "packed on the stream", "mpi": "MPI"}
@@ -44,15 +44,14 @@ def print_table(lines):
 
 
 def main():
-    words = sys.argv[1:]
-    split = words.index("--") if "--" in words else len(words)
+    own, words = split_words(sys.argv[1:])
     parser = argparse.ArgumentParser(description="What gaps cost.",
                                      epilog=f"words after -- go to `penstock bench latency`, behind {' '.join(CONFIGURATION)}")
     parser.add_argument("trees", type=pathlib.Path, nargs="+", metavar="BUILD_DIR")
     parser.add_argument("--rows", type=numbers, default=[8, 64, 256, 1024, 4096, 65536], help="bytes, with commas")
     parser.add_argument("--lines", type=pathlib.Path, help="keeps the JSON lines")
-    options = parser.parse_args(words[:split])
-    lines = collect(options, CONFIGURATION + words[split + 1:])
+    options = parser.parse_args(own)
+    lines = collect(options, CONFIGURATION + words)
     if options.lines:
         options.lines.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     print_table(lines)

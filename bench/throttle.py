@@ -9,40 +9,30 @@ The settings take turns, so that a slow moment of the machine does not hit one o
 the least and the most. Words after -- go to `penstock bench halo`.
 """
 import argparse
-import json
-import os
 import pathlib
-import re
 import statistics
-import subprocess
 import sys
+
+from compare import Build, split_words
 
 POLICIES = ["application", "static", "adaptive"]
 CONFIGURATION = ["--halo", "64", "--iterations", "100", "--rounds", "1"]
 
 
-def launcher_of(tree):
-    cache = (tree / "CMakeCache.txt").read_text(encoding="utf-8")
-    return re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.MULTILINE).group(1)
-
-
-def run(tree, ranks, policy, entries, words):
+def run(build, ranks, policy, entries, words):
     """Steps a second of Penstock and of plain MPI, and the line that says so."""
-    environment = os.environ | {"PENSTOCK_OFI_THROTTLE": policy, "PENSTOCK_OFI_ENTRIES": str(entries)}
-    command = [launcher_of(tree), "-n", str(ranks), str(tree / "bin" / "penstock"), "bench", "halo", "--transport", "ofi", "--json", *words]
-    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or not lines:
-        sys.exit(f"throttle.py: {policy}, {entries} entries: {' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    settings = {"PENSTOCK_OFI_THROTTLE": policy, "PENSTOCK_OFI_ENTRIES": str(entries)}
+    lines = build.run(ranks, ["halo", "--transport", "ofi", *words], settings)
     return {side: 1e6 / lines[-1][side]["median"] for side in ("penstock", "mpi")} | {"line": lines[-1]}
 
 
 def collect(options, words):
     """All runs of all turns, by policy and limit."""
+    build = Build(options.tree)
     runs = {(policy, entries): [] for policy in POLICIES for entries in options.entries}
     for _ in range(options.turns):
         for (policy, entries), some in runs.items():
-            some.append(run(options.tree, options.ranks, policy, entries, words))
+            some.append(run(build, options.ranks, policy, entries, words))
     return runs
 
 
@@ -64,8 +54,8 @@ def print_table(runs, options, words):
 
 
 def main():
-    words = sys.argv[1:]
-    split = words.index("--") if "--" in words else len(words)
+    own, arguments = split_words(sys.argv[1:])
+    arguments = arguments or CONFIGURATION
     parser = argparse.ArgumentParser(description="Steps a second for each throttling policy and limit of entries.",
                                      epilog=f"words after -- go to `penstock bench halo` (default: {' '.join(CONFIGURATION)})")
     parser.add_argument("tree", type=pathlib.Path, metavar="BUILD_DIR")
@@ -73,8 +63,7 @@ def main():
     parser.add_argument("--entries", type=lambda text: [int(word) for word in text.split(",")], default=[8, 64, 500],
                         help="limits, with commas (default: 8,64,500)")
     parser.add_argument("--turns", type=int, default=3, help="default: %(default)s")
-    options = parser.parse_args(words[:split])
-    arguments = words[split + 1:] or CONFIGURATION
+    options = parser.parse_args(own)
     print_table(collect(options, arguments), options, arguments)
 
 

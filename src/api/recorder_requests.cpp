@@ -41,7 +41,9 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
   recording.kind = kind;
   recording.call = call;
   auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
-  recording.buffer = static_cast<std::byte*>(arguments.buffer) + layout->lowest();
+  // Of integers, as MPI_BOTTOM may be null.
+  recording.buffer =
+      reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(arguments.buffer) + layout->lowest());
   recording.bytes = layout->bytes();
   recording.refusal = layout->refusal();
   if (kind == RequestKind::receive && layout->segments() && layout->segments()->overlap())

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "datatype/walk.hpp"
-
 namespace penstock::datatype {
 
 namespace {
@@ -84,88 +82,27 @@ void move_runs(std::byte* to, std::int64_t to_stride, const std::byte* from,
 
 void move_runs(std::byte* to, std::int64_t to_stride, const std::byte* from,
                std::int64_t from_stride, const Strip& strip) noexcept {
+  const auto move = [&](auto bytes) {
+    move_runs<bytes>(to, to_stride, from, from_stride, strip.count);
+  };
   switch (strip.bytes) {
     case 1:
-      return move_runs<1>(to, to_stride, from, from_stride, strip.count);
+      return move(std::integral_constant<std::size_t, 1>());
     case 2:
-      return move_runs<2>(to, to_stride, from, from_stride, strip.count);
+      return move(std::integral_constant<std::size_t, 2>());
     case 4:
-      return move_runs<4>(to, to_stride, from, from_stride, strip.count);
+      return move(std::integral_constant<std::size_t, 4>());
     case 8:
-      return move_runs<8>(to, to_stride, from, from_stride, strip.count);
+      return move(std::integral_constant<std::size_t, 8>());
     case 16:
-      return move_runs<16>(to, to_stride, from, from_stride, strip.count);
+      return move(std::integral_constant<std::size_t, 16>());
     case 24:
-      return move_runs<24>(to, to_stride, from, from_stride, strip.count);
-    case 32:
-      return move_runs<32>(to, to_stride, from, from_stride, strip.count);
-    case 64:
-      return move_runs<64>(to, to_stride, from, from_stride, strip.count);
+      return move(std::integral_constant<std::size_t, 24>());
     default:
       for (std::uint64_t run = 0; run < strip.count; ++run, to += to_stride, from += from_stride)
         move_run(to, from, strip.bytes);
   }
 }
-
-}  // namespace
-
-namespace {
-
-void pack_from(std::byte* to, const std::byte* buffer, const SegmentView& view, Place& place,
-               std::uint64_t bytes) noexcept {
-  for_each_strip(view, place, bytes, [&](const Strip& strip) {
-    move_runs(to, static_cast<std::int64_t>(strip.bytes), buffer + strip.offset, strip.stride,
-              strip);
-    to += strip.bytes * strip.count;
-  });
-}
-
-void unpack_to(std::byte* buffer, const SegmentView& view, Place& place, const std::byte* from,
-               std::uint64_t bytes) noexcept {
-  for_each_strip(view, place, bytes, [&](const Strip& strip) {
-    move_runs(buffer + strip.offset, strip.stride, from, static_cast<std::int64_t>(strip.bytes),
-              strip);
-    from += strip.bytes * strip.count;
-  });
-}
-
-}  // namespace
-
-Place& Walk::place_at(std::uint64_t position) noexcept {
-  if (position == 0)
-    place_ = Place();
-  else if (position != next_)
-    place_ = datatype::place_at(view_, position);
-  return place_;
-}
-
-void Walk::pack(std::byte* to, const std::byte* buffer, std::uint64_t position,
-                std::uint64_t bytes) noexcept {
-  pack_from(to, buffer, view_, place_at(position), bytes);
-  next_ = position + bytes;
-}
-
-void Walk::unpack(std::byte* buffer, const std::byte* from, std::uint64_t position,
-                  std::uint64_t bytes) noexcept {
-  unpack_to(buffer, view_, place_at(position), from, bytes);
-  next_ = position + bytes;
-}
-
-void pack(std::byte* to, const std::byte* buffer, const SegmentView& view, std::uint64_t position,
-          std::uint64_t bytes) noexcept {
-  if (bytes == 0) return;
-  Place place = place_at(view, position);
-  pack_from(to, buffer, view, place, bytes);
-}
-
-void unpack(std::byte* buffer, const SegmentView& view, const std::byte* from,
-            std::uint64_t position, std::uint64_t bytes) noexcept {
-  if (bytes == 0) return;
-  Place place = place_at(view, position);
-  unpack_to(buffer, view, place, from, bytes);
-}
-
-namespace {
 
 void copy_runs(std::byte* to, const SegmentView& to_view, const std::byte* from,
                const SegmentView& from_view, std::uint64_t position, std::uint64_t bytes) noexcept {
@@ -184,15 +121,42 @@ void copy_runs(std::byte* to, const SegmentView& to_view, const std::byte* from,
 
 }  // namespace
 
-void copy(std::byte* to, const SegmentView& to_view, const std::byte* from,
-          const SegmentView& from_view, std::uint64_t position, std::uint64_t bytes) noexcept {
+Place& Walk::place_of(std::uint64_t position) noexcept {
+  if (position == 0)
+    place_ = Place();
+  else if (position != next_)
+    place_ = place_at(view_, position);
+  return place_;
+}
+
+void Walk::pack(std::byte* to, const std::byte* buffer, std::uint64_t position,
+                std::uint64_t bytes) noexcept {
+  for_each_strip(view_, place_of(position), bytes, [&](const Strip& strip) {
+    const auto length = static_cast<std::int64_t>(strip.bytes);
+    move_runs(to, length, buffer + strip.offset, strip.stride, strip);
+    to += strip.bytes * strip.count;
+  });
+  next_ = position + bytes;
+}
+
+void Walk::unpack(std::byte* buffer, const std::byte* from, std::uint64_t position,
+                  std::uint64_t bytes) noexcept {
+  for_each_strip(view_, place_of(position), bytes, [&](const Strip& strip) {
+    const auto length = static_cast<std::int64_t>(strip.bytes);
+    move_runs(buffer + strip.offset, strip.stride, from, length, strip);
+    from += strip.bytes * strip.count;
+  });
+  next_ = position + bytes;
+}
+
+void copy_with_gaps(std::byte* to, const SegmentView& to_view, const std::byte* from,
+                    const SegmentView& from_view, std::uint64_t position,
+                    std::uint64_t bytes) noexcept {
   if (bytes == 0) return;
-  if (to_view.list == nullptr && from_view.list == nullptr)
-    std::memcpy(to + position, from + position, bytes);
-  else if (to_view.list == nullptr)
-    pack(to + position, from, from_view, position, bytes);
+  if (to_view.list == nullptr)
+    Walk(from_view).pack(to + position, from, position, bytes);
   else if (from_view.list == nullptr)
-    unpack(to, to_view, from + position, position, bytes);
+    Walk(to_view).unpack(to, from + position, position, bytes);
   else
     copy_runs(to, to_view, from, from_view, position, bytes);
 }

@@ -5,13 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "datatype/place.hpp"
 #include "datatype/segments.hpp"
-#include "datatype/walk.hpp"
 
 namespace penstock::datatype {
 
-// A walk over a message in pieces, which usually follow each other.
+// Packs a message, or takes it apart, in pieces that usually follow each other: `bytes` bytes from
+// `position` on, to or from where they lie without gaps.
 class Walk {
  public:
   explicit Walk(const SegmentView& view) noexcept : view_(view) {}
@@ -24,20 +26,25 @@ class Walk {
               std::uint64_t bytes) noexcept;
 
  private:
-  Place& place_at(std::uint64_t position) noexcept;
+  Place& place_of(std::uint64_t position) noexcept;
 
   SegmentView view_;
   std::uint64_t next_ = 0;  // the position that place_ is of
   Place place_;
 };
 
-// `bytes` bytes of the message from `position` on, to or from where they lie without gaps.
-void pack(std::byte* to, const std::byte* buffer, const SegmentView& view, std::uint64_t position,
-          std::uint64_t bytes) noexcept;
-void unpack(std::byte* buffer, const SegmentView& view, const std::byte* from,
-            std::uint64_t position, std::uint64_t bytes) noexcept;
-// The same from one buffer into another. A view without a list is of bytes without gaps.
-void copy(std::byte* to, const SegmentView& to_view, const std::byte* from,
-          const SegmentView& from_view, std::uint64_t position, std::uint64_t bytes) noexcept;
+// From one buffer into another, of which one has gaps at least.
+void copy_with_gaps(std::byte* to, const SegmentView& to_view, const std::byte* from,
+                    const SegmentView& from_view, std::uint64_t position,
+                    std::uint64_t bytes) noexcept;
+// The same for any two. A view without a list is of bytes without gaps.
+inline void copy(std::byte* to, const SegmentView& to_view, const std::byte* from,
+                 const SegmentView& from_view, std::uint64_t position,
+                 std::uint64_t bytes) noexcept {
+  if (to_view.list == nullptr && from_view.list == nullptr) [[likely]]
+    std::memcpy(to + position, from + position, bytes);
+  else
+    copy_with_gaps(to, to_view, from, from_view, position, bytes);
+}
 
 }  // namespace penstock::datatype

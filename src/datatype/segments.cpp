@@ -15,6 +15,11 @@ using base::ErrorKind;
 
 namespace {
 
+[[noreturn]] void refuse_pieces() {
+  throw Error(ErrorKind::resources,
+              "its datatype lies in more than 2^24 pieces that no loop describes");
+}
+
 std::int64_t end_of_runs(const Segment& segment) {
   return sum(segment.offset, product(segment.count, segment.stride));
 }
@@ -47,9 +52,7 @@ void Segments::add(Segment segment) {
   list_bytes_ = static_cast<std::uint64_t>(sum(list_bytes_, product(segment.bytes, segment.count)));
   list_.push_back(segment);
   while (list_.size() > 1 && join(list_[list_.size() - 2], list_.back())) list_.pop_back();
-  if (list_.size() > most)
-    throw Error(ErrorKind::resources,
-                "its datatype lies in more than 2^24 pieces that no loop describes");
+  if (list_.size() > most) refuse_pieces();
 }
 
 void Segments::move_by(std::int64_t distance) {
@@ -103,6 +106,7 @@ void Segments::append(const Segments& other, std::int64_t distance) {
 
 void Segments::unroll() {
   if (repetitions_ == 1) return;
+  if (list_.size() > most / repetitions_) refuse_pieces();
   Segments unrolled;
   for (std::uint64_t i = 0; i < repetitions_; ++i) {
     for (Segment segment : list_) {
@@ -187,13 +191,18 @@ bool any_overlap(std::vector<Span>& spans) {
 
 }  // namespace
 
-Span Segments::span() const {
+Span Segments::span_of_list() const {
   if (list_.empty()) return {};
   Span all = span_of(list_[0]);
   for (const Segment& segment : list_) {
     const Span one = span_of(segment);
     all = {std::min(all.first, one.first), std::max(all.end, one.end)};
   }
+  return all;
+}
+
+Span Segments::span() const {
+  const Span all = span_of_list();
   const std::int64_t last = product(repetitions_ - 1, extent_);
   return {sum(all.first, std::min<std::int64_t>(last, 0)),
           sum(all.end, std::max<std::int64_t>(last, 0))};
@@ -210,9 +219,7 @@ bool Segments::overlap() const {
     spans.push_back(span_of(segment));
     runs += segment.count;
   }
-  Segments once = *this;
-  once.repetitions_ = 1;
-  const Span own = once.span();
+  const Span own = span_of_list();
   const bool apart = repetitions_ == 1 || distance(extent_) >= distance(own.end - own.first);
   if (apart && std::all_of(list_.begin(), list_.end(), disjoint_runs) && !any_overlap(spans))
     return false;

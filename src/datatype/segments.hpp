@@ -68,6 +68,7 @@ class Segments {
  private:
   void add(Segment segment);
   void unroll();
+  Span span_of_list() const;  // of one repetition
   std::vector<Span> all_runs() const;
 
   std::vector<Segment> list_;

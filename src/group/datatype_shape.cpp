@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <vector>
@@ -209,6 +210,18 @@ Flat flatten(MPI_Datatype datatype) {
   return flatten_derived(DatatypeContents(datatype));
 }
 
+// Null where a datatype takes more segments than there is room for, too: MPI alone moves it then.
+std::shared_ptr<const Segments> segments_of(MPI_Datatype datatype) {
+  try {
+    if (Flat segments = flatten(datatype))
+      return std::make_shared<const Segments>(std::move(*segments));
+  } catch (const base::Error& error) {
+    if (error.kind() != base::ErrorKind::resources) throw;
+  } catch (const std::bad_alloc&) {
+  }
+  return nullptr;
+}
+
 // ---- Predefined datatypes are asked for with every request, do not change, and cannot be freed:
 // their shapes are kept, the first that comes to a place for good. Other handles may stand for
 // another datatype tomorrow.
@@ -242,8 +255,7 @@ DatatypeShape shape_of(MPI_Datatype datatype) {
   check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
   shape.extent = extent_of(datatype);
   shape.predefined = is_predefined(datatype);
-  if (Flat segments = flatten(datatype))
-    shape.segments = std::make_shared<const Segments>(std::move(*segments));
+  shape.segments = segments_of(datatype);
   if (shape.predefined) keep(datatype, shape);
   return shape;
 }

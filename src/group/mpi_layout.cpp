@@ -9,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "datatype/numbers.hpp"
-#include "group/datatype_contents.hpp"
 #include "group/datatype_shape.hpp"
 #include "group/mpi_check.hpp"
 
@@ -42,17 +41,21 @@ constinit Unused& unused = kept.unused;
 
 MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatype), count_(count) {
   free_unused();
+  bool predefined = false;
   try {
     const DatatypeShape shape = shape_of(datatype);
+    predefined = shape.predefined;
     bytes_ = static_cast<std::size_t>(datatype::product(shape.size, count));
-    contiguous_ = bytes_ == 0 || (shape.predefined && shape.size == shape.extent);
-    if (contiguous_ && shape.predefined) return;
-    if (shape.segments) flatten(*shape.segments, shape.extent);
+    contiguous_ = bytes_ == 0 || (predefined && shape.size == shape.extent);
+    if (!contiguous_ && shape.segments) flatten(*shape.segments, shape.extent);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::mpi) throw;
-    if (error.kind() == ErrorKind::argument) refusal_ = error.text();
+    // Of more segments than there is room for MPI takes care.
+    if (error.kind() == ErrorKind::argument)
+      refusal_ = error.text();
+    else if (error.kind() != ErrorKind::resources)
+      throw;
   }
-  if (is_predefined(datatype)) return;
+  if (predefined) return;
   check_mpi(PMPI_Type_dup(datatype, &datatype_), "MPI_Type_dup");
   duplicated_ = true;
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "datatype/walk.hpp"
+#include "datatype/place.hpp"
 
 namespace penstock::peer {
 

@@ -76,18 +76,20 @@ class Peer::OpenEnd final : public transport::Offer {
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
     const auto choice = transport::take_from_wire<ChoiceRecord>(answer);
     Pair pair = owner_.pair_with(message_.peer);
-    pair.other_segments = transport::segments_from_wire(answer);
     pair.holding = std::move(holding_);
     set_block(pair.port, message_.direction, pair.holding.block());
-    return owner_.make_or_close(message_.direction, pair, [&] { return complete(choice, pair); });
+    return owner_.make_or_close(message_.direction, pair,
+                                [&] { return complete(choice, answer, pair); });
   }
 
  private:
-  std::unique_ptr<transport::Plan> complete(const ChoiceRecord& choice, Pair& pair) {
+  std::unique_ptr<transport::Plan> complete(const ChoiceRecord& choice,
+                                            std::span<const std::byte> segments, Pair& pair) {
     const Direction other = opposite(message_.direction);
     std::byte* const block = owner_.map(message_.peer, choice.block);
     set_block(pair.port, other, block);
     pair.port.lines = block + block_bytes(other);
+    pair.other_segments = transport::segments_from_wire(segments);
     return owner_.plan_as_chosen(message_, choice, choice.buffer, pair);
   }
 

@@ -58,7 +58,6 @@ class HostPort {
       : sender_(setup.sender),
         receiver_(setup.receiver),
         buffer_(setup.buffer),
-        walk_(setup.segments),
         lines_at_(setup.lines),
         slot_bytes_(setup.cut.slot_bytes()),
         lines_(setup.cut.lines()),
@@ -67,8 +66,9 @@ class HostPort {
         bytes_(setup.cut.message_bytes),
         parts_(bytes_, setup.cut.parts),
         other_(setup.other),
-        other_segments_(setup.other_segments),
-        checks_ready_(setup.checks_ready) {}
+        checks_ready_(setup.checks_ready),
+        walk_(setup.segments),
+        other_segments_(setup.other_segments) {}
 
   template <protocol::Order order>
   std::uint64_t load(protocol::Word word) const noexcept {
@@ -237,7 +237,6 @@ class HostPort {
   SenderBlock* sender_;
   ReceiverBlock* receiver_;
   std::byte* buffer_;
-  datatype::Walk walk_;
   std::byte* lines_at_;
   std::size_t slot_bytes_;
   std::uint32_t lines_;
@@ -246,9 +245,10 @@ class HostPort {
   std::size_t bytes_;
   Parts parts_;
   RemoteMemory other_;
-  datatype::SegmentView other_segments_;
   int copy_error_ = 0;
   bool checks_ready_;
+  datatype::Walk walk_;
+  datatype::SegmentView other_segments_;
 };
 
 static_assert(protocol::Port<HostPort<cache_line>> && protocol::SharesCopies<HostPort<cache_line>>);

@@ -24,13 +24,13 @@ class Packed {
   // The message leaves the buffer for `to`, or comes from `from`. The worker's.
   void gather(std::byte* to) const noexcept {
     if (segments_)
-      datatype::pack(to, buffer_, segments_->view(), 0, bytes_);
+      datatype::Walk(segments_->view()).pack(to, buffer_, 0, bytes_);
     else if (bytes_ > 0)
       std::memcpy(to, buffer_, bytes_);
   }
   void scatter(const std::byte* from) const noexcept {
     if (segments_)
-      datatype::unpack(buffer_, segments_->view(), from, 0, bytes_);
+      datatype::Walk(segments_->view()).unpack(buffer_, from, 0, bytes_);
     else if (bytes_ > 0)
       std::memcpy(buffer_, from, bytes_);
   }

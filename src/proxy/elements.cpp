@@ -34,7 +34,8 @@ Elements::~Elements() {
 }
 
 void* Elements::origin(void* lowest) const noexcept {
-  return contiguous_ ? lowest : static_cast<std::byte*>(lowest) - layout_->lowest();
+  if (contiguous_) return lowest;
+  return reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(lowest) - layout_->lowest());
 }
 
 // More elements than an int can count: one element of a type that holds whole chunks and the rest.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "datatype/walk.hpp"
+#include "datatype/place.hpp"
 
 namespace penstock::datatype {
 namespace {

@@ -96,8 +96,12 @@ void check(std::uint64_t seed) {
   const std::uint64_t bytes = expected.size();
   Bytes packed(bytes, untouched);
   const std::uint64_t cut = static_cast<std::uint64_t>(random.below(static_cast<int>(bytes) + 1));
-  datatype::pack(packed.data() + cut, one.lowest(), one.view(), cut, bytes - cut);
-  datatype::pack(packed.data(), one.lowest(), one.view(), 0, cut);
+  datatype::Walk packing(one.view());
+  packing.pack(packed.data() + cut, one.lowest(), cut, bytes - cut);
+  packing.pack(packed.data(), one.lowest(), 0, cut);
+  const std::uint64_t half = cut / 2;
+  packing.pack(packed.data() + half, one.lowest(), half, cut - half);
+  packing.pack(packed.data() + cut, one.lowest(), cut, bytes - cut);  // goes on where it was
   expect(packed == expected, seed, "pack()");
 
   int position = 0;
@@ -110,12 +114,30 @@ void check(std::uint64_t seed) {
       if (direct)
         datatype::copy(other.lowest(), other.view(), one.lowest(), one.view(), at, length);
       else
-        datatype::unpack(other.lowest(), other.view(), expected.data() + at, at, length);
+        datatype::Walk(other.view()).unpack(other.lowest(), expected.data() + at, at, length);
     };
     move(cut, bytes - cut);
     move(0, cut);
     expect(other.memory == unpacked, seed, direct ? "copy()" : "unpack()");
   }
+}
+
+// Which no loop describes: MPI alone moves it, and its size is known all the same.
+void check_too_many_pieces() {
+  constexpr int pieces = 1 << 24;
+  const int lengths[2] = {1, 1};
+  const MPI_Aint places[2] = {0, 4};
+  const MPI_Datatype types[2] = {MPI_CHAR, MPI_SHORT};
+  MPI_Datatype pair, many, both;
+  MPI_Type_create_struct(2, lengths, places, types, &pair);
+  MPI_Type_contiguous(pieces, pair, &many);
+  MPI_Type_create_hvector(2, 1, MPI_Aint{16} * pieces, many, &both);
+  MPI_Type_commit(&both);
+  const group::MpiLayout layout(both, 1);
+  expect(layout.bytes() == std::size_t{6} * pieces, 0, "bytes() of too many pieces");
+  expect(!layout.contiguous() && !layout.segments() && layout.refusal().empty(), 0,
+         "too many pieces");
+  for (MPI_Datatype* type : {&pair, &many, &both}) MPI_Type_free(type);
 }
 
 }  // namespace
@@ -124,6 +146,7 @@ int main(int argc, char** argv) {
   PMPI_Init(&argc, &argv);
   const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 10000;
+  check_too_many_pieces();
   for (std::uint64_t seed = first; seed < first + count && failures < 20; ++seed) check(seed);
   std::printf("seeds %llu to %llu: %d failures\n", static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(first + count - 1), failures);

@@ -9,7 +9,7 @@
 
 namespace penstock::datatype {
 
-// Where a walk over a message is.
+// Where a byte lies: of which run.
 struct Place {
   std::int64_t base = 0;  // of the repetition
   std::uint64_t segment = 0;
