@@ -147,6 +147,8 @@ void settle(Options& options, const tool::Command& command) {
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
   if (options.rows > 0 && (options.on_cuda() || is_exchange(options.kind)))
     throw CLI::ValidationError("--rows", "is for --device host, and messages one way");
+  if (options.rows > 0 && message_sizes(options).empty())
+    throw CLI::ValidationError("--rows", "no size is a multiple of a row");
   require_known_baselines(options);
 }
 

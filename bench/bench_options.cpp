@@ -6,11 +6,15 @@
 namespace penstock::bench {
 
 std::vector<std::size_t> message_sizes(const Options& options) {
-  if (!options.sizes.empty()) return options.sizes;
-  std::vector<std::size_t> sizes{options.min_bytes};
-  for (std::size_t size = std::bit_ceil(options.min_bytes + 1); size <= options.max_bytes;
-       size *= 2)
-    sizes.push_back(size);
+  std::vector<std::size_t> sizes = options.sizes;
+  if (sizes.empty()) {
+    sizes.push_back(options.min_bytes);
+    for (std::size_t size = std::bit_ceil(options.min_bytes + 1); size <= options.max_bytes;
+         size *= 2)
+      sizes.push_back(size);
+  }
+  if (options.rows > 0)
+    std::erase_if(sizes, [&](std::size_t size) { return size == 0 || size % options.rows != 0; });
   return sizes;
 }
 

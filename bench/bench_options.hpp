@@ -88,7 +88,7 @@ struct Options {
   bool on_cuda() const { return device == DeviceKind::cuda; }
 };
 
-// The sizes asked for, or min, then powers of two up to max.
+// The sizes asked for, or min, then powers of two up to max; of these the multiples of a row.
 std::vector<std::size_t> message_sizes(const Options& options);
 
 const char* name_of(MemoryKind kind) noexcept;

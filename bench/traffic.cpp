@@ -108,8 +108,7 @@ std::vector<Row> rows_of(const Options& options, const tool::Session& session) {
         rows.push_back(with_partners(options, session, halo_sizes(edge)));
   } else {
     for (const std::size_t bytes : message_sizes(options))
-      if (options.rows == 0 || (bytes > 0 && bytes % options.rows == 0))
-        rows.push_back(there_and_back(options, session, bytes));
+      rows.push_back(there_and_back(options, session, bytes));
   }
   return rows;
 }
