@@ -97,8 +97,9 @@ void RelayedPair::close() noexcept {
   plan_.close();
 }
 
-bool RelayedPair::no_wait_is_left() const noexcept {
-  return load(words_.completed) == relay::no_more;
+// One that was idle is not poisoned, and nothing of it moves.
+bool RelayedPair::untouched() const noexcept {
+  return !poisoned() || load(words_.completed) == relay::no_more;
 }
 
 Error RelayedPair::error() const {

@@ -17,7 +17,8 @@ class RelayedPair final : private transport::Sink {
   RelayedPair(plan::HostPlan& plan, RelayWords& words) noexcept : plan_(plan), words_(words) {}
 
   bool poisoned() const noexcept { return plan_.poisoned(); }
-  bool no_wait_is_left() const noexcept;  // of one that is poisoned: nothing of it moves
+  // After Relay::give_up(): nothing reads or writes its message any more.
+  bool untouched() const noexcept;
   base::Error error() const;              // why
 
  private:

@@ -67,7 +67,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   bool needs(int device) const noexcept override { return device == device_; }
   // What is staged moves in memory of the library.
   bool untouched() const noexcept override {
-    return access_ == Access::staged || !pair_ || pair_->no_wait_is_left();
+    return access_ == Access::staged || !pair_ || pair_->untouched();
   }
   void follow(const gpu::KernelQueue& failed) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;

@@ -153,6 +153,8 @@ TEST_F(RelayTest, AFailedQueueGivesUpWhatHasWorkAndLeavesTheRest) {
   relays[0].give_up(idle.pair);
   EXPECT_EQ(busy_seen.given_up, 1);
   EXPECT_EQ(idle_seen.given_up, 0);
+  // The failed queue's wait lasts until all its pairs are.
+  EXPECT_TRUE(idle.pair.untouched());
 }
 
 // Nor a match, or whoever else takes the relay's lock: add() does.
@@ -228,7 +230,7 @@ TEST_F(RelayTest, APeerThatHasGoneEndsTheWait) {
   sender.reset();
   EXPECT_FALSE(receiver->wait());
   EXPECT_EQ(receiver->pair.error().kind(), ErrorKind::peer_freed);
-  EXPECT_TRUE(receiver->pair.no_wait_is_left());
+  EXPECT_TRUE(receiver->pair.untouched());
 }
 
 TEST_F(RelayTest, AProcessThatHasEndedEndsTheWait) {
