@@ -36,14 +36,16 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
       ->check(CLI::IsMember(words));
 }
 
-const std::vector<std::string> cuda_baselines{"nccl", "nvshmem", "nvshmem-add", "mpi"};
+const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add",
+                                              "mpi",  "contiguous", "packed"};
 const std::vector<std::string> host_baselines{
     "mpi-nonblocking", "contiguous",           "packed", "ofi-chain", "ofi-chain-direct",
     "ofi-chain-auto",  "ofi-chain-auto-direct"};
 
 std::vector<std::string> baseline_names() {
   std::vector<std::string> names = cuda_baselines;
-  names.insert(names.end(), host_baselines.begin(), host_baselines.end());
+  for (const std::string& name : host_baselines)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   return names;
 }
 
@@ -51,12 +53,13 @@ std::vector<std::string> baseline_names() {
 void require_known_baselines(const Options& options) {
   const std::vector<std::string>& known = options.on_cuda() ? cuda_baselines : host_baselines;
   for (const std::string& name : options.baselines) {
-    if (options.rows > 0 && name != "contiguous" && name != "packed")
+    const bool without_gaps = name == "contiguous" || name == "packed";
+    if (options.rows > 0 && !without_gaps && name != "mpi")
       throw CLI::ValidationError("--baseline", name + " knows no --rows");
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw CLI::ValidationError(
           "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
-    if ((name == "contiguous" || name == "packed") && options.rows == 0)
+    if (without_gaps && options.rows == 0)
       throw CLI::ValidationError("--baseline", name + " is for messages in --rows");
     if (name.starts_with("ofi-") && options.kind != Kind::latency)
       throw CLI::ValidationError(
@@ -102,9 +105,10 @@ void add_common_options(CLI::App& app, Options& options) {
                  "Timed iterations in a round, all enqueued ahead (default: by size)")
       ->check(CLI::Range(1, 10000000));
   app.add_option("--rows", options.rows,
-                 "Host: messages lie in rows of so many bytes, each followed by a gap as long, and "
-                 "are a vector datatype; baselines contiguous (as many bytes without gaps) and "
-                 "packed (by functions on the stream). Sizes that are no multiple are left out")
+                 "Messages lie in rows of so many bytes, each followed by a gap as long, and are a "
+                 "vector datatype; baselines contiguous (as many bytes without gaps), packed (by "
+                 "functions or kernels on the stream), with cuda mpi. Sizes that are no multiple "
+                 "are left out")
       ->check(size_of_message());
   add_choice(app, "--memory", options.memory, memories,
              "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
@@ -145,8 +149,10 @@ void settle(Options& options, const tool::Command& command) {
   options.transport = command.transport;
   if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
-  if (options.rows > 0 && (options.on_cuda() || is_exchange(options.kind)))
-    throw CLI::ValidationError("--rows", "is for --device host, and messages one way");
+  if (options.rows > 0 && is_exchange(options.kind))
+    throw CLI::ValidationError("--rows", "is for messages one way");
+  if (options.rows > 0 && options.pack)
+    throw CLI::ValidationError("--pack", "is for messages without --rows");
   if (options.rows > 0 && message_sizes(options).empty())
     throw CLI::ValidationError("--rows", "no size is a multiple of a row");
   require_known_baselines(options);

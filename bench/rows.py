@@ -29,7 +29,8 @@ def collect(options, words):
         build = Build(tree)
         for row in options.rows:
             print(f"{tree}, rows of {row} bytes", file=sys.stderr)
-            run = build.run(2, ["latency", "--rows", str(row), "--baseline", "contiguous,packed", *words])
+            baselines = "contiguous,packed,mpi" if "cuda" in words else "contiguous,packed"  # the host's has MPI anyway
+            run = build.run(2, ["latency", "--rows", str(row), "--baseline", baselines, *words])
             lines += [line for line in run if "row" in line]
     return lines
 

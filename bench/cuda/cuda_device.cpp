@@ -8,6 +8,7 @@
 
 #include "cuda_libraries.hpp"
 #include "cuda_side.hpp"
+#include "device_rows.hpp"
 #include "request_exchange.hpp"
 #include "support/agreement.hpp"
 
@@ -74,15 +75,32 @@ class CudaDevice final : public Device {
           traffic, source, options_.order == Order::preposted ? Ahead::together : Ahead::no,
           tags::penstock, *queue_);
     }
+    if (library == contiguous || library == packed) return make_without_gaps(library, traffic);
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")
       return make_nvshmem_exchange(traffic, library == "nvshmem-add", options_.graph, stream_.get(),
                                    why_not);
+    if (mpi_takes_device_memory() && options_.rows > 0)
+      return std::make_unique<RequestExchange<MpiCalls>>(traffic, source, Ahead::no, tags::mpi);
     if (mpi_takes_device_memory())
       return std::make_unique<RequestExchange<NonblockingCalls>>(traffic, source, Ahead::no,
                                                                  tags::nonblocking);
     why_not = "this MPI does not take device memory";
     return nullptr;
+  }
+
+  // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.
+  std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
+    for (auto* const parts : {&traffic.sends, &traffic.receives})
+      for (Traffic::Part& part : *parts) part.row = 0;
+    const int first_tag = library == packed ? tags::packed : tags::contiguous;
+    queue_.emplace(PST_QUEUE_CUDA, &handle_);
+    auto exchange = std::make_unique<RequestExchange<QueueCalls>>(
+        traffic, MemorySource{gpu_line, device_memory},
+        options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue_);
+    if (library == packed)
+      pack_device_rows(*exchange, stream_.get(), options_.rows, options_.check);
+    return exchange;
   }
 
   const Options& options_;

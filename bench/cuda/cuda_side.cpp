@@ -103,15 +103,27 @@ void CudaSide::add_checks() {
   const auto tally_of = [this](int peer) {
     return reinterpret_cast<CheckTally*>(tallies_->data()) + peer;
   };
+  std::size_t most = 0;
+  for (const Message& each : exchange_->messages()) most = std::max(most, each.part.bytes);
+  scratch_.emplace(device_memory(most));
+  const auto pack = exchange_->before_send, unpack = exchange_->after_receive;
   exchange_->before_send = [=, this] {
-    for (const auto& [part, sends, bytes] : exchange_->sent())
-      enqueue_fill(stream_, bytes.data(), bytes.size(),
-                   self * ranks + static_cast<unsigned>(part.peer), tally_of(part.peer));
+    for (const auto& [part, sends, bytes] : exchange_->sent()) {
+      std::byte* const filled = part.row > 0 ? scratch_->data() : bytes.data();
+      enqueue_fill(stream_, filled, part.bytes, self * ranks + static_cast<unsigned>(part.peer),
+                   tally_of(part.peer));
+      if (part.row > 0) enqueue_scatter(stream_, bytes.data(), filled, part.bytes, part.row);
+    }
+    if (pack) pack();
   };
   exchange_->after_receive = [=, this] {
-    for (const auto& [part, sends, bytes] : exchange_->received())
-      enqueue_check(stream_, bytes.data(), bytes.size(),
-                    static_cast<unsigned>(part.peer) * ranks + self, tally_of(part.peer));
+    for (const auto& [part, sends, bytes] : exchange_->received()) {
+      std::byte* const found = part.row > 0 ? scratch_->data() : bytes.data();
+      if (part.row > 0) enqueue_gather(stream_, found, bytes.data(), part.bytes, part.row);
+      enqueue_check(stream_, found, part.bytes, static_cast<unsigned>(part.peer) * ranks + self,
+                    tally_of(part.peer));
+    }
+    if (unpack) unpack();
   };
 }
 

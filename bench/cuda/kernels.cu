@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.hpp"
 
+#include <algorithm>
+
 namespace penstock::bench {
 namespace {
 
@@ -24,6 +26,19 @@ __global__ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = first; i < words; i += stride)
     reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
   for (std::size_t i = words * sizeof(uint4) + first; i < bytes; i += stride) to[i] = from[i];
+}
+
+template <bool gathers, class Unit>
+__global__ void move_rows(Unit* rows, Unit* packed, std::size_t units, std::size_t row_units) {
+  const std::size_t stride = gridDim.x * std::size_t{blockDim.x};
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < units; i += stride) {
+    const auto row = static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(row_units);
+    Unit& in_rows = rows[i + row * row_units];
+    if constexpr (gathers)
+      packed[i] = in_rows;
+    else
+      in_rows = packed[i];
+  }
 }
 
 __global__ void fill(std::byte* data, std::size_t bytes, unsigned sender, const CheckTally* tally) {
@@ -50,10 +65,39 @@ unsigned blocks_for(std::size_t bytes) {
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks > 256 ? 256 : blocks);
 }
 
+template <bool gathers, class Unit>
+void enqueue_rows_by(cudaStream_t stream, std::byte* rows, std::byte* packed, std::size_t bytes,
+                     std::size_t row) {
+  const std::size_t units = bytes / sizeof(Unit);
+  const std::size_t blocks = std::min<std::size_t>((units + threads - 1) / threads, 1024);
+  move_rows<gathers><<<static_cast<unsigned>(blocks), threads, 0, stream>>>(
+      reinterpret_cast<Unit*>(rows), reinterpret_cast<Unit*>(packed), units, row / sizeof(Unit));
+}
+
+// In the widest steps that rows allow.
+template <bool gathers>
+void enqueue_rows(cudaStream_t stream, std::byte* rows, std::byte* packed, std::size_t bytes,
+                  std::size_t row) {
+  const auto enqueue = row % sizeof(uint4) == 0           ? &enqueue_rows_by<gathers, uint4>
+                       : row % sizeof(std::uint64_t) == 0 ? &enqueue_rows_by<gathers, std::uint64_t>
+                                                          : &enqueue_rows_by<gathers, std::byte>;
+  enqueue(stream, rows, packed, bytes, row);
+}
+
 }  // namespace
 
 void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std::size_t bytes) {
   copy<<<blocks_for(bytes), threads, 0, stream>>>(to, from, bytes);
+}
+
+void enqueue_gather(cudaStream_t stream, std::byte* to, std::byte* rows, std::size_t bytes,
+                    std::size_t row) {
+  enqueue_rows<true>(stream, rows, to, bytes, row);
+}
+
+void enqueue_scatter(cudaStream_t stream, std::byte* rows, std::byte* from, std::size_t bytes,
+                     std::size_t row) {
+  enqueue_rows<false>(stream, rows, from, bytes, row);
 }
 
 void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,

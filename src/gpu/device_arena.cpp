@@ -86,6 +86,13 @@ void DeviceArena::read(void* to, const void* from, std::size_t bytes) noexcept {
     cudaStreamSynchronize(stream_);
 }
 
+void DeviceArena::write(std::byte* to, const void* from, std::size_t bytes) {
+  const DeviceGuard guard(device_);
+  const device::gpu::RelaxedCaptures relaxed;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
 DevicePlace export_memory(const void* address) {
   const device::gpu::MemoryRegion region = device::gpu::look_at(address);
   if (!region.exportable)

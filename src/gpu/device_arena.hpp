@@ -35,6 +35,7 @@ class DeviceArena : public std::enable_shared_from_this<DeviceArena> {
   // Copies from the device, apart from what the program's streams do. What cannot be read is left
   // as it is.
   void read(void* to, const void* from, std::size_t bytes) noexcept;
+  void write(std::byte* to, const void* from, std::size_t bytes);  // the same; throws Error
   int device() const noexcept { return device_; }
   cudaStream_t stream() const noexcept { return stream_; }
 

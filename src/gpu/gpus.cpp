@@ -3,6 +3,7 @@
 
 #include "device/gpu/runtime.hpp"
 #include "gpu/make_gpus.hpp"
+#include "gpu/pack_kernels.hpp"
 
 namespace penstock::gpu {
 
@@ -24,6 +25,11 @@ KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
     stream.attach(std::move(queue));
   }
   return static_cast<KernelQueue&>(*stream.attachment());
+}
+
+void Gpus::equip_packing(device::gpu::Stream& stream) {
+  equip<PackBatch>(stream, LaunchStep::pack, load_pack_kernels);
+  equip<PackBatch>(stream, LaunchStep::unpack, load_pack_kernels);
 }
 
 void Gpus::keep(std::shared_ptr<std::byte> memory) {

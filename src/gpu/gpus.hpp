@@ -29,10 +29,11 @@ class Gpus {
   KernelWatchdog& watchdog();  // made on first use. Throws Error
   // Returns that of the stream's queue, which is made on first use. Throws Error.
   KernelQueue& kernel_queue_on(device::gpu::Stream& stream);
-  // Gives the stream's queue what the form needs: its kernels, by load(launch) once a device, and
+  // Gives the stream's queue what the step needs: its kernels, by load(launch) once a device, and
   // where an enqueue call gathers work for them. Throws Error.
   template <class Batch>
-  void equip(device::gpu::Stream& stream, TransportForm form, cudaError_t (*load)(const Launch&));
+  void equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&));
+  void equip_packing(device::gpu::Stream& stream);
   // How the kernels of this process that wait share a device with those of others, for queues that
   // are made later: set by who can ask the others.
   using ShareDevice = std::function<std::shared_ptr<WaitPlaces>(int device)>;
@@ -50,26 +51,25 @@ class Gpus {
   std::unique_ptr<KernelWatchdog> watchdog_;
   std::vector<std::shared_ptr<std::byte>> kept_;
   std::mutex loading_;
-  std::set<std::pair<int, TransportForm>> loaded_;  // devices that have the kernels of a form
+  std::set<std::pair<int, LaunchStep>> loaded_;  // devices that have the kernels of a step
 };
 
 template <class Batch>
-void Gpus::equip(device::gpu::Stream& stream, TransportForm form,
-                 cudaError_t (*load)(const Launch&)) {
+void Gpus::equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&)) {
   KernelQueue& queue = kernel_queue_on(stream);
-  if (queue.batch(form) != nullptr) return;
+  if (queue.batch(step) != nullptr) return;
   const device::gpu::DeviceGuard guard(stream.device());
   const device::gpu::RelaxedCaptures relaxed;
   {
     const std::lock_guard lock(loading_);
-    const std::pair kernels(stream.device(), form);
+    const std::pair kernels(stream.device(), step);
     if (!loaded_.contains(kernels)) {
       const auto arena = devices_.arena(stream.device());
       device::gpu::check(load(queue.launch_on(arena->stream())), "loading the kernels");
       loaded_.insert(kernels);
     }
   }
-  queue.add(form, std::make_unique<Batch>(queue));
+  queue.add(step, std::make_unique<Batch>(queue));
 }
 
 }  // namespace penstock::gpu

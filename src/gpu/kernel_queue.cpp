@@ -80,18 +80,20 @@ Standing KernelQueue::choose_standing(const device::gpu::Stream& stream) noexcep
   return standing_ = in_capture_;
 }
 
-// The batches may be launched in any order: a start waits only for a wait before it, and each wait
-// ends without the others.
+// The transports' batches may be launched in any order: a start waits only for a wait before it,
+// and each wait ends without the others.
 void KernelQueue::flush() noexcept {
   std::optional<device::gpu::DeviceGuard> guard;
-  cudaError_t code = cudaSuccess;
   for (const auto& batch : batches_) {
     if (!batch || batch->empty()) continue;
     if (!guard && device::gpu::current_context() != context_) guard.emplace(device_);
-    if (const cudaError_t failed = batch->launch(launch_on(stream_)); failed != cudaSuccess)
-      code = failed;
+    if (const cudaError_t code = batch->launch(launch_on(stream_)); code != cudaSuccess)
+      fail_launch(code);
   }
-  if (code == cudaSuccess) return;
+}
+
+// Before the next step: what has not been packed is not to be sent.
+void KernelQueue::fail_launch(cudaError_t code) noexcept {
   const Error error = failure("a kernel cannot be launched", code);
   if (device::gpu::ends_context(code)) watchdog_.lose(device_, error);
   fail(error);

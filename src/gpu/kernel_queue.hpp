@@ -20,11 +20,12 @@ namespace penstock::gpu {
 class KernelPlan;
 class KernelWatchdog;
 
-// Transports that work on CUDA queues.
-enum class TransportForm : std::uint8_t { peer, relay };
-inline constexpr std::size_t forms = 2;
+// What an enqueue call launches, in this order: messages with gaps are packed before what starts
+// them, and unpacked behind what waits for them, by the kernels of one transport or another.
+enum class LaunchStep : std::uint8_t { pack, peer, relay, unpack };
+inline constexpr std::size_t launch_steps = 4;
 
-// What an enqueue call has gathered for the kernels of one of them.
+// What an enqueue call has gathered for the kernels of one step.
 class LaunchBatch {
  public:
   virtual ~LaunchBatch() = default;
@@ -43,10 +44,10 @@ class KernelQueue final : public device::gpu::Attachment {
               KernelWatchdog& watchdog);
   ~KernelQueue() override;
 
-  void add(TransportForm form, std::unique_ptr<LaunchBatch> batch) noexcept {
-    batches_[at(form)] = std::move(batch);
+  void add(LaunchStep step, std::unique_ptr<LaunchBatch> batch) noexcept {
+    batches_[at(step)] = std::move(batch);
   }
-  LaunchBatch* batch(TransportForm form) const noexcept { return batches_[at(form)].get(); }
+  LaunchBatch* batch(LaunchStep step) const noexcept { return batches_[at(step)].get(); }
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
 
@@ -72,8 +73,8 @@ class KernelQueue final : public device::gpu::Attachment {
 
  private:
   friend class KernelWatchdog;
-  static constexpr std::size_t at(TransportForm form) noexcept {
-    return static_cast<std::size_t>(form);
+  static constexpr std::size_t at(LaunchStep step) noexcept {
+    return static_cast<std::size_t>(step);
   }
   // Passes on what the kernels have reported. Under the watchdog's lock.
   void poll() noexcept;
@@ -82,6 +83,7 @@ class KernelQueue final : public device::gpu::Attachment {
   void let_through() noexcept;
   void change_blocked(KernelPlan* plan) noexcept;
   void fail_sink(const base::Error& error) noexcept;
+  void fail_launch(cudaError_t code) noexcept;
   base::Error error_of(Failure failure, const KernelPlan* plan);
 
   cudaStream_t stream_;
@@ -97,7 +99,7 @@ class KernelQueue final : public device::gpu::Attachment {
   std::uint64_t capture_ = 0;  // that was last asked about
   Standing in_capture_ = Standing::all_stay;
   Standing standing_ = Standing::all_stay;  // of the call under way
-  std::array<std::unique_ptr<LaunchBatch>, forms> batches_;
+  std::array<std::unique_ptr<LaunchBatch>, launch_steps> batches_;
   struct AtGate {
     std::uint32_t id = 0;  // in reports; 0: at none
     protocol::Epoch epoch = 0;

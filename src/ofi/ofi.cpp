@@ -132,7 +132,7 @@ class Ofi final : public transport::Transport {
   transport::Verdict can_serve(const transport::Message& message) const override {
     if (message.memory != device::MemoryKind::host)
       if (auto gpu = takes_gpu_memory(message); !gpu.yes) return gpu;
-    if (!message.described()) return {false, "MPI alone knows how its datatype lies in memory"};
+    if (!message.described()) return {false, transport::undescribed_text};
     if (message.memory != device::MemoryKind::host && message.segments())
       return {false, "derived datatype in memory of a GPU is not contiguous"};
     return peers_[static_cast<std::size_t>(message.peer)];

@@ -77,7 +77,7 @@ transport::Verdict Peer::usable() const {
 
 transport::Verdict Peer::can_serve(const transport::Message& message) const {
   if (message.memory != device::MemoryKind::host) return {false, "buffer is not in host memory"};
-  if (!message.described()) return {false, "MPI alone knows how its datatype lies in memory"};
+  if (!message.described()) return {false, transport::undescribed_text};
   return reaches(message.peer);
 }
 

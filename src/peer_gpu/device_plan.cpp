@@ -15,7 +15,7 @@ namespace penstock::peer_gpu {
 
 using base::Error;
 using base::ErrorKind;
-using gpu::Standing, gpu::TransportForm;
+using gpu::Standing, gpu::LaunchStep;
 using protocol::Mode;
 
 namespace {
@@ -34,7 +34,7 @@ bool wait_has_work(const Pair& pair) noexcept {
 }
 
 PairBatch& pairs_on(const KernelQueue& queue) noexcept {
-  return static_cast<PairBatch&>(*queue.batch(TransportForm::peer));
+  return static_cast<PairBatch&>(*queue.batch(LaunchStep::peer));
 }
 
 Pair behind_gate(Pair pair) noexcept {
@@ -60,6 +60,7 @@ DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_
     fixed_.retired->add(std::move(fixed_.holding), &fixed_.peer_end->gone);
     throw;
   }
+  if (fixed_.packed) fixed_.packed->set_id(fixed_.pair.id);
   start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
   start_.work = work_of_start(start_);
   wait_ = with(fixed_.pair, shape_of_wait(fixed_.pair, most_blocks));
@@ -101,6 +102,7 @@ void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
   if (given_up_by_host_.load(std::memory_order_relaxed))
     return queue.fail(error_of(Failure::given_up));
   if (!starts_by_kernel_) return;
+  if (fixed_.packed) fixed_.packed->before_start(queue);
   if (at_gates(queue, stream) && start_gating_)
     pairs_on(queue).start(behind_gate(start_), start_gating_);
   else
@@ -114,6 +116,7 @@ void DevicePlan::wait(device::Stream& stream, transport::Sink& sink) {
     pairs_on(queue).wait(behind_gate(wait_), wait_gating_);
   else
     pairs_on(queue).wait(wait_, Gating{});
+  if (fixed_.packed) fixed_.packed->after_wait(queue);
 }
 
 // The last epoch is known to the device alone.

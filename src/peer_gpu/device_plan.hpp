@@ -9,6 +9,7 @@
 #include "device/gpu.hpp"
 #include "gpu/device_arena.hpp"
 #include "gpu/kernel_plan.hpp"
+#include "gpu/packed_message.hpp"
 #include "peer/holding.hpp"
 #include "peer_gpu/batch.hpp"
 #include "peer_gpu/gate.hpp"
@@ -25,9 +26,10 @@ struct DevicePair {
   std::shared_ptr<DeviceArena> arena;
   std::shared_ptr<std::byte> private_words;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
-  std::shared_ptr<void> notice;  // pinned
-  peer::Holding holding;         // host words, and the memory that the peer's kernels store into
-  Gate* gate = nullptr;          // ours; kept by the holding. Null: there are no gates here
+  std::shared_ptr<gpu::PackedMessage> packed;  // null: the message has no gaps
+  std::shared_ptr<void> notice;                // pinned
+  peer::Holding holding;  // host words, and the memory that the peer's kernels store into
+  Gate* gate = nullptr;   // ours; kept by the holding. Null: there are no gates here
   Gate* peer_gate = nullptr;
   bool always_at_gates = false;
   std::shared_ptr<void> wait_place;  // the half waits by kernels, unless always_at_gates

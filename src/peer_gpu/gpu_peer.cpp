@@ -23,7 +23,8 @@ namespace penstock::peer_gpu {
 
 using base::Error;
 using base::ErrorKind;
-using gpu::Devices, gpu::PinnedPool, gpu::Report, gpu::TransportForm, gpu::export_memory;
+using gpu::Devices, gpu::LaunchStep, gpu::PackedMessage, gpu::PinnedPool, gpu::Report,
+    gpu::export_memory;
 
 namespace {
 
@@ -78,12 +79,19 @@ class GpuPeer final : public transport::Transport {
   class GpuOffer;
   class GpuAcceptance;
 
-  MemoryRecord expose(const transport::Message& message) const {
-    return peer_gpu::expose(gpus_->devices(), message.buffer, message.bytes);
+  // Room for the message without its gaps, which both ends' kernels move; null: it has none.
+  std::shared_ptr<PackedMessage> pack(const transport::Message& message, std::size_t bytes) {
+    if (!message.segments()) return nullptr;
+    const auto arena = gpus_->devices().arena(region_of(message.buffer).device);
+    return std::make_shared<PackedMessage>(*arena, message, bytes, arena->allocate(bytes));
+  }
+  MemoryRecord expose(const transport::Message& message, const PackedMessage* packed) const {
+    return peer_gpu::expose(gpus_->devices(), packed ? packed->room() : message.buffer,
+                            packed ? 0 : message.bytes);
   }
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,
-                          bool always_at_gates);
+  DevicePair prepare_pair(const transport::Message& message, std::shared_ptr<PackedMessage> packed,
+                          std::size_t words_bytes, EndRecord& end, bool always_at_gates);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int device, const DevicePlace& place) {
     pair.imports.push_back(remote_.reach(rank, pair.arena->device(), device, place));
@@ -133,11 +141,11 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     record_.eager_max = owner.settings_.cuda_eager_max;
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
-    record_.end.buffer = owner.expose(send);
+    auto packed = owner.pack(send, send.bytes);
+    record_.end.buffer = owner.expose(send, packed.get());
     record_.gates = owner.gates_.use_on(record_.end.buffer.device);
-    pair_ =
-        owner.prepare_pair(send.peer, record_.end.buffer.device, sizeof(SenderWords), record_.end,
-                           owner.gates_.may_be_always(send.peer, record_.end.buffer.device));
+    pair_ = owner.prepare_pair(send, std::move(packed), sizeof(SenderWords), record_.end,
+                               owner.gates_.may_be_always(send.peer, record_.end.buffer.device));
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.end.words.address);
   }
 
@@ -152,7 +160,6 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     pair.receiver =
         reinterpret_cast<ReceiverWords*>(owner_.reach(send_.peer, pair_, device, theirs.end.words));
     pair.sends = true;
-    pair.buffer = static_cast<std::byte*>(send_.buffer);
     owner_.complete(pair_, send_.peer, send_, theirs, theirs.end, record_.eager_max);
     return owner_.make_plan(std::move(pair_));
   }
@@ -172,7 +179,8 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
       : owner_(owner) {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
-    record_.end.buffer = owner.expose(receive);
+    auto packed = owner.pack(receive, send.bytes);
+    record_.end.buffer = owner.expose(receive, packed.get());
     const MemoryRecord& ours = record_.end.buffer;
     const MemoryRecord& theirs = offer.end.buffer;
     const Devices::DeviceReach reach =
@@ -188,14 +196,13 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
     const std::size_t ring_bytes =
         is_ring(path) ? ring_slots * slot_cells(path, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ = owner.prepare_pair(rank, ours.device, sizeof(ReceiverWords) + ring_bytes, record_.end,
-                               always);
+    pair_ = owner.prepare_pair(receive, std::move(packed), sizeof(ReceiverWords) + ring_bytes,
+                               record_.end, always);
     owner.gates_.join(rank, pair_, record_.end, offer.end);
     Pair& pair = pair_.pair;
     pair.receiver = reinterpret_cast<ReceiverWords*>(record_.end.words.address);
     pair.sender =
         reinterpret_cast<SenderWords*>(owner.reach(rank, pair_, theirs.device, offer.end.words));
-    pair.buffer = static_cast<std::byte*>(receive.buffer);
 
     record_.checks_ready = offer.checks_ready != 0 || owner.settings_.check;
     record_.path = path;
@@ -228,8 +235,7 @@ transport::Verdict GpuPeer::usable() const {
 transport::Verdict GpuPeer::can_serve(const transport::Message& message) const {
   if (message.memory != device::MemoryKind::cuda)
     return {false, "buffer is not in " PENSTOCK_GPU " memory"};
-  if (message.layout && !message.layout->contiguous())
-    return {false, "derived datatype is not contiguous"};
+  if (!message.described()) return {false, transport::undescribed_text};
   if (message.mode == protocol::Mode::buffered)
     return {false, "buffered sends are not served from " PENSTOCK_GPU " memory"};
   return host_.reaches(message.peer);
@@ -250,15 +256,20 @@ std::unique_ptr<transport::Acceptance> GpuPeer::accept(const transport::Message&
 
 void GpuPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
-  gpus_->equip<PairBatch>(static_cast<device::gpu::Stream&>(stream), TransportForm::peer,
-                          load_kernels);
+  auto& on_device = static_cast<device::gpu::Stream&>(stream);
+  gpus_->equip<PairBatch>(on_device, LaunchStep::peer, load_kernels);
+  gpus_->equip_packing(on_device);
 }
 
-DevicePair GpuPeer::prepare_pair(int rank, int device, std::size_t words_bytes, EndRecord& end,
-                                 bool always_at_gates) {
+DevicePair GpuPeer::prepare_pair(const transport::Message& message,
+                                 std::shared_ptr<PackedMessage> packed, std::size_t words_bytes,
+                                 EndRecord& end, bool always_at_gates) {
+  const int device = end.buffer.device;
   DevicePair pair;
-  pair.peer = rank;
-  pair.peer_dead = &world_.dead(rank);
+  pair.peer = message.peer;
+  pair.peer_dead = &world_.dead(message.peer);
+  pair.pair.buffer = packed ? packed->room() : static_cast<std::byte*>(message.buffer);
+  pair.packed = std::move(packed);
   pair.arena = gpus_->devices().arena(device);
   pair.private_words = pair.arena->allocate(sizeof(PrivateWords));
   pair.pair.words = reinterpret_cast<PartWords*>(pair.private_words.get());
@@ -268,10 +279,12 @@ DevicePair GpuPeer::prepare_pair(int rank, int device, std::size_t words_bytes, 
   pair.retired = &host_.retired();
   // All that the peer's kernels store into, until it is gone.
   struct Kept {
+    std::shared_ptr<PackedMessage> packed;
     std::shared_ptr<std::byte> words;
     std::shared_ptr<Gate> gate;
   };
   const auto kept = std::make_shared<Kept>();
+  kept->packed = pair.packed;
   kept->words = pair.arena->allocate(words_bytes);
   end.words = export_memory(kept->words.get());
   pair.always_at_gates = always_at_gates;

@@ -18,14 +18,16 @@ enum class Access : std::uint8_t {
   direct,  // in memory of a device, which the host transport can read and write itself
 };
 
+// Why a message in memory of a device is staged, whatever the transport says of such memory: our
+// kernels find the bytes between gaps, and MPI's packing takes a call a run (docs/performance.md).
+inline bool has_gaps(const transport::Message& message) {
+  return message.segments() != nullptr;
+}
+
 // Returns the best access, as far as the transport can tell before it tries.
 inline Access best_access(const transport::Transport& host, const transport::Message& message) {
   if (message.memory == device::MemoryKind::host) return Access::host;
-  return host.can_serve(message).yes ? Access::direct : Access::staged;
-}
-
-inline bool can_be_staged(const transport::Message& message) {
-  return !message.layout || message.layout->contiguous();
+  return !has_gaps(message) && host.can_serve(message).yes ? Access::direct : Access::staged;
 }
 
 // The half as the host transport sees it: `bytes` at the place where kernels leave or fetch the
@@ -46,13 +48,15 @@ template <class Attempt>
 auto try_access(const transport::Transport& host, const transport::Message& message,
                 Attempt attempt) {
   if (message.memory == device::MemoryKind::host) return attempt(Access::host, std::string());
-  const transport::Verdict verdict = host.can_serve(message);
+  const transport::Verdict verdict = has_gaps(message)
+                                         ? transport::Verdict{false, "its bytes lie with gaps"}
+                                         : host.can_serve(message);
   std::string why = verdict.why;
   if (verdict.yes) {
     try {
       return attempt(Access::direct, std::string());
     } catch (const base::Error& error) {
-      if (!can_be_staged(message)) throw;
+      if (!message.described()) throw;
       why = error.text();
     }
   }

@@ -19,7 +19,7 @@ class RelayedPair final : private transport::Sink {
   bool poisoned() const noexcept { return plan_.poisoned(); }
   // After Relay::give_up(): nothing reads or writes its message any more.
   bool untouched() const noexcept;
-  base::Error error() const;              // why
+  base::Error error() const;  // why
 
  private:
   friend class Relay;

@@ -21,6 +21,8 @@ using protocol::Mode;
 enum class Direction : std::uint8_t { send, receive };
 using device::MemoryKind;
 
+inline constexpr char undescribed_text[] = "MPI alone knows how its datatype lies in memory";
+
 struct Message {
   Direction direction = Direction::send;
   Mode mode = Mode::standard;  // how the send was made; a receive learns it from the handshake

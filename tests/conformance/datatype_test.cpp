@@ -14,6 +14,9 @@
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
 #include "support/random_datatype.hpp"
+#if PENSTOCK_TEST_CUDA
+#include "cuda/graph.hpp"
+#endif
 
 namespace penstock::test {
 namespace {
@@ -31,7 +34,7 @@ Bytes content(std::uint64_t seed, int epoch, std::size_t bytes) {
   return result;
 }
 
-// One end's buffer, with room around it.
+// One end's buffer, with room around it. MPI looks at an image of it in memory of the host.
 class Side {
  public:
   Side(MPI_Datatype datatype, int count, Memory memory)
@@ -51,20 +54,23 @@ class Side {
   std::size_t bytes() const {
     return static_cast<std::size_t>(reach_.end - reach_.first) + 2 * guard;
   }
-  void fill(const Bytes& packed, int count) { unpack(base_, packed, count); }
-  void clear() { std::fill_n(base_, bytes(), untouched); }
+  void fill(const Bytes& packed, int count) { set(image(packed, count)); }
+  void clear() { set(Bytes(bytes(), untouched)); }
   // What a message of so many elements leaves of memory that was clear.
   bool holds(const Bytes& packed, int count) const {
-    Bytes expected(bytes(), untouched);
-    unpack(expected.data(), packed, count);
-    return std::equal(expected.begin(), expected.end(), base_);
+    Bytes found(bytes());
+    copy_bytes(found.data(), base_, bytes());
+    return found == image(packed, count);
   }
 
  private:
-  void unpack(std::byte* base, const Bytes& packed, int count) const {
+  void set(const Bytes& image) { copy_bytes(base_, image.data(), image.size()); }
+  Bytes image(const Bytes& packed, int count) const {
+    Bytes image(bytes(), untouched);
     int position = 0;
     MPI_Unpack(packed.data(), static_cast<int>(packed.size()), &position,
-               base + guard - reach_.first, count, datatype_, MPI_COMM_SELF);
+               image.data() + guard - reach_.first, count, datatype_, MPI_COMM_SELF);
+    return image;
   }
 
   MPI_Datatype datatype_;
@@ -81,8 +87,8 @@ class Half {
     RandomDatatypes random(seed);
     const int sizes[] = {12, 60, 2000};
     Signature signature = random.signature(sizes[random.below(3)]);
-    const Memory memories[] = {Memory::ordinary, Memory::allocated};
-    const Memory from = memories[random.below(2)], to = memories[random.below(2)];
+    const Memory memories[] = {Memory::ordinary, Memory::allocated, Memory::pinned};
+    const Memory from = memories[random.below(3)], to = memories[random.below(3)];
     sent_ = random.from_to(1, 3);
     const int room = sent_ + (random.below(3) == 0 ? random.below(3) : 0);
     const MPI_Datatype element = random.datatype(signature);
@@ -93,7 +99,8 @@ class Half {
     MPI_Datatype whole = random.datatype(signature);
     if (sends) {
       side_ = std::make_unique<Side>(whole, 1, from);
-      init(random.below(3), peer, tag);
+      const Kind kinds[] = {Kind::standard, Kind::synchronous, Kind::buffered};
+      init(kinds[random.below(served(Kind::buffered) ? 3 : 2)], peer, tag);
       MPI_Datatype other = element;
       MPI_Type_free(&other);
     } else {
@@ -124,8 +131,10 @@ class Half {
   }
 
  private:
-  void init(int kind, int peer, int tag) {
-    const auto make = kind == 0 ? MPI_Send_init : kind == 1 ? MPI_Ssend_init : MPI_Bsend_init;
+  void init(Kind kind, int peer, int tag) {
+    const auto make = kind == Kind::standard      ? MPI_Send_init
+                      : kind == Kind::synchronous ? MPI_Ssend_init
+                                                  : MPI_Bsend_init;
     EXPECT_EQ(make(side_->buffer(), 1, side_->datatype(), peer, tag, MPI_COMM_WORLD, &request_),
               MPI_SUCCESS);
   }
@@ -144,8 +153,43 @@ int messages() {
   return long_run() ? 10000 : 300;
 }
 
+enum class Way { enqueued, captured };
+
+// Enqueues the requests, every time anew or by a graph that was captured once.
+class Repeated {
+ public:
+  Repeated(Way way, std::vector<MPI_Request>& requests) : requests_(requests) {
+#if PENSTOCK_TEST_CUDA
+    if (way == Way::captured)
+      graph_ = std::make_unique<Graph>(lane_.stream(), [this] { enqueue(); });
+#else
+    EXPECT_EQ(way, Way::enqueued);
+#endif
+  }
+  void run() {
+#if PENSTOCK_TEST_CUDA
+    graph_ ? graph_->launch() : enqueue();
+#else
+    enqueue();
+#endif
+    lane_.finish();
+  }
+
+ private:
+  void enqueue() {
+    EXPECT_PST(
+        PST_Enqueue_runall(lane_.queue(), static_cast<int>(requests_.size()), requests_.data()));
+  }
+
+  std::vector<MPI_Request>& requests_;
+  Lane lane_;
+#if PENSTOCK_TEST_CUDA
+  std::unique_ptr<Graph> graph_;
+#endif
+};
+
 // Each rank sends to the next one.
-void run_messages(std::uint64_t first, int count) {
+void run_messages(std::uint64_t first, int count, Way way) {
   std::vector<std::unique_ptr<Half>> halves;
   std::vector<MPI_Request> requests;
   const int next = (rank() + 1) % size(), previous = (rank() + size() - 1) % size();
@@ -157,23 +201,32 @@ void run_messages(std::uint64_t first, int count) {
   for (const auto& half : halves) requests.push_back(half->request());
   const int all = static_cast<int>(requests.size());
   ASSERT_PST(PST_Matchall(all, requests.data(), MPI_STATUSES_IGNORE));
-  Lane lane;
+  Repeated repeated(way, requests);
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (const auto& half : halves) half->prepare(epoch);
-    ASSERT_PST(PST_Enqueue_runall(lane.queue(), all, requests.data()));
-    lane.finish();
+    repeated.run();
     for (const auto& half : halves) half->check(epoch);
   }
 }
 
-TEST(Datatypes, WhatArrivesIsWhatMpiUnpacks) {
+void run_all(Way way) {
   constexpr int at_once = 20;
   const std::uint64_t first = seed();
-  for (int done = 0; done < messages() && !HasFailure(); done += at_once) {
+  for (int done = 0; done < messages() && !testing::Test::HasFailure(); done += at_once) {
     SCOPED_TRACE("from seed " + std::to_string(first));
-    run_messages(first + static_cast<std::uint64_t>(done * size()), at_once);
+    run_messages(first + static_cast<std::uint64_t>(done * size()), at_once, way);
   }
 }
+
+TEST(Datatypes, WhatArrivesIsWhatMpiUnpacks) {
+  run_all(Way::enqueued);
+}
+
+#if PENSTOCK_TEST_CUDA
+TEST(Datatypes, WhatGraphsMoveIsWhatMpiUnpacks) {
+  run_all(Way::captured);
+}
+#endif
 
 // Several buffers of the program as one message, by their addresses.
 TEST(Datatypes, AbsoluteAddresses) {

@@ -32,6 +32,8 @@ enum class Memory { ordinary, allocated, pinned };
 const char* name(Memory memory);
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);
 void free(Memory memory, std::byte* address);
+// Between memory of any kinds, done when it returns. No stream may use it meanwhile.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 
 enum class Kind { standard, synchronous, ready, buffered };
 bool served(Kind kind);  // whether the device's own transport sends so

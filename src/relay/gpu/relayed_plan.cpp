@@ -19,9 +19,9 @@ using base::Error;
 using base::ErrorKind;
 using device::StreamKind;
 using gpu::KernelQueue;
+using gpu::LaunchStep;
 using gpu::PinnedPool;
 using gpu::Standing;
-using gpu::TransportForm;
 
 namespace {
 
@@ -32,7 +32,7 @@ device::gpu::Stream& cuda_stream(device::Stream& stream) noexcept {
 }
 
 PostBatch& posts_on(const KernelQueue& queue) noexcept {
-  return static_cast<PostBatch&>(*queue.batch(TransportForm::relay));
+  return static_cast<PostBatch&>(*queue.batch(LaunchStep::relay));
 }
 
 }  // namespace
@@ -47,8 +47,11 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& m
   device_ = device::gpu::look_at(message.buffer).device;
   if (device_ < 0)
     throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
-  if (access_ == Access::staged) {
-    staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
+  if (access_ != Access::staged) return;
+  staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
+  if (has_gaps(message)) {
+    packed_.emplace(*equipment.gpus->devices().arena(device_), message, bytes, staging_);
+  } else {
     arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
     post_.staging = staging_.get();
     post_.arrivals = reinterpret_cast<Word64*>(arrivals_.get());
@@ -89,6 +92,7 @@ void RelayedPlan::prepare_pair() {
                                         *post_.words);  // first: who finds the plan may give it up
   try {
     post_.id = enter(equipment_.gpus->watchdog());
+    if (packed_) packed_->set_id(post_.id);
     equipment_.relay->add(*pair_);  // last: from now on the plan must be closed
   } catch (...) {
     leave_watch();
@@ -135,7 +139,9 @@ void RelayedPlan::start(device::Stream& stream, transport::Sink& sink) {
   else
     host_->expect_start();
   equipment_.relay->expect(*pair_, replayed_);
-  posts_on(kernel_queue_on(stream, sink)).start(post_);
+  KernelQueue& queue = kernel_queue_on(stream, sink);
+  if (packed_) packed_->before_start(queue);
+  posts_on(queue).start(post_);
 }
 
 void RelayedPlan::wait(device::Stream& stream, transport::Sink& sink) {
@@ -143,6 +149,7 @@ void RelayedPlan::wait(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   const bool at_gates = queue.choose_standing(cuda_stream(stream)) == Standing::at_gates;
   posts_on(queue).wait(post_, at_gates && device::gpu::has_word_operations());
+  if (packed_) packed_->after_wait(queue);
 }
 
 void RelayedPlan::hand_over(device::Stream* last, device::Stream& next) {

@@ -9,6 +9,7 @@
 
 #include "gpu/gpus.hpp"
 #include "gpu/kernel_plan.hpp"
+#include "gpu/packed_message.hpp"
 #include "plan/host_plan.hpp"
 #include "relay/access.hpp"
 #include "relay/gpu/host_pair_ends.hpp"
@@ -85,6 +86,7 @@ class RelayedPlan final : public gpu::KernelPlan {
   int device_ = -1;  // of the buffer, where it is not the host's
   std::shared_ptr<std::byte> staging_;
   std::shared_ptr<std::byte> arrivals_;
+  std::optional<gpu::PackedMessage> packed_;  // its kernels do what the posts' copies do elsewhere
   std::unique_ptr<plan::HostPlan> host_;
   Post post_;
   // They are used on GPU streams only.

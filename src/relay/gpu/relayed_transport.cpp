@@ -11,7 +11,7 @@
 namespace penstock::relay {
 
 using gpu::KernelQueue;
-using gpu::TransportForm;
+using gpu::LaunchStep;
 
 namespace {
 
@@ -105,14 +105,14 @@ void Relayed::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   equipment_.relay->begin();
   equipment_.host_pair_ends->equip();
-  equipment_.gpus->equip<PostBatch>(static_cast<device::gpu::Stream&>(stream), TransportForm::relay,
-                                    load_kernels);
+  auto& on_device = static_cast<device::gpu::Stream&>(stream);
+  equipment_.gpus->equip<PostBatch>(on_device, LaunchStep::relay, load_kernels);
+  equipment_.gpus->equip_packing(on_device);
 }
 
 transport::Verdict Relayed::can_serve(const transport::Message& message) const {
   if (best_access(*host_, message) != Access::staged) return host_->can_serve(message);
-  if (!can_be_staged(message))
-    return {false, "derived datatype in " PENSTOCK_GPU " memory is not contiguous"};
+  if (!message.described()) return {false, transport::undescribed_text};
   return host_->can_serve(on_host(message, nullptr, message.bytes));
 }
 

@@ -106,6 +106,11 @@ void free(Memory memory, std::byte* address) {
   }
 }
 
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  EXPECT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread));
+  EXPECT_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
 bool served(Kind kind) {
   return kind != Kind::buffered;
 }

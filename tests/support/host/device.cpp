@@ -64,6 +64,10 @@ void free(Memory memory, std::byte* address) {
   }
 }
 
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
 bool served(Kind) {
   return true;
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/packed_message.hpp"
+
+#include <utility>
+
+#include "gpu/pack_kernels.hpp"
+
+namespace penstock::gpu {
+
+namespace {
+
+PackBatch& batch_of(const KernelQueue& queue, LaunchStep step) noexcept {
+  return static_cast<PackBatch&>(*queue.batch(step));
+}
+
+}  // namespace
+
+PackedMessage::PackedMessage(DeviceArena& arena, const transport::Message& message,
+                             std::size_t bytes, std::shared_ptr<std::byte> room)
+    : sends_(message.direction == transport::Direction::send), room_(std::move(room)) {
+  const auto segments = message.segments();
+  const auto list = segments->list();
+  list_ = arena.allocate(list.size_bytes());
+  arena.write(list_.get(), list.data(), list.size_bytes());
+  work_.segments = segments->view();
+  work_.segments.list = reinterpret_cast<const datatype::Segment*>(list_.get());
+  work_.buffer = static_cast<std::byte*>(message.buffer);
+  work_.packed = room_.get();
+  work_.bytes = bytes;
+  shape(work_, *segments);
+}
+
+void PackedMessage::before_start(const KernelQueue& queue) const noexcept {
+  if (sends_) batch_of(queue, LaunchStep::pack).start(work_);
+}
+
+void PackedMessage::after_wait(const KernelQueue& queue) const noexcept {
+  if (!sends_) batch_of(queue, LaunchStep::unpack).wait(work_);
+}
+
+}  // namespace penstock::gpu

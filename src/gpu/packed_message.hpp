@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message in memory of a GPU whose bytes lie with gaps, for those who move it without: kernels
+// pack it before each start, or unpack it behind each wait, in the order of the stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "gpu/device_arena.hpp"
+#include "gpu/kernel_queue.hpp"
+#include "gpu/pack_work.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::gpu {
+
+class PackedMessage {
+ public:
+  // `bytes`: of the send. `room` for as many: memory of any kind that kernels of the arena's
+  // device, which is the buffer's, reach. Throws Error(resources).
+  PackedMessage(DeviceArena& arena, const transport::Message& message, std::size_t bytes,
+                std::shared_ptr<std::byte> room);
+
+  std::byte* room() const noexcept { return room_.get(); }
+  void set_id(std::uint32_t id) noexcept { work_.id = id; }  // the plan's, in reports
+  // Enqueue calls, of one half's start and wait.
+  void before_start(const KernelQueue& queue) const noexcept;
+  void after_wait(const KernelQueue& queue) const noexcept;
+
+ private:
+  const bool sends_;
+  const std::shared_ptr<std::byte> room_;
+  std::shared_ptr<std::byte> list_;  // on the device
+  PackWork work_;
+};
+
+}  // namespace penstock::gpu

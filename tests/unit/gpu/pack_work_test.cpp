@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/pack_work.hpp"
+
+#include <gtest/gtest.h>
+
+namespace penstock::gpu {
+namespace {
+
+std::byte* address(std::uintptr_t at) {
+  return reinterpret_cast<std::byte*>(at);
+}
+
+// A column of rows of so many bytes, `stride` apart, in a message of `bytes` bytes.
+PackWork column(std::uint64_t row, std::int64_t stride, std::uint64_t bytes,
+                std::uintptr_t buffer = 0x1000) {
+  datatype::Segments segments(row);
+  segments.repeat(bytes / row, stride);
+  PackWork work;
+  work.segments = segments.view();
+  work.buffer = address(buffer);
+  work.packed = address(0x100000);
+  work.bytes = bytes;
+  shape(work, segments);
+  return work;
+}
+
+TEST(PackWork, MovesTheWidestUnitThatCrossesNoGap) {
+  EXPECT_EQ(column(256, 512, 1024).unit, 16);
+  EXPECT_EQ(column(8, 24, 1024).unit, 8);
+  EXPECT_EQ(column(16, 40, 1024).unit, 8);
+  EXPECT_EQ(column(4, 12, 1024).unit, 4);
+  EXPECT_EQ(column(6, 14, 1020).unit, 2);
+  EXPECT_EQ(column(3, 8, 1020).unit, 1);
+}
+
+TEST(PackWork, TheBufferAndTheMessageLimitTheUnit) {
+  EXPECT_EQ(column(256, 512, 1024, 0x1008).unit, 8);
+  EXPECT_EQ(column(256, 512, 1024, 0x1001).unit, 1);
+  datatype::Segments segments(256);
+  segments.repeat(4, 512);
+  PackWork work;
+  work.segments = segments.view();
+  work.buffer = address(0x1000);
+  work.packed = address(0x2000);
+  work.bytes = 12;  // less than there is room for
+  shape(work, segments);
+  EXPECT_EQ(work.unit, 4);
+}
+
+TEST(PackWork, NegativeStridesAndOffsetsCountAsOthersDo) {
+  EXPECT_EQ(column(16, -40, 1024).unit, 8);
+}
+
+TEST(PackWork, HasABlockForEachThousandUnitsUpToALimit) {
+  EXPECT_EQ(column(16, 32, 16).blocks, 1);
+  EXPECT_EQ(column(16, 32, 64 * 1024).blocks, 4);
+  EXPECT_EQ(column(16, 32, 1 << 30).blocks, 256);
+}
+
+TEST(PackWork, LargeMessagesNeedLargeNumbers) {
+  EXPECT_TRUE(column(16, 32, std::uint64_t{1} << 31).in_32_bits);
+  EXPECT_FALSE(column(16, 32, std::uint64_t{1} << 32).in_32_bits);
+}
+
+}  // namespace
+}  // namespace penstock::gpu
