@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <map>
 #include <optional>
 
 #include "cuda_libraries.hpp"
@@ -67,14 +68,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Exchange> make_exchange(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) {
     const MemorySource source{gpu_line, device_memory};
-    // A queue for each graph: a queue's second one has another place on the device than its first
-    // (docs/performance.md).
-    if (library == "penstock") {
-      queue_.emplace(PST_QUEUE_CUDA, &handle_);
-      return std::make_unique<RequestExchange<QueueCalls>>(
-          traffic, source, options_.order == Order::preposted ? Ahead::together : Ahead::no,
-          tags::penstock, *queue_);
-    }
+    if (library == "penstock") return make_penstock(traffic, tags::penstock);
     if (library == contiguous || library == packed) return make_without_gaps(library, traffic);
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")
@@ -89,15 +83,20 @@ class CudaDevice final : public Device {
     return nullptr;
   }
 
+  // A queue for each graph: a queue's second one has another place on the device than its first
+  // (docs/performance.md).
+  std::unique_ptr<Exchange> make_penstock(const Traffic& traffic, int first_tag) {
+    std::optional<Queue>& queue = queues_[first_tag];
+    queue.emplace(PST_QUEUE_CUDA, &handle_);
+    return std::make_unique<RequestExchange<QueueCalls>>(
+        traffic, MemorySource{gpu_line, device_memory},
+        options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue);
+  }
   // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
     for (auto* const parts : {&traffic.sends, &traffic.receives})
       for (Traffic::Part& part : *parts) part.row = 0;
-    const int first_tag = library == packed ? tags::packed : tags::contiguous;
-    queue_.emplace(PST_QUEUE_CUDA, &handle_);
-    auto exchange = std::make_unique<RequestExchange<QueueCalls>>(
-        traffic, MemorySource{gpu_line, device_memory},
-        options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue_);
+    auto exchange = make_penstock(traffic, library == packed ? tags::packed : tags::contiguous);
     if (library == packed)
       pack_device_rows(*exchange, stream_.get(), options_.rows, options_.check);
     return exchange;
@@ -107,7 +106,7 @@ class CudaDevice final : public Device {
   const cudaDeviceProp properties_;
   const CudaStream stream_;
   cudaStream_t handle_ = stream_.get();
-  std::optional<Queue> queue_;
+  std::map<int, std::optional<Queue>> queues_;  // by their first tag
 };
 
 }  // namespace

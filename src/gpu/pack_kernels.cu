@@ -11,7 +11,6 @@ namespace penstock::gpu {
 namespace {
 
 using datatype::Segment, datatype::SegmentView;
-using Batch = KernelBatch<PackWork, largest_pack_batch>;
 
 constexpr unsigned threads = 256;
 
@@ -20,8 +19,10 @@ constexpr unsigned threads = 256;
 template <class Number>
 class OneSegment {
  public:
-  __device__ explicit OneSegment(const SegmentView& view)
-      : segment_(view.list[0]), bytes_(static_cast<Number>(view.bytes)), extent_(view.extent) {}
+  __device__ explicit OneSegment(const PackWork& work)
+      : segment_(work.first),
+        bytes_(static_cast<Number>(work.segments.bytes)),
+        extent_(work.segments.extent) {}
   __device__ std::int64_t offset(std::uint64_t position) const {
     const auto at = static_cast<Number>(position);
     const Number repetition = at / bytes_, rest = at - repetition * bytes_;
@@ -33,14 +34,14 @@ class OneSegment {
   }
 
  private:
-  const Segment segment_;
+  const Segment& segment_;
   const Number bytes_;
   const std::int64_t extent_;
 };
 
 class AnySegments {
  public:
-  __device__ explicit AnySegments(const SegmentView& view) : view_(view) {}
+  __device__ explicit AnySegments(const PackWork& work) : view_(work.segments) {}
   __device__ std::int64_t offset(std::uint64_t position) const {
     return datatype::offset_of(view_, datatype::place_at(view_, position));
   }
@@ -49,95 +50,101 @@ class AnySegments {
   const SegmentView& view_;
 };
 
-template <bool packs, class Unit>
-__device__ void move_unit(const PackWork& work, std::uint64_t position, std::int64_t offset) {
-  Unit* const packed = reinterpret_cast<Unit*>(work.packed + position);
-  Unit* const in_buffer = reinterpret_cast<Unit*>(work.buffer + offset);
-  if constexpr (packs)
-    *packed = *in_buffer;
-  else
-    *in_buffer = *packed;
+// `ahead` units of a thread, `step` bytes apart: all are loaded before the first is stored. Nothing
+// is stored if something has failed, which is known as late as that.
+template <bool packs, class Unit, int ahead, class Places>
+__device__ void move_some(const PackWork& work, const Places& places, std::uint64_t position,
+                          std::uint64_t step, Word64 failed) {
+  Unit units[ahead];
+  std::int64_t offsets[ahead];
+#pragma unroll
+  for (int k = 0; k < ahead; ++k) offsets[k] = places.offset(position + k * step);
+#pragma unroll
+  for (int k = 0; k < ahead; ++k)
+    units[k] = *reinterpret_cast<const Unit*>(packs ? work.buffer + offsets[k]
+                                                    : work.packed + position + k * step);
+  if (failed != 0) return;
+#pragma unroll
+  for (int k = 0; k < ahead; ++k)
+    *reinterpret_cast<Unit*>(packs ? work.packed + position + k * step : work.buffer + offsets[k]) =
+        units[k];
 }
 
-// Neighbouring threads move neighbouring units; several offsets of each are found at once, as a
-// list lies in memory.
+// Neighbouring threads move neighbouring units.
 template <bool packs, class Unit, class Places>
-__device__ void move_units(const PackWork& work, const BlockIndex& place, const Places& places) {
+__device__ void move_units(const PackWork& work, const BlockIndex& place, const Places& places,
+                           Word64 failed) {
   constexpr int ahead = 4;
   const std::uint64_t step = std::uint64_t{place.blocks} * blockDim.x * sizeof(Unit);
   std::uint64_t position = (std::uint64_t{place.index} * blockDim.x + threadIdx.x) * sizeof(Unit);
-  for (; position + (ahead - 1) * step < work.bytes; position += ahead * step) {
-    Unit units[ahead];
-    std::int64_t offsets[ahead];
-#pragma unroll
-    for (int k = 0; k < ahead; ++k) offsets[k] = places.offset(position + k * step);
-#pragma unroll
-    for (int k = 0; k < ahead; ++k)
-      units[k] = *reinterpret_cast<const Unit*>(packs ? work.buffer + offsets[k]
-                                                      : work.packed + position + k * step);
-#pragma unroll
-    for (int k = 0; k < ahead; ++k)
-      *reinterpret_cast<Unit*>(packs ? work.packed + position + k * step
-                                     : work.buffer + offsets[k]) = units[k];
-  }
+  for (; position + (ahead - 1) * step < work.bytes; position += ahead * step)
+    move_some<packs, Unit, ahead>(work, places, position, step, failed);
   for (; position < work.bytes; position += step)
-    move_unit<packs, Unit>(work, position, places.offset(position));
+    move_some<packs, Unit, 1>(work, places, position, step, failed);
 }
 
 template <bool packs, class Unit>
-__device__ void move_in(const PackWork& work, const BlockIndex& place) {
+__device__ void move_in(const PackWork& work, const BlockIndex& place, Word64 failed) {
   if (work.segments.segments > 1)
-    move_units<packs, Unit>(work, place, AnySegments(work.segments));
+    move_units<packs, Unit>(work, place, AnySegments(work), failed);
   else if (work.in_32_bits)
-    move_units<packs, Unit>(work, place, OneSegment<std::uint32_t>(work.segments));
+    move_units<packs, Unit>(work, place, OneSegment<std::uint32_t>(work), failed);
   else
-    move_units<packs, Unit>(work, place, OneSegment<std::uint64_t>(work.segments));
+    move_units<packs, Unit>(work, place, OneSegment<std::uint64_t>(work), failed);
 }
 
 template <bool packs>
 struct Packing {
   static constexpr unsigned most_threads = threads, resident = 0;
-  template <class Argument>
-  static __device__ void run(const Argument& batch) {
+  template <class Batch>
+  static __device__ void run(const Batch& batch) {
     let_successor_in();  // nothing here waits
-    if (batch.queue_failure->failed != 0) return;
+    // What is packed for a start that does nothing is not sent.
+    const Word64 failed = packs ? 0 : batch.queue_failure->failed;
     BlockIndex place;
     const PackWork& work = item_of_block(batch, place);
     switch (work.unit) {
       case 16:
-        return move_in<packs, uint4>(work, place);
+        return move_in<packs, uint4>(work, place, failed);
       case 8:
-        return move_in<packs, std::uint64_t>(work, place);
+        return move_in<packs, std::uint64_t>(work, place, failed);
       case 4:
-        return move_in<packs, std::uint32_t>(work, place);
+        return move_in<packs, std::uint32_t>(work, place, failed);
       case 2:
-        return move_in<packs, std::uint16_t>(work, place);
+        return move_in<packs, std::uint16_t>(work, place, failed);
       default:
-        return move_in<packs, std::uint8_t>(work, place);
+        return move_in<packs, std::uint8_t>(work, place, failed);
     }
   }
 };
 
-template <bool packs>
+template <bool packs, int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const PackWork> works) {
-  Batch batch(launch, works);
+  KernelBatch<PackWork, capacity> batch(launch, works);
   unsigned blocks = 0;
   for (const PackWork& work : works) blocks += work.blocks;
   return launch_batch<Packing<packs>>(launch, blocks, threads, batch);
 }
 
+template <bool packs>
+cudaError_t launch_by_size(const Launch& launch, std::span<const PackWork> works) {
+  if (works.size() <= 1) return launch_as<packs, 1>(launch, works);
+  return launch_as<packs, largest_pack_batch>(launch, works);
+}
+
 }  // namespace
 
 cudaError_t launch_packing(const Launch& launch, std::span<const PackWork> works) {
-  return launch_as<true>(launch, works);
+  return launch_by_size<true>(launch, works);
 }
 
 cudaError_t launch_unpacking(const Launch& launch, std::span<const PackWork> works) {
-  return launch_as<false>(launch, works);
+  return launch_by_size<false>(launch, works);
 }
 
 cudaError_t load_pack_kernels(const Launch& launch) {
-  for (const auto call : {&launch_packing, &launch_unpacking})
+  for (const auto call : {&launch_as<true, 1>, &launch_as<true, largest_pack_batch>,
+                          &launch_as<false, 1>, &launch_as<false, largest_pack_batch>})
     if (const cudaError_t code = call(launch, {}); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }

@@ -13,7 +13,7 @@
 
 namespace penstock::gpu {
 
-inline constexpr std::size_t largest_pack_batch = 16;
+inline constexpr int largest_pack_batch = 16;
 
 // From one to largest_pack_batch messages.
 cudaError_t launch_packing(const Launch& launch, std::span<const PackWork> works);

@@ -10,7 +10,7 @@ namespace penstock::gpu {
 namespace {
 
 constexpr std::uint64_t widest_unit = 16;
-constexpr std::uint64_t units_a_block = 1024;
+constexpr std::uint64_t units_a_block = 256;  // up to the most blocks
 constexpr std::uint64_t most_blocks = 256;
 
 // The largest power of two that divides all that has been added, up to the widest unit.
@@ -36,6 +36,7 @@ void shape(PackWork& work, const datatype::Segments& segments) noexcept {
     alignment.add(each.bytes);
     if (each.count > 1) alignment.add(static_cast<std::uint64_t>(each.stride));
   }
+  work.first = segments.list().front();
   work.unit = static_cast<std::uint8_t>(alignment.get());
   const std::uint64_t units = work.bytes / work.unit;
   work.blocks = static_cast<std::uint16_t>(

@@ -12,6 +12,7 @@ namespace penstock::gpu {
 
 struct PackWork {
   datatype::SegmentView segments;  // the list lies on the device; offsets count from `buffer`
+  datatype::Segment first;         // of the list, which seldom has another
   std::byte* buffer = nullptr;
   std::byte* packed = nullptr;
   std::uint64_t bytes = 0;

@@ -51,9 +51,9 @@ TEST(PackWork, NegativeStridesAndOffsetsCountAsOthersDo) {
   EXPECT_EQ(column(16, -40, 1024).unit, 8);
 }
 
-TEST(PackWork, HasABlockForEachThousandUnitsUpToALimit) {
+TEST(PackWork, HasAThreadForEachUnitUpToALimit) {
   EXPECT_EQ(column(16, 32, 16).blocks, 1);
-  EXPECT_EQ(column(16, 32, 64 * 1024).blocks, 4);
+  EXPECT_EQ(column(16, 32, 16 * 1024).blocks, 4);
   EXPECT_EQ(column(16, 32, 1 << 30).blocks, 256);
 }
 
