@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <map>
 #include <optional>
 
 #include "cuda_libraries.hpp"
@@ -83,14 +82,14 @@ class CudaDevice final : public Device {
     return nullptr;
   }
 
-  // A queue for each graph: a queue's second one has another place on the device than its first
-  // (docs/performance.md).
+  // Sides that are measured beside each other wait alike on the device: on one queue, or, in
+  // graphs, each by the first graph of a queue of its own. A second queue, or a queue's second
+  // graph, has another place there (docs/performance.md).
   std::unique_ptr<Exchange> make_penstock(const Traffic& traffic, int first_tag) {
-    std::optional<Queue>& queue = queues_[first_tag];
-    queue.emplace(PST_QUEUE_CUDA, &handle_);
+    if (!queue_ || options_.graph) queue_.emplace(PST_QUEUE_CUDA, &handle_);
     return std::make_unique<RequestExchange<QueueCalls>>(
         traffic, MemorySource{gpu_line, device_memory},
-        options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue);
+        options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue_);
   }
   // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
@@ -106,7 +105,7 @@ class CudaDevice final : public Device {
   const cudaDeviceProp properties_;
   const CudaStream stream_;
   cudaStream_t handle_ = stream_.get();
-  std::map<int, std::optional<Queue>> queues_;  // by their first tag
+  std::optional<Queue> queue_;
 };
 
 }  // namespace
