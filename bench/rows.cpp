@@ -27,11 +27,6 @@ class VectorType {
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-Request made(int code, MPI_Request request, const char* call) {
-  detail::check(code, call);
-  return Request(request);
-}
-
 // The rows of all messages of an exchange that go one way.
 class PackedRows {
  public:
@@ -61,22 +56,15 @@ class PackedRows {
 }  // namespace
 
 Request rows_send_init(const Message& message, int tag) {
-  const auto init = message.part.mode == Mode::ready         ? PST_Rsend_init
-                    : message.part.mode == Mode::synchronous ? PST_Ssend_init
-                                                             : PST_Send_init;
   const VectorType type(message.part);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = init(message.bytes.data(), 1, type.get(), message.part.peer,
-                        tag + message.part.tag, MPI_COMM_WORLD, &request);
-  return made(code, request, "MPI_Send_init");
+  return send_init(message.bytes.data(), 1, type.get(), message.part.peer, tag + message.part.tag,
+                   MPI_COMM_WORLD, message.part.mode);
 }
 
 Request rows_recv_init(const Message& message, int tag) {
   const VectorType type(message.part);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = PST_Recv_init(message.bytes.data(), 1, type.get(), message.part.peer,
-                                 tag + message.part.tag, MPI_COMM_WORLD, &request);
-  return made(code, request, "MPI_Recv_init");
+  return recv_init(message.bytes.data(), 1, type.get(), message.part.peer, tag + message.part.tag,
+                   MPI_COMM_WORLD);
 }
 
 void gather_rows(std::span<std::byte> to, std::span<const std::byte> rows,

@@ -9,11 +9,11 @@ namespace {
 using apps::Comm;
 
 bool has_buffers_for_mpi(Comm comm) {
-  return apps::is_host_driven(comm) && comm != Comm::mpi_datatype;
+  return apps::is_host_driven(comm) && !apps::uses_datatypes(comm);
 }
 
 bool packs_all_at_once(Comm comm) {
-  return comm != Comm::mpi_waitany && comm != Comm::mpi_datatype;
+  return comm != Comm::mpi_waitany && !apps::uses_datatypes(comm);
 }
 
 void add_once(std::vector<Case>& cases, const Case& one) {

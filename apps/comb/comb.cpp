@@ -102,10 +102,11 @@ class Program {
     apps::Options options = options_;
     options.pinned = how.pinned;
     if (!how.comm) return apps::make_mock_exchange(options, cycle);
-    if (*how.comm != Comm::mpi_datatype)
+    if (!apps::uses_datatypes(*how.comm))
       return apps::make_exchange(*how.comm, options, cycle, options_.cycles);
-    return apps::make_mpi_datatype_exchange(
-        options, cycle, messages_in_place(mesh_, kernels_->values(), cycle.neighbours()));
+    return apps::make_datatype_exchange(
+        *how.comm, options, cycle,
+        messages_in_place(mesh_, kernels_->values(), cycle.neighbours()));
   }
 
   double floor_of(const Variant& variant) const {
@@ -267,8 +268,8 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  options.offered = {Comm::mpi,    Comm::mpi_waitany,  Comm::mpi_persistent, Comm::mpi_datatype,
-                     Comm::stream, Comm::stream_ready, Comm::graph};
+  options.offered = {Comm::mpi,    Comm::mpi_waitany,  Comm::mpi_persistent,  Comm::mpi_datatype,
+                     Comm::stream, Comm::stream_ready, Comm::stream_datatype, Comm::graph};
   apps::add_options(app, options);
 }
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "comb/mesh.hpp"
-#include "common/mpi_datatype_exchange.hpp"
+#include "common/datatype_exchange.hpp"
 
 namespace penstock::comb {
 
-// Zones and ghosts of all variables as they lie in `values`, for MPI to pack and unpack.
+// Zones and ghosts of all variables as they lie in `values`.
 apps::MessagesInPlace messages_in_place(const Mesh& mesh, double* values,
                                         const std::vector<apps::Neighbour>& neighbours);
 

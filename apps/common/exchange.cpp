@@ -14,6 +14,7 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
     case Comm::mpi_persistent:
       return make_mpi_persistent_exchange(options, work);
     case Comm::mpi_datatype:
+    case Comm::stream_datatype:
       throw std::logic_error("datatypes are the program's");
     case Comm::stream:
       return make_stream_exchange(options, work);

@@ -63,8 +63,8 @@ class Exchange {
   PhaseClock phases_;
 };
 
-// `rounds` is what run() will be asked for; not for mpi_datatype, which needs the program's types
-// (mpi_datatype_exchange.hpp). Collective.
+// `rounds` is what run() will be asked for; not for datatypes, which are the program's
+// (datatype_exchange.hpp). Collective.
 std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work& work, int rounds);
 
 std::unique_ptr<Exchange> make_mpi_exchange(const Options& options, Work& work);

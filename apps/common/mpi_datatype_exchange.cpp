@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/mpi_datatype_exchange.hpp"
+#include "common/datatype_exchange.hpp"
 
 namespace penstock::apps {
 namespace {

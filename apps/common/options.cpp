@@ -19,6 +19,7 @@ const std::map<std::string, Comm> comms{{"mpi", Comm::mpi},
                                         {"mpi-datatype", Comm::mpi_datatype},
                                         {"stream", Comm::stream},
                                         {"stream-ready", Comm::stream_ready},
+                                        {"stream-datatype", Comm::stream_datatype},
                                         {"graph", Comm::graph}};
 
 std::vector<std::string> words_of(const std::vector<Comm>& offered) {
@@ -41,6 +42,10 @@ const char* name_of(DeviceKind device) noexcept {
 
 bool is_host_driven(Comm comm) noexcept {
   return comm < Comm::stream;
+}
+
+bool uses_datatypes(Comm comm) noexcept {
+  return comm == Comm::mpi_datatype || comm == Comm::stream_datatype;
 }
 
 void add_options(CLI::App& app, Options& options) {

@@ -12,9 +12,18 @@
 namespace penstock::apps {
 
 // How messages go: driven by the host, which waits for all of them or for any, with requests made
-// anew or persistent, or has them packed by MPI's datatypes; or by the stream, with standard sends,
-// with ready sends, or captured into a graph. The former stand first.
-enum class Comm { mpi, mpi_waitany, mpi_persistent, mpi_datatype, stream, stream_ready, graph };
+// anew or persistent, or of datatypes that MPI packs; or by the stream, with standard sends, with
+// ready sends, of datatypes, or captured into a graph. The former stand first.
+enum class Comm {
+  mpi,
+  mpi_waitany,
+  mpi_persistent,
+  mpi_datatype,
+  stream,
+  stream_ready,
+  stream_datatype,
+  graph
+};
 
 // The GPU is that of the build: CUDA's or HIP's.
 enum class DeviceKind { host, gpu };
@@ -22,6 +31,7 @@ enum class DeviceKind { host, gpu };
 const char* name_of(Comm comm) noexcept;
 const char* name_of(DeviceKind device) noexcept;
 bool is_host_driven(Comm comm) noexcept;
+bool uses_datatypes(Comm comm) noexcept;  // in place of packing by the program
 
 struct Options {
   // What the program has, in the order of its table.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/table.hpp"
+#include "faces/datatypes.hpp"
 #include "faces/share.hpp"
 #include "faces/verification.hpp"
 #include "support/agreement.hpp"
@@ -74,8 +75,7 @@ class Program {
   bool run_once(bool is_last) {
     Share share(grid_, *kernels_, !options_.communication_only);
     std::vector<std::unique_ptr<apps::Exchange>> variants;
-    for (const apps::Comm comm : options_.chosen)
-      variants.push_back(apps::make_exchange(comm, options_, share, options_.inner));
+    for (const apps::Comm comm : options_.chosen) variants.push_back(make_variant(comm, share));
     bool right = true;
     for (int middle = 0; middle <= options_.middle; ++middle) {
       for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -90,6 +90,14 @@ class Program {
     }
     for (std::size_t i = 0; i < variants.size(); ++i) transports_[i] = variants[i]->transport();
     return right;
+  }
+
+  std::unique_ptr<apps::Exchange> make_variant(apps::Comm comm, Share& share) {
+    if (!apps::uses_datatypes(comm))
+      return apps::make_exchange(comm, options_, share, options_.inner);
+    return apps::make_datatype_exchange(
+        comm, options_, share,
+        messages_in_place(grid_.block(), kernels_->values(), share.neighbours()));
   }
 
   // The inner loop: us a share.
@@ -176,6 +184,8 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_flag("--communication-only", options.communication_only,
                "Leave out the sums inside a rank's block");
+  options.offered = {apps::Comm::mpi,          apps::Comm::mpi_waitany,     apps::Comm::stream,
+                     apps::Comm::stream_ready, apps::Comm::stream_datatype, apps::Comm::graph};
   apps::add_options(app, options);
 }
 

@@ -64,6 +64,7 @@ class HostKernels final : public Kernels {
     });
   }
 
+  double* values() override { return u_; }
   void fetch_layer(int z, double* to) const override {
     const std::size_t values = layout_.size() / static_cast<std::size_t>(block_.elements[2]);
     std::memcpy(to, u_ + static_cast<std::size_t>(z) * values, values * sizeof(double));

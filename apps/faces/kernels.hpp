@@ -26,6 +26,8 @@ class Kernels {
   // that pack() would write is among them.
   virtual void unpack(apps::Lane& lane, const Sides& from, const Sides& next, int direction) = 0;
 
+  // In the memory of the device, as layout_of(block, nowhere) says.
+  virtual double* values() = 0;
   // Blocks until the values of all elements with this z are copied to `to`.
   virtual void fetch_layer(int z, double* to) const = 0;
 };

@@ -320,32 +320,43 @@ template <class Range>
 concept Elements = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
     std::ranges::borrowed_range<Range>;
 
+// Makes a persistent send of `count` elements of `type`, a committed datatype, as MPI's own call
+// does: for what lies with gaps. The request keeps what it needs of the type, which may be freed.
+// Does not block; MPI's errors are thrown.
+inline Request send_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag,
+                         MPI_Comm comm, Mode mode = Mode::standard) {
+  constexpr decltype(&PST_Send_init) make[] = {PST_Send_init, PST_Ssend_init, PST_Rsend_init,
+                                               PST_Bsend_init};
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(make[static_cast<int>(mode)](buffer, count, type, destination, tag, comm, &request),
+                "PST_Send_init");
+  return Request(request);
+}
+
+// Makes a persistent receive: as with send_init.
+inline Request recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag,
+                         MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Recv_init(buffer, count, type, source, tag, comm, &request), "PST_Recv_init");
+  return Request(request);
+}
+
 // Makes a persistent send of `elements`, which must outlive the request and stay where they are (a
 // vector must not grow). Does not block; MPI's errors are thrown.
 template <Elements Range>
 Request send_init(Range&& elements, int destination, int tag, MPI_Comm comm,
                   Mode mode = Mode::standard) {
   const std::span data(elements);
-  constexpr decltype(&PST_Send_init) make[] = {PST_Send_init, PST_Ssend_init, PST_Rsend_init,
-                                               PST_Bsend_init};
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(make[static_cast<int>(mode)](data.data(), detail::to_count(data.size()),
-                                             datatype<typename decltype(data)::element_type>(),
-                                             destination, tag, comm, &request),
-                "PST_Send_init");
-  return Request(request);
+  return send_init(data.data(), detail::to_count(data.size()),
+                   datatype<typename decltype(data)::element_type>(), destination, tag, comm, mode);
 }
 
 // Makes a persistent receive into `elements`: as with send_init.
 template <Elements Range>
 Request recv_init(Range&& elements, int source, int tag, MPI_Comm comm) {
   const std::span data(elements);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(
-      PST_Recv_init(data.data(), detail::to_count(data.size()),
-                    datatype<typename decltype(data)::element_type>(), source, tag, comm, &request),
-      "PST_Recv_init");
-  return Request(request);
+  return recv_init(data.data(), detail::to_count(data.size()),
+                   datatype<typename decltype(data)::element_type>(), source, tag, comm);
 }
 
 // ---- Matching ----------------------------------------------------------------------------------

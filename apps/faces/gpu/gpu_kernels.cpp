@@ -52,6 +52,7 @@ class GpuKernels final : public Kernels {
         gpu::enqueue_unpack(stream_of(lane), {block_, u_, from, next, unpacking_[direction]}));
   }
 
+  double* values() override { return u_; }
   void fetch_layer(int z, double* to) const override {
     const std::size_t values = size_ / static_cast<std::size_t>(block_.elements[2]);
     apps::fetch(apps::DeviceKind::gpu, to, u_ + static_cast<std::size_t>(z) * values,

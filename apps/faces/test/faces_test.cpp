@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "faces/datatypes.hpp"
 #include "faces/geometry.hpp"
 #include "faces/rank_grid.hpp"
 #include "faces/reference.hpp"
@@ -202,6 +203,26 @@ TEST(Blocks, SumsInsideTouchNothingThatIsPacked) {
         EXPECT_EQ(differences(before[i], rank.out[i]), 0u);
     }
   });
+}
+
+TEST(Blocks, DatatypesHoldWhatIsPacked) {
+  const Problem problem{{2, 2, 2}, {3, 2, 4}, 5};
+  for (int number = 0; number < 8; ++number) {
+    Rank rank(problem, number);
+    rank.pack();
+    std::vector<apps::Neighbour> neighbours;
+    for (const int direction : rank.grid.neighbours()) neighbours.push_back({direction, 0, 0});
+    const auto messages = messages_in_place(rank.grid.block(), rank.u.data(), neighbours);
+    for (std::size_t i = 0; i < neighbours.size(); ++i) {
+      const auto& packed = rank.out[static_cast<std::size_t>(neighbours[i].direction)];
+      std::vector<double> by_mpi(packed.size());
+      const int bytes = static_cast<int>(packed.size() * sizeof(double));
+      int at = 0;
+      MPI_Pack(rank.u.data(), 1, messages.sent[i].type(), by_mpi.data(), bytes, &at, MPI_COMM_SELF);
+      EXPECT_EQ(at, bytes);
+      EXPECT_EQ(by_mpi, packed) << "direction " << neighbours[i].direction;
+    }
+  }
 }
 
 TEST(Blocks, MessagesHaveThePublishedSizes) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Exchanges of messages that lie in the program's own array, as datatypes.
 #pragma once
 
 #include <mpi.h>
 
-#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,10 +16,10 @@ namespace penstock::apps {
 // fastest.
 class Subarray {
  public:
-  using Index = std::array<int, 4>;
-  Subarray(Index extents, Index part, Index first) {
-    MPI_Type_create_subarray(4, extents.data(), part.data(), first.data(), MPI_ORDER_C, MPI_DOUBLE,
-                             &type_);
+  using Index = std::vector<int>;
+  Subarray(const Index& extents, const Index& part, const Index& first) {
+    MPI_Type_create_subarray(static_cast<int>(extents.size()), extents.data(), part.data(),
+                             first.data(), MPI_ORDER_C, MPI_DOUBLE, &type_);
     MPI_Type_commit(&type_);
   }
   ~Subarray() {
@@ -35,16 +35,24 @@ class Subarray {
 };
 
 // Where the messages lie in the program's own array: for each neighbour what is sent to it, and
-// what it sends.
+// what it sends. None received: they go into buffers, from which the work unpacks them.
 struct MessagesInPlace {
   double* array;
   std::vector<Subarray> sent;
   std::vector<Subarray> received;
 };
 
-// MPI packs and unpacks: no buffers, no kernels of ours beside the work's ends. On a GPU MPI has to
-// take its memory.
+// MPI packs and unpacks. On a GPU it has to take its memory.
 std::unique_ptr<Exchange> make_mpi_datatype_exchange(const Options& options, Work& work,
                                                      MessagesInPlace messages);
+// The stream does.
+std::unique_ptr<Exchange> make_stream_datatype_exchange(const Options& options, Work& work,
+                                                        MessagesInPlace messages);
+inline std::unique_ptr<Exchange> make_datatype_exchange(Comm comm, const Options& options,
+                                                        Work& work, MessagesInPlace messages) {
+  return comm == Comm::mpi_datatype
+             ? make_mpi_datatype_exchange(options, work, std::move(messages))
+             : make_stream_datatype_exchange(options, work, std::move(messages));
+}
 
 }  // namespace penstock::apps
