@@ -50,47 +50,47 @@ class AnySegments {
   const SegmentView& view_;
 };
 
-// `ahead` units of a thread, `step` bytes apart: all are loaded before the first is stored. Nothing
+// `ahead` words of a thread, `step` bytes apart: all are loaded before the first is stored. Nothing
 // is stored if something has failed, which is known as late as that.
-template <bool packs, class Unit, int ahead, class Places>
+template <bool packs, class Word, int ahead, class Places>
 __device__ void move_some(const PackWork& work, const Places& places, std::uint64_t position,
                           std::uint64_t step, Word64 failed) {
-  Unit units[ahead];
+  Word words[ahead];
   std::int64_t offsets[ahead];
 #pragma unroll
   for (int k = 0; k < ahead; ++k) offsets[k] = places.offset(position + k * step);
 #pragma unroll
   for (int k = 0; k < ahead; ++k)
-    units[k] = *reinterpret_cast<const Unit*>(packs ? work.buffer + offsets[k]
+    words[k] = *reinterpret_cast<const Word*>(packs ? work.buffer + offsets[k]
                                                     : work.packed + position + k * step);
   if (failed != 0) return;
 #pragma unroll
   for (int k = 0; k < ahead; ++k)
-    *reinterpret_cast<Unit*>(packs ? work.packed + position + k * step : work.buffer + offsets[k]) =
-        units[k];
+    *reinterpret_cast<Word*>(packs ? work.packed + position + k * step : work.buffer + offsets[k]) =
+        words[k];
 }
 
-// Neighbouring threads move neighbouring units.
-template <bool packs, class Unit, class Places>
-__device__ void move_units(const PackWork& work, const BlockIndex& place, const Places& places,
+// Neighbouring threads move neighbouring words.
+template <bool packs, class Word, class Places>
+__device__ void move_words(const PackWork& work, const BlockIndex& place, const Places& places,
                            Word64 failed) {
   constexpr int ahead = 4;
-  const std::uint64_t step = std::uint64_t{place.blocks} * blockDim.x * sizeof(Unit);
-  std::uint64_t position = (std::uint64_t{place.index} * blockDim.x + threadIdx.x) * sizeof(Unit);
+  const std::uint64_t step = std::uint64_t{place.blocks} * blockDim.x * sizeof(Word);
+  std::uint64_t position = (std::uint64_t{place.index} * blockDim.x + threadIdx.x) * sizeof(Word);
   for (; position + (ahead - 1) * step < work.bytes; position += ahead * step)
-    move_some<packs, Unit, ahead>(work, places, position, step, failed);
+    move_some<packs, Word, ahead>(work, places, position, step, failed);
   for (; position < work.bytes; position += step)
-    move_some<packs, Unit, 1>(work, places, position, step, failed);
+    move_some<packs, Word, 1>(work, places, position, step, failed);
 }
 
-template <bool packs, class Unit>
+template <bool packs, class Word>
 __device__ void move_in(const PackWork& work, const BlockIndex& place, Word64 failed) {
   if (work.segments.segments > 1)
-    move_units<packs, Unit>(work, place, AnySegments(work), failed);
+    move_words<packs, Word>(work, place, AnySegments(work), failed);
   else if (work.in_32_bits)
-    move_units<packs, Unit>(work, place, OneSegment<std::uint32_t>(work), failed);
+    move_words<packs, Word>(work, place, OneSegment<std::uint32_t>(work), failed);
   else
-    move_units<packs, Unit>(work, place, OneSegment<std::uint64_t>(work), failed);
+    move_words<packs, Word>(work, place, OneSegment<std::uint64_t>(work), failed);
 }
 
 template <bool packs>
@@ -103,7 +103,7 @@ struct Packing {
     const Word64 failed = packs ? 0 : batch.queue_failure->failed;
     BlockIndex place;
     const PackWork& work = item_of_block(batch, place);
-    switch (work.unit) {
+    switch (work.width) {
       case 16:
         return move_in<packs, uint4>(work, place, failed);
       case 8:

@@ -9,18 +9,18 @@ namespace penstock::gpu {
 
 namespace {
 
-constexpr std::uint64_t widest_unit = 16;
-constexpr std::uint64_t units_a_block = 256;  // up to the most blocks
+constexpr std::uint64_t widest = 16;
+constexpr std::uint64_t moves_a_block = 256;  // up to the most blocks
 constexpr std::uint64_t most_blocks = 256;
 
-// The largest power of two that divides all that has been added, up to the widest unit.
+// The largest power of two that divides all that has been added, up to the widest.
 class Alignment {
  public:
   void add(std::uint64_t number) noexcept { all_ |= number; }
   std::uint64_t get() const noexcept { return std::uint64_t{1} << std::countr_zero(all_); }
 
  private:
-  std::uint64_t all_ = widest_unit;
+  std::uint64_t all_ = widest;
 };
 
 }  // namespace
@@ -37,10 +37,10 @@ void shape(PackWork& work, const datatype::Segments& segments) noexcept {
     if (each.count > 1) alignment.add(static_cast<std::uint64_t>(each.stride));
   }
   work.first = segments.list().front();
-  work.unit = static_cast<std::uint8_t>(alignment.get());
-  const std::uint64_t units = work.bytes / work.unit;
+  work.width = static_cast<std::uint8_t>(alignment.get());
+  const std::uint64_t moves = work.bytes / work.width;
   work.blocks = static_cast<std::uint16_t>(
-      std::clamp<std::uint64_t>((units + units_a_block - 1) / units_a_block, 1, most_blocks));
+      std::clamp<std::uint64_t>((moves + moves_a_block - 1) / moves_a_block, 1, most_blocks));
   work.in_32_bits =
       std::max(work.bytes, work.segments.bytes) <= std::numeric_limits<std::uint32_t>::max();
 }

@@ -18,11 +18,11 @@ struct PackWork {
   std::uint64_t bytes = 0;
   std::uint32_t id = 0;  // the plan's, in reports
   std::uint16_t blocks = 1;
-  std::uint8_t unit = 1;    // a thread moves so many bytes at a time, which never cross a gap
+  std::uint8_t width = 1;   // a thread moves so many bytes at a time, which never cross a gap
   bool in_32_bits = false;  // every position is less than 2^32
 };
 
-// What `work` says last: its unit and its blocks, by a list of the host's and how often it is
+// What `work` says last: its width and its blocks, by a list of the host's and how often it is
 // repeated.
 void shape(PackWork& work, const datatype::Segments& segments) noexcept;
 

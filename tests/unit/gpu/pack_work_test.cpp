@@ -24,18 +24,18 @@ PackWork column(std::uint64_t row, std::int64_t stride, std::uint64_t bytes,
   return work;
 }
 
-TEST(PackWork, MovesTheWidestUnitThatCrossesNoGap) {
-  EXPECT_EQ(column(256, 512, 1024).unit, 16);
-  EXPECT_EQ(column(8, 24, 1024).unit, 8);
-  EXPECT_EQ(column(16, 40, 1024).unit, 8);
-  EXPECT_EQ(column(4, 12, 1024).unit, 4);
-  EXPECT_EQ(column(6, 14, 1020).unit, 2);
-  EXPECT_EQ(column(3, 8, 1020).unit, 1);
+TEST(PackWork, MovesTheWidestWordsThatCrossNoGap) {
+  EXPECT_EQ(column(256, 512, 1024).width, 16);
+  EXPECT_EQ(column(8, 24, 1024).width, 8);
+  EXPECT_EQ(column(16, 40, 1024).width, 8);
+  EXPECT_EQ(column(4, 12, 1024).width, 4);
+  EXPECT_EQ(column(6, 14, 1020).width, 2);
+  EXPECT_EQ(column(3, 8, 1020).width, 1);
 }
 
-TEST(PackWork, TheBufferAndTheMessageLimitTheUnit) {
-  EXPECT_EQ(column(256, 512, 1024, 0x1008).unit, 8);
-  EXPECT_EQ(column(256, 512, 1024, 0x1001).unit, 1);
+TEST(PackWork, TheBufferAndTheMessageLimitTheirWidth) {
+  EXPECT_EQ(column(256, 512, 1024, 0x1008).width, 8);
+  EXPECT_EQ(column(256, 512, 1024, 0x1001).width, 1);
   datatype::Segments segments(256);
   segments.repeat(4, 512);
   PackWork work;
@@ -44,14 +44,14 @@ TEST(PackWork, TheBufferAndTheMessageLimitTheUnit) {
   work.packed = address(0x2000);
   work.bytes = 12;  // less than there is room for
   shape(work, segments);
-  EXPECT_EQ(work.unit, 4);
+  EXPECT_EQ(work.width, 4);
 }
 
 TEST(PackWork, NegativeStridesAndOffsetsCountAsOthersDo) {
-  EXPECT_EQ(column(16, -40, 1024).unit, 8);
+  EXPECT_EQ(column(16, -40, 1024).width, 8);
 }
 
-TEST(PackWork, HasAThreadForEachUnitUpToALimit) {
+TEST(PackWork, HasAThreadForEachWordUpToALimit) {
   EXPECT_EQ(column(16, 32, 16).blocks, 1);
   EXPECT_EQ(column(16, 32, 16 * 1024).blocks, 4);
   EXPECT_EQ(column(16, 32, 1 << 30).blocks, 256);
