@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "datatype/segments.hpp"
+#include "datatype/signature.hpp"
 
 namespace penstock::group {
 
@@ -19,6 +20,8 @@ class Layout {
   virtual std::int64_t lowest() const noexcept = 0;
   // From the lowest byte on. Null: contiguous, or MPI alone knows.
   virtual const std::shared_ptr<const datatype::Segments>& segments() const noexcept = 0;
+  // What elements the message is of. Calls MPI. Throws base::Error.
+  virtual datatype::Signature signature() const = 0;
 };
 
 }  // namespace penstock::group

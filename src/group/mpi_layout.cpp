@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "datatype/numbers.hpp"
 #include "group/datatype_shape.hpp"
+#include "group/datatype_signature.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
@@ -68,6 +69,12 @@ void MpiLayout::flatten(const datatype::Segments& element, MPI_Count extent) {
   lowest_ = span.first;
   contiguous_ = all.one_run();
   if (!contiguous_) segments_ = std::make_shared<const datatype::Segments>(std::move(all));
+}
+
+datatype::Signature MpiLayout::signature() const {
+  datatype::Signature signature = signature_of(datatype_);
+  signature.repeat(static_cast<std::uint64_t>(count_));
+  return signature;
 }
 
 MpiLayout::~MpiLayout() {

@@ -26,6 +26,7 @@ class MpiLayout final : public Layout, private base::NoCopy {
   const std::shared_ptr<const datatype::Segments>& segments() const noexcept override {
     return segments_;
   }
+  datatype::Signature signature() const override;
   MPI_Datatype datatype() const noexcept { return datatype_; }
   MPI_Count count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return bytes_; }  // count times the datatype's size

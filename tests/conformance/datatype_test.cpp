@@ -280,6 +280,31 @@ TEST(Datatypes, AReceiveThatIsTooShortIsRefused) {
   MPI_Type_free(&column);
 }
 
+// With PENSTOCK_CHECK=1, on both ranks; else only sizes are compared.
+TEST(Datatypes, AReceiveOfOtherElementsIsRefused) {
+  const char* const check = std::getenv("PENSTOCK_CHECK");
+  const bool checks = check != nullptr && std::string(check) == "1";
+  MPI_Datatype column = MPI_DATATYPE_NULL;
+  MPI_Type_vector(4, 1, 3, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  int out[12] = {};
+  double in[2] = {};
+  MPI_Request ends[2];
+  MPI_Send_init(out, 1, column, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
+  MPI_Recv_init(in, 2, MPI_DOUBLE, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
+  const int code = PST_Matchall(2, ends, MPI_STATUSES_IGNORE);
+  PST_Error kind = PST_ERROR_NONE;
+  if (code != MPI_SUCCESS) PST_Error_kind(code, &kind);
+  EXPECT_EQ(kind, checks ? PST_ERROR_ARGUMENT : PST_ERROR_NONE) << last_error();
+  if (checks) {
+    EXPECT_NE(last_error().find("element 0 is an integer of 4 bytes in the send"),
+              std::string::npos)
+        << last_error();
+  }
+  for (MPI_Request& end : ends) MPI_Request_free(&end);
+  MPI_Type_free(&column);
+}
+
 TEST(Datatypes, AReceiveThatHasAByteTwiceIsRefused) {
   MPI_Datatype twice = MPI_DATATYPE_NULL;
   MPI_Type_vector(4, 2, 1, MPI_INT, &twice);

@@ -55,6 +55,7 @@ void MatchReceiver::read_offer(int rank, LetterReader& letter) {
   offer.message.mode = letter.value<transport::Mode>();
   offer.message.bytes = letter.value<std::size_t>();
   offer.message.memory = letter.value<transport::MemoryKind>();
+  offer.signature = datatype::Signature::from_bytes(letter.bytes());
   offer.message.peer = rank;
   offer.theirs = read_offers(letter);
   offer.leaves = letter.value<bool>();
@@ -113,13 +114,9 @@ void MatchReceiver::answer(Answered answered) {
 void MatchReceiver::send_answer(Answered& answered) {
   const MatchedRequest& request = *answered.receiving.request;
   const IncomingOffer& offer = answered.offer;
-  if (offer.message.bytes > request.recording().bytes)
-    throw Error(
-        ErrorKind::truncate,
-        fmt::format(
-            "{}: rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-            request.label(), offer.envelope.source, offer.message.bytes, offer.envelope.tag,
-            request.recording().bytes));
+  if (const auto error = misfit({offer.message.bytes, offer.signature}, offer.envelope.source,
+                                offer.envelope.tag, contents_of(request.recording(), check_)))
+    throw Error(error->kind(), fmt::format("{}: {}", request.label(), error->text()));
   if (!accept_next(answered))
     throw Error(
         kind_of(offer.theirs.refusals, answered.refusals),

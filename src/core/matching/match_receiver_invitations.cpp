@@ -61,6 +61,7 @@ void MatchReceiver::write_invitation(Id id, const Inviting& inviting, std::size_
   letter.value(LetterKind::invite).value(id).value(recording.communicator->id).value(recording.tag);
   letter.value(static_cast<std::uint64_t>(before)).value(accepts_read_[inviting.sender]);
   letter.value(message.bytes).value(message.memory);
+  letter.bytes(contents_of(recording, check_).signature.to_bytes());
   write_offers(letter, inviting.own);
   letters_.write(inviting.sender, *inviting.receiving.job, letter);
 }

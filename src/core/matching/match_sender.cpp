@@ -32,6 +32,7 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
       .value(recording.communicator->id)
       .value(recording.communicator->rank);
   letter.value(recording.tag).value(message.mode).value(message.bytes).value(message.memory);
+  letter.bytes(contents_of(recording, check_).signature.to_bytes());
   write_offers(letter, sending.own);
   letter.value(job->leaves);
   enter(id, std::move(sending));

@@ -58,11 +58,13 @@ class MatchSender final : public MatchSide {
     Id id = 0;
     std::size_t due = 0;         // sends of its key that come before the one it is for
     transport::Message message;  // the receive, without buffer
+    datatype::Signature signature = datatype::Signature::of_anything();
     TheirOffers theirs;
   };
   struct Accepting {                                    // an invitation
-    std::unique_ptr<transport::Acceptance> acceptance;  // none: the send is too long
-    std::string text;                                   // the transport, or what is wrong
+    std::unique_ptr<transport::Acceptance> acceptance;  // none: the send does not fit
+    std::optional<base::Error> misfit;                  // why
+    std::string text;                                   // the transport
     Refusals refusals;
   };
   struct Accepted {            // to one rank

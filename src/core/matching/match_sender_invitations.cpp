@@ -28,6 +28,7 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   invitation.message.direction = transport::Direction::receive;
   invitation.message.bytes = letter.value<std::size_t>();
   invitation.message.memory = letter.value<transport::MemoryKind>();
+  invitation.signature = datatype::Signature::from_bytes(letter.bytes());
   invitation.message.peer = rank;
   invitation.theirs = read_offers(letter);
   Accepted& accepted = accepted_[rank];
@@ -92,8 +93,9 @@ bool MatchSender::accept_invitation(MatchedRequest& request, const std::shared_p
     sending.request = nullptr;
   }
   if (!accepting->acceptance) {
-    jobs_.fail(request, *job, base::error_by(ErrorKind::truncate, [&] {
-                 return request.label() + ", refused by the receiver: " + accepting->text;
+    jobs_.fail(request, *job, base::error_by(accepting->misfit->kind(), [&] {
+                 return fmt::format("{}, refused by the receiver: {}", request.label(),
+                                    accepting->misfit->text());
                }));
     return true;
   }
@@ -103,8 +105,8 @@ bool MatchSender::accept_invitation(MatchedRequest& request, const std::shared_p
   return true;
 }
 
-// The letter that accepts the invitation has been sent when this returns, or tells that the send is
-// too long. Nothing where the invitation is to be declined.
+// The letter that accepts the invitation has been sent when this returns, or tells that the send
+// does not fit. Nothing where the invitation is to be declined.
 std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& request,
                                                                 MatchJob& job,
                                                                 const Invitation& invitation,
@@ -112,23 +114,21 @@ std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& 
   const Recording& recording = request.recording();
   const Message send = message_of(request, recording.peer_world);
   Accepting accepting;
-  auto& [acceptance, text, refusals] = accepting;
-  const bool fits = send.bytes <= invitation.message.bytes;
+  auto& [acceptance, misfit, text, refusals] = accepting;
+  misfit = core::misfit(contents_of(recording, check_), recording.communicator->rank, recording.tag,
+                        {invitation.message.bytes, invitation.signature});
   try {
-    if (fits) acceptance = accept_as_invited(send, invitation, text, refusals);
+    if (!misfit) acceptance = accept_as_invited(send, invitation, text, refusals);
   } catch (const std::exception& failure) {
     base::log::info(request.label() +
                     ": the invitation of its receive cannot be accepted: " + failure.what());
   }
-  if (fits && !acceptance) return std::nullopt;
-  if (!fits)
-    text = fmt::format(
-        "rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-        recording.communicator->rank, send.bytes, recording.tag, invitation.message.bytes);
+  if (!misfit && !acceptance) return std::nullopt;
   LetterWriter letter;
   letter.value(LetterKind::accept).value(invitation.id).value(offered);
   letter.value(recording.communicator->rank).value(recording.tag);
-  letter.value(send.bytes).value(fits ? ErrorKind::none : ErrorKind::truncate).text(text);
+  letter.value(send.bytes).value(misfit ? misfit->kind() : ErrorKind::none);
+  letter.text(misfit ? misfit->text() : std::string_view(text));
   letter.bytes(acceptance ? acceptance->record() : transport::WireRecord());
   write_refusals(letter, refusals);
   const SendKey key = key_of(recording);

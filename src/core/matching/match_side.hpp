@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/matching/contents.hpp"
 #include "core/matching/match_jobs.hpp"
 #include "core/matching/match_letters.hpp"
 #include "core/matching/match_order.hpp"
@@ -26,6 +27,7 @@ class MatchSide {
     MatchLetters& letters;
     MatchJobs& jobs;
     PairCounts& pairs;
+    bool check = false;  // signatures are compared
   };
 
   // Takes the request out of whatever stage its match is in, tells its peer and fails it. A half
@@ -40,6 +42,7 @@ class MatchSide {
       : transports_(context.transports),
         letters_(context.letters),
         jobs_(context.jobs),
+        check_(context.check),
         pairs_(context.pairs) {}
   ~MatchSide() = default;
 
@@ -61,6 +64,7 @@ class MatchSide {
   Transports& transports_;
   MatchLetters& letters_;
   MatchJobs& jobs_;
+  const bool check_;
   Id last_id_ = 0;
 
  private:

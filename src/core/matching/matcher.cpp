@@ -21,8 +21,8 @@ Matcher::Matcher(const base::Settings& settings, group::World& world, group::Mai
       world_(world),
       mailbox_(mailbox),
       letters_(world, mailbox),
-      sender_({transports, letters_, jobs_, pairs_}),
-      receiver_({transports, letters_, jobs_, pairs_}, world.rank()) {}
+      sender_({transports, letters_, jobs_, pairs_, settings.check}),
+      receiver_({transports, letters_, jobs_, pairs_, settings.check}, world.rank()) {}
 
 Matcher::~Matcher() {
   stop_driving();

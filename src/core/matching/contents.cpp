@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/matching/contents.hpp"
+
+#include <fmt/format.h>
+
+#include "group/layout.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+
+Contents contents_of(const Recording& recording, bool with_signature) {
+  Contents contents{recording.bytes};
+  if (with_signature && recording.layout) contents.signature = recording.layout->signature();
+  return contents;
+}
+
+std::optional<Error> misfit(const Contents& send, int sender, int tag, const Contents& receive) {
+  if (send.bytes > receive.bytes)
+    return Error(
+        ErrorKind::truncate,
+        fmt::format(
+            "rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
+            sender, send.bytes, tag, receive.bytes));
+  if (const auto difference = datatype::Signature::difference(send.signature, receive.signature))
+    return Error(ErrorKind::argument,
+                 fmt::format("rank {} sends other elements with tag {} than the receive is for "
+                             "(PENSTOCK_CHECK=1): {}: give both ends datatypes of one signature",
+                             sender, tag, *difference));
+  return std::nullopt;
+}
+
+}  // namespace penstock::core

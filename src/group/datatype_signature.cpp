@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group/datatype_signature.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+
+#include "group/datatype_contents.hpp"
+#include "group/mpi_check.hpp"
+
+namespace penstock::group {
+
+using datatype::ElementKind;
+using datatype::Signature;
+
+namespace {
+
+std::uint64_t size_of(MPI_Datatype datatype) {
+  MPI_Count size = 0;
+  check_mpi(PMPI_Type_size_x(datatype, &size), "MPI_Type_size_x");
+  return static_cast<std::uint64_t>(size);
+}
+
+// A handle that this MPI does not have is MPI_DATATYPE_NULL, which is no request's datatype.
+bool is_one_of(MPI_Datatype datatype, std::initializer_list<MPI_Datatype> list) {
+  return std::find(list.begin(), list.end(), datatype) != list.end();
+}
+
+bool is_floating(MPI_Datatype datatype) {
+  return is_one_of(datatype, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL,
+                              MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8, MPI_REAL16});
+}
+
+bool is_complex(MPI_Datatype datatype) {
+  return is_one_of(datatype,
+                   {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
+                    MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX,
+                    MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32});
+}
+
+Signature value_and_int(ElementKind kind, std::size_t bytes) {
+  Signature pair(kind, bytes);
+  pair.append(Signature(ElementKind::integer, sizeof(int)));
+  return pair;
+}
+
+// What MPI_MINLOC and MPI_MAXLOC take.
+Signature pair(MPI_Datatype datatype) {
+  if (datatype == MPI_FLOAT_INT) return value_and_int(ElementKind::floating, sizeof(float));
+  if (datatype == MPI_DOUBLE_INT) return value_and_int(ElementKind::floating, sizeof(double));
+  if (datatype == MPI_LONG_DOUBLE_INT)
+    return value_and_int(ElementKind::floating, sizeof(long double));
+  if (datatype == MPI_LONG_INT) return value_and_int(ElementKind::integer, sizeof(long));
+  if (datatype == MPI_SHORT_INT) return value_and_int(ElementKind::integer, sizeof(short));
+  const auto kind = is_one_of(datatype, {MPI_2REAL, MPI_2DOUBLE_PRECISION}) ? ElementKind::floating
+                                                                            : ElementKind::integer;
+  return {kind, size_of(datatype) / 2, 2};
+}
+
+Signature signature_of_predefined(MPI_Datatype datatype) {
+  const std::uint64_t size = size_of(datatype);
+  if (size == 0) return {};
+  if (is_one_of(datatype, {MPI_BYTE, MPI_PACKED})) return Signature::of_anything();
+  if (is_floating(datatype)) return {ElementKind::floating, size};
+  if (is_complex(datatype)) return {ElementKind::floating, size / 2, 2};
+  if (is_one_of(datatype,
+                {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT,
+                 MPI_2INT, MPI_2INTEGER, MPI_2REAL, MPI_2DOUBLE_PRECISION}))
+    return pair(datatype);
+  return {ElementKind::integer, size};
+}
+
+Signature signature_of_structure(std::span<const MPI_Count> lengths,
+                                 std::span<const MPI_Datatype> datatypes) {
+  Signature all;
+  for (std::size_t i = 0; i < datatypes.size(); ++i) {
+    Signature part = signature_of(datatypes[i]);
+    part.repeat(static_cast<std::uint64_t>(lengths[i]));
+    all.append(part);
+  }
+  return all;
+}
+
+}  // namespace
+
+// All other calls take one datatype, however they lay it out.
+Signature signature_of(MPI_Datatype datatype) {
+  if (is_predefined(datatype)) return signature_of_predefined(datatype);
+  const DatatypeContents contents(datatype);
+  const std::span<const MPI_Datatype> parts = contents.datatypes();
+  if (contents.combiner() == MPI_COMBINER_STRUCT)
+    return signature_of_structure(std::span(contents.numbers()).subspan(1), parts);
+  if (parts.empty()) return Signature::of_anything();
+  Signature signature = signature_of(parts.front());
+  const std::uint64_t size = size_of(parts.front());
+  signature.repeat(size == 0 ? 0 : size_of(datatype) / size);
+  return signature;
+}
+
+}  // namespace penstock::group
