@@ -18,7 +18,7 @@ class Walk {
  public:
   explicit Walk(const SegmentView& view) noexcept : view_(view) {}
 
-  bool has_gaps() const noexcept { return view_.list != nullptr; }
+  bool has_gaps() const noexcept { return view_.has_gaps(); }
   const SegmentView& view() const noexcept { return view_; }
   void pack(std::byte* to, const std::byte* buffer, std::uint64_t position,
             std::uint64_t bytes) noexcept;
@@ -37,11 +37,11 @@ class Walk {
 void copy_with_gaps(std::byte* to, const SegmentView& to_view, const std::byte* from,
                     const SegmentView& from_view, std::uint64_t position,
                     std::uint64_t bytes) noexcept;
-// The same for any two. A view without a list is of bytes without gaps.
+// The same for any two.
 inline void copy(std::byte* to, const SegmentView& to_view, const std::byte* from,
                  const SegmentView& from_view, std::uint64_t position,
                  std::uint64_t bytes) noexcept {
-  if (to_view.list == nullptr && from_view.list == nullptr) [[likely]]
+  if (!to_view.has_gaps() && !from_view.has_gaps()) [[likely]]
     std::memcpy(to + position, from + position, bytes);
   else
     copy_with_gaps(to, to_view, from, from_view, position, bytes);

@@ -25,6 +25,9 @@ struct SegmentView {
   std::uint64_t segments = 0;
   std::uint64_t bytes = 0;  // of the list, once
   std::int64_t extent = 0;
+
+  // A view without a list is of bytes without gaps.
+  bool has_gaps() const noexcept { return list != nullptr; }
 };
 
 // The addresses from `first` up to but without `end`, from the buffer's address on.

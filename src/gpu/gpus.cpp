@@ -28,8 +28,8 @@ KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
 }
 
 void Gpus::equip_packing(device::gpu::Stream& stream) {
-  equip<PackBatch>(stream, LaunchStep::pack, load_pack_kernels);
-  equip<PackBatch>(stream, LaunchStep::unpack, load_pack_kernels);
+  equip<PackBatch>(stream, LaunchStep::pack, load_packing);
+  equip<PackBatch>(stream, LaunchStep::unpack, load_unpacking);
 }
 
 void Gpus::keep(std::shared_ptr<std::byte> memory) {

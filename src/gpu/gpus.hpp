@@ -33,7 +33,7 @@ class Gpus {
   // where an enqueue call gathers work for them. Throws Error.
   template <class Batch>
   void equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&));
-  void equip_packing(device::gpu::Stream& stream);
+  void equip_packing(device::gpu::Stream& stream);  // for messages with gaps
   // How the kernels of this process that wait share a device with those of others, for queues that
   // are made later: set by who can ask the others.
   using ShareDevice = std::function<std::shared_ptr<WaitPlaces>(int device)>;

@@ -20,8 +20,8 @@ namespace penstock::gpu {
 class KernelPlan;
 class KernelWatchdog;
 
-// What an enqueue call launches, in this order: messages with gaps are packed before what starts
-// them, and unpacked behind what waits for them, by the kernels of one transport or another.
+// What an enqueue call launches, in this order: messages with gaps are packed before the
+// transports' kernels, and unpacked behind them.
 enum class LaunchStep : std::uint8_t { pack, peer, relay, unpack };
 inline constexpr std::size_t launch_steps = 4;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/pack_kernels.hpp"
 
-#include <algorithm>
-
 #include "datatype/place.hpp"
 #include "gpu/kernel_batch.cuh"
 
@@ -23,9 +21,9 @@ class OneSegment {
       : segment_(work.first),
         bytes_(static_cast<Number>(work.segments.bytes)),
         extent_(work.segments.extent) {}
-  __device__ std::int64_t offset(std::uint64_t position) const {
-    const auto at = static_cast<Number>(position);
-    const Number repetition = at / bytes_, rest = at - repetition * bytes_;
+  __device__ std::int64_t at(std::uint64_t position) const {
+    const auto all = static_cast<Number>(position);
+    const Number repetition = all / bytes_, rest = all - repetition * bytes_;
     const auto run_bytes = static_cast<Number>(segment_.bytes);
     const Number run = rest / run_bytes;
     return static_cast<std::int64_t>(repetition) * extent_ + segment_.offset +
@@ -42,7 +40,7 @@ class OneSegment {
 class AnySegments {
  public:
   __device__ explicit AnySegments(const PackWork& work) : view_(work.segments) {}
-  __device__ std::int64_t offset(std::uint64_t position) const {
+  __device__ std::int64_t at(std::uint64_t position) const {
     return datatype::offset_of(view_, datatype::place_at(view_, position));
   }
 
@@ -52,35 +50,35 @@ class AnySegments {
 
 // `ahead` words of a thread, `step` bytes apart: all are loaded before the first is stored. Nothing
 // is stored if something has failed, which is known as late as that.
-template <bool packs, class Word, int ahead, class Places>
-__device__ void move_some(const PackWork& work, const Places& places, std::uint64_t position,
+template <bool packs, class Word, int ahead, class Offsets>
+__device__ void move_some(const PackWork& work, const Offsets& offsets, std::uint64_t position,
                           std::uint64_t step, Word64 failed) {
   Word words[ahead];
-  std::int64_t offsets[ahead];
+  std::int64_t found[ahead];
 #pragma unroll
-  for (int k = 0; k < ahead; ++k) offsets[k] = places.offset(position + k * step);
+  for (int k = 0; k < ahead; ++k) found[k] = offsets.at(position + k * step);
 #pragma unroll
   for (int k = 0; k < ahead; ++k)
-    words[k] = *reinterpret_cast<const Word*>(packs ? work.buffer + offsets[k]
-                                                    : work.packed + position + k * step);
+    words[k] = *reinterpret_cast<const Word*>(packs ? work.buffer + found[k]
+                                                    : work.room + position + k * step);
   if (failed != 0) return;
 #pragma unroll
   for (int k = 0; k < ahead; ++k)
-    *reinterpret_cast<Word*>(packs ? work.packed + position + k * step : work.buffer + offsets[k]) =
+    *reinterpret_cast<Word*>(packs ? work.room + position + k * step : work.buffer + found[k]) =
         words[k];
 }
 
 // Neighbouring threads move neighbouring words.
-template <bool packs, class Word, class Places>
-__device__ void move_words(const PackWork& work, const BlockIndex& place, const Places& places,
+template <bool packs, class Word, class Offsets>
+__device__ void move_words(const PackWork& work, const BlockIndex& place, const Offsets& offsets,
                            Word64 failed) {
   constexpr int ahead = 4;
   const std::uint64_t step = std::uint64_t{place.blocks} * blockDim.x * sizeof(Word);
   std::uint64_t position = (std::uint64_t{place.index} * blockDim.x + threadIdx.x) * sizeof(Word);
   for (; position + (ahead - 1) * step < work.bytes; position += ahead * step)
-    move_some<packs, Word, ahead>(work, places, position, step, failed);
+    move_some<packs, Word, ahead>(work, offsets, position, step, failed);
   for (; position < work.bytes; position += step)
-    move_some<packs, Word, 1>(work, places, position, step, failed);
+    move_some<packs, Word, 1>(work, offsets, position, step, failed);
 }
 
 template <bool packs, class Word>
@@ -99,8 +97,8 @@ struct Packing {
   template <class Batch>
   static __device__ void run(const Batch& batch) {
     let_successor_in();  // nothing here waits
-    // What is packed for a start that does nothing is not sent.
-    const Word64 failed = packs ? 0 : batch.queue_failure->failed;
+    // Behind a failure too what was packed before may still be on its way.
+    const Word64 failed = batch.queue_failure->failed;
     BlockIndex place;
     const PackWork& work = item_of_block(batch, place);
     switch (work.width) {
@@ -132,6 +130,13 @@ cudaError_t launch_by_size(const Launch& launch, std::span<const PackWork> works
   return launch_as<packs, largest_pack_batch>(launch, works);
 }
 
+template <bool packs>
+cudaError_t load(const Launch& launch) {
+  for (const auto call : {&launch_as<packs, 1>, &launch_as<packs, largest_pack_batch>})
+    if (const cudaError_t code = call(launch, {}); code != cudaSuccess) return code;
+  return cudaStreamSynchronize(launch.stream);
+}
+
 }  // namespace
 
 cudaError_t launch_packing(const Launch& launch, std::span<const PackWork> works) {
@@ -142,11 +147,12 @@ cudaError_t launch_unpacking(const Launch& launch, std::span<const PackWork> wor
   return launch_by_size<false>(launch, works);
 }
 
-cudaError_t load_pack_kernels(const Launch& launch) {
-  for (const auto call : {&launch_as<true, 1>, &launch_as<true, largest_pack_batch>,
-                          &launch_as<false, 1>, &launch_as<false, largest_pack_batch>})
-    if (const cudaError_t code = call(launch, {}); code != cudaSuccess) return code;
-  return cudaStreamSynchronize(launch.stream);
+cudaError_t load_packing(const Launch& launch) {
+  return load<true>(launch);
+}
+
+cudaError_t load_unpacking(const Launch& launch) {
+  return load<false>(launch);
 }
 
 }  // namespace penstock::gpu

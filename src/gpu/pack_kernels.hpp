@@ -18,9 +18,10 @@ inline constexpr int largest_pack_batch = 16;
 // From one to largest_pack_batch messages.
 cudaError_t launch_packing(const Launch& launch, std::span<const PackWork> works);
 cudaError_t launch_unpacking(const Launch& launch, std::span<const PackWork> works);
-// Loads the kernels onto the current device: their first launch may need the device idle, and later
+// Load the kernels onto the current device: their first launch may need the device idle, and later
 // it may not be.
-cudaError_t load_pack_kernels(const Launch& launch);
+cudaError_t load_packing(const Launch& launch);
+cudaError_t load_unpacking(const Launch& launch);
 
 // The messages of an enqueue call that are packed before their starts, or unpacked behind their
 // waits.
@@ -46,6 +47,8 @@ class PackList {
   std::array<PackWork, largest_pack_batch> works_;
 };
 
+// A queue has two: the starts of one are packed before all other kernels of a call, the waits of
+// the other are unpacked behind them.
 using PackBatch = CallBatch<PackList>;
 
 }  // namespace penstock::gpu

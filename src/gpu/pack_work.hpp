@@ -14,7 +14,7 @@ struct PackWork {
   datatype::SegmentView segments;  // the list lies on the device; offsets count from `buffer`
   datatype::Segment first;         // of the list, which seldom has another
   std::byte* buffer = nullptr;
-  std::byte* packed = nullptr;
+  std::byte* room = nullptr;
   std::uint64_t bytes = 0;
   std::uint32_t id = 0;  // the plan's, in reports
   std::uint16_t blocks = 1;
@@ -22,8 +22,8 @@ struct PackWork {
   bool in_32_bits = false;  // every position is less than 2^32
 };
 
-// What `work` says last: its width and its blocks, by a list of the host's and how often it is
-// repeated.
-void shape(PackWork& work, const datatype::Segments& segments) noexcept;
+// All but the id. `list`: the segments', on the device; `room`: for `bytes` bytes.
+PackWork pack_work(const datatype::Segments& segments, const datatype::Segment* list,
+                   std::byte* buffer, std::byte* room, std::uint64_t bytes) noexcept;
 
 }  // namespace penstock::gpu

@@ -22,12 +22,8 @@ PackedMessage::PackedMessage(DeviceArena& arena, const transport::Message& messa
   const auto list = segments->list();
   list_ = arena.allocate(list.size_bytes());
   arena.write(list_.get(), list.data(), list.size_bytes());
-  work_.segments = segments->view();
-  work_.segments.list = reinterpret_cast<const datatype::Segment*>(list_.get());
-  work_.buffer = static_cast<std::byte*>(message.buffer);
-  work_.packed = room_.get();
-  work_.bytes = bytes;
-  shape(work_, *segments);
+  work_ = pack_work(*segments, reinterpret_cast<const datatype::Segment*>(list_.get()),
+                    static_cast<std::byte*>(message.buffer), room_.get(), bytes);
 }
 
 void PackedMessage::before_start(const KernelQueue& queue) const noexcept {

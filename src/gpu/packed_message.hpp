@@ -16,13 +16,14 @@ namespace penstock::gpu {
 
 class PackedMessage {
  public:
-  // `bytes`: of the send. `room` for as many: memory of any kind that kernels of the arena's
-  // device, which is the buffer's, reach. Throws Error(resources).
+  // `bytes`: of the send. `room` holds as many, in memory that kernels of the buffer's device can
+  // address; the arena is that device's. Throws Error(resources).
   PackedMessage(DeviceArena& arena, const transport::Message& message, std::size_t bytes,
                 std::shared_ptr<std::byte> room);
 
   std::byte* room() const noexcept { return room_.get(); }
-  void set_id(std::uint32_t id) noexcept { work_.id = id; }  // the plan's, in reports
+  std::size_t bytes() const noexcept { return work_.bytes; }
+  void set_id(std::uint32_t id) noexcept { work_.id = id; }  // of the plan
   // Enqueue calls, of one half's start and wait.
   void before_start(const KernelQueue& queue) const noexcept;
   void after_wait(const KernelQueue& queue) const noexcept;

@@ -55,6 +55,8 @@ DatatypeContents::DatatypeContents(MPI_Datatype datatype) {
   std::vector<MPI_Aint> addresses(static_cast<std::size_t>(envelope.addresses));
   std::vector<MPI_Count> counts(static_cast<std::size_t>(envelope.counts));
   datatypes_.assign(static_cast<std::size_t>(envelope.datatypes), MPI_DATATYPE_NULL);
+  // All memory before MPI gives handles that a destructor has to free.
+  numbers_.reserve(integers.size() + addresses.size() + counts.size());
 #if MPI_VERSION >= 4
   check_mpi(PMPI_Type_get_contents_c(datatype, envelope.integers, envelope.addresses,
                                      envelope.counts, envelope.datatypes, integers.data(),

@@ -133,8 +133,6 @@ class Ofi final : public transport::Transport {
     if (message.memory != device::MemoryKind::host)
       if (auto gpu = takes_gpu_memory(message); !gpu.yes) return gpu;
     if (!message.described()) return {false, transport::undescribed_text};
-    if (message.memory != device::MemoryKind::host && message.segments())
-      return {false, "derived datatype in memory of a GPU is not contiguous"};
     return peers_[static_cast<std::size_t>(message.peer)];
   }
 

@@ -51,8 +51,10 @@ bool PairEnd::is_writing() const noexcept {
   return stopped_.now ? !stopped_.forgotten : !complete(started());
 }
 
+// For the peer's sake: what it sends may lie in a copy of ours and go to the program's memory
+// there.
 bool PairEnd::part_by_itself() noexcept {
-  if (!sends() || !moves_program_memory() || stopped_.now) return false;
+  if (!sends() || buffered() || stopped_.now) return false;
   if (closed_epoch(load(words().closed)) == 0 || !starts_.refuse() || !is_wanted_no_more())
     return false;
   tell(completed() + 1, ErrorKind::peer_freed);

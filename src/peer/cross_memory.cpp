@@ -23,7 +23,7 @@ struct Runs {
 
   Runs(const MessageMemory& memory, std::size_t position, std::size_t bytes) noexcept {
     const datatype::SegmentView& view = memory.segments;
-    if (view.list == nullptr) {
+    if (!view.has_gaps()) {
       add(memory.address + position, bytes);
       return;
     }

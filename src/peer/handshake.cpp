@@ -120,7 +120,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
          .mode = message.mode,
          .pull = invited_ ? by_them : by_us,
          .push = invited_ ? by_us : by_them,
-         .run = std::min(mean_run(message.segments().get()), mean_run(their_segments.get()))});
+         .mean_run = std::min(mean_run(message.segments().get()), mean_run(their_segments.get()))});
     const std::uint32_t slots = invited_ ? owner.settings_.slots : theirs.slots;
     record_.bytes = message.bytes;
     record_.path = static_cast<std::uint32_t>(choice.path);

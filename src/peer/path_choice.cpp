@@ -18,8 +18,8 @@ bool both_shared(const Circumstances& now) noexcept {
   return now.push == Copy::shared && now.pull == Copy::shared;
 }
 
-// Copying each run of the other process costs the kernel 60 ns; shorter ones are twice copied
-// sooner (docs/performance.md).
+// The kernel takes 60 ns for each run of another process. Two copies through the ring take less
+// where runs are shorter than this (docs/performance.md).
 constexpr std::size_t shortest_run_across = 2048;
 
 // Between buffers that both sides can address, one copy straight from buffer to buffer beats the
@@ -38,7 +38,7 @@ PathChoice decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
   if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
     return {Path::ring, line_bytes};
-  if (!both_shared(now) && now.run < shortest_run_across) return {Path::staged, line_bytes};
+  if (!both_shared(now) && now.mean_run < shortest_run_across) return {Path::staged, line_bytes};
   const bool reachable = now.push != Copy::impossible &&
                          (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
   if (!reachable) return {Path::staged, line_bytes};

@@ -21,8 +21,8 @@ struct Circumstances {
   protocol::Mode mode = protocol::Mode::standard;
   Copy pull = Copy::impossible;
   Copy push = Copy::impossible;
-  // The shorter mean of both buffers' runs; a buffer without gaps counts for nothing.
-  std::size_t run = std::numeric_limits<std::size_t>::max();
+  // Of the buffer where it is shorter; one without gaps sets no limit.
+  std::size_t mean_run = std::numeric_limits<std::size_t>::max();
 };
 
 struct PathChoice {

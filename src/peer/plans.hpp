@@ -13,7 +13,9 @@ namespace penstock::peer {
 enum class Path : std::uint32_t {
   ring,        // small, and buffered sends of every size
   rendezvous,  // one copy, by whichever side waits
-  staged  // neither side can reach the other's buffer: a ring whose slots hold the whole message
+  // A ring whose slots hold the whole message: neither side can reach the other's buffer, or the
+  // runs there are too short to.
+  staged
 };
 
 // Lines of this size for a message of so many bytes; one of those that make_plan knows.

@@ -186,7 +186,9 @@ void DevicePlan::poison() noexcept {
   close_at(1);
 }
 
-void DevicePlan::follow(const KernelQueue&) noexcept {
+void DevicePlan::follow(const KernelQueue& failed) noexcept {
+  // Behind a failure nothing is unpacked: what had come may be lost.
+  if (fixed_.packed && !fixed_.pair.sends && used_on(failed)) poison();
   const protocol::Epoch given_up =
       std::atomic_ref(notice().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);

@@ -59,7 +59,7 @@ class DevicePlan final : public KernelPlan {
   void poison() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
   // Tells the peer's host of a pair that our kernels have given up.
-  void follow(const KernelQueue&) noexcept override;
+  void follow(const KernelQueue& failed) noexcept override;
   protocol::Epoch awaited_epoch() const noexcept override;
   protocol::Epoch epoch_at_gate() const noexcept override;
   void open_gate() noexcept override;

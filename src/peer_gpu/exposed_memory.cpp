@@ -11,15 +11,8 @@ namespace penstock::peer_gpu {
 using base::Error;
 using base::ErrorKind;
 
-device::gpu::MemoryRegion region_of(const void* memory) {
-  const device::gpu::MemoryRegion region = device::gpu::look_at(memory);
-  if (!region.on_device)
-    throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
-  return region;
-}
-
 MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t bytes) {
-  const device::gpu::MemoryRegion region = region_of(memory);
+  const device::gpu::MemoryRegion region = device::gpu::region_of(memory);
   MemoryRecord record;
   record.device = region.device;
   record.device_identity = devices.identity(region.device);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "device/gpu/memory.hpp"
 #include "gpu/device_arena.hpp"
 #include "gpu/devices.hpp"
 #include "peer_gpu/imports.hpp"
@@ -22,8 +21,7 @@ struct MemoryRecord {
   gpu::DevicePlace place;
 };
 
-// These throw Error(transport) where it is no longer memory of a GPU.
-device::gpu::MemoryRegion region_of(const void* memory);
+// Throws Error(transport) where it is no longer memory of a GPU.
 MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t bytes);
 
 // GPU memory of all processes of the job, this one's included.

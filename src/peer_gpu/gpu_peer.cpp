@@ -8,6 +8,7 @@
 
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
+#include "device/gpu/memory.hpp"
 #include "gpu/gpus.hpp"
 #include "peer/handshake.hpp"
 #include "peer/peer.hpp"
@@ -79,15 +80,15 @@ class GpuPeer final : public transport::Transport {
   class GpuOffer;
   class GpuAcceptance;
 
-  // Room for the message without its gaps, which both ends' kernels move; null: it has none.
-  std::shared_ptr<PackedMessage> pack(const transport::Message& message, std::size_t bytes) {
-    if (!message.segments()) return nullptr;
-    const auto arena = gpus_->devices().arena(region_of(message.buffer).device);
+  // Null: the message has no gaps. Else the kernels of both ends move what is packed.
+  std::shared_ptr<PackedMessage> make_packed(const transport::Message& message, std::size_t bytes) {
+    if (!message.has_gaps()) return nullptr;
+    const auto arena = gpus_->devices().arena(device::gpu::region_of(message.buffer).device);
     return std::make_shared<PackedMessage>(*arena, message, bytes, arena->allocate(bytes));
   }
   MemoryRecord expose(const transport::Message& message, const PackedMessage* packed) const {
-    return peer_gpu::expose(gpus_->devices(), packed ? packed->room() : message.buffer,
-                            packed ? 0 : message.bytes);
+    return packed ? peer_gpu::expose(gpus_->devices(), packed->room(), packed->bytes())
+                  : peer_gpu::expose(gpus_->devices(), message.buffer, message.bytes);
   }
   // Our half: private words, and the words that the peer stores into.
   DevicePair prepare_pair(const transport::Message& message, std::shared_ptr<PackedMessage> packed,
@@ -141,7 +142,7 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     record_.eager_max = owner.settings_.cuda_eager_max;
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
-    auto packed = owner.pack(send, send.bytes);
+    auto packed = owner.make_packed(send, send.bytes);
     record_.end.buffer = owner.expose(send, packed.get());
     record_.gates = owner.gates_.use_on(record_.end.buffer.device);
     pair_ = owner.prepare_pair(send, std::move(packed), sizeof(SenderWords), record_.end,
@@ -179,7 +180,7 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
       : owner_(owner) {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
-    auto packed = owner.pack(receive, send.bytes);
+    auto packed = owner.make_packed(receive, send.bytes);
     record_.end.buffer = owner.expose(receive, packed.get());
     const MemoryRecord& ours = record_.end.buffer;
     const MemoryRecord& theirs = offer.end.buffer;
@@ -277,7 +278,7 @@ DevicePair GpuPeer::prepare_pair(const transport::Message& message,
   pair.notice = gpus_->pinned().take();
   pair.pair.notice = static_cast<HostNotice*>(pair.notice.get());
   pair.retired = &host_.retired();
-  // All that the peer's kernels store into, until it is gone.
+  // All that the peer's kernels store into: it outlives the pair until the peer is gone.
   struct Kept {
     std::shared_ptr<PackedMessage> packed;
     std::shared_ptr<std::byte> words;

@@ -27,13 +27,15 @@ enum class BufferState : std::uint8_t {
 };
 
 // PairEnd says what is particular to its transport: packed() has the message where its bytes lie
-// with gaps, fill() copies the message of a buffered send,
-// wait_is_over() and end_wait() are asked and told by the wait.
+// with gaps, fill() copies that of a buffered send, wait_is_over() and end_wait() are asked and
+// told by the wait.
 template <class Engine, class PairEnd>
 class EnginePlan final : public HostPlan {
  public:
   EnginePlan(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
-      : engine_(engine), end_(std::move(end)) {}
+      : engine_(engine), end_(std::move(end)) {
+    engine_.note_answer(end_->peer);  // it has just matched
+  }
   ~EnginePlan() override { engine_.release(end_); }
 
   void expect_start() override { engine_.expect_start(*end_); }
@@ -154,14 +156,18 @@ class EnginePlan final : public HostPlan {
   }
 
   void run_close() noexcept override { engine_.close(*end_, done_ + 1); }
-  void run_poison() noexcept override { engine_.poison(*end_, done_ + 1, reason_); }
+  void run_poison() noexcept override {
+    closed_at_giving_up_ = end_->closed_before(done_ + 1);
+    engine_.poison(*end_, done_ + 1, reason_);
+  }
 
   // The peer answers without its program; one that has died, or that PENSTOCK_TIMEOUT gives up,
   // does not.
   bool run_untouched() noexcept override {
     engine_.poll(*end_);
     if (engine_.untouched(*end_)) {
-      if (!end_->sends()) engine_.note_answer(end_->peer);
+      // What is untouched of itself is no answer, nor is a word from before.
+      if (!closed_at_giving_up_ && end_->closed_before(done_ + 1)) engine_.note_answer(end_->peer);
     } else if (!nobody_answers()) {
       return false;
     }
@@ -228,6 +234,7 @@ class EnginePlan final : public HostPlan {
   std::optional<BufferSearch> search_;                   // of a start that has been left for later
   base::Elapsed unexplained_;                            // a failure that the network has told
   base::Elapsed touched_;                                // since the first look after the giving up
+  bool closed_at_giving_up_ = false;                     // the peer had
   bool left_to_peer_ = false;                            // it was for too long
   protocol::Epoch done_ = 0;                             // waits that have ended; the worker's own
   base::ErrorKind reason_ = base::ErrorKind::transport;  // why the pair is poisoned, for the peer

@@ -16,9 +16,9 @@ class Packed {
  public:
   // `bytes`: of the send.
   Packed(const transport::Message& message, std::size_t bytes)
-      : buffer_(static_cast<std::byte*>(message.buffer)), bytes_(bytes) {
-    if (message.memory == device::MemoryKind::host) segments_ = message.segments();
-  }
+      : buffer_(static_cast<std::byte*>(message.buffer)),
+        bytes_(bytes),
+        segments_(message.segments()) {}
 
   bool has_gaps() const noexcept { return segments_ != nullptr; }
   // The message leaves the buffer for `to`, or comes from `from`. The worker's.

@@ -17,10 +17,9 @@ constexpr std::size_t chunk = std::size_t{1} << 30;
 
 Elements::Elements(const transport::Message& message) : layout_(message.layout) {
   const auto* layout = dynamic_cast<const group::MpiLayout*>(message.layout.get());
-  contiguous_ = !layout || layout->contiguous() ||
-                (layout->segments() && message.memory == device::MemoryKind::host);
-  const MPI_Datatype type = contiguous_ ? MPI_BYTE : layout->datatype();
-  const std::size_t count = contiguous_ ? message.bytes : static_cast<std::size_t>(layout->count());
+  as_bytes_ = layout == nullptr || message.described();
+  const MPI_Datatype type = as_bytes_ ? MPI_BYTE : layout->datatype();
+  const std::size_t count = as_bytes_ ? message.bytes : static_cast<std::size_t>(layout->count());
   if (count <= int_max) {
     type_ = type;
     count_ = static_cast<int>(count);
@@ -31,11 +30,6 @@ Elements::Elements(const transport::Message& message) : layout_(message.layout) 
 
 Elements::~Elements() {
   if (owned_) PMPI_Type_free(&type_);
-}
-
-void* Elements::origin(void* lowest) const noexcept {
-  if (contiguous_) return lowest;
-  return reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(lowest) - layout_->lowest());
 }
 
 // More elements than an int can count: one element of a type that holds whole chunks and the rest.

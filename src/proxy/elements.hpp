@@ -16,18 +16,16 @@ class Elements : private base::NoCopy {
 
   MPI_Datatype type() const noexcept { return type_; }
   int count() const noexcept { return count_; }
-  // Bytes without gaps: those of the buffer, or of a copy that we make (plan/packed.hpp). MPI is
-  // given the program's datatype where we do not know how it lies, or its memory is a GPU's.
-  bool contiguous() const noexcept { return contiguous_; }
-  // What MPI is to be given for a message whose lowest byte is there.
-  void* origin(void* lowest) const noexcept;
+  // Bytes, those of the buffer or of a copy without gaps (plan/packed.hpp); else the program's
+  // datatype, which MPI alone can take apart.
+  bool as_bytes() const noexcept { return as_bytes_; }
 
  private:
   void combine(MPI_Datatype type, std::size_t count);
 
   MPI_Datatype type_ = MPI_BYTE;
   int count_ = 0;
-  bool contiguous_ = true;
+  bool as_bytes_ = true;
   bool owned_ = false;
   std::shared_ptr<const group::Layout> layout_;  // keeps the datatype
 };

@@ -31,21 +31,25 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
       packed_(message, message.bytes) {
   last_notice.end = query.end = this;
   try {
-    if (buffered() && !elements.contiguous() &&
+    if (buffered() && !elements.as_bytes() &&
         bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       throw Error(ErrorKind::unsupported,
                   "proxy: MPI cannot pack a buffered send of more than 2 GiB");
     for (MpiSlot& operation : operations) {
       operation.end = this;
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      make_request(operation, buffered()              ? operation.buffer.get()
-                              : elements.contiguous() ? packed_.place()
-                                                      : elements.origin(buffer));
+      make_request(operation, memory_of(operation));
     }
   } catch (...) {
     free_requests();
     throw;
   }
+}
+
+// What MPI is given.
+void* PairEnd::memory_of(const MpiSlot& operation) {
+  if (buffered()) return operation.buffer.get();
+  return elements.as_bytes() ? packed_.place() : buffer;
 }
 
 void PairEnd::make_request(MpiSlot& operation, void* from) {
@@ -74,7 +78,7 @@ void PairEnd::make_request(MpiSlot& operation, void* from) {
     case protocol::Mode::buffered:
       // Synchronous, so that a library buffer is free when its message has been received, neither
       // earlier nor later.
-      if (elements.contiguous())
+      if (elements.as_bytes())
         check_mpi(PMPI_Ssend_init(from, count, type, peer, tag, communicator_, request),
                   "MPI_Ssend_init");
       else
@@ -87,13 +91,12 @@ void PairEnd::make_request(MpiSlot& operation, void* from) {
 
 std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
   MpiSlot& slot = operation(epoch);
-  if (elements.contiguous()) {
+  if (elements.as_bytes()) {
     packed_.gather(slot.buffer.get());
   } else {
     int position = 0;
-    const int code =
-        PMPI_Pack(elements.origin(buffer), elements.count(), elements.type(), slot.buffer.get(),
-                  static_cast<int>(bytes), &position, communicator_);
+    const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(),
+                               static_cast<int>(bytes), &position, communicator_);
     if (code != MPI_SUCCESS) return mpi_error("proxy: MPI_Pack", code);
   }
   slot.taken.store(true, std::memory_order_relaxed);  // published by trigger()

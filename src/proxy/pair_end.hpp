@@ -137,6 +137,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   protocol::Epoch taken = 0;   // what it said last
 
  private:
+  void* memory_of(const MpiSlot& operation);
   void make_request(MpiSlot& operation, void* from);
 
   const MPI_Comm communicator_;

@@ -18,16 +18,19 @@ enum class Access : std::uint8_t {
   direct,  // in memory of a device, which the host transport can read and write itself
 };
 
-// Why a message in memory of a device is staged, whatever the transport says of such memory: our
-// kernels find the bytes between gaps, and MPI's packing takes a call a run (docs/performance.md).
-inline bool has_gaps(const transport::Message& message) {
-  return message.segments() != nullptr;
+// Whether the host transport can be given a message in memory of a device as it lies. Not with
+// gaps: our kernels find the bytes between them, MPI's packing makes a call for each run
+// (docs/performance.md).
+inline transport::Verdict takes_in_place(const transport::Transport& host,
+                                         const transport::Message& message) {
+  if (message.has_gaps()) return {false, "its bytes lie with gaps"};
+  return host.can_serve(message);
 }
 
 // Returns the best access, as far as the transport can tell before it tries.
 inline Access best_access(const transport::Transport& host, const transport::Message& message) {
   if (message.memory == device::MemoryKind::host) return Access::host;
-  return !has_gaps(message) && host.can_serve(message).yes ? Access::direct : Access::staged;
+  return takes_in_place(host, message).yes ? Access::direct : Access::staged;
 }
 
 // The half as the host transport sees it: `bytes` at the place where kernels leave or fetch the
@@ -48,9 +51,7 @@ template <class Attempt>
 auto try_access(const transport::Transport& host, const transport::Message& message,
                 Attempt attempt) {
   if (message.memory == device::MemoryKind::host) return attempt(Access::host, std::string());
-  const transport::Verdict verdict = has_gaps(message)
-                                         ? transport::Verdict{false, "its bytes lie with gaps"}
-                                         : host.can_serve(message);
+  const transport::Verdict verdict = takes_in_place(host, message);
   std::string why = verdict.why;
   if (verdict.yes) {
     try {

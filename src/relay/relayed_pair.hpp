@@ -40,10 +40,12 @@ class RelayedPair final : private transport::Sink {
     if (under_way_) poison();
   }
   bool still_moves() const noexcept { return poisoned() && under_way_; }
-  // A queue that it was used on has failed: whether it had more to do there.
+  // A queue that it was used on has failed: whether it had more to do there. A message that has
+  // come may have no wait any more that takes it.
   bool has_work() const noexcept {
     return under_way_ || replayed_.load(std::memory_order_relaxed) ||
-           expected_.load(std::memory_order_seq_cst) > epoch_;
+           expected_.load(std::memory_order_seq_cst) > epoch_ ||
+           std::atomic_ref(words_.done).load(std::memory_order_acquire) < epoch_;
   }
   void close() noexcept;
 

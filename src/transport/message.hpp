@@ -37,6 +37,7 @@ struct Message {
 
   // Null: the bytes lie without gaps, or MPI alone knows how; see layout->contiguous().
   std::shared_ptr<const Segments> segments() const { return layout ? layout->segments() : nullptr; }
+  bool has_gaps() const { return segments() != nullptr; }  // that we know
   // Whether a transport without MPI can find the bytes.
   bool described() const { return !layout || layout->contiguous() || layout->segments(); }
   // From the lowest byte to behind the highest.

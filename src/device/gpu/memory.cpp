@@ -4,6 +4,7 @@
 #include <array>
 #include <gpu_runtime.hpp>
 
+#include "base/error.hpp"
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
 
@@ -47,6 +48,14 @@ MemoryRegion look_at(const void* address) noexcept {
   region.base = base;
   region.bytes = bytes;
   region.allocation = number;
+  return region;
+}
+
+MemoryRegion region_of(const void* address) {
+  const MemoryRegion region = look_at(address);
+  if (!region.on_device)
+    throw base::Error(base::ErrorKind::transport,
+                      "the buffer is no longer " PENSTOCK_GPU " memory");
   return region;
 }
 

@@ -21,5 +21,7 @@ struct MemoryRegion {
 
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.
 MemoryRegion look_at(const void* address) noexcept;
+// The same of what was memory of a device. Throws base::Error(transport) where it is no longer.
+MemoryRegion region_of(const void* address);
 
 }  // namespace penstock::device::gpu

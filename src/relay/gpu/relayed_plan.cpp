@@ -44,12 +44,10 @@ RelayedPlan::RelayedPlan(const Equipment& equipment, const transport::Message& m
   post_.buffer = static_cast<std::byte*>(message.buffer);
   post_.bytes = bytes;
   if (access_ == Access::host) return;
-  device_ = device::gpu::look_at(message.buffer).device;
-  if (device_ < 0)
-    throw Error(ErrorKind::transport, "the buffer is no longer " PENSTOCK_GPU " memory");
+  device_ = device::gpu::region_of(message.buffer).device;
   if (access_ != Access::staged) return;
   staging_ = equipment.gpus->pinned().take(std::max<std::size_t>(bytes, 1));
-  if (has_gaps(message)) {
+  if (message.has_gaps()) {
     packed_.emplace(*equipment.gpus->devices().arena(device_), message, bytes, staging_);
   } else {
     arrivals_ = equipment.gpus->devices().arena(device_)->allocate(sizeof(Word64));
@@ -215,8 +213,13 @@ void RelayedPlan::open_gate() noexcept {
   std::atomic_ref(post_.words->gate.open).store(1, std::memory_order_release);
 }
 
+// Behind a failure nothing is unpacked: what had come may be lost.
 void RelayedPlan::follow(const KernelQueue& failed) noexcept {
-  if (used_on(failed) && !pair_->poisoned()) equipment_.relay->give_up(*pair_);
+  if (!used_on(failed) || pair_->poisoned()) return;
+  if (packed_ && !post_.sends)
+    equipment_.relay->poison(*pair_);
+  else
+    equipment_.relay->give_up(*pair_);
 }
 
 }  // namespace penstock::relay

@@ -15,13 +15,7 @@ PackWork column(std::uint64_t row, std::int64_t stride, std::uint64_t bytes,
                 std::uintptr_t buffer = 0x1000) {
   datatype::Segments segments(row);
   segments.repeat(bytes / row, stride);
-  PackWork work;
-  work.segments = segments.view();
-  work.buffer = address(buffer);
-  work.packed = address(0x100000);
-  work.bytes = bytes;
-  shape(work, segments);
-  return work;
+  return pack_work(segments, nullptr, address(buffer), address(0x100000), bytes);
 }
 
 TEST(PackWork, MovesTheWidestWordsThatCrossNoGap) {
@@ -38,12 +32,8 @@ TEST(PackWork, TheBufferAndTheMessageLimitTheirWidth) {
   EXPECT_EQ(column(256, 512, 1024, 0x1001).width, 1);
   datatype::Segments segments(256);
   segments.repeat(4, 512);
-  PackWork work;
-  work.segments = segments.view();
-  work.buffer = address(0x1000);
-  work.packed = address(0x2000);
-  work.bytes = 12;  // less than there is room for
-  shape(work, segments);
+  // Less than there is room for.
+  const PackWork work = pack_work(segments, nullptr, address(0x1000), address(0x2000), 12);
   EXPECT_EQ(work.width, 4);
 }
 

@@ -40,15 +40,18 @@ struct Process {
   }
 };
 
-// A half whose messages go from, or to, `buffer`. It is not connected yet.
-inline std::unique_ptr<PairEnd> make_pair_end(Process& process, transport::Direction direction,
-                                              std::vector<std::byte>& buffer, protocol::Mode mode,
-                                              const Cut& cut, Process& peer) {
+// A half whose messages go from, or to, `buffer`, where they lie as `layout` says. It is not
+// connected yet.
+inline std::unique_ptr<PairEnd> make_pair_end(
+    Process& process, transport::Direction direction, std::vector<std::byte>& buffer,
+    protocol::Mode mode, const Cut& cut, Process& peer,
+    std::shared_ptr<const group::Layout> layout = nullptr) {
   transport::Message message;
   message.direction = direction;
   message.mode = mode;
   message.buffer = buffer.data();
-  message.bytes = buffer.size();
+  message.bytes = cut.bytes;
+  message.layout = std::move(layout);
   return std::make_unique<PairEnd>(process.common, message, mode, cut,
                                    process.fabric.insert(peer.fabric.name()));
 }

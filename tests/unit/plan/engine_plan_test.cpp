@@ -43,11 +43,11 @@ struct End {
   bool is_send = false;
   int peer = 1;
   base::FirstError failure;
-  std::atomic<bool> complete{false};
+  std::atomic<bool> complete{false}, closed{false};
 
   bool sends() const noexcept { return is_send; }
   bool buffered() const noexcept { return is_send && mode == Mode::buffered; }
-  bool closed_before(Epoch) const noexcept { return false; }
+  bool closed_before(Epoch) const noexcept { return closed; }
   std::optional<Error> broken(Epoch) const {
     if (const Error* error = failure.get()) return *error;
     return std::nullopt;
@@ -109,7 +109,10 @@ class EnginePlanTest : public ::testing::Test {
     queue.fail(Error(ErrorKind::peer_freed, "another pair of the queue"));
   }
   HostPlan& plan() {
-    if (!plan_) plan_.emplace(engine, end);
+    if (!plan_) {
+      plan_.emplace(engine, end);
+      engine.answers = 0;
+    }
     return *plan_;
   }
 
@@ -142,10 +145,37 @@ TEST_F(EnginePlanTest, AnAnswerEndsTheWaitAndTheSilence) {
   engine.limit = std::chrono::hours(1);
   give_up();
   EXPECT_FALSE(poll());
+  end->closed = true;
   engine.moves = false;
   EXPECT_TRUE(poll());
   EXPECT_EQ(engine.answers, 1);
   EXPECT_EQ(engine.silences, 0);
+}
+
+TEST_F(EnginePlanTest, AMatchIsAnAnswer) {
+  const EnginePlan<Engine, End> matched(engine, end);
+  EXPECT_EQ(engine.answers, 1);
+}
+
+// A receive that nothing moves into ends without a word.
+TEST_F(EnginePlanTest, WhatNobodyMovesAnswersForNobody) {
+  engine.limit = std::chrono::hours(1);
+  engine.moves = false;
+  give_up();
+  EXPECT_TRUE(poll());
+  EXPECT_EQ(engine.answers, 0);
+}
+
+// Its word came before it fell silent.
+TEST_F(EnginePlanTest, AWordFromBeforeIsNoAnswer) {
+  engine.limit = std::chrono::hours(1);
+  start();
+  end->closed = true;
+  queue.fail(Error(ErrorKind::peer_freed, "another pair of the queue"));
+  EXPECT_FALSE(poll());
+  engine.moves = false;
+  EXPECT_TRUE(poll());
+  EXPECT_EQ(engine.answers, 0);
 }
 
 // Its wait does not look any more.

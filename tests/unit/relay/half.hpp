@@ -28,6 +28,9 @@ class Half {
   void start() {
     std::atomic_ref(words_.started).store(words_.done + 1, std::memory_order_release);
   }
+  bool has_come() {
+    return std::atomic_ref(words_.completed).load(std::memory_order_acquire) > words_.done;
+  }
   // False: given up.
   bool wait() {
     for (;; std::this_thread::yield()) {

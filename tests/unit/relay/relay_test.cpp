@@ -157,6 +157,22 @@ TEST_F(RelayTest, AFailedQueueGivesUpWhatHasWorkAndLeavesTheRest) {
   EXPECT_TRUE(idle.pair.untouched());
 }
 
+// The wait did not run, or left without it.
+TEST_F(RelayTest, AMessageThatHasComeAndThatNoWaitTookIsWork) {
+  match(8);
+  sender->enqueue();
+  receiver->enqueue();
+  sender->start();
+  receiver->start();
+  ASSERT_TRUE(sender->wait());
+  while (!receiver->has_come()) std::this_thread::yield();
+  relays[0].give_up(sender->pair);
+  EXPECT_FALSE(sender->pair.poisoned());
+  relays[1].give_up(receiver->pair);
+  EXPECT_TRUE(receiver->pair.poisoned());
+  EXPECT_TRUE(receiver->pair.untouched());
+}
+
 // Nor a match, or whoever else takes the relay's lock: add() does.
 TEST_F(RelayTest, AStartThatIsLeftForLaterHoldsUpNoOtherPair) {
   std::atomic<bool> may_start{false};
