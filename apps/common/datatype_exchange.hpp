@@ -35,7 +35,8 @@ class Subarray {
 };
 
 // Where the messages lie in the program's own array: for each neighbour what is sent to it, and
-// what it sends. None received: they go into buffers, from which the work unpacks them.
+// what it sends. `received` may be empty: then messages come into buffers, from which the work
+// unpacks them.
 struct MessagesInPlace {
   double* array;
   std::vector<Subarray> sent;
@@ -45,14 +46,13 @@ struct MessagesInPlace {
 // MPI packs and unpacks. On a GPU it has to take its memory.
 std::unique_ptr<Exchange> make_mpi_datatype_exchange(const Options& options, Work& work,
                                                      MessagesInPlace messages);
-// The stream does.
+// The stream's requests describe them, and Penstock moves their bytes.
 std::unique_ptr<Exchange> make_stream_datatype_exchange(const Options& options, Work& work,
-                                                        MessagesInPlace messages);
+                                                        const MessagesInPlace& messages);
 inline std::unique_ptr<Exchange> make_datatype_exchange(Comm comm, const Options& options,
                                                         Work& work, MessagesInPlace messages) {
-  return comm == Comm::mpi_datatype
-             ? make_mpi_datatype_exchange(options, work, std::move(messages))
-             : make_stream_datatype_exchange(options, work, std::move(messages));
+  return comm == Comm::mpi_datatype ? make_mpi_datatype_exchange(options, work, std::move(messages))
+                                    : make_stream_datatype_exchange(options, work, messages);
 }
 
 }  // namespace penstock::apps

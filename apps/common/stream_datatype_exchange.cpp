@@ -80,7 +80,7 @@ class StreamDatatypeExchange final : public Exchange {
 }  // namespace
 
 std::unique_ptr<Exchange> make_stream_datatype_exchange(const Options& options, Work& work,
-                                                        MessagesInPlace messages) {
+                                                        const MessagesInPlace& messages) {
   return std::make_unique<StreamDatatypeExchange>(options, work, messages);
 }
 
