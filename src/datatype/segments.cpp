@@ -95,6 +95,8 @@ void Segments::append(const Segments& other, std::int64_t distance) {
     return move_by(distance);
   }
   unroll();
+  // What is looked at one by one, though it may become few.
+  if (other.list_.size() > most / other.repetitions_) refuse_pieces();
   for (std::uint64_t i = 0; i < other.repetitions_; ++i) {
     const std::int64_t moved = sum(distance, product(i, other.extent_));
     for (Segment segment : other.list_) {
@@ -213,6 +215,7 @@ bool Segments::overlap() const {
   // lie between those of its repetitions, as in a transposed matrix. Only else are all runs looked
   // at.
   if (list_.size() == 1 && nested(list_[0], repetitions_, extent_)) return false;
+  if (!std::all_of(list_.begin(), list_.end(), disjoint_runs)) return true;
   std::vector<Span> spans;
   std::uint64_t runs = 0;
   for (const Segment& segment : list_) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -77,6 +78,7 @@ Segments blocks(const Segments& element, MPI_Count extent, Numbers lengths, Numb
   Segments all;
   for (std::size_t i = 0; i < distances.size(); ++i) {
     const MPI_Count length = lengths.size() == 1 ? lengths[0] : lengths[i];
+    if (length == 0) continue;  // wherever it lies
     all.append(repeated(element, length, extent), product(distances[i], unit));
   }
   return all;
@@ -161,9 +163,13 @@ Flat flatten(MPI_Datatype datatype);
 
 Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements) {
   Segments all;
+  std::map<MPI_Datatype, Flat> known;  // one that stands there often is flattened once
   const auto count = static_cast<std::size_t>(numbers[0]);
   for (std::size_t i = 0; i < count; ++i) {
-    const Flat element = flatten(elements[i]);
+    if (numbers[1 + i] == 0) continue;
+    const auto [place, is_new] = known.try_emplace(elements[i]);
+    Flat& element = place->second;
+    if (is_new) element = flatten(elements[i]);
     if (!element) return std::nullopt;
     all.append(repeated(*element, numbers[1 + i], extent_of(elements[i])), numbers[1 + count + i]);
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
+#include <map>
 #include <span>
 
 #include "group/datatype_contents.hpp"
@@ -75,8 +76,11 @@ Signature signature_of_predefined(MPI_Datatype datatype) {
 Signature signature_of_structure(std::span<const MPI_Count> lengths,
                                  std::span<const MPI_Datatype> datatypes) {
   Signature all;
+  std::map<MPI_Datatype, Signature> known;
   for (std::size_t i = 0; i < datatypes.size(); ++i) {
-    Signature part = signature_of(datatypes[i]);
+    const auto [place, is_new] = known.try_emplace(datatypes[i]);
+    if (is_new) place->second = signature_of(datatypes[i]);
+    Signature part = place->second;
     part.repeat(static_cast<std::uint64_t>(lengths[i]));
     all.append(part);
   }

@@ -51,9 +51,10 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatyp
     if (!contiguous_ && shape.segments) flatten(*shape.segments, shape.extent);
   } catch (const Error& error) {
     // Of more segments than there is room for MPI takes care.
-    if (error.kind() == ErrorKind::argument)
+    contiguous_ = count == 0;  // wherever its elements would lie
+    if (error.kind() == ErrorKind::argument && count != 0)
       refusal_ = error.text();
-    else if (error.kind() != ErrorKind::resources)
+    else if (error.kind() != ErrorKind::resources && error.kind() != ErrorKind::argument)
       throw;
   }
   if (predefined) return;

@@ -45,10 +45,19 @@ std::size_t mean_run(const datatype::Segments* segments) noexcept {
   return segments == nullptr ? std::numeric_limits<std::size_t>::max() : segments->mean_run();
 }
 
+// Of a longer list the runs are short, and a letter is to stay small, as who reads it may have no
+// memory to spare.
+constexpr std::size_t longest_list = 16384;  // segments: 640 KiB
+
+bool list_stays(const transport::Message& message) {
+  const auto segments = message.segments();
+  return segments && segments->list().size() > longest_list;
+}
+
 template <class Record>
 transport::WireRecord with_segments(const Record& record, const transport::Message& message) {
   transport::WireRecord wire = transport::to_wire(record);
-  transport::append_segments(wire, message.segments().get());
+  if (!list_stays(message)) transport::append_segments(wire, message.segments().get());
   return wire;
 }
 
@@ -67,6 +76,7 @@ class Peer::OpenEnd final : public transport::Offer {
     record_.slots = owner.settings_.slots;
     record_.checks_ready = owner.settings_.check;
     record_.across = owner.peers_[static_cast<std::size_t>(message.peer)].cross_memory;
+    record_.list_stays = list_stays(message);
     record_.buffer = ours.record;
     record_.block = holding_.place();
   }
@@ -120,7 +130,8 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
          .mode = message.mode,
          .pull = invited_ ? by_them : by_us,
          .push = invited_ ? by_us : by_them,
-         .mean_run = std::min(mean_run(message.segments().get()), mean_run(their_segments.get()))});
+         .mean_run = std::min(mean_run(message.segments().get()), mean_run(their_segments.get())),
+         .lists_stay = list_stays(message) || theirs.list_stays != 0});
     const std::uint32_t slots = invited_ ? owner.settings_.slots : theirs.slots;
     record_.bytes = message.bytes;
     record_.path = static_cast<std::uint32_t>(choice.path);
@@ -148,7 +159,12 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     if (plan_) std::atomic_ref(*closed_).store(1, std::memory_order_release);
   }
 
-  transport::WireRecord record() const override { return with_segments(record_, message_); }
+  // Where lines carry the message, each end knows its own memory alone.
+  transport::WireRecord record() const override {
+    return record_.path == static_cast<std::uint32_t>(Path::rendezvous)
+               ? with_segments(record_, message_)
+               : transport::to_wire(record_);
+  }
   bool needs_confirmation() const override { return invited_; }
   std::unique_ptr<transport::Plan> confirm() override { return std::move(plan_); }
 

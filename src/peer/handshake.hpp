@@ -12,7 +12,7 @@
 
 namespace penstock::peer {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e73746f0004;
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0005;
 
 struct AddressRecord {
   std::uint64_t version = handshake_version;
@@ -33,8 +33,8 @@ struct OpenRecord {
   std::uint64_t eager_max = 0;  // the sender's count
   std::uint32_t slots = 0;      // the sender's count
   std::uint32_t checks_ready = 0;
-  std::uint32_t across = 0;  // it gets at the other's memory by cross-memory copy
-  std::uint32_t padding = 0;
+  std::uint32_t across = 0;      // it gets at the other's memory by cross-memory copy
+  std::uint32_t list_stays = 0;  // its list of segments is too long to travel
   MemoryRecord buffer;
   ArenaAddress block;
 };

@@ -38,7 +38,8 @@ PathChoice decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
   if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
     return {Path::ring, line_bytes};
-  if (!both_shared(now) && now.mean_run < shortest_run_across) return {Path::staged, line_bytes};
+  if (now.lists_stay || (!both_shared(now) && now.mean_run < shortest_run_across))
+    return {Path::staged, line_bytes};
   const bool reachable = now.push != Copy::impossible &&
                          (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
   if (!reachable) return {Path::staged, line_bytes};

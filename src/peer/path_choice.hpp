@@ -23,6 +23,7 @@ struct Circumstances {
   Copy push = Copy::impossible;
   // Of the buffer where it is shorter; one without gaps sets no limit.
   std::size_t mean_run = std::numeric_limits<std::size_t>::max();
+  bool lists_stay = false;  // one end does not know where the other's bytes lie
 };
 
 struct PathChoice {

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -261,6 +264,49 @@ TEST(Datatypes, AbsoluteAddresses) {
   EXPECT_EQ(other, 4.5);
   for (MPI_Request& end : ends) MPI_Request_free(&end);
   for (MPI_Datatype* type : {&both, &plain}) MPI_Type_free(type);
+}
+
+// Its list of segments is too long to travel, so that no end knows the other's.
+TEST(Datatypes, ALongListOfPieces) {
+  constexpr int pieces = 40'000;
+  std::mt19937_64 random(7);
+  std::vector<int> places(pieces);
+  int end = 0;
+  for (int& place : places) {
+    place = end + static_cast<int>(random() % 3);
+    end = place + 1;
+  }
+  MPI_Datatype scattered = MPI_DATATYPE_NULL;
+  MPI_Type_create_indexed_block(pieces, 1, places.data(), MPI_INT, &scattered);
+  MPI_Type_commit(&scattered);
+  for (const Memory memory : {Memory::ordinary, Memory::allocated}) {
+    const auto bytes = static_cast<std::size_t>(end) * sizeof(int);
+    std::byte* const out = allocate(memory, bytes, std::byte{0});
+    std::byte* const in = allocate(memory, bytes, untouched);
+    std::vector<int> sent(static_cast<std::size_t>(end));
+    std::iota(sent.begin(), sent.end(), 1);
+    copy_bytes(out, reinterpret_cast<const std::byte*>(sent.data()), bytes);
+    MPI_Request ends[2];
+    MPI_Send_init(out, 1, scattered, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
+    MPI_Recv_init(in, 1, scattered, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
+    ASSERT_PST(PST_Matchall(2, ends, MPI_STATUSES_IGNORE));
+    {
+      Lane lane;
+      ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, ends));
+      lane.finish();
+    }
+    std::vector<int> expected(sent.size());
+    std::memset(expected.data(), std::to_integer<int>(untouched), bytes);
+    for (const int place : places)
+      expected[static_cast<std::size_t>(place)] = sent[static_cast<std::size_t>(place)];
+    std::vector<int> found(sent.size());
+    copy_bytes(reinterpret_cast<std::byte*>(found.data()), in, bytes);
+    EXPECT_EQ(found, expected);
+    for (MPI_Request& request : ends) MPI_Request_free(&request);
+    test::free(memory, out);
+    test::free(memory, in);
+  }
+  MPI_Type_free(&scattered);
 }
 
 // Errors are told at both ends, and the buffers stay as they were.

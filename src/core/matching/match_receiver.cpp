@@ -52,13 +52,20 @@ void MatchReceiver::read_offer(int rank, LetterReader& letter) {
   offer.envelope.communicator = letter.value<group::CommunicatorId>();
   offer.envelope.source = letter.value<int>();
   offer.envelope.tag = letter.value<int>();
-  offer.message.mode = letter.value<transport::Mode>();
-  offer.message.bytes = letter.value<std::size_t>();
-  offer.message.memory = letter.value<transport::MemoryKind>();
-  offer.signature = datatype::Signature::from_bytes(letter.bytes());
-  offer.message.peer = rank;
-  offer.theirs = read_offers(letter);
-  offer.leaves = letter.value<bool>();
+  try {
+    offer.message.mode = letter.value<transport::Mode>();
+    offer.message.bytes = letter.value<std::size_t>();
+    offer.message.memory = letter.value<transport::MemoryKind>();
+    offer.signature = datatype::Signature::from_bytes(letter.bytes());
+    offer.message.peer = rank;
+    offer.theirs = read_offers(letter);
+    offer.leaves = letter.value<bool>();
+  } catch (const std::exception& failure) {
+    // The send fails, as its rank is told; so does the receive that it is for.
+    if (auto posted = posted_.take(offer.envelope))
+      give_up_receive(posted->second, error_of(failure));
+    throw;
+  }
   if (auto posted = posted_.take(offer.envelope))
     pair(std::move(posted->second), std::move(offer));
   else

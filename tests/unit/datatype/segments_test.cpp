@@ -98,6 +98,7 @@ TEST(Segments, MorePiecesThanTheListHoldsAreRefused) {
 }
 
 TEST(Segments, ABytesThatLieTwiceAreFound) {
+  EXPECT_TRUE(repeated(Segments(8), std::uint64_t{1} << 30, 4).overlap());  // without a look
   EXPECT_TRUE(repeated(Segments(8), 3, 4).overlap());
   EXPECT_TRUE(repeated(Segments(8), 3, -7).overlap());
   EXPECT_FALSE(repeated(Segments(8), 3, -8).overlap());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "datatype/copy.hpp"
@@ -140,6 +141,64 @@ void check_too_many_pieces() {
   for (MPI_Datatype* type : {&pair, &many, &both}) MPI_Type_free(type);
 }
 
+// Of 2^24 pieces too, though neighbours touch and few runs come of them. Looking at all of a longer
+// one would take minutes.
+void check_many_pieces_in_few_runs() {
+  constexpr int pieces = 1'000'000'000;
+  const int lengths[2] = {1, 1};
+  const MPI_Aint places[2] = {0, 16};
+  const MPI_Datatype types[2] = {MPI_DOUBLE, MPI_FLOAT};
+  MPI_Datatype pair, near, many, behind;
+  MPI_Type_create_struct(2, lengths, places, types, &pair);
+  MPI_Type_create_resized(pair, 0, 20, &near);
+  MPI_Type_contiguous(pieces, near, &many);
+  const MPI_Aint apart[2] = {0, 64};
+  const MPI_Datatype parts[2] = {MPI_CHAR, many};
+  MPI_Type_create_struct(2, lengths, apart, parts, &behind);
+  MPI_Type_commit(&behind);
+  const group::MpiLayout layout(behind, 1);
+  expect(layout.bytes() == std::size_t{12} * pieces + 1, 0, "bytes() of pieces that touch");
+  for (MPI_Datatype* type : {&pair, &near, &many, &behind}) MPI_Type_free(type);
+}
+
+// What is made of the same datatype twice, again and again, is not flattened as often.
+void check_deep_nesting() {
+  constexpr int levels = 40;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(0, MPI_INT, &type);
+  for (int level = 0; level < levels; ++level) {
+    const int lengths[2] = {1, 1};
+    const MPI_Aint places[2] = {0, 8};
+    const MPI_Datatype types[2] = {type, type};
+    MPI_Datatype twice = MPI_DATATYPE_NULL;
+    MPI_Type_create_struct(2, lengths, places, types, &twice);
+    MPI_Type_free(&type);
+    type = twice;
+  }
+  MPI_Type_commit(&type);
+  expect(group::MpiLayout(type, 1).bytes() == 0, 0, "a deep datatype of nothing");
+  MPI_Type_free(&type);
+}
+
+// No byte is sent, wherever it would lie.
+void check_nothing_far_away() {
+  const MPI_Aint far = MPI_Aint{1} << 62;
+  MPI_Datatype vector, block;
+  MPI_Type_create_hvector(4, 1, far, MPI_INT, &vector);
+  MPI_Type_commit(&vector);
+  const group::MpiLayout none(vector, 0);
+  expect(none.contiguous() && none.bytes() == 0 && none.refusal().empty(), 0, "count 0");
+  const group::MpiLayout some(vector, 1);
+  expect(!some.refusal().empty(), 0, "what lies beyond all addresses");
+  const int lengths[2] = {2, 0};
+  const MPI_Aint places[2] = {0, std::numeric_limits<MPI_Aint>::max()};
+  MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &block);
+  MPI_Type_commit(&block);
+  const group::MpiLayout one(block, 1);
+  expect(one.contiguous() && one.bytes() == 2 * sizeof(int), 0, "an empty block far away");
+  for (MPI_Datatype* type : {&vector, &block}) MPI_Type_free(type);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -147,6 +206,9 @@ int main(int argc, char** argv) {
   const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 10000;
   check_too_many_pieces();
+  check_many_pieces_in_few_runs();
+  check_deep_nesting();
+  check_nothing_far_away();
   for (std::uint64_t seed = first; seed < first + count && failures < 20; ++seed) check(seed);
   std::printf("seeds %llu to %llu: %d failures\n", static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(first + count - 1), failures);

@@ -291,6 +291,23 @@ TEST_F(MatcherTest, AThreadOfItsOwnDrivesAndOutlivesErrors) {
   EXPECT_FALSE(zero_.ended_too_early || one_.ended_too_early);
 }
 
+// As where there is no memory for it. The sender hands over no other send, so the receive would
+// wait for ever.
+TEST_F(MatcherTest, AnOfferThatCannotBeReadFailsTheReceiveThatItIsFor) {
+  const auto send = one_.send(0, 1), receive = zero_.receive(1, 1), other = zero_.receive(1, 2);
+  const auto receiving = zero_.begin({receive.get()}), waiting = zero_.begin({other.get()});
+  const auto sending = one_.begin({send.get()});
+  std::pair<int, Office::Letter> letter;
+  ASSERT_TRUE(office_.take(0, letter));
+  letter.second.resize(letter.second.size() - 1);
+  office_.post(letter.first, 0, letter.second);
+  drive_both(one_, *sending, zero_);
+  drive(zero_, *receiving);
+  EXPECT_EQ(kind(*sending), ErrorKind::internal);
+  EXPECT_EQ(kind(*receiving), ErrorKind::internal);
+  EXPECT_FALSE(waiting->finished);
+}
+
 TEST_F(MatcherTest, ALetterThatCannotBeReadFailsWhatItIsAbout) {
   // An offer, an answer and an acceptance end early; then one comes of which nothing can be told.
   const auto cut = [&](int to, std::size_t keep) {
