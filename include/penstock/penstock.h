@@ -245,7 +245,8 @@ PST_API int PST_Queue_test(PST_Queue queue, int* flag);
 /* Programs use MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init, MPI_Bsend_init, MPI_Recv_init and
  * MPI_Request_free: libpenstock records them through the MPI profiling interface. Where another
  * tool owns that interface, these do the same explicitly: they create (free) the same MPI request
- * and record it. Arguments, blocking and errors as in MPI. Source: MPI, Penstock. */
+ * and record it. Arguments, blocking and errors as in MPI: `datatype` may have gaps, is committed
+ * before, and may be freed after the call. Source: MPI, Penstock. */
 PST_API int PST_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                           MPI_Comm comm, MPI_Request* request);
 PST_API int PST_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,

@@ -288,7 +288,7 @@ class Requests {
   std::vector<MPI_Request> handles_;
 };
 
-// The MPI type of an element; other element types are sent by the C functions.
+// The MPI type of an element; others are sent by send_init() with a datatype.
 template <class Element>
 MPI_Datatype datatype() {
   using T = std::remove_cv_t<Element>;
@@ -307,7 +307,7 @@ MPI_Datatype datatype() {
   else if constexpr (std::same_as<T, unsigned long long>) return MPI_UNSIGNED_LONG_LONG;
   else if constexpr (std::same_as<T, float>) return MPI_FLOAT;
   else if constexpr (std::same_as<T, double>) return MPI_DOUBLE;
-  else static_assert(!sizeof(T), "no MPI type is known for this element type: send its bytes, or use the C functions");
+  else static_assert(!sizeof(T), "no MPI type is known for this element type: send its bytes, or give send_init() a datatype");
   // clang-format on
 }
 

@@ -21,7 +21,10 @@ using protocol::Mode;
 enum class Direction : std::uint8_t { send, receive };
 using device::MemoryKind;
 
-inline constexpr char undescribed_text[] = "MPI alone knows how its datatype lies in memory";
+inline constexpr char undescribed_text[] =
+    "its datatype has more than 2^24 pieces that no loop describes, or is one that MPI alone can "
+    "take "
+    "apart";
 
 struct Message {
   Direction direction = Direction::send;

@@ -10,19 +10,34 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 
+void write_contents(LetterWriter& letter, const Contents& contents) {
+  letter.value(contents.bytes).bytes(contents.signature.to_bytes()).text(contents.refusal);
+}
+
+Contents read_contents(LetterReader& letter) {
+  Contents contents{letter.value<std::size_t>()};
+  contents.signature = datatype::Signature::from_bytes(letter.bytes());
+  contents.refusal = letter.text();
+  return contents;
+}
+
 Contents contents_of(const Recording& recording, bool with_signature) {
   Contents contents{recording.bytes};
+  contents.refusal = recording.refusal;
   if (with_signature && recording.layout) contents.signature = recording.layout->signature();
   return contents;
 }
 
 std::optional<Error> misfit(const Contents& send, int sender, int tag, const Contents& receive) {
+  if (!send.refusal.empty())
+    return Error(ErrorKind::argument, "the send cannot be matched: " + send.refusal);
+  if (!receive.refusal.empty())
+    return Error(ErrorKind::argument, "the receive cannot be matched: " + receive.refusal);
   if (send.bytes > receive.bytes)
-    return Error(
-        ErrorKind::truncate,
-        fmt::format(
-            "rank {} sends {} bytes with tag {}, the receive holds {}: make the receive larger",
-            sender, send.bytes, tag, receive.bytes));
+    return Error(ErrorKind::truncate,
+                 fmt::format("rank {} sends {} bytes with tag {}, the receive holds {}, without "
+                             "gaps: make the receive larger, or give both ends one datatype",
+                             sender, send.bytes, tag, receive.bytes));
   if (const auto difference = datatype::Signature::difference(send.signature, receive.signature))
     return Error(ErrorKind::argument,
                  fmt::format("rank {} sends other elements with tag {} than the receive is for "

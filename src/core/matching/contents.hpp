@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "base/error.hpp"
+#include "core/matching/letter.hpp"
 #include "core/recording.hpp"
 #include "datatype/signature.hpp"
 
@@ -14,7 +16,10 @@ namespace penstock::core {
 struct Contents {
   std::size_t bytes = 0;
   datatype::Signature signature = datatype::Signature::of_anything();
+  std::string refusal{};  // why it can never be matched; empty: it can
 };
+void write_contents(LetterWriter& letter, const Contents& contents);
+Contents read_contents(LetterReader& letter);
 
 // With its signature, if that is asked for: then this calls MPI, and throws base::Error.
 Contents contents_of(const Recording& recording, bool with_signature);

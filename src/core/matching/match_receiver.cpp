@@ -54,9 +54,9 @@ void MatchReceiver::read_offer(int rank, LetterReader& letter) {
   offer.envelope.tag = letter.value<int>();
   try {
     offer.message.mode = letter.value<transport::Mode>();
-    offer.message.bytes = letter.value<std::size_t>();
     offer.message.memory = letter.value<transport::MemoryKind>();
-    offer.signature = datatype::Signature::from_bytes(letter.bytes());
+    offer.contents = read_contents(letter);
+    offer.message.bytes = offer.contents.bytes;
     offer.message.peer = rank;
     offer.theirs = read_offers(letter);
     offer.leaves = letter.value<bool>();
@@ -121,8 +121,8 @@ void MatchReceiver::answer(Answered answered) {
 void MatchReceiver::send_answer(Answered& answered) {
   const MatchedRequest& request = *answered.receiving.request;
   const IncomingOffer& offer = answered.offer;
-  if (const auto error = misfit({offer.message.bytes, offer.signature}, offer.envelope.source,
-                                offer.envelope.tag, contents_of(request.recording(), check_)))
+  if (const auto error = misfit(offer.contents, offer.envelope.source, offer.envelope.tag,
+                                contents_of(request.recording(), check_)))
     throw Error(error->kind(), fmt::format("{}: {}", request.label(), error->text()));
   if (!accept_next(answered))
     throw Error(

@@ -61,7 +61,7 @@ class MatchReceiver final : public MatchSide {
     std::uint64_t number = 0;  // how early it has come
     Envelope envelope;
     transport::Message message;  // without buffer
-    datatype::Signature signature = datatype::Signature::of_anything();
+    Contents contents;
     TheirOffers theirs;
     bool leaves = false;
   };

@@ -39,8 +39,9 @@ void MatchReceiver::invite(Receiving& receiving, const Envelope& key) {
   Inviting inviting;
   inviting.sender = sender;
   inviting.key = key;
-  inviting.own = make_offers(transports_, message,
-                             [&](transport::Transport& each) { return each.invite(message); });
+  if (request.recording().refusal.empty())
+    inviting.own = make_offers(transports_, message,
+                               [&](transport::Transport& each) { return each.invite(message); });
   if (inviting.own.offers.empty()) return;
   const Id id = ++last_id_;
   receiving.invitation = id;
@@ -60,8 +61,8 @@ void MatchReceiver::write_invitation(Id id, const Inviting& inviting, std::size_
   LetterWriter letter;
   letter.value(LetterKind::invite).value(id).value(recording.communicator->id).value(recording.tag);
   letter.value(static_cast<std::uint64_t>(before)).value(accepts_read_[inviting.sender]);
-  letter.value(message.bytes).value(message.memory);
-  letter.bytes(contents_of(recording, check_).signature.to_bytes());
+  letter.value(message.memory);
+  write_contents(letter, contents_of(recording, check_));
   write_offers(letter, inviting.own);
   letters_.write(inviting.sender, *inviting.receiving.job, letter);
 }

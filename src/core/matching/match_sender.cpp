@@ -20,10 +20,10 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
   const SendKey key = key_of(recording);
   if (const auto invitation = take_invitation(key))
     if (accept_invitation(request, job, *invitation, 0)) return;
-  Sending sending{&request, job,
-                  make_offers(transports_, message,
-                              [&](transport::Transport& each) { return each.offer(message); }),
-                  key};
+  Sending sending{&request, job, {}, key};
+  if (recording.refusal.empty())  // else the receiver, too, is to learn of it
+    sending.own = make_offers(transports_, message,
+                              [&](transport::Transport& each) { return each.offer(message); });
   // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
   const Id id = ++last_id_;
   LetterWriter letter;
@@ -31,8 +31,8 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
       .value(id)
       .value(recording.communicator->id)
       .value(recording.communicator->rank);
-  letter.value(recording.tag).value(message.mode).value(message.bytes).value(message.memory);
-  letter.bytes(contents_of(recording, check_).signature.to_bytes());
+  letter.value(recording.tag).value(message.mode).value(message.memory);
+  write_contents(letter, contents_of(recording, check_));
   write_offers(letter, sending.own);
   letter.value(job->leaves);
   enter(id, std::move(sending));

@@ -58,7 +58,7 @@ class MatchSender final : public MatchSide {
     Id id = 0;
     std::size_t due = 0;         // sends of its key that come before the one it is for
     transport::Message message;  // the receive, without buffer
-    datatype::Signature signature = datatype::Signature::of_anything();
+    Contents contents;
     TheirOffers theirs;
   };
   struct Accepting {                                    // an invitation

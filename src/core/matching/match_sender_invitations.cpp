@@ -26,9 +26,9 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   const auto before = letter.value<std::uint64_t>();
   const auto accepts_read = letter.value<std::uint64_t>();
   invitation.message.direction = transport::Direction::receive;
-  invitation.message.bytes = letter.value<std::size_t>();
   invitation.message.memory = letter.value<transport::MemoryKind>();
-  invitation.signature = datatype::Signature::from_bytes(letter.bytes());
+  invitation.contents = read_contents(letter);
+  invitation.message.bytes = invitation.contents.bytes;
   invitation.message.peer = rank;
   invitation.theirs = read_offers(letter);
   Accepted& accepted = accepted_[rank];
@@ -116,7 +116,7 @@ std::optional<MatchSender::Accepting> MatchSender::write_accept(MatchedRequest& 
   Accepting accepting;
   auto& [acceptance, misfit, text, refusals] = accepting;
   misfit = core::misfit(contents_of(recording, check_), recording.communicator->rank, recording.tag,
-                        {invitation.message.bytes, invitation.signature});
+                        invitation.contents);
   try {
     if (!misfit) acceptance = accept_as_invited(send, invitation, text, refusals);
   } catch (const std::exception& failure) {

@@ -46,8 +46,6 @@ void Matcher::check(const MatchedRequest& request) const {
            fmt::format(" cannot be matched: {} makes a partitioned request, and only persistent "
                        "sends and receives match",
                        recording.call));
-  if (!recording.refusal.empty() && recording.peer != null_rank)
-    refuse(ErrorKind::argument, " cannot be matched: " + recording.refusal);
   if (request.matched() || request.match_under_way())
     refuse(ErrorKind::already_matched,
            request.matched()
