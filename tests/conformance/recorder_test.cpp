@@ -238,11 +238,13 @@ TEST(Recorder, AMessageBeyondAllCountsIsRefusedAtMatch) {
   MPI_Type_commit(&flat);
   std::byte byte{};
   for (const int count : {(1 << 30) + 1, 1 << 30, 1 << 29}) {
-    MPI_Request send = MPI_REQUEST_NULL;
-    ASSERT_EQ(MPI_Send_init(&byte, count, flat, rank(), 0, MPI_COMM_WORLD, &send), MPI_SUCCESS);
-    EXPECT_PST_KIND(PST_Match(&send, MPI_STATUS_IGNORE), PST_ERROR_ARGUMENT);
+    MPI_Request ends[2];
+    std::byte room{};
+    ASSERT_EQ(MPI_Send_init(&byte, count, flat, rank(), 0, MPI_COMM_WORLD, &ends[0]), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Recv_init(&room, 1, MPI_BYTE, rank(), 0, MPI_COMM_WORLD, &ends[1]), MPI_SUCCESS);
+    EXPECT_PST_KIND(PST_Matchall(2, ends, MPI_STATUSES_IGNORE), PST_ERROR_ARGUMENT);
     EXPECT_NE(last_error().find("2^63"), std::string::npos) << last_error();
-    EXPECT_EQ(MPI_Request_free(&send), MPI_SUCCESS);
+    for (MPI_Request& end : ends) EXPECT_EQ(MPI_Request_free(&end), MPI_SUCCESS);
   }
   for (MPI_Datatype* each : {&large, &huge, &flat}) MPI_Type_free(each);
 }
