@@ -159,9 +159,13 @@ Segments darray(Segments part, MPI_Count extent, Numbers numbers) {
 
 // ---- Any datatype
 
-Flat flatten(MPI_Datatype datatype);
+// How many derived datatypes are looked at. One may hold another twice, that one a third twice, and
+// so on, and Open MPI gives each a handle of its own: MPI alone moves what would take too long.
+constexpr int most_looks = 1 << 16;
 
-Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements) {
+Flat flatten(MPI_Datatype datatype, int& looks);
+
+Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements, int& looks) {
   Segments all;
   std::map<MPI_Datatype, Flat> known;  // one that stands there often is flattened once
   const auto count = static_cast<std::size_t>(numbers[0]);
@@ -169,18 +173,18 @@ Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements) {
     if (numbers[1 + i] == 0) continue;
     const auto [place, is_new] = known.try_emplace(elements[i]);
     Flat& element = place->second;
-    if (is_new) element = flatten(elements[i]);
+    if (is_new) element = flatten(elements[i], looks);
     if (!element) return std::nullopt;
     all.append(repeated(*element, numbers[1 + i], extent_of(elements[i])), numbers[1 + count + i]);
   }
   return all;
 }
 
-Flat flatten_derived(const DatatypeContents& contents) {
+Flat flatten_derived(const DatatypeContents& contents, int& looks) {
   const Numbers n = contents.numbers();
-  if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, contents.datatypes());
+  if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, contents.datatypes(), looks);
   if (contents.datatypes().empty()) return std::nullopt;
-  Flat element = flatten(contents.datatypes()[0]);
+  Flat element = flatten(contents.datatypes()[0], looks);
   if (!element) return std::nullopt;
   const MPI_Count extent = extent_of(contents.datatypes()[0]);
   const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
@@ -211,15 +215,17 @@ Flat flatten_derived(const DatatypeContents& contents) {
   }
 }
 
-Flat flatten(MPI_Datatype datatype) {
+Flat flatten(MPI_Datatype datatype, int& looks) {
   if (is_predefined(datatype)) return flatten_predefined(datatype);
-  return flatten_derived(DatatypeContents(datatype));
+  if (++looks > most_looks) return std::nullopt;
+  return flatten_derived(DatatypeContents(datatype), looks);
 }
 
 // Null where a datatype takes more segments than there is room for, too: MPI alone moves it then.
 std::shared_ptr<const Segments> segments_of(MPI_Datatype datatype) {
   try {
-    if (Flat segments = flatten(datatype))
+    int looks = 0;
+    if (Flat segments = flatten(datatype, looks))
       return std::make_shared<const Segments>(std::move(*segments));
   } catch (const base::Error& error) {
     if (error.kind() != base::ErrorKind::resources) throw;
