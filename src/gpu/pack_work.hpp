@@ -16,7 +16,7 @@ struct PackWork {
   std::byte* buffer = nullptr;
   std::byte* room = nullptr;
   std::uint64_t bytes = 0;
-  std::uint32_t id = 0;  // the plan's, in reports
+  std::uint32_t id = 0;  // of the plan, which is poisoned where a launch fails
   std::uint16_t blocks = 1;
   std::uint8_t width = 1;   // a thread moves so many bytes at a time, which never cross a gap
   bool in_32_bits = false;  // every position is less than 2^32

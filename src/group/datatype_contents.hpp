@@ -14,6 +14,10 @@ bool is_predefined(MPI_Datatype datatype);  // throws base::Error(mpi)
 
 class DatatypeContents : private base::NoCopy {
  public:
+  // How many a walk over all that a datatype is made of looks at: one may hold another twice, that
+  // one a third twice, and so on.
+  static constexpr int most_looks = 1 << 18;
+
   explicit DatatypeContents(MPI_Datatype datatype);  // not of a predefined one; throws base::Error
   ~DatatypeContents();
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -159,21 +158,14 @@ Segments darray(Segments part, MPI_Count extent, Numbers numbers) {
 
 // ---- Any datatype
 
-// How many derived datatypes are looked at. One may hold another twice, that one a third twice, and
-// so on, and Open MPI gives each a handle of its own: MPI alone moves what would take too long.
-constexpr int most_looks = 1 << 16;
-
 Flat flatten(MPI_Datatype datatype, int& looks);
 
 Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements, int& looks) {
   Segments all;
-  std::map<MPI_Datatype, Flat> known;  // one that stands there often is flattened once
   const auto count = static_cast<std::size_t>(numbers[0]);
   for (std::size_t i = 0; i < count; ++i) {
     if (numbers[1 + i] == 0) continue;
-    const auto [place, is_new] = known.try_emplace(elements[i]);
-    Flat& element = place->second;
-    if (is_new) element = flatten(elements[i], looks);
+    const Flat element = flatten(elements[i], looks);
     if (!element) return std::nullopt;
     all.append(repeated(*element, numbers[1 + i], extent_of(elements[i])), numbers[1 + count + i]);
   }
@@ -217,7 +209,7 @@ Flat flatten_derived(const DatatypeContents& contents, int& looks) {
 
 Flat flatten(MPI_Datatype datatype, int& looks) {
   if (is_predefined(datatype)) return flatten_predefined(datatype);
-  if (++looks > most_looks) return std::nullopt;
+  if (++looks > DatatypeContents::most_looks) return std::nullopt;
   return flatten_derived(DatatypeContents(datatype), looks);
 }
 

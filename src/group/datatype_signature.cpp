@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
-#include <map>
 #include <span>
 
 #include "group/datatype_contents.hpp"
@@ -73,34 +72,39 @@ Signature signature_of_predefined(MPI_Datatype datatype) {
   return {ElementKind::integer, size};
 }
 
+Signature signature_of(MPI_Datatype datatype, int& looks);
+
 Signature signature_of_structure(std::span<const MPI_Count> lengths,
-                                 std::span<const MPI_Datatype> datatypes) {
+                                 std::span<const MPI_Datatype> datatypes, int& looks) {
   Signature all;
-  std::map<MPI_Datatype, Signature> known;
   for (std::size_t i = 0; i < datatypes.size(); ++i) {
-    const auto [place, is_new] = known.try_emplace(datatypes[i]);
-    if (is_new) place->second = signature_of(datatypes[i]);
-    Signature part = place->second;
+    Signature part = signature_of(datatypes[i], looks);
     part.repeat(static_cast<std::uint64_t>(lengths[i]));
     all.append(part);
   }
   return all;
 }
 
-}  // namespace
-
 // All other calls take one datatype, however they lay it out.
-Signature signature_of(MPI_Datatype datatype) {
+Signature signature_of(MPI_Datatype datatype, int& looks) {
   if (is_predefined(datatype)) return signature_of_predefined(datatype);
+  if (++looks > DatatypeContents::most_looks) return Signature::of_anything();
   const DatatypeContents contents(datatype);
   const std::span<const MPI_Datatype> parts = contents.datatypes();
   if (contents.combiner() == MPI_COMBINER_STRUCT)
-    return signature_of_structure(std::span(contents.numbers()).subspan(1), parts);
+    return signature_of_structure(std::span(contents.numbers()).subspan(1), parts, looks);
   if (parts.empty()) return Signature::of_anything();
-  Signature signature = signature_of(parts.front());
+  Signature signature = signature_of(parts.front(), looks);
   const std::uint64_t size = size_of(parts.front());
   signature.repeat(size == 0 ? 0 : size_of(datatype) / size);
   return signature;
+}
+
+}  // namespace
+
+Signature signature_of(MPI_Datatype datatype) {
+  int looks = 0;
+  return signature_of(datatype, looks);
 }
 
 }  // namespace penstock::group

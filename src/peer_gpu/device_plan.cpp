@@ -15,7 +15,7 @@ namespace penstock::peer_gpu {
 
 using base::Error;
 using base::ErrorKind;
-using gpu::Standing, gpu::LaunchStep;
+using gpu::LaunchStep, gpu::Standing;
 using protocol::Mode;
 
 namespace {

@@ -20,7 +20,6 @@ class Packed {
         bytes_(bytes),
         segments_(message.segments()) {}
 
-  bool has_gaps() const noexcept { return segments_ != nullptr; }
   // The message leaves the buffer for `to`, or comes from `from`. The worker's.
   void gather(std::byte* to) const noexcept {
     if (segments_)
