@@ -28,16 +28,43 @@ bool is_one_of(MPI_Datatype datatype, std::initializer_list<MPI_Datatype> list) 
   return std::find(list.begin(), list.end(), datatype) != list.end();
 }
 
+// An MPI built without Fortran has no names for Fortran's types of given sizes.
+bool is_sized_real(MPI_Datatype datatype) {
+#ifdef MPI_REAL4
+  if (datatype == MPI_REAL4) return true;
+#endif
+#ifdef MPI_REAL8
+  if (datatype == MPI_REAL8) return true;
+#endif
+#ifdef MPI_REAL16
+  if (datatype == MPI_REAL16) return true;
+#endif
+  return false;
+}
+
+bool is_sized_complex(MPI_Datatype datatype) {
+#ifdef MPI_COMPLEX8
+  if (datatype == MPI_COMPLEX8) return true;
+#endif
+#ifdef MPI_COMPLEX16
+  if (datatype == MPI_COMPLEX16) return true;
+#endif
+#ifdef MPI_COMPLEX32
+  if (datatype == MPI_COMPLEX32) return true;
+#endif
+  return false;
+}
+
 bool is_floating(MPI_Datatype datatype) {
-  return is_one_of(datatype, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL,
-                              MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8, MPI_REAL16});
+  return is_sized_real(datatype) || is_one_of(datatype, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE,
+                                                         MPI_REAL, MPI_DOUBLE_PRECISION});
 }
 
 bool is_complex(MPI_Datatype datatype) {
-  return is_one_of(datatype,
-                   {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
-                    MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX,
-                    MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32});
+  return is_sized_complex(datatype) ||
+         is_one_of(datatype, {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
+                              MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
+                              MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX});
 }
 
 Signature value_and_int(ElementKind kind, std::size_t bytes) {
