@@ -7,12 +7,14 @@
 #include <cstdint>
 
 #include "base/flag_bits.hpp"
+#include "datatype/rows.hpp"
 #include "gpu/words.hpp"
 #include "protocol/gate.hpp"
 #include "protocol/ring.hpp"
 
 namespace penstock::peer_gpu {
 
+using datatype::Rows;
 using gpu::Cell, gpu::Word64, gpu::cell_payload, gpu::device_line;
 
 // A message is cut into parts, and FIN and DONE are said of each part by the block that has moved
@@ -155,6 +157,8 @@ struct Pair {
   std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer
   std::uint16_t threads = 32;  // of a block, at least
   std::uint8_t work = 0;       // which of works.cuh this kernel does
+  Rows rows;                   // how the message lies in our buffer
+  Rows other_rows;             // rendezvous: in the other end's
 };
 
 inline PENSTOCK_HD PrivateWords& words_of(const Pair& pair) {

@@ -37,8 +37,21 @@ std::string describe(const Pair& pair, bool staged) {
 }
 
 std::string describe_path(const DevicePair& pair, bool staged) {
-  return describe(pair.pair, staged) + (pair.always_at_gates ? ", waits by value" : "");
+  return describe(pair.pair, staged) + (pair.packed ? ", packed" : "") +
+         (pair.always_at_gates ? ", waits by value" : "");
 }
+
+// Where our kernels find a message.
+struct KernelBuffer {
+  std::byte* buffer;
+  std::size_t reach;                      // bytes from there on
+  Rows rows;                              // how it lies there
+  std::shared_ptr<PackedMessage> packed;  // null: the buffer is the program's
+};
+
+// Of a rendezvous. Kernels move shorter ones where they lie in more steps over the link than what
+// is packed takes.
+constexpr std::uint32_t least_row = 128;
 
 }  // namespace
 
@@ -80,19 +93,22 @@ class GpuPeer final : public transport::Transport {
   class GpuOffer;
   class GpuAcceptance;
 
-  // Null: the message has no gaps. Else the kernels of both ends move what is packed.
-  std::shared_ptr<PackedMessage> make_packed(const transport::Message& message, std::size_t bytes) {
-    if (!message.has_gaps()) return nullptr;
-    const auto arena = gpus_->devices().arena(device::gpu::region_of(message.buffer).device);
-    return std::make_shared<PackedMessage>(*arena, message, bytes, arena->allocate(bytes));
-  }
-  MemoryRecord expose(const transport::Message& message, const PackedMessage* packed) const {
-    return packed ? peer_gpu::expose(gpus_->devices(), packed->room(), packed->bytes())
-                  : peer_gpu::expose(gpus_->devices(), message.buffer, message.bytes);
+  // For a message of so many bytes. Rows are moved where they lie; of other shapes kernels move
+  // what is packed.
+  KernelBuffer kernel_buffer(const transport::Message& message, std::size_t bytes,
+                             std::uint64_t eager_max) {
+    auto* const buffer = static_cast<std::byte*>(message.buffer);
+    if (!message.has_gaps()) return {buffer, message.bytes, {}, nullptr};
+    const auto rows = datatype::rows_of(*message.segments());
+    if (rows && (bytes <= eager_max || rows->bytes >= least_row))
+      return {buffer, message.reach(), *rows, nullptr};
+    const auto arena = gpus_->devices().arena(device::gpu::region_of(buffer).device);
+    auto packed = std::make_shared<PackedMessage>(*arena, message, bytes, arena->allocate(bytes));
+    return {packed->room(), bytes, {}, std::move(packed)};
   }
   // Our half: private words, and the words that the peer stores into.
-  DevicePair prepare_pair(const transport::Message& message, std::shared_ptr<PackedMessage> packed,
-                          std::size_t words_bytes, EndRecord& end, bool always_at_gates);
+  DevicePair prepare_pair(int peer, KernelBuffer buffer, std::size_t words_bytes, EndRecord& end,
+                          bool always_at_gates);
   // The other half's memory, as our device addresses it.
   std::byte* reach(int rank, DevicePair& pair, int device, const DevicePlace& place) {
     pair.imports.push_back(remote_.reach(rank, pair.arena->device(), device, place));
@@ -117,6 +133,7 @@ class GpuPeer final : public transport::Transport {
       pair.units = static_cast<std::uint32_t>(units_for(pair.path, pair.bytes));
     else
       pair.other = reach(rank, device_pair, theirs.buffer.device, theirs.buffer.place);
+    pair.other_rows = theirs.rows;
     pair.native_atomics = choice.native_atomics != 0;
     pair.checks_ready = choice.checks_ready != 0;
     device_pair.our_end = reinterpret_cast<EndWords*>(host_.map(rank, theirs.host_words));
@@ -142,10 +159,10 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     record_.eager_max = owner.settings_.cuda_eager_max;
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
-    auto packed = owner.make_packed(send, send.bytes);
-    record_.end.buffer = owner.expose(send, packed.get());
+    KernelBuffer buffer = owner.kernel_buffer(send, send.bytes, record_.eager_max);
+    record_.end.buffer = expose(owner.gpus_->devices(), buffer.buffer, buffer.reach);
     record_.gates = owner.gates_.use_on(record_.end.buffer.device);
-    pair_ = owner.prepare_pair(send, std::move(packed), sizeof(SenderWords), record_.end,
+    pair_ = owner.prepare_pair(send.peer, std::move(buffer), sizeof(SenderWords), record_.end,
                                owner.gates_.may_be_always(send.peer, record_.end.buffer.device));
     pair_.pair.sender = reinterpret_cast<SenderWords*>(record_.end.words.address);
   }
@@ -180,8 +197,8 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
       : owner_(owner) {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
-    auto packed = owner.make_packed(receive, send.bytes);
-    record_.end.buffer = owner.expose(receive, packed.get());
+    KernelBuffer buffer = owner.kernel_buffer(receive, send.bytes, offer.eager_max);
+    record_.end.buffer = expose(owner.gpus_->devices(), buffer.buffer, buffer.reach);
     const MemoryRecord& ours = record_.end.buffer;
     const MemoryRecord& theirs = offer.end.buffer;
     const Devices::DeviceReach reach =
@@ -197,7 +214,7 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
     const std::size_t ring_bytes =
         is_ring(path) ? ring_slots * slot_cells(path, send.bytes) * sizeof(Cell) : 0;
 
-    pair_ = owner.prepare_pair(receive, std::move(packed), sizeof(ReceiverWords) + ring_bytes,
+    pair_ = owner.prepare_pair(rank, std::move(buffer), sizeof(ReceiverWords) + ring_bytes,
                                record_.end, always);
     owner.gates_.join(rank, pair_, record_.end, offer.end);
     Pair& pair = pair_.pair;
@@ -262,15 +279,15 @@ void GpuPeer::prepare(device::Stream& stream) {
   gpus_->equip_packing(on_device);
 }
 
-DevicePair GpuPeer::prepare_pair(const transport::Message& message,
-                                 std::shared_ptr<PackedMessage> packed, std::size_t words_bytes,
+DevicePair GpuPeer::prepare_pair(int peer, KernelBuffer buffer, std::size_t words_bytes,
                                  EndRecord& end, bool always_at_gates) {
   const int device = end.buffer.device;
   DevicePair pair;
-  pair.peer = message.peer;
-  pair.peer_dead = &world_.dead(message.peer);
-  pair.pair.buffer = packed ? packed->room() : static_cast<std::byte*>(message.buffer);
-  pair.packed = std::move(packed);
+  pair.peer = peer;
+  pair.peer_dead = &world_.dead(peer);
+  pair.pair.buffer = buffer.buffer;
+  pair.pair.rows = end.rows = buffer.rows;
+  pair.packed = std::move(buffer.packed);
   pair.arena = gpus_->devices().arena(device);
   pair.private_words = pair.arena->allocate(sizeof(PrivateWords));
   pair.pair.words = reinterpret_cast<PartWords*>(pair.private_words.get());

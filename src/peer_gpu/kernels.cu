@@ -131,10 +131,10 @@ template <protocol::Mode mode>
 __device__ void send_in_ring(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<Form::one_stays>& crew) {
   if (pair.path == Path::ring)
-    StartRingSend<mode, Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place,
+    StartRingSend<mode, Cell4<Fit::any>>::template run<Form::one_stays>(reports, pair, place,
                                                                           crew);
   else
-    StartRingSend<mode, Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place,
+    StartRingSend<mode, Wide4<Fit::any>>::template run<Form::one_stays>(reports, pair, place,
                                                                           crew);
 }
 
@@ -156,9 +156,9 @@ __device__ void serve_duty(const Reports& reports, const Pair& pair, const Block
   } else if (pair.sends) {
     WaitRingSend::run<Form::one_stays>(reports, pair, place, crew);
   } else if (pair.path == Path::ring) {
-    WaitRingReceive<Cell4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+    WaitRingReceive<Cell4<Fit::any>>::template run<Form::one_stays>(reports, pair, place, crew);
   } else {
-    WaitRingReceive<Wide4<Fit::bytes>>::template run<Form::one_stays>(reports, pair, place, crew);
+    WaitRingReceive<Wide4<Fit::any>>::template run<Form::one_stays>(reports, pair, place, crew);
   }
 }
 

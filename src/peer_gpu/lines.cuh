@@ -10,30 +10,67 @@ namespace penstock::peer_gpu {
 
 using gpu::agree, gpu::load_cell, gpu::store_cell;
 
-// How the user's buffer lies: `words` where address and size are multiples of 8. Known at match, so
-// that kernels for such buffers have no other code.
-enum class Fit { words, bytes };
+// How the user's buffer lies: `words` without gaps, with address and size that are multiples of 8.
+// Known at match, so that kernels for such buffers have no other code.
+enum class Fit { words, any };
 
-// Eight bytes of the message, or what there is of them at its end: `count`.
+// A byte of the message, and how many lie together from there on.
+struct MessagePlace {
+  std::byte* address;
+  Word64 left;
+};
+
+__device__ inline MessagePlace place_of(const Pair& pair, Word64 position) {
+  const Word64 all = pair.bytes - position;
+  if (!pair.rows.has_gaps()) return {pair.buffer + position, all};
+  const auto [offset, left] = datatype::place_in(pair.rows, static_cast<std::uint32_t>(position));
+  return {pair.buffer + offset, min(Word64{left}, all)};
+}
+
+__device__ inline bool is_whole_word(const MessagePlace& place) {
+  return place.left >= cell_payload &&
+         reinterpret_cast<std::uintptr_t>(place.address) % cell_payload == 0;
+}
+
+// Calls visit(byte, i) for eight bytes of the message, or what there is of them at its end.
+template <class Visit>
+__device__ inline void each_byte(const Pair& pair, Word64 position, MessagePlace place,
+                                 Visit visit) {
+  for (unsigned i = 0; i < cell_payload && position + i < pair.bytes; ++i) {
+    if (place.left == 0) place = place_of(pair, position + i);
+    visit(*place.address, i);
+    ++place.address;
+    --place.left;
+  }
+}
+
+// Eight bytes of the message from `position` on, or what there is of them at its end.
 template <Fit fit>
-__device__ inline Word64 load_bytes(const std::byte* from, std::uint64_t count) {
-  if (fit == Fit::words ||
-      (count >= cell_payload && reinterpret_cast<std::uintptr_t>(from) % cell_payload == 0))
-    return *reinterpret_cast<const Word64*>(from);
-  Word64 data = 0;
-  for (unsigned i = 0; i < cell_payload && i < count; ++i)
-    data |= static_cast<Word64>(from[i]) << (8 * i);
-  return data;
+__device__ inline Word64 load_bytes(const Pair& pair, Word64 position) {
+  if constexpr (fit == Fit::words) {
+    return *reinterpret_cast<const Word64*>(pair.buffer + position);
+  } else {
+    const MessagePlace place = place_of(pair, position);
+    if (is_whole_word(place)) return *reinterpret_cast<const Word64*>(place.address);
+    Word64 data = 0;
+    each_byte(pair, position, place,
+              [&](std::byte byte, unsigned i) { data |= static_cast<Word64>(byte) << (8 * i); });
+    return data;
+  }
 }
 
 template <Fit fit>
-__device__ inline void store_bytes(std::byte* to, Word64 data, std::uint64_t count) {
-  if (fit == Fit::words ||
-      (count >= cell_payload && reinterpret_cast<std::uintptr_t>(to) % cell_payload == 0)) {
-    *reinterpret_cast<Word64*>(to) = data;
+__device__ inline void store_bytes(const Pair& pair, Word64 position, Word64 data) {
+  if constexpr (fit == Fit::words) {
+    *reinterpret_cast<Word64*>(pair.buffer + position) = data;
   } else {
-    for (unsigned i = 0; i < cell_payload && i < count; ++i)
-      to[i] = static_cast<std::byte>(data >> (8 * i));
+    const MessagePlace place = place_of(pair, position);
+    if (is_whole_word(place))
+      *reinterpret_cast<Word64*>(place.address) = data;
+    else
+      each_byte(pair, position, place, [&](std::byte& byte, unsigned i) {
+        byte = static_cast<std::byte>(data >> (8 * i));
+      });
   }
 }
 
@@ -47,14 +84,13 @@ struct Cells {
   static __device__ Word64 agree(Word64 value) { return value; }
   static __device__ bool any(bool value) { return value; }
 
-  // `from`, `to`: the unit's bytes in the user's buffer, of which there are `count`, or more than a
-  // unit has.
-  static __device__ Cell fetch(const std::byte* from, std::uint64_t count) {
-    const Word64 data = load_bytes<fit>(from, count);
+  // `position`: of the unit's first byte in the message.
+  static __device__ Cell fetch(const Pair& pair, Word64 position) {
+    const Word64 data = load_bytes<fit>(pair, position);
     return {data & half, data >> 32};
   }
-  static __device__ void drain(std::byte* to, std::uint64_t count, Cell cell) {
-    store_bytes<fit>(to, (cell.low & half) | cell.high << 32, count);
+  static __device__ void drain(const Pair& pair, Word64 position, Cell cell) {
+    store_bytes<fit>(pair, position, (cell.low & half) | cell.high << 32);
   }
 
   static __device__ void store(Cell* unit, Cell data, Word64 flag) {
@@ -85,15 +121,15 @@ struct WideLines {
   static __device__ bool any(bool value) { return __any_sync(together(), value) != 0; }
 
   // Thread i has words i and i + 8, so that neighbouring threads load neighbouring words.
-  static __device__ Cell fetch(const std::byte* from, std::uint64_t count) {
+  static __device__ Cell fetch(const Pair& pair, Word64 position) {
     Cell data{};
-    if (at(0) < count) data.low = load_bytes<fit>(from + at(0), count - at(0));
-    if (!has_flag() && at(1) < count) data.high = load_bytes<fit>(from + at(1), count - at(1));
+    if (has_word(pair, position, 0)) data.low = load_bytes<fit>(pair, position + at(0));
+    if (has_word(pair, position, 1)) data.high = load_bytes<fit>(pair, position + at(1));
     return data;
   }
-  static __device__ void drain(std::byte* to, std::uint64_t count, Cell data) {
-    if (at(0) < count) store_bytes<fit>(to + at(0), data.low, count - at(0));
-    if (!has_flag() && at(1) < count) store_bytes<fit>(to + at(1), data.high, count - at(1));
+  static __device__ void drain(const Pair& pair, Word64 position, Cell data) {
+    if (has_word(pair, position, 0)) store_bytes<fit>(pair, position + at(0), data.low);
+    if (has_word(pair, position, 1)) store_bytes<fit>(pair, position + at(1), data.high);
   }
 
   static __device__ void store(Cell* unit, Cell data, Word64 flag) {
@@ -114,6 +150,10 @@ struct WideLines {
   static __device__ bool has_flag() { return rank() == threads - 1; }
   static __device__ unsigned at(unsigned which) {
     return (rank() + which * threads) * sizeof(Word64);
+  }
+  // Of the two words of this thread's cell the second one may be the flag.
+  static __device__ bool has_word(const Pair& pair, Word64 position, unsigned which) {
+    return !(which == 1 && has_flag()) && position + at(which) < pair.bytes;
   }
   static __device__ unsigned together() {
     constexpr unsigned warp = 32;

@@ -21,6 +21,7 @@ enum class GateUse : std::uint32_t { none, possible, wanted };
 // What both letters hold.
 struct EndRecord {
   MemoryRecord buffer;
+  Rows rows;                      // how the message lies there
   peer::ArenaAddress gate;        // where its calls may stand at it
   DevicePlace words;              // SenderWords, or ReceiverWords and a ring
   peer::ArenaAddress host_words;  // EndWords

@@ -99,7 +99,7 @@ class RingPort {
 #pragma unroll
     for (int i = 0; i < group; ++i)
       if (const std::uint32_t unit = number(line, i); unit < end_)
-        Lines::drain(bytes_of(unit), bytes_from(unit), data_[i]);
+        Lines::drain(pair_, position_of(unit), data_[i]);
   }
   __device__ void push() {}
   __device__ void pull() {}
@@ -125,18 +125,15 @@ class RingPort {
   __device__ Cell* cells_of(unsigned slot, std::uint32_t unit) const {
     return ring_of(pair_) + (static_cast<Word64>(slot) * pair_.units + unit) * Lines::threads;
   }
-  __device__ std::byte* bytes_of(std::uint32_t unit) const {
-    return pair_.buffer + static_cast<Word64>(unit) * Lines::payload;
-  }
-  __device__ Word64 bytes_from(std::uint32_t unit) const {
-    return pair_.bytes - static_cast<Word64>(unit) * Lines::payload;
+  __device__ static Word64 position_of(std::uint32_t unit) {
+    return static_cast<Word64>(unit) * Lines::payload;
   }
   __device__ void fetch(std::uint32_t line) {
     fetched_ = line;
 #pragma unroll
     for (int i = 0; i < group; ++i)
       if (const std::uint32_t unit = number(line, i); unit < end_)
-        data_[i] = Lines::fetch(bytes_of(unit), bytes_from(unit));
+        data_[i] = Lines::fetch(pair_, position_of(unit));
   }
   __device__ Word64& at(Word word) const {
     // A ring uses no other words.

@@ -5,6 +5,7 @@
 
 #include "gpu/block.cuh"
 #include "gpu/copy.cuh"
+#include "gpu/copy_rows.cuh"
 #include "gpu/poll_timer.cuh"
 #include "peer_gpu/batch.hpp"
 #include "protocol/team.hpp"
@@ -12,7 +13,7 @@
 namespace penstock::peer_gpu {
 
 using gpu::BlockIndex, gpu::DeviceWord, gpu::PollTimer, gpu::Request, gpu::SystemWord, gpu::agree,
-    gpu::copy_bytes;
+    gpu::copy_bytes, gpu::copy_rows;
 
 namespace team = protocol::team;
 
@@ -116,9 +117,14 @@ class Team {
     const Word64 begin = part * pair_.share;
     if (begin >= pair_.bytes) return;
     const Word64 bytes = min(pair_.bytes - begin, pair_.share);
-    std::byte* const to = (task == Task::push ? pair_.other : pair_.buffer) + begin;
-    const std::byte* const from = (task == Task::push ? pair_.buffer : pair_.other) + begin;
-    copy_bytes(to, from, bytes);
+    const bool pushes = task == Task::push;
+    std::byte* const to = pushes ? pair_.other : pair_.buffer;
+    const std::byte* const from = pushes ? pair_.buffer : pair_.other;
+    if (pair_.rows.has_gaps() || pair_.other_rows.has_gaps())
+      copy_rows({to, pushes ? pair_.other_rows : pair_.rows},
+                {from, pushes ? pair_.rows : pair_.other_rows}, begin, bytes);
+    else
+      copy_bytes(to + begin, from + begin, bytes);
   }
 
  private:

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "datatype/rows.hpp"
+
+#include <limits>
+
+namespace penstock::datatype {
+
+std::optional<Rows> rows_of(const Segments& segments) {
+  constexpr std::int64_t most_stride = std::numeric_limits<std::uint32_t>::max();
+  if (segments.repetitions() != 1 || segments.list().size() != 1) return {};
+  const Segment& all = segments.list().front();
+  if (all.offset != 0 || all.stride <= 0 || all.stride > most_stride) return {};
+  if (segments.bytes() > most_row_bytes) return {};
+  return Rows{static_cast<std::uint32_t>(all.bytes), static_cast<std::uint32_t>(all.stride)};
+}
+
+}  // namespace penstock::datatype

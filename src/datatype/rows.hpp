@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of one length, one stride apart, as vectors and the planes of arrays have them. It is the
+// one shape with gaps that is as small as a pointer, so every launch of a kernel can carry it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/host_device.hpp"
+#include "datatype/segments.hpp"
+
+namespace penstock::datatype {
+
+// In all. A loop that counts them in 32 bits then cannot wrap around.
+inline constexpr std::uint64_t most_row_bytes = std::uint64_t{1} << 31;
+
+struct Rows {
+  std::uint32_t bytes = 0;   // of a row; 0: the message has no gaps
+  std::uint32_t stride = 0;  // from the begin of a row to that of the next
+
+  PENSTOCK_HD bool has_gaps() const noexcept { return bytes != 0; }
+};
+
+// Where a byte of the message lies.
+struct RowPlace {
+  std::uint64_t offset = 0;  // from the first row on
+  std::uint32_t left = 0;    // how many bytes lie together from there on
+};
+
+// Of rows with gaps. 32 bits, as a division of 64 takes a GPU many times as long.
+PENSTOCK_HD inline RowPlace place_in(const Rows& rows, std::uint32_t position) noexcept {
+  const std::uint32_t row = position / rows.bytes;
+  const std::uint32_t into = position - row * rows.bytes;
+  return {std::uint64_t{row} * rows.stride + into, rows.bytes - into};
+}
+
+// Nothing where the segments are no rows that go up from the buffer's address on, or are too large.
+std::optional<Rows> rows_of(const Segments& segments);
+
+}  // namespace penstock::datatype

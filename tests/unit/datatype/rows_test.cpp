@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which messages are rows, and that their bytes lie where the segments say.
+#include "datatype/rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include "datatype/place.hpp"
+
+namespace penstock::datatype {
+namespace {
+
+Segments rows(std::uint64_t bytes, std::uint64_t count, std::int64_t stride) {
+  Segments segments(bytes);
+  segments.repeat(count, stride);
+  return segments;
+}
+
+TEST(Rows, EveryByteOfAVectorLiesWhereItsSegmentsSay) {
+  for (const auto& [bytes, count, stride] : {std::tuple{8, 5, 24}, {3, 7, 4}, {1, 9, 2}}) {
+    const Segments segments = rows(bytes, count, stride);
+    const auto found = rows_of(segments);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->has_gaps());
+    const SegmentView view = segments.view();
+    for (std::uint32_t i = 0; i < segments.bytes(); ++i) {
+      const Place place = place_at(view, i);
+      const RowPlace in_row = place_in(*found, i);
+      EXPECT_EQ(in_row.offset, offset_of(view, place));
+      EXPECT_EQ(in_row.left, left_in_run(view, place));
+    }
+  }
+}
+
+TEST(Rows, SendsMayReadABytePerRowTwice) {
+  const auto found = rows_of(rows(8, 3, 4));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(place_in(*found, 16).offset, 8);
+}
+
+TEST(Rows, OtherShapesAreNone) {
+  Segments planes = rows(8, 3, 16);
+  planes.repeat(2, 100);
+  EXPECT_FALSE(rows_of(planes));
+  Segments two(8);
+  two.append(Segments(4), 16);
+  EXPECT_FALSE(rows_of(two));
+  Segments down = rows(8, 3, -16);
+  EXPECT_FALSE(rows_of(down));
+  Segments far_in = rows(8, 3, 16);
+  far_in.move_by(8);
+  EXPECT_FALSE(rows_of(far_in));
+}
+
+TEST(Rows, NumbersOf32BitsMustDo) {
+  constexpr std::int64_t most_stride = 0xffffffff;
+  EXPECT_TRUE(rows_of(rows(8, 2, most_stride)));
+  EXPECT_FALSE(rows_of(rows(8, 2, most_stride + 1)));
+  EXPECT_TRUE(rows_of(rows(1 << 20, 2048, 1 << 21)));
+  EXPECT_FALSE(rows_of(rows(1 << 20, 2049, 1 << 21)));
+}
+
+}  // namespace
+}  // namespace penstock::datatype
