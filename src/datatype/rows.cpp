@@ -11,7 +11,10 @@ std::optional<Rows> rows_of(const Segments& segments) {
   const Segment& all = segments.list().front();
   if (all.offset != 0 || all.stride <= 0 || all.stride > most_stride) return {};
   if (segments.bytes() > most_row_bytes) return {};
-  return Rows{static_cast<std::uint32_t>(all.bytes), static_cast<std::uint32_t>(all.stride)};
+  const auto bytes = static_cast<std::uint32_t>(all.bytes);
+  const std::uint64_t scale = std::uint64_t{1} << row_shift(bytes);
+  return Rows{bytes, static_cast<std::uint32_t>(all.stride),
+              static_cast<std::uint32_t>((scale + bytes - 1) / bytes)};
 }
 
 }  // namespace penstock::datatype

@@ -3,6 +3,9 @@
 // threads side by side, each of which has one cell of it.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include "gpu/access.cuh"
 #include "peer_gpu/batch.hpp"
 
@@ -10,68 +13,74 @@ namespace penstock::peer_gpu {
 
 using gpu::agree, gpu::load_cell, gpu::store_cell;
 
-// How the user's buffer lies: `words` without gaps, with address and size that are multiples of 8.
-// Known at match, so that kernels for such buffers have no other code.
-enum class Fit { words, any };
+// How the user's buffer lies, in words of eight bytes: `words` one behind the other, `rows` so in
+// each row, `any` also across gaps, or where they are not aligned. Known at match, so that kernels
+// for the first two have no other code.
+enum class Fit { words, rows, any };
 
-// A byte of the message, and how many lie together from there on.
-struct MessagePlace {
-  std::byte* address;
-  Word64 left;
-};
-
-__device__ inline MessagePlace place_of(const Pair& pair, Word64 position) {
-  const Word64 all = pair.bytes - position;
-  if (!pair.rows.has_gaps()) return {pair.buffer + position, all};
-  const auto [offset, left] = datatype::place_in(pair.rows, static_cast<std::uint32_t>(position));
-  return {pair.buffer + offset, min(Word64{left}, all)};
+// A byte of the message.
+template <Fit fit>
+__device__ inline std::byte* address_of(const Pair& pair, Word64 position) {
+  if (fit == Fit::words || (fit == Fit::any && !pair.rows.has_gaps()))
+    return pair.buffer + position;
+  return pair.buffer + datatype::place_in(pair.rows, static_cast<std::uint32_t>(position)).offset;
 }
 
-__device__ inline bool is_whole_word(const MessagePlace& place) {
-  return place.left >= cell_payload &&
-         reinterpret_cast<std::uintptr_t>(place.address) % cell_payload == 0;
+// Whether the eight bytes from `position` on lie together at `address`.
+__device__ inline bool is_whole_word(const Pair& pair, Word64 position, const std::byte* address) {
+  if (reinterpret_cast<std::uintptr_t>(address) % cell_payload != 0) return false;
+  if (position + cell_payload > pair.bytes) return false;
+  return !pair.rows.has_gaps() ||
+         datatype::place_in(pair.rows, static_cast<std::uint32_t>(position)).left >= cell_payload;
 }
 
-// Calls visit(byte, i) for eight bytes of the message, or what there is of them at its end.
-template <class Visit>
-__device__ inline void each_byte(const Pair& pair, Word64 position, MessagePlace place,
-                                 Visit visit) {
-  for (unsigned i = 0; i < cell_payload && position + i < pair.bytes; ++i) {
-    if (place.left == 0) place = place_of(pair, position + i);
-    visit(*place.address, i);
-    ++place.address;
-    --place.left;
-  }
+// Whether pieces of four bytes lie together, and are aligned.
+__device__ inline bool has_halves(const Pair& pair) {
+  return (reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes | pair.rows.bytes |
+          pair.rows.stride) %
+             sizeof(std::uint32_t) ==
+         0;
+}
+
+// Calls visit(piece, its first bit) for each piece of a word, or what there is of them at the
+// message's end. All loads are under way before the first is used.
+template <class Piece, class Visit>
+__device__ inline void each_piece(const Pair& pair, Word64 position, Visit visit) {
+#pragma unroll
+  for (unsigned i = 0; i < cell_payload; i += sizeof(Piece))
+    if (position + i < pair.bytes)
+      visit(*reinterpret_cast<Piece*>(address_of<Fit::any>(pair, position + i)), 8 * i);
 }
 
 // Eight bytes of the message from `position` on, or what there is of them at its end.
 template <Fit fit>
 __device__ inline Word64 load_bytes(const Pair& pair, Word64 position) {
-  if constexpr (fit == Fit::words) {
-    return *reinterpret_cast<const Word64*>(pair.buffer + position);
-  } else {
-    const MessagePlace place = place_of(pair, position);
-    if (is_whole_word(place)) return *reinterpret_cast<const Word64*>(place.address);
-    Word64 data = 0;
-    each_byte(pair, position, place,
-              [&](std::byte byte, unsigned i) { data |= static_cast<Word64>(byte) << (8 * i); });
-    return data;
-  }
+  const std::byte* const from = address_of<fit>(pair, position);
+  if (fit != Fit::any || is_whole_word(pair, position, from))
+    return *reinterpret_cast<const Word64*>(from);
+  Word64 data = 0;
+  const auto add = [&](const auto piece, unsigned bit) { data |= Word64{piece} << bit; };
+  if (has_halves(pair))
+    each_piece<const std::uint32_t>(pair, position, add);
+  else
+    each_piece<const std::uint8_t>(pair, position, add);
+  return data;
 }
 
 template <Fit fit>
 __device__ inline void store_bytes(const Pair& pair, Word64 position, Word64 data) {
-  if constexpr (fit == Fit::words) {
-    *reinterpret_cast<Word64*>(pair.buffer + position) = data;
-  } else {
-    const MessagePlace place = place_of(pair, position);
-    if (is_whole_word(place))
-      *reinterpret_cast<Word64*>(place.address) = data;
-    else
-      each_byte(pair, position, place, [&](std::byte& byte, unsigned i) {
-        byte = static_cast<std::byte>(data >> (8 * i));
-      });
+  std::byte* const to = address_of<fit>(pair, position);
+  if (fit != Fit::any || is_whole_word(pair, position, to)) {
+    *reinterpret_cast<Word64*>(to) = data;
+    return;
   }
+  const auto take = [&](auto& piece, unsigned bit) {
+    piece = static_cast<std::remove_reference_t<decltype(piece)>>(data >> bit);
+  };
+  if (has_halves(pair))
+    each_piece<std::uint32_t>(pair, position, take);
+  else
+    each_piece<std::uint8_t>(pair, position, take);
 }
 
 // A unit is one cell: data and flag in each of its two words.

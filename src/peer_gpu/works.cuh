@@ -32,7 +32,7 @@ struct Works {
   }
 };
 
-// One unit for each thread, or several; of a buffer of whole words without gaps, or any.
+// One unit for each thread, or several.
 template <Fit fit>
 using Cell1 = RingPort<Cells<fit>, 1>;
 template <Fit fit>
@@ -57,7 +57,8 @@ template <protocol::Mode mode, Fit fit>
 using RingSends = Works<StartRingSend<mode, Cell1<fit>>, StartRingSend<mode, Cell4<fit>>,
                         StartRingSend<mode, Wide1<fit>>, StartRingSend<mode, Wide4<fit>>>;
 template <protocol::Mode mode>
-using AllRingSends = typename Join<RingSends<mode, Fit::words>, RingSends<mode, Fit::any>>::Type;
+using AllRingSends = typename Join<RingSends<mode, Fit::words>, RingSends<mode, Fit::rows>,
+                                   RingSends<mode, Fit::any>>::Type;
 template <Fit fit>
 using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fit>>,
                            WaitRingReceive<Wide1<fit>>, WaitRingReceive<Wide4<fit>>>;
@@ -65,7 +66,8 @@ using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fi
 using RingStarts =
     Join<Works<StartRingReceive>, AllRingSends<protocol::Mode::standard>,
          AllRingSends<protocol::Mode::synchronous>, AllRingSends<protocol::Mode::ready>>::Type;
-using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::any>>::Type;
+using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::rows>,
+                       RingReceives<Fit::any>>::Type;
 using RendezvousStarts =
     Works<StartRendezvousReceive, StartRendezvousSend<protocol::Mode::standard, true>,
           StartRendezvousSend<protocol::Mode::standard, false>,
@@ -95,10 +97,11 @@ unsigned with_port_of(const Pair& pair, Number number) {
 }
 template <class Number>
 unsigned with_port(const Pair& pair, Number number) {
-  const bool words =
-      (reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes) % cell_payload == 0 &&
-      pair.bytes > 0 && !pair.rows.has_gaps();
-  return words ? with_port_of<Fit::words>(pair, number) : with_port_of<Fit::any>(pair, number);
+  const std::uint64_t alignment = reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes |
+                                  pair.rows.bytes | pair.rows.stride;
+  if (alignment % cell_payload != 0 || pair.bytes == 0) return with_port_of<Fit::any>(pair, number);
+  return pair.rows.has_gaps() ? with_port_of<Fit::rows>(pair, number)
+                              : with_port_of<Fit::words>(pair, number);
 }
 
 inline unsigned ring_start(const Pair& pair) {

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <vector>
+
 #include "datatype/place.hpp"
 
 namespace penstock::datatype {
@@ -28,6 +31,25 @@ TEST(Rows, EveryByteOfAVectorLiesWhereItsSegmentsSay) {
       EXPECT_EQ(in_row.offset, offset_of(view, place));
       EXPECT_EQ(in_row.left, left_in_run(view, place));
     }
+  }
+}
+
+// Right before and at the begin of rows, up to the last position.
+TEST(Rows, TheProductDividesExactly) {
+  std::mt19937 random(3);
+  std::vector<std::uint32_t> lengths{1, 2, 3, 5, 7, 1u << 30, (1u << 30) + 1, (1u << 31) - 1};
+  for (int i = 0; i < 2000; ++i) lengths.push_back((random() >> (1 + random() % 31)) + 1);
+  for (const std::uint32_t bytes : lengths) {
+    const auto found = rows_of(rows(bytes, 2, std::int64_t{bytes} + 1));
+    if (!found) continue;  // two of them are too large
+    constexpr std::uint32_t end = 1u << 31;
+    std::vector<std::uint32_t> positions{0, end - 1};
+    for (int i = 0; i < 50; ++i) positions.push_back(random() % end / bytes * bytes);
+    for (const std::uint32_t position : positions)
+      for (const std::uint32_t each : {position, position == 0 ? 0 : position - 1})
+        ASSERT_EQ(place_in(*found, each).offset,
+                  std::uint64_t{each / bytes} * found->stride + each % bytes)
+            << each << " in rows of " << bytes;
   }
 }
 
