@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "gpu/access.cuh"
 #include "peer_gpu/batch.hpp"
@@ -18,69 +17,121 @@ using gpu::agree, gpu::load_cell, gpu::store_cell;
 // for the first two have no other code.
 enum class Fit { words, rows, any };
 
-// A byte of the message.
-template <Fit fit>
-__device__ inline std::byte* address_of(const Pair& pair, Word64 position) {
-  if (fit == Fit::words || (fit == Fit::any && !pair.rows.has_gaps()))
-    return pair.buffer + position;
+__device__ inline std::byte* in_rows(const Pair& pair, Word64 position) {
   return pair.buffer + datatype::place_in(pair.rows, static_cast<std::uint32_t>(position)).offset;
 }
 
-// Whether the eight bytes from `position` on lie together at `address`.
-__device__ inline bool is_whole_word(const Pair& pair, Word64 position, const std::byte* address) {
-  if (reinterpret_cast<std::uintptr_t>(address) % cell_payload != 0) return false;
-  if (position + cell_payload > pair.bytes) return false;
-  return !pair.rows.has_gaps() ||
-         datatype::place_in(pair.rows, static_cast<std::uint32_t>(position)).left >= cell_payload;
+// Where a word of the message begins, and how many bytes of it lie together there.
+struct WordPlace {
+  std::byte* address;
+  Word64 together;
+
+  __device__ bool aligned() const {
+    return reinterpret_cast<std::uintptr_t>(address) % cell_payload == 0;
+  }
+};
+
+__device__ inline WordPlace word_at(const Pair& pair, Word64 position) {
+  const Word64 left = min(pair.bytes - position, Word64{cell_payload});
+  if (!pair.rows.has_gaps()) return {pair.buffer + position, left};
+  const auto place = datatype::place_in(pair.rows, static_cast<std::uint32_t>(position));
+  return {pair.buffer + place.offset, min(left, Word64{place.left})};
 }
 
-// Whether pieces of four bytes lie together, and are aligned.
-__device__ inline bool has_halves(const Pair& pair) {
-  return (reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes | pair.rows.bytes |
-          pair.rows.stride) %
-             sizeof(std::uint32_t) ==
-         0;
+// Calls visit(piece, its first bit) for what an aligned word has at the message's end, in three
+// steps at most.
+template <class Visit>
+__device__ inline void each_of_tail(std::byte* address, Word64 count, Visit& visit) {
+  if ((count & 4) != 0) visit(*reinterpret_cast<std::uint32_t*>(address), 0);
+  std::byte* const behind = address + (count & 4);
+  if ((count & 2) != 0) visit(*reinterpret_cast<std::uint16_t*>(behind), 8 * (count & 4));
+  if ((count & 1) != 0)
+    visit(*reinterpret_cast<std::uint8_t*>(behind + (count & 2)), 8 * (count & 6));
 }
 
-// Calls visit(piece, its first bit) for each piece of a word, or what there is of them at the
-// message's end. All loads are under way before the first is used.
+// The same for pieces of any word, of one size, wherever each lies.
 template <class Piece, class Visit>
-__device__ inline void each_piece(const Pair& pair, Word64 position, Visit visit) {
+__device__ inline void each_piece(const Pair& pair, Word64 position, Visit& visit) {
 #pragma unroll
   for (unsigned i = 0; i < cell_payload; i += sizeof(Piece))
     if (position + i < pair.bytes)
-      visit(*reinterpret_cast<Piece*>(address_of<Fit::any>(pair, position + i)), 8 * i);
+      visit(*reinterpret_cast<Piece*>(word_at(pair, position + i).address), 8 * i);
+}
+
+template <class Visit>
+__device__ inline void each_apart(const Pair& pair, Word64 position, Visit& visit) {
+  const Word64 alignment = reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes |
+                           pair.rows.bytes | pair.rows.stride;
+  if (alignment % sizeof(std::uint32_t) == 0)
+    each_piece<std::uint32_t>(pair, position, visit);
+  else
+    each_piece<std::uint8_t>(pair, position, visit);
+}
+
+struct AddPiece {
+  Word64 data = 0;
+  template <class Piece>
+  __device__ void operator()(Piece& piece, Word64 bit) {
+    data |= Word64{piece} << bit;
+  }
+};
+
+struct TakePiece {
+  Word64 data;
+  template <class Piece>
+  __device__ void operator()(Piece& piece, Word64 bit) const {
+    piece = static_cast<Piece>(data >> bit);
+  }
+};
+
+// A call of its own: a kernel's code has to come from memory too, so what few messages need is kept
+// out of the way. The other one is none, as kernels that receive have no registers to save for it.
+static __device__ __noinline__ Word64 load_apart(const Pair& pair, Word64 position) {
+  AddPiece add;
+  each_apart(pair, position, add);
+  return add.data;
+}
+__device__ inline void store_apart(const Pair& pair, Word64 position, Word64 data) {
+  TakePiece take{data};
+  each_apart(pair, position, take);
 }
 
 // Eight bytes of the message from `position` on, or what there is of them at its end.
 template <Fit fit>
 __device__ inline Word64 load_bytes(const Pair& pair, Word64 position) {
-  const std::byte* const from = address_of<fit>(pair, position);
-  if (fit != Fit::any || is_whole_word(pair, position, from))
-    return *reinterpret_cast<const Word64*>(from);
-  Word64 data = 0;
-  const auto add = [&](const auto piece, unsigned bit) { data |= Word64{piece} << bit; };
-  if (has_halves(pair))
-    each_piece<const std::uint32_t>(pair, position, add);
-  else
-    each_piece<const std::uint8_t>(pair, position, add);
-  return data;
+  if constexpr (fit == Fit::words) {
+    return *reinterpret_cast<const Word64*>(pair.buffer + position);
+  } else if constexpr (fit == Fit::rows) {
+    return *reinterpret_cast<const Word64*>(in_rows(pair, position));
+  } else {
+    const WordPlace word = word_at(pair, position);
+    if (!word.aligned()) return load_apart(pair, position);
+    if (word.together == cell_payload) return *reinterpret_cast<const Word64*>(word.address);
+    if (position + word.together < pair.bytes) return load_apart(pair, position);
+    AddPiece add;
+    each_of_tail(word.address, word.together, add);
+    return add.data;
+  }
 }
 
 template <Fit fit>
 __device__ inline void store_bytes(const Pair& pair, Word64 position, Word64 data) {
-  std::byte* const to = address_of<fit>(pair, position);
-  if (fit != Fit::any || is_whole_word(pair, position, to)) {
-    *reinterpret_cast<Word64*>(to) = data;
-    return;
+  if constexpr (fit == Fit::words) {
+    *reinterpret_cast<Word64*>(pair.buffer + position) = data;
+  } else if constexpr (fit == Fit::rows) {
+    *reinterpret_cast<Word64*>(in_rows(pair, position)) = data;
+  } else {
+    const WordPlace word = word_at(pair, position);
+    TakePiece take{data};
+    if (!word.aligned())
+      store_apart(pair, position, data);
+    else if (word.together == cell_payload)
+      *reinterpret_cast<Word64*>(word.address) = data;
+    else if (position + word.together < pair.bytes)
+      store_apart(pair, position, data);
+    else
+      each_of_tail(word.address, word.together, take);
   }
-  const auto take = [&](auto& piece, unsigned bit) {
-    piece = static_cast<std::remove_reference_t<decltype(piece)>>(data >> bit);
-  };
-  if (has_halves(pair))
-    each_piece<std::uint32_t>(pair, position, take);
-  else
-    each_piece<std::uint8_t>(pair, position, take);
 }
 
 // A unit is one cell: data and flag in each of its two words.
