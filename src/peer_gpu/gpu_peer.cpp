@@ -16,6 +16,7 @@
 #include "peer_gpu/exposed_memory.hpp"
 #include "peer_gpu/gates.hpp"
 #include "peer_gpu/gpu_shares.hpp"
+#include "peer_gpu/message_words.hpp"
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/pair_records.hpp"
 #include "peer_gpu/shape.hpp"
@@ -93,14 +94,14 @@ class GpuPeer final : public transport::Transport {
   class GpuOffer;
   class GpuAcceptance;
 
-  // For a message of so many bytes. Rows are moved where they lie; of other shapes kernels move
-  // what is packed.
+  // For a message of so many bytes. Rows are moved where they lie; other shapes are packed.
   KernelBuffer kernel_buffer(const transport::Message& message, std::size_t bytes,
                              std::uint64_t eager_max) {
     auto* const buffer = static_cast<std::byte*>(message.buffer);
     if (!message.has_gaps()) return {buffer, message.bytes, {}, nullptr};
     const auto rows = datatype::rows_of(*message.segments());
-    if (rows && (bytes <= eager_max || rows->bytes >= least_row))
+    if (rows && in_pieces(buffer, bytes, *rows, least_piece) &&
+        (bytes <= eager_max || rows->bytes >= least_row))
       return {buffer, message.reach(), *rows, nullptr};
     const auto arena = gpus_->devices().arena(device::gpu::region_of(buffer).device);
     auto packed = std::make_shared<PackedMessage>(*arena, message, bytes, arena->allocate(bytes));

@@ -58,7 +58,7 @@ using RingSends = Works<StartRingSend<mode, Cell1<fit>>, StartRingSend<mode, Cel
                         StartRingSend<mode, Wide1<fit>>, StartRingSend<mode, Wide4<fit>>>;
 template <protocol::Mode mode>
 using AllRingSends = typename Join<RingSends<mode, Fit::words>, RingSends<mode, Fit::rows>,
-                                   RingSends<mode, Fit::any>>::Type;
+                                   RingSends<mode, Fit::bytes>>::Type;
 template <Fit fit>
 using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fit>>,
                            WaitRingReceive<Wide1<fit>>, WaitRingReceive<Wide4<fit>>>;
@@ -67,7 +67,7 @@ using RingStarts =
     Join<Works<StartRingReceive>, AllRingSends<protocol::Mode::standard>,
          AllRingSends<protocol::Mode::synchronous>, AllRingSends<protocol::Mode::ready>>::Type;
 using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::rows>,
-                       RingReceives<Fit::any>>::Type;
+                       RingReceives<Fit::bytes>>::Type;
 using RendezvousStarts =
     Works<StartRendezvousReceive, StartRendezvousSend<protocol::Mode::standard, true>,
           StartRendezvousSend<protocol::Mode::standard, false>,
@@ -97,11 +97,10 @@ unsigned with_port_of(const Pair& pair, Number number) {
 }
 template <class Number>
 unsigned with_port(const Pair& pair, Number number) {
-  const std::uint64_t alignment = reinterpret_cast<std::uintptr_t>(pair.buffer) | pair.bytes |
-                                  pair.rows.bytes | pair.rows.stride;
-  if (alignment % cell_payload != 0 || pair.bytes == 0) return with_port_of<Fit::any>(pair, number);
-  return pair.rows.has_gaps() ? with_port_of<Fit::rows>(pair, number)
-                              : with_port_of<Fit::words>(pair, number);
+  if (pair.rows.has_gaps()) return with_port_of<Fit::rows>(pair, number);
+  return pair.bytes > 0 && in_pieces(pair.buffer, pair.bytes, {}, cell_payload)
+             ? with_port_of<Fit::words>(pair, number)
+             : with_port_of<Fit::bytes>(pair, number);
 }
 
 inline unsigned ring_start(const Pair& pair) {
