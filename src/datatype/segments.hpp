@@ -17,6 +17,8 @@ struct Segment {
   std::uint64_t count = 1;
   std::int64_t stride = 0;
   std::uint64_t position = 0;  // how many bytes are sent before it
+
+  bool operator==(const Segment&) const = default;
 };
 
 // What loops and kernels are given: a list of segments, and again every `extent` bytes.
@@ -63,6 +65,8 @@ class Segments {
   // For another process of the same library.
   std::vector<std::byte> to_bytes() const;
   static Segments from_bytes(std::span<const std::byte> bytes);
+
+  bool operator==(const Segments&) const = default;
 
   std::span<const Segment> list() const noexcept { return list_; }
   std::uint64_t repetitions() const noexcept { return repetitions_; }

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "datatype/numbers.hpp"
+#include "datatype/segments_cache.hpp"
 #include "group/datatype_shape.hpp"
 #include "group/datatype_signature.hpp"
 #include "group/mpi_check.hpp"
@@ -48,7 +49,7 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatyp
     predefined = shape.predefined;
     bytes_ = static_cast<std::size_t>(datatype::product(shape.size, count));
     contiguous_ = bytes_ == 0 || (predefined && shape.size == shape.extent);
-    if (!contiguous_ && shape.segments) flatten(*shape.segments, shape.extent);
+    if (!contiguous_ && shape.segments) flatten(shape.segments, shape.extent);
   } catch (const Error& error) {
     // Of more segments than there is room for MPI takes care.
     contiguous_ = count == 0;  // wherever its elements would lie
@@ -62,14 +63,16 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatyp
   duplicated_ = true;
 }
 
-void MpiLayout::flatten(const datatype::Segments& element, MPI_Count extent) {
-  datatype::Segments all = element;
-  all.repeat(static_cast<std::uint64_t>(count_), extent);
-  const datatype::Span span = all.span();
-  all.move_by(-span.first);
-  lowest_ = span.first;
-  contiguous_ = all.one_run();
-  if (!contiguous_) segments_ = std::make_shared<const datatype::Segments>(std::move(all));
+void MpiLayout::flatten(std::shared_ptr<const datatype::Segments> segments, MPI_Count extent) {
+  if (count_ != 1 || segments->span().first != 0) {  // else no long list is copied
+    datatype::Segments all = *segments;
+    all.repeat(static_cast<std::uint64_t>(count_), extent);
+    lowest_ = all.span().first;
+    all.move_by(-lowest_);
+    segments = std::make_shared<const datatype::Segments>(std::move(all));
+  }
+  contiguous_ = segments->one_run();
+  if (!contiguous_) segments_ = datatype::segments_cache().share(std::move(segments));
 }
 
 datatype::Signature MpiLayout::signature() const {

@@ -38,7 +38,8 @@ class MpiLayout final : public Layout, private base::NoCopy {
   static void free_unused() noexcept;
 
  private:
-  void flatten(const datatype::Segments& element, MPI_Count extent);
+  // `segments`: of one element.
+  void flatten(std::shared_ptr<const datatype::Segments> segments, MPI_Count extent);
 
   MPI_Datatype datatype_;
   MPI_Count count_;
