@@ -10,7 +10,7 @@ std::optional<Rows> rows_of(const Segments& segments) {
   if (segments.repetitions() != 1 || segments.list().size() != 1) return {};
   const Segment& all = segments.list().front();
   if (all.offset != 0 || all.stride <= 0 || all.stride > most_stride) return {};
-  if (segments.bytes() > most_row_bytes) return {};
+  if (segments.bytes() > Rows::most_bytes) return {};
   const auto bytes = static_cast<std::uint32_t>(all.bytes);
   const std::uint64_t scale = std::uint64_t{1} << row_shift(bytes);
   return Rows{bytes, static_cast<std::uint32_t>(all.stride),

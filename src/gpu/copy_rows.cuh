@@ -16,11 +16,7 @@ struct RowBuffer {
   datatype::Rows rows;
 
   __device__ Byte* at(std::uint32_t position) const {
-    return buffer + (rows.has_gaps() ? datatype::place_in(rows, position).offset : position);
-  }
-  // Words of a size that divides this cross no gap.
-  __device__ std::uint64_t alignment() const {
-    return reinterpret_cast<std::uintptr_t>(buffer) | rows.bytes | rows.stride;
+    return buffer + (rows.has_gaps() ? datatype::offset_in(rows, position) : position);
   }
 };
 
@@ -50,12 +46,13 @@ static __device__ __noinline__ void copy_rows(RowBuffer<std::byte> to,
                                               std::uint64_t bytes) {
   const auto first = static_cast<std::uint32_t>(begin);
   const auto end = static_cast<std::uint32_t>(begin + bytes);
-  const std::uint64_t unit = to.alignment() | from.alignment() | begin | bytes;
-  if (unit % sizeof(uint4) == 0)
+  const std::uint64_t alignment = datatype::alignment_of(to.buffer, begin | bytes, to.rows) |
+                                  datatype::alignment_of(from.buffer, 0, from.rows);
+  if (alignment % sizeof(uint4) == 0)
     copy_words<uint4>(to, from, first, end);
-  else if (unit % sizeof(std::uint64_t) == 0)
+  else if (alignment % sizeof(std::uint64_t) == 0)
     copy_words<std::uint64_t>(to, from, first, end);
-  else if (unit % sizeof(std::uint32_t) == 0)
+  else if (alignment % sizeof(std::uint32_t) == 0)
     copy_words<std::uint32_t>(to, from, first, end);
   else
     copy_words<std::byte>(to, from, first, end);

@@ -23,6 +23,8 @@ class PackedMessage {
 
   std::byte* room() const noexcept { return room_.get(); }
   std::size_t bytes() const noexcept { return work_.bytes; }
+  // Then what has come may be lost behind a failure of the queue, where the kernel does nothing.
+  bool unpacks() const noexcept { return !sends_; }
   void set_id(std::uint32_t id) noexcept { work_.id = id; }  // of the plan
   // Enqueue calls, of one half's start and wait.
   void before_start(const KernelQueue& queue) const noexcept;

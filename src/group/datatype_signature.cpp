@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <span>
 
 #include "group/datatype_contents.hpp"
@@ -30,6 +31,9 @@ bool is_one_of(MPI_Datatype datatype, std::initializer_list<MPI_Datatype> list) 
 
 // An MPI built without Fortran has no names for Fortran's types of given sizes.
 bool is_sized_real(MPI_Datatype datatype) {
+#ifdef MPI_REAL2
+  if (datatype == MPI_REAL2) return true;
+#endif
 #ifdef MPI_REAL4
   if (datatype == MPI_REAL4) return true;
 #endif
@@ -43,6 +47,9 @@ bool is_sized_real(MPI_Datatype datatype) {
 }
 
 bool is_sized_complex(MPI_Datatype datatype) {
+#ifdef MPI_COMPLEX4
+  if (datatype == MPI_COMPLEX4) return true;
+#endif
 #ifdef MPI_COMPLEX8
   if (datatype == MPI_COMPLEX8) return true;
 #endif
@@ -55,13 +62,22 @@ bool is_sized_complex(MPI_Datatype datatype) {
   return false;
 }
 
+// MPI_COMBINER_F90_REAL or another for types that MPI_Type_create_f90_real and its like have made.
+int combiner_of(MPI_Datatype datatype) {
+  int integers = 0, addresses = 0, datatypes = 0, combiner = MPI_COMBINER_NAMED;
+  check_mpi(PMPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner),
+            "MPI_Type_get_envelope");
+  return combiner;
+}
+
 bool is_floating(MPI_Datatype datatype) {
-  return is_sized_real(datatype) || is_one_of(datatype, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE,
-                                                         MPI_REAL, MPI_DOUBLE_PRECISION});
+  return is_sized_real(datatype) || combiner_of(datatype) == MPI_COMBINER_F90_REAL ||
+         is_one_of(datatype,
+                   {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION});
 }
 
 bool is_complex(MPI_Datatype datatype) {
-  return is_sized_complex(datatype) ||
+  return is_sized_complex(datatype) || combiner_of(datatype) == MPI_COMBINER_F90_COMPLEX ||
          is_one_of(datatype, {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
                               MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
                               MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX});
@@ -73,17 +89,19 @@ Signature value_and_int(ElementKind kind, std::size_t bytes) {
   return pair;
 }
 
-// What MPI_MINLOC and MPI_MAXLOC take.
-Signature pair(MPI_Datatype datatype) {
+// What MPI_MINLOC and MPI_MAXLOC take; nothing: it is none of these.
+std::optional<Signature> pair_of(MPI_Datatype datatype) {
   if (datatype == MPI_FLOAT_INT) return value_and_int(ElementKind::floating, sizeof(float));
   if (datatype == MPI_DOUBLE_INT) return value_and_int(ElementKind::floating, sizeof(double));
   if (datatype == MPI_LONG_DOUBLE_INT)
     return value_and_int(ElementKind::floating, sizeof(long double));
   if (datatype == MPI_LONG_INT) return value_and_int(ElementKind::integer, sizeof(long));
   if (datatype == MPI_SHORT_INT) return value_and_int(ElementKind::integer, sizeof(short));
-  const auto kind = is_one_of(datatype, {MPI_2REAL, MPI_2DOUBLE_PRECISION}) ? ElementKind::floating
-                                                                            : ElementKind::integer;
-  return {kind, size_of(datatype) / 2, 2};
+  if (is_one_of(datatype, {MPI_2REAL, MPI_2DOUBLE_PRECISION}))
+    return Signature(ElementKind::floating, size_of(datatype) / 2, 2);
+  if (is_one_of(datatype, {MPI_2INT, MPI_2INTEGER}))
+    return Signature(ElementKind::integer, size_of(datatype) / 2, 2);
+  return {};
 }
 
 Signature signature_of_predefined(MPI_Datatype datatype) {
@@ -92,10 +110,7 @@ Signature signature_of_predefined(MPI_Datatype datatype) {
   if (is_one_of(datatype, {MPI_BYTE, MPI_PACKED})) return Signature::of_anything();
   if (is_floating(datatype)) return {ElementKind::floating, size};
   if (is_complex(datatype)) return {ElementKind::floating, size / 2, 2};
-  if (is_one_of(datatype,
-                {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT,
-                 MPI_2INT, MPI_2INTEGER, MPI_2REAL, MPI_2DOUBLE_PRECISION}))
-    return pair(datatype);
+  if (const auto pair = pair_of(datatype)) return *pair;
   return {ElementKind::integer, size};
 }
 

@@ -45,13 +45,15 @@ std::size_t mean_run(const datatype::Segments* segments) noexcept {
   return segments == nullptr ? std::numeric_limits<std::size_t>::max() : segments->mean_run();
 }
 
-// Of a longer list the runs are short, and a letter is to stay small, as who reads it may have no
-// memory to spare.
+// A letter is to stay small, as who reads it may have no memory to spare: a longer list travels
+// only where the message is large beside it, and would have to be staged.
 constexpr std::size_t longest_list = 16384;  // segments: 640 KiB
+constexpr std::size_t large_beside = 64;
 
 bool list_stays(const transport::Message& message) {
   const auto segments = message.segments();
-  return segments && segments->list().size() > longest_list;
+  if (!segments || segments->list().size() <= longest_list) return false;
+  return segments->list().size_bytes() > message.bytes / large_beside;
 }
 
 template <class Record>
@@ -70,7 +72,7 @@ Direction opposite(Direction direction) noexcept {
 class Peer::OpenEnd final : public transport::Offer {
  public:
   OpenEnd(Peer& owner, const transport::Message& message) : owner_(owner), message_(message) {
-    ExposedMemory ours = owner.expose(message.buffer, message.reach());
+    ExposedMemory ours = owner.expose(message.buffer, message.span_bytes());
     holding_ = owner.hold(block_bytes(message.direction), std::move(ours.kept));
     record_.eager_max = owner.settings_.eager_max;
     record_.slots = owner.settings_.slots;
@@ -118,7 +120,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     const auto theirs = transport::take_from_wire<OpenRecord>(opened);
     auto their_segments = transport::segments_from_wire(opened);
     const bool across = owner.peers_[static_cast<std::size_t>(message.peer)].cross_memory;
-    ExposedMemory ours = owner.expose(message.buffer, message.reach());
+    ExposedMemory ours = owner.expose(message.buffer, message.span_bytes());
     const bool self = message.peer == owner.world_.rank();
     const Copy by_us = copy_kind(self, theirs.buffer.in_arena != 0, across);
     const Copy by_them = copy_kind(self, ours.record.in_arena != 0, theirs.across != 0);

@@ -14,7 +14,7 @@
 
 namespace penstock::peer_gpu {
 
-using datatype::Rows;
+using datatype::Rows, datatype::alignment_of;
 using gpu::Cell, gpu::Word64, gpu::cell_payload, gpu::device_line;
 
 // A message is cut into parts, and FIN and DONE are said of each part by the block that has moved
@@ -154,11 +154,11 @@ struct Pair {
   Path path = Path::ring;
   protocol::Mode mode = protocol::Mode::standard;
   std::uint32_t id = 0;        // in reports
+  Rows rows;                   // how the message lies in our buffer
   std::uint16_t blocks = 1;    // of this kernel: as many as parts, or fewer
   std::uint16_t threads = 32;  // of a block, at least
   std::uint8_t work = 0;       // which of works.cuh this kernel does
-  Rows rows;                   // how the message lies in our buffer
-  Rows other_rows;             // rendezvous: in the other end's
+  Rows other_rows;             // rendezvous: how it lies at the other end
 };
 
 inline PENSTOCK_HD PrivateWords& words_of(const Pair& pair) {

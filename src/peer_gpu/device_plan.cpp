@@ -187,8 +187,7 @@ void DevicePlan::poison() noexcept {
 }
 
 void DevicePlan::follow(const KernelQueue& failed) noexcept {
-  // Behind a failure nothing is unpacked: what had come may be lost.
-  if (fixed_.packed && !fixed_.pair.sends && used_on(failed)) poison();
+  if (fixed_.packed && fixed_.packed->unpacks() && used_on(failed)) poison();
   const protocol::Epoch given_up =
       std::atomic_ref(notice().given_up).load(std::memory_order_acquire);
   if (given_up != 0) close_at(given_up);

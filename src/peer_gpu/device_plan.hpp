@@ -26,7 +26,7 @@ struct DevicePair {
   std::shared_ptr<DeviceArena> arena;
   std::shared_ptr<std::byte> private_words;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
-  std::shared_ptr<gpu::PackedMessage> packed;  // null: the message has no gaps
+  std::shared_ptr<gpu::PackedMessage> packed;  // null: kernels move the message where it lies
   std::shared_ptr<void> notice;                // pinned
   peer::Holding holding;  // host words, and the memory that the peer's kernels store into
   Gate* gate = nullptr;   // ours; kept by the holding. Null: there are no gates here

@@ -16,7 +16,6 @@
 #include "peer_gpu/exposed_memory.hpp"
 #include "peer_gpu/gates.hpp"
 #include "peer_gpu/gpu_shares.hpp"
-#include "peer_gpu/message_words.hpp"
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/pair_records.hpp"
 #include "peer_gpu/shape.hpp"
@@ -45,14 +44,10 @@ std::string describe_path(const DevicePair& pair, bool staged) {
 // Where our kernels find a message.
 struct KernelBuffer {
   std::byte* buffer;
-  std::size_t reach;                      // bytes from there on
+  std::size_t span_bytes;                 // from there on
   Rows rows;                              // how it lies there
   std::shared_ptr<PackedMessage> packed;  // null: the buffer is the program's
 };
-
-// Of a rendezvous. Kernels move shorter ones where they lie in more steps over the link than what
-// is packed takes.
-constexpr std::uint32_t least_row = 128;
 
 }  // namespace
 
@@ -94,15 +89,11 @@ class GpuPeer final : public transport::Transport {
   class GpuOffer;
   class GpuAcceptance;
 
-  // For a message of so many bytes. Rows are moved where they lie; other shapes are packed.
   KernelBuffer kernel_buffer(const transport::Message& message, std::size_t bytes,
                              std::uint64_t eager_max) {
     auto* const buffer = static_cast<std::byte*>(message.buffer);
-    if (!message.has_gaps()) return {buffer, message.bytes, {}, nullptr};
-    const auto rows = datatype::rows_of(*message.segments());
-    if (rows && in_pieces(buffer, bytes, *rows, least_piece) &&
-        (bytes <= eager_max || rows->bytes >= least_row))
-      return {buffer, message.reach(), *rows, nullptr};
+    if (const auto rows = rows_in_place(message, bytes, eager_max))
+      return {buffer, message.span_bytes(), *rows, nullptr};
     const auto arena = gpus_->devices().arena(device::gpu::region_of(buffer).device);
     auto packed = std::make_shared<PackedMessage>(*arena, message, bytes, arena->allocate(bytes));
     return {packed->room(), bytes, {}, std::move(packed)};
@@ -130,11 +121,12 @@ class GpuPeer final : public transport::Transport {
     pair.path = choice.path;
     pair.parts = static_cast<std::uint16_t>(choice.parts);
     pair.share = share_of(pair.path, pair.bytes, pair.parts);
-    if (is_ring(pair.path))
+    if (is_ring(pair.path)) {
       pair.units = static_cast<std::uint32_t>(units_for(pair.path, pair.bytes));
-    else
+    } else {
       pair.other = reach(rank, device_pair, theirs.buffer.device, theirs.buffer.place);
-    pair.other_rows = theirs.rows;
+      pair.other_rows = theirs.rows;
+    }
     pair.native_atomics = choice.native_atomics != 0;
     pair.checks_ready = choice.checks_ready != 0;
     device_pair.our_end = reinterpret_cast<EndWords*>(host_.map(rank, theirs.host_words));
@@ -161,7 +153,7 @@ class GpuPeer::GpuOffer final : public transport::Offer {
     record_.checks_ready = owner.settings_.check;
     record_.native_atomics = owner.settings_.cuda_atomics;
     KernelBuffer buffer = owner.kernel_buffer(send, send.bytes, record_.eager_max);
-    record_.end.buffer = expose(owner.gpus_->devices(), buffer.buffer, buffer.reach);
+    record_.end.buffer = expose(owner.gpus_->devices(), buffer.buffer, buffer.span_bytes);
     record_.gates = owner.gates_.use_on(record_.end.buffer.device);
     pair_ = owner.prepare_pair(send.peer, std::move(buffer), sizeof(SenderWords), record_.end,
                                owner.gates_.may_be_always(send.peer, record_.end.buffer.device));
@@ -199,7 +191,7 @@ class GpuPeer::GpuAcceptance final : public transport::Acceptance {
     const int rank = receive.peer;
     const bool self = rank == owner.world_.rank();
     KernelBuffer buffer = owner.kernel_buffer(receive, send.bytes, offer.eager_max);
-    record_.end.buffer = expose(owner.gpus_->devices(), buffer.buffer, buffer.reach);
+    record_.end.buffer = expose(owner.gpus_->devices(), buffer.buffer, buffer.span_bytes);
     const MemoryRecord& ours = record_.end.buffer;
     const MemoryRecord& theirs = offer.end.buffer;
     const Devices::DeviceReach reach =

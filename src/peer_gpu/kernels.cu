@@ -131,11 +131,9 @@ template <protocol::Mode mode>
 __device__ void send_in_ring(const Reports& reports, const Pair& pair, const BlockIndex& place,
                              Crew<Form::one_stays>& crew) {
   if (pair.path == Path::ring)
-    StartRingSend<mode, Cell4<Fit::any>>::template run<Form::one_stays>(reports, pair, place,
-                                                                          crew);
+    StartRingSend<mode, Cell4<Fit::any>>::template run<Form::one_stays>(reports, pair, place, crew);
   else
-    StartRingSend<mode, Wide4<Fit::any>>::template run<Form::one_stays>(reports, pair, place,
-                                                                          crew);
+    StartRingSend<mode, Wide4<Fit::any>>::template run<Form::one_stays>(reports, pair, place, crew);
 }
 
 template <Call call>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "peer_gpu/kernels.hpp"
+#include "peer_gpu/message_words.hpp"
 
 namespace penstock::peer_gpu {
 
@@ -17,6 +18,10 @@ constexpr std::uint64_t bytes_a_part = 16 * 1024;
 constexpr unsigned most_waiting = 16;
 constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
+// Shorter rows are packed where a rendezvous may move them: each would cross the link in steps of
+// its own.
+constexpr std::uint32_t least_row_of_rendezvous = 128;
+
 KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.path == Path::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
@@ -28,6 +33,16 @@ KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
 }
 
 }  // namespace
+
+std::optional<Rows> rows_in_place(const transport::Message& message, std::uint64_t bytes,
+                                  std::uint64_t eager_max) {
+  // A ring has a word for a message of no bytes too, and rows have no end that it could be behind.
+  if (!message.has_gaps() || bytes == 0) return Rows{};
+  const auto rows = datatype::rows_of(*message.segments());
+  if (!rows || alignment_of(message.buffer, bytes, *rows) % half_word != 0) return {};
+  if (bytes > eager_max && rows->bytes < least_row_of_rendezvous) return {};
+  return rows;
+}
 
 std::uint16_t parts_for(Path path, std::uint64_t bytes, unsigned most_blocks) noexcept {
   const bool ring = is_ring(path);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads and blocks serve a pair. The limits are measured (docs/performance.md).
+// How many threads and blocks serve a pair, and where they move its messages. The limits are
+// measured (docs/performance.md).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "peer_gpu/batch.hpp"
+#include "transport/message.hpp"
 
 namespace penstock::peer_gpu {
 
@@ -13,6 +16,11 @@ struct KernelShape {
   std::uint16_t blocks = 1;
   std::uint16_t threads = 32;
 };
+
+// How kernels find a message of so many bytes where it lies; nothing: it is packed beside its
+// buffer, or unpacked from there.
+std::optional<Rows> rows_in_place(const transport::Message& message, std::uint64_t bytes,
+                                  std::uint64_t eager_max);
 
 // Into how many parts a message is cut: the same number at both ends, so the receiver says it.
 std::uint16_t parts_for(Path path, std::uint64_t bytes, unsigned most_blocks) noexcept;

@@ -57,8 +57,9 @@ template <protocol::Mode mode, Fit fit>
 using RingSends = Works<StartRingSend<mode, Cell1<fit>>, StartRingSend<mode, Cell4<fit>>,
                         StartRingSend<mode, Wide1<fit>>, StartRingSend<mode, Wide4<fit>>>;
 template <protocol::Mode mode>
-using AllRingSends = typename Join<RingSends<mode, Fit::words>, RingSends<mode, Fit::rows>,
-                                   RingSends<mode, Fit::bytes>>::Type;
+using AllRingSends =
+    typename Join<RingSends<mode, Fit::words>, RingSends<mode, Fit::bytes>,
+                  RingSends<mode, Fit::rows>, RingSends<mode, Fit::half_rows>>::Type;
 template <Fit fit>
 using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fit>>,
                            WaitRingReceive<Wide1<fit>>, WaitRingReceive<Wide4<fit>>>;
@@ -66,8 +67,8 @@ using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fi
 using RingStarts =
     Join<Works<StartRingReceive>, AllRingSends<protocol::Mode::standard>,
          AllRingSends<protocol::Mode::synchronous>, AllRingSends<protocol::Mode::ready>>::Type;
-using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::rows>,
-                       RingReceives<Fit::bytes>>::Type;
+using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::bytes>,
+                       RingReceives<Fit::rows>, RingReceives<Fit::half_rows>>::Type;
 using RendezvousStarts =
     Works<StartRendezvousReceive, StartRendezvousSend<protocol::Mode::standard, true>,
           StartRendezvousSend<protocol::Mode::standard, false>,
@@ -97,10 +98,16 @@ unsigned with_port_of(const Pair& pair, Number number) {
 }
 template <class Number>
 unsigned with_port(const Pair& pair, Number number) {
-  if (pair.rows.has_gaps()) return with_port_of<Fit::rows>(pair, number);
-  return pair.bytes > 0 && in_pieces(pair.buffer, pair.bytes, {}, cell_payload)
-             ? with_port_of<Fit::words>(pair, number)
-             : with_port_of<Fit::bytes>(pair, number);
+  switch (fit_of(pair)) {
+    case Fit::words:
+      return with_port_of<Fit::words>(pair, number);
+    case Fit::rows:
+      return with_port_of<Fit::rows>(pair, number);
+    case Fit::half_rows:
+      return with_port_of<Fit::half_rows>(pair, number);
+    default:
+      return with_port_of<Fit::bytes>(pair, number);
+  }
 }
 
 inline unsigned ring_start(const Pair& pair) {

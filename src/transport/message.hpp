@@ -23,8 +23,7 @@ using device::MemoryKind;
 
 inline constexpr char undescribed_text[] =
     "its datatype has more than 2^24 pieces that no loop describes, or is one that MPI alone can "
-    "take "
-    "apart";
+    "take apart";
 
 struct Message {
   Direction direction = Direction::send;
@@ -44,7 +43,7 @@ struct Message {
   // Whether a transport without MPI can find the bytes.
   bool described() const { return !layout || layout->contiguous() || layout->segments(); }
   // From the lowest byte to behind the highest.
-  std::size_t reach() const {
+  std::size_t span_bytes() const {
     const auto gaps = segments();
     return gaps ? static_cast<std::size_t>(gaps->span().end) : bytes;
   }

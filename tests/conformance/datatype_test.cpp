@@ -96,7 +96,7 @@ struct Message {
   int room = 1;            // of the receive, in elements
   Kind kind = Kind::standard;
   Memory from = Memory::ordinary, to = Memory::ordinary;
-  std::size_t shift = 0;
+  std::size_t sent_shift = 0, received_shift = 0;
 
   std::size_t bytes() const {
     int size = 0;
@@ -129,11 +129,12 @@ class Half {
   Half(Message message, std::uint64_t seed, bool sends, int peer, int tag)
       : seed_(seed), sends_(sends), sent_(message.received_count), bytes_(message.bytes()) {
     if (sends) {
-      side_ = std::make_unique<Side>(message.sent, 1, message.from, message.shift);
+      side_ = std::make_unique<Side>(message.sent, 1, message.from, message.sent_shift);
       init(message.kind, peer, tag);
       MPI_Type_free(&message.received);
     } else {
-      side_ = std::make_unique<Side>(message.received, message.room, message.to, message.shift);
+      side_ = std::make_unique<Side>(message.received, message.room, message.to,
+                                     message.received_shift);
       EXPECT_EQ(MPI_Recv_init(side_->buffer(), side_->count(), side_->datatype(), peer, tag,
                               MPI_COMM_WORLD, &request_),
                 MPI_SUCCESS);
@@ -278,11 +279,12 @@ MPI_Datatype rows(int bytes, int all) {
   return result;
 }
 
-// Rows against rows and against none: small and large messages, of every alignment.
+// Rows against rows and against none: small and large messages, of other alignments at both ends,
+// of which the receive may have more room.
 Message rows_message(std::uint64_t number) {
   constexpr int sizes[] = {768, 768 * 40, 768 * 200};
   constexpr int lengths[] = {1, 3, 4, 8, 12, 24, 96, 128, 256, 768, 0};
-  constexpr std::size_t shifts[] = {0, 0, 8, 4, 1};
+  constexpr std::size_t shifts[] = {0, 0, 8, 4, 2, 1};
   const int all = sizes[number % std::size(sizes)];
   const auto row = [&](std::uint64_t which) {
     const int length = lengths[which % std::size(lengths)];
@@ -292,12 +294,14 @@ Message rows_message(std::uint64_t number) {
   message.sent = row(number);
   message.received = row(number / 2);
   message.kind = number % 4 == 0 ? Kind::synchronous : Kind::standard;
-  message.shift = shifts[number % std::size(shifts)];
+  message.sent_shift = shifts[number % std::size(shifts)];
+  message.received_shift = shifts[number / 5 % std::size(shifts)];
+  message.room = 1 + static_cast<int>(number / 3 % 2);
   return message;
 }
 
 void run_rows(Way way) {
-  constexpr int at_once = 11, most = 66;
+  constexpr int at_once = 11, most = 66;  // all lengths on both sides, with two ranks
   for (int done = 0; done < most && !testing::Test::HasFailure(); done += at_once)
     run_messages(static_cast<std::uint64_t>(done * size()), at_once, way, rows_message);
 }
@@ -311,6 +315,53 @@ TEST(Datatypes, GraphsMoveRowsAsRows) {
   run_rows(Way::captured);
 }
 #endif
+
+// This rank's send to the next one and its receive from the one before.
+class Exchange {
+ public:
+  Exchange(const void* out, int sent, MPI_Datatype sent_type, void* in, int room,
+           MPI_Datatype received_type) {
+    MPI_Send_init(out, sent, sent_type, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends_[0]);
+    MPI_Recv_init(in, room, received_type, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD,
+                  &ends_[1]);
+  }
+  ~Exchange() {
+    for (MPI_Request& end : ends_) MPI_Request_free(&end);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  PST_Error match() {
+    PST_Error kind = PST_ERROR_NONE;
+    const int code = PST_Matchall(2, ends_, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) PST_Error_kind(code, &kind);
+    return kind;
+  }
+  void run() {
+    Lane lane;
+    ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, ends_));
+    lane.finish();
+  }
+
+ private:
+  MPI_Request ends_[2];
+};
+
+// Not even a byte of the first row.
+TEST(Datatypes, AMessageOfNoBytesLeavesAReceiveWithGapsAlone) {
+  MPI_Datatype column = MPI_DATATYPE_NULL;
+  MPI_Type_vector(3, 1, 2, MPI_DOUBLE, &column);
+  MPI_Type_commit(&column);
+  Side in(column, 1, Memory::ordinary, 0);
+  std::byte* const out = allocate(Memory::ordinary, sizeof(double), std::byte{0});
+  {
+    Exchange exchange(out, 0, MPI_DOUBLE, in.buffer(), 1, column);
+    ASSERT_EQ(exchange.match(), PST_ERROR_NONE) << last_error();
+    for (int epoch = 0; epoch < epochs; ++epoch) exchange.run();
+    EXPECT_TRUE(in.holds({}, 0));
+  }
+  test::free(Memory::ordinary, out);
+}
 
 // Several buffers of the program as one message, by their addresses.
 TEST(Datatypes, AbsoluteAddresses) {
@@ -332,33 +383,27 @@ TEST(Datatypes, AbsoluteAddresses) {
   MPI_Datatype plain = MPI_DATATYPE_NULL;
   MPI_Type_create_struct(2, lengths, places, types, &plain);
   MPI_Type_commit(&plain);
-  MPI_Request ends[2];
-  MPI_Send_init(&out, 1, plain, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
-  MPI_Recv_init(MPI_BOTTOM, 1, both, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
-  ASSERT_PST(PST_Matchall(2, ends, MPI_STATUSES_IGNORE));
   {
-    Lane lane;
-    ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, ends));
-    lane.finish();
+    Exchange exchange(&out, 1, plain, MPI_BOTTOM, 1, both);
+    ASSERT_EQ(exchange.match(), PST_ERROR_NONE) << last_error();
+    exchange.run();
   }
   for (int i = 0; i < 3; ++i) EXPECT_EQ(numbers[i], i + 1);
   EXPECT_EQ(other, 4.5);
-  for (MPI_Request& end : ends) MPI_Request_free(&end);
   for (MPI_Datatype* type : {&both, &plain}) MPI_Type_free(type);
 }
 
-// Its list of segments is too long to travel, so that no end knows the other's.
-TEST(Datatypes, ALongListOfPieces) {
-  constexpr int pieces = 40'000;
+// Blocks of so many integers, with gaps of other lengths: the list of segments has one for each.
+void expect_blocks_arrive(int pieces, int block) {
   std::mt19937_64 random(7);
-  std::vector<int> places(pieces);
+  std::vector<int> places(static_cast<std::size_t>(pieces));
   int end = 0;
   for (int& place : places) {
     place = end + static_cast<int>(random() % 3);
-    end = place + 1;
+    end = place + block;
   }
   MPI_Datatype scattered = MPI_DATATYPE_NULL;
-  MPI_Type_create_indexed_block(pieces, 1, places.data(), MPI_INT, &scattered);
+  MPI_Type_create_indexed_block(pieces, block, places.data(), MPI_INT, &scattered);
   MPI_Type_commit(&scattered);
   for (const Memory memory : {Memory::ordinary, Memory::allocated}) {
     const auto bytes = static_cast<std::size_t>(end) * sizeof(int);
@@ -367,27 +412,31 @@ TEST(Datatypes, ALongListOfPieces) {
     std::vector<int> sent(static_cast<std::size_t>(end));
     std::iota(sent.begin(), sent.end(), 1);
     copy_bytes(out, reinterpret_cast<const std::byte*>(sent.data()), bytes);
-    MPI_Request ends[2];
-    MPI_Send_init(out, 1, scattered, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
-    MPI_Recv_init(in, 1, scattered, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
-    ASSERT_PST(PST_Matchall(2, ends, MPI_STATUSES_IGNORE));
     {
-      Lane lane;
-      ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, ends));
-      lane.finish();
+      Exchange exchange(out, 1, scattered, in, 1, scattered);
+      ASSERT_EQ(exchange.match(), PST_ERROR_NONE) << last_error();
+      exchange.run();
     }
     std::vector<int> expected(sent.size());
     std::memset(expected.data(), std::to_integer<int>(untouched), bytes);
     for (const int place : places)
-      expected[static_cast<std::size_t>(place)] = sent[static_cast<std::size_t>(place)];
+      std::copy_n(sent.begin() + place, block, expected.begin() + place);
     std::vector<int> found(sent.size());
     copy_bytes(reinterpret_cast<std::byte*>(found.data()), in, bytes);
     EXPECT_EQ(found, expected);
-    for (MPI_Request& request : ends) MPI_Request_free(&request);
     test::free(memory, out);
     test::free(memory, in);
   }
   MPI_Type_free(&scattered);
+}
+
+// The list is too long to travel, so that no end knows the other's.
+TEST(Datatypes, ALongListOfPieces) {
+  expect_blocks_arrive(40'000, 1);
+}
+// It is as long, but the message is large beside it.
+TEST(Datatypes, ALongListOfLargePieces) {
+  expect_blocks_arrive(17'000, 700);
 }
 
 // Errors are told at both ends, and the buffers stay as they were.
@@ -396,14 +445,7 @@ TEST(Datatypes, AReceiveThatIsTooShortIsRefused) {
   MPI_Type_vector(6, 1, 3, MPI_INT, &column);
   MPI_Type_commit(&column);
   int out[18] = {}, in[18] = {};
-  MPI_Request ends[2];
-  MPI_Send_init(out, 1, column, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
-  MPI_Recv_init(in, 5, MPI_INT, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
-  const int code = PST_Matchall(2, ends, MPI_STATUSES_IGNORE);
-  PST_Error kind = PST_ERROR_NONE;
-  PST_Error_kind(code, &kind);
-  EXPECT_EQ(kind, PST_ERROR_TRUNCATE) << last_error();
-  for (MPI_Request& end : ends) MPI_Request_free(&end);
+  EXPECT_EQ(Exchange(out, 1, column, in, 5, MPI_INT).match(), PST_ERROR_TRUNCATE) << last_error();
   MPI_Type_free(&column);
 }
 
@@ -416,19 +458,14 @@ TEST(Datatypes, AReceiveOfOtherElementsIsRefused) {
   MPI_Type_commit(&column);
   int out[12] = {};
   double in[2] = {};
-  MPI_Request ends[2];
-  MPI_Send_init(out, 1, column, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends[0]);
-  MPI_Recv_init(in, 2, MPI_DOUBLE, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD, &ends[1]);
-  const int code = PST_Matchall(2, ends, MPI_STATUSES_IGNORE);
-  PST_Error kind = PST_ERROR_NONE;
-  if (code != MPI_SUCCESS) PST_Error_kind(code, &kind);
-  EXPECT_EQ(kind, checks ? PST_ERROR_ARGUMENT : PST_ERROR_NONE) << last_error();
+  EXPECT_EQ(Exchange(out, 1, column, in, 2, MPI_DOUBLE).match(),
+            checks ? PST_ERROR_ARGUMENT : PST_ERROR_NONE)
+      << last_error();
   if (checks) {
     EXPECT_NE(last_error().find("element 0 is an integer of 4 bytes in the send"),
               std::string::npos)
         << last_error();
   }
-  for (MPI_Request& end : ends) MPI_Request_free(&end);
   MPI_Type_free(&column);
 }
 

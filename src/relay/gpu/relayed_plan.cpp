@@ -213,10 +213,9 @@ void RelayedPlan::open_gate() noexcept {
   std::atomic_ref(post_.words->gate.open).store(1, std::memory_order_release);
 }
 
-// Behind a failure nothing is unpacked: what had come may be lost.
 void RelayedPlan::follow(const KernelQueue& failed) noexcept {
   if (!used_on(failed) || pair_->poisoned()) return;
-  if (packed_ && !post_.sends)
+  if (packed_ && packed_->unpacks())
     equipment_.relay->poison(*pair_);
   else
     equipment_.relay->give_up(*pair_);

@@ -27,9 +27,7 @@ TEST(Rows, EveryByteOfAVectorLiesWhereItsSegmentsSay) {
     const SegmentView view = segments.view();
     for (std::uint32_t i = 0; i < segments.bytes(); ++i) {
       const Place place = place_at(view, i);
-      const RowPlace in_row = place_in(*found, i);
-      EXPECT_EQ(in_row.offset, offset_of(view, place));
-      EXPECT_EQ(in_row.left, left_in_run(view, place));
+      EXPECT_EQ(offset_in(*found, i), offset_of(view, place));
     }
   }
 }
@@ -47,7 +45,7 @@ TEST(Rows, TheProductDividesExactly) {
     for (int i = 0; i < 50; ++i) positions.push_back(random() % end / bytes * bytes);
     for (const std::uint32_t position : positions)
       for (const std::uint32_t each : {position, position == 0 ? 0 : position - 1})
-        ASSERT_EQ(place_in(*found, each).offset,
+        ASSERT_EQ(offset_in(*found, each),
                   std::uint64_t{each / bytes} * found->stride + each % bytes)
             << each << " in rows of " << bytes;
   }
@@ -56,7 +54,7 @@ TEST(Rows, TheProductDividesExactly) {
 TEST(Rows, SendsMayReadABytePerRowTwice) {
   const auto found = rows_of(rows(8, 3, 4));
   ASSERT_TRUE(found);
-  EXPECT_EQ(place_in(*found, 16).offset, 8);
+  EXPECT_EQ(offset_in(*found, 16), 8);
 }
 
 TEST(Rows, OtherShapesAreNone) {
@@ -79,6 +77,22 @@ TEST(Rows, NumbersOf32BitsMustDo) {
   EXPECT_FALSE(rows_of(rows(8, 2, most_stride + 1)));
   EXPECT_TRUE(rows_of(rows(1 << 20, 2048, 1 << 21)));
   EXPECT_FALSE(rows_of(rows(1 << 20, 2049, 1 << 21)));
+}
+
+TEST(Rows, StepsThatCrossNoGapAreAligned) {
+  const auto* const aligned = reinterpret_cast<const std::byte*>(std::uintptr_t{64});
+  const auto steps_of = [&](const std::byte* buffer, std::uint64_t bytes, std::uint64_t row,
+                            std::int64_t stride) {
+    const std::uint64_t all = alignment_of(buffer, bytes, rows_of(rows(row, 3, stride)).value());
+    return all & ~(all - 1);
+  };
+  EXPECT_EQ(steps_of(aligned, 64, 32, 64), 32);
+  EXPECT_EQ(steps_of(aligned, 24, 8, 16), 8);
+  EXPECT_EQ(steps_of(aligned, 12, 4, 8), 4);
+  EXPECT_EQ(steps_of(aligned + 4, 24, 8, 16), 4);
+  EXPECT_EQ(steps_of(aligned, 20, 8, 16), 4);
+  EXPECT_EQ(steps_of(aligned, 24, 8, 14), 2);
+  EXPECT_EQ(steps_of(aligned, 9, 3, 8), 1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "datatype/place.hpp"
@@ -25,10 +26,12 @@ struct End {
   // `row` 0: without gaps.
   End(std::uint64_t bytes, std::uint64_t row, std::int64_t stride, std::size_t shift)
       : segments(row == 0 ? bytes : row) {
-    if (row != 0) segments.repeat((bytes + row - 1) / row, stride);
     pair.buffer = memory + 64 + shift;
     pair.bytes = bytes;
-    if (row != 0) pair.rows = *datatype::rows_of(segments);
+    if (row == 0) return;
+    // Two rows at least, of which a short message does not need the second.
+    segments.repeat(std::max<std::uint64_t>(2, (bytes + row - 1) / row), stride);
+    pair.rows = datatype::rows_of(segments).value();
   }
   End(const End&) = delete;
   End& operator=(const End&) = delete;
@@ -48,8 +51,10 @@ void expect_moved(End& source, End& sink) {
   std::vector<std::byte> expected(std::begin(sink.memory), std::end(sink.memory));
   for (std::uint64_t i = 0; i < source.pair.bytes; ++i)
     expected[sink.index_of(i)] = source.memory[source.index_of(i)] = static_cast<std::byte>(i * 7);
-  for (std::uint64_t i = 0; i < source.pair.bytes; i += cell_payload)
-    store_word<to>(sink.pair, i, load_word<from>(source.pair, i));
+  // Of no bytes too, a ring moves a word.
+  const std::uint64_t words = std::max<std::uint64_t>(1, (source.pair.bytes + 7) / 8);
+  for (std::uint64_t i = 0; i < words; ++i)
+    store_word<to>(sink.pair, 8 * i, load_word<from>(source.pair, 8 * i));
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), sink.memory))
       << source.pair.bytes << " bytes, rows of " << source.pair.rows.bytes << " to rows of "
       << sink.pair.rows.bytes;
@@ -81,22 +86,29 @@ TEST(MessageWords, RowsOfWordsAndOfHalfWords) {
         End rows(bytes, row, stride, 0), shifted(bytes, row, stride, 4), plain(bytes, 0, 0, 0),
             other(bytes, 16, 40, 0);
         for (End* each : {&rows, &shifted}) {
-          ASSERT_TRUE(in_pieces(each->pair.buffer, bytes, each->pair.rows, least_piece));
+          expect_moved<Fit::half_rows, Fit::bytes>(*each, plain);
+          expect_moved<Fit::bytes, Fit::half_rows>(plain, *each);
+          expect_moved<Fit::any, Fit::any>(*each, other);
+          expect_moved<Fit::any, Fit::any>(plain, *each);
+          if (fit_of(each->pair) != Fit::rows) continue;
           expect_moved<Fit::rows, Fit::bytes>(*each, plain);
           expect_moved<Fit::bytes, Fit::rows>(plain, *each);
-          expect_moved<Fit::any, Fit::any>(*each, other);
         }
       }
 }
 
-TEST(MessageWords, OtherRowsAreInNoPieces) {
-  const auto in_place = [](const End& end) {
-    return in_pieces(end.pair.buffer, end.pair.bytes, end.pair.rows, least_piece);
-  };
-  EXPECT_FALSE(in_place(End(12, 3, 8, 0)));
-  EXPECT_FALSE(in_place(End(12, 4, 6, 0)));
-  EXPECT_FALSE(in_place(End(12, 4, 8, 2)));
-  EXPECT_FALSE(in_place(End(10, 4, 8, 0)));
+TEST(MessageWords, AFitIsAsNarrowAsTheMessageAllows) {
+  const auto fit = [](std::uint64_t bytes, std::uint64_t row, std::int64_t stride,
+                      std::size_t shift) { return fit_of(End(bytes, row, stride, shift).pair); };
+  EXPECT_EQ(fit(64, 0, 0, 0), Fit::words);
+  EXPECT_EQ(fit(64, 0, 0, 4), Fit::bytes);
+  EXPECT_EQ(fit(63, 0, 0, 0), Fit::bytes);
+  EXPECT_EQ(fit(0, 0, 0, 0), Fit::bytes);
+  EXPECT_EQ(fit(64, 8, 16, 0), Fit::rows);
+  EXPECT_EQ(fit(64, 8, 16, 4), Fit::half_rows);
+  EXPECT_EQ(fit(64, 8, 12, 0), Fit::half_rows);
+  EXPECT_EQ(fit(60, 8, 16, 0), Fit::half_rows);
+  EXPECT_EQ(fit(64, 4, 8, 0), Fit::half_rows);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many blocks a kernel of several pairs has: what gpu_shares.cpp counts a waiting kernel for
-// rests on it.
+// rests on it. And which messages with gaps kernels move where they lie.
 #include "peer_gpu/shape.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace penstock::peer_gpu {
@@ -33,6 +35,65 @@ TEST(GpuShape, AKernelOfSeveralPairsHasNoMoreBlocksThanItMay) {
         }
         for (const Pair& pair : pairs) ASSERT_GE(pair.blocks, 1u);
       }
+}
+
+class Described final : public group::Layout {
+ public:
+  explicit Described(datatype::Segments segments)
+      : segments_(std::make_shared<const datatype::Segments>(std::move(segments))) {}
+  bool contiguous() const noexcept override { return false; }
+  std::int64_t lowest() const noexcept override { return 0; }
+  const std::shared_ptr<const datatype::Segments>& segments() const noexcept override {
+    return segments_;
+  }
+  datatype::Signature signature() const override { return {}; }
+
+ private:
+  std::shared_ptr<const datatype::Segments> segments_;
+};
+
+transport::Message rows_of(std::uint64_t row, std::uint64_t count, std::int64_t stride,
+                           std::uintptr_t buffer = 0x1000) {
+  datatype::Segments segments(row);
+  segments.repeat(count, stride);
+  transport::Message message;
+  message.buffer = reinterpret_cast<void*>(buffer);
+  message.bytes = segments.bytes();
+  message.layout = std::make_shared<Described>(std::move(segments));
+  return message;
+}
+
+bool in_place(const transport::Message& message, std::uint64_t eager_max = 1 << 20) {
+  return rows_in_place(message, message.bytes, eager_max).has_value();
+}
+
+TEST(GpuShape, RowsOfHalfWordsAreMovedWhereTheyLie) {
+  EXPECT_TRUE(in_place(rows_of(8, 100, 24)));
+  EXPECT_TRUE(in_place(rows_of(4, 100, 12)));
+  EXPECT_FALSE(in_place(rows_of(2, 100, 12)));
+  EXPECT_FALSE(in_place(rows_of(4, 100, 10)));
+  EXPECT_FALSE(in_place(rows_of(8, 100, 24, 0x1002)));
+}
+
+TEST(GpuShape, ShortRowsOfALargeMessageArePacked) {
+  EXPECT_TRUE(in_place(rows_of(64, 100, 128), 6400));
+  EXPECT_FALSE(in_place(rows_of(64, 100, 128), 6399));
+  EXPECT_TRUE(in_place(rows_of(128, 100, 256), 6399));
+}
+
+// Else a receive would store a word of it.
+TEST(GpuShape, AMessageOfNoBytesHasNoRows) {
+  const auto rows = rows_in_place(rows_of(8, 100, 24), 0, 1 << 20);
+  ASSERT_TRUE(rows);
+  EXPECT_FALSE(rows->has_gaps());
+}
+
+TEST(GpuShape, AMessageWithoutGapsLiesInPlace) {
+  transport::Message message;
+  message.bytes = 3;
+  const auto rows = rows_in_place(message, message.bytes, 0);
+  ASSERT_TRUE(rows);
+  EXPECT_FALSE(rows->has_gaps());
 }
 
 TEST(GpuShape, OnlySomeOfThePairsShare) {
