@@ -65,7 +65,7 @@ extern "C" {
 typedef enum {
   PST_ERROR_NONE = 0,            /* no error */
   PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init, after PST_Finalize: convention 7 */
-  PST_ERROR_ARGUMENT = 2,        /* null pointer, negative count, unknown enumerator */
+  PST_ERROR_ARGUMENT = 2,        /* null pointer, negative count, unknown enumerator, unfit datatype */
   PST_ERROR_QUEUE = 3,           /* null or freed queue */
   PST_ERROR_STREAM = 4,          /* null or freed, or of another type than the queue */
   PST_ERROR_REQUEST = 5,         /* null, not persistent, not recorded, or freed request */

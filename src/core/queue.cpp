@@ -91,7 +91,7 @@ inline void Queue::check_wait(const StreamOperation& operation, std::uint64_t ca
   if (!operation.complete()) operation.refuse_incomplete();
   if (!operation.started_on)
     refuse(operation, ErrorKind::not_started,
-           " has no start that waits for its wait: enqueue PST_Enqueue_start first, and no wait "
+           " has no start without a wait: enqueue PST_Enqueue_start first, and no wait "
            "behind PST_Enqueue_run, which enqueues both");
   if (operation.started_on != this) refuse_queue(operation);
   if (operation.started_in != capture)

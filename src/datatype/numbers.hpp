@@ -9,8 +9,10 @@
 namespace penstock::datatype {
 
 [[noreturn]] inline void refuse_numbers() {
-  throw base::Error(base::ErrorKind::argument,
-                    "its count and datatype reach over 2^63 bytes or more, which no message can");
+  throw base::Error(
+      base::ErrorKind::argument,
+      "its count and datatype reach over 2^63 bytes or more, which no message can: see its "
+      "displacements and extent");
 }
 
 template <class A, class B>

@@ -41,10 +41,11 @@ std::optional<Error> misfit(const Contents& send, int sender, int tag, const Con
   if (!receive.refusal.empty())
     return Error(ErrorKind::argument, "the receive cannot be matched: " + receive.refusal);
   if (send.bytes > receive.bytes)
-    return Error(ErrorKind::truncate,
-                 fmt::format("rank {} sends {} bytes with tag {}, the receive holds {}, without "
-                             "gaps: make the receive larger, or give both ends one datatype",
-                             sender, send.bytes, tag, receive.bytes));
+    return Error(
+        ErrorKind::truncate,
+        fmt::format("rank {} sends {} bytes with tag {}, the receive has room for {} (gaps "
+                    "not counted): make it larger, or give both ends one datatype",
+                    sender, send.bytes, tag, receive.bytes));
   if (const auto difference = datatype::Signature::difference(send.signature, receive.signature))
     return Error(ErrorKind::argument,
                  fmt::format("rank {} sends other elements with tag {} than the receive is for "
