@@ -68,14 +68,16 @@ void require_known_baselines(const Options& options) {
 }
 
 // A whole number that the type of the option holds: CLI11 takes "-5" for a large one.
-CLI::Validator size_of_message() {
+CLI::Validator size_of_message(std::size_t least = 0) {
   constexpr std::size_t most = std::size_t{1} << 30;
-  return {[](const std::string& text) {
+  return {[least](const std::string& text) {
             std::size_t size = 0;
             const char* const end = text.data() + text.size();
             const auto [stop, failure] = std::from_chars(text.data(), end, size);
-            if (failure == std::errc{} && stop == end && size <= most) return std::string();
-            return text + " is not a whole number of bytes from 0 to " + std::to_string(most);
+            if (failure == std::errc{} && stop == end && size >= least && size <= most)
+              return std::string();
+            return text + " is not a whole number of bytes from " + std::to_string(least) + " to " +
+                   std::to_string(most);
           },
           "BYTES"};
 }
@@ -106,10 +108,10 @@ void add_common_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 10000000));
   app.add_option("--rows", options.rows,
                  "Messages lie in rows of so many bytes, each followed by a gap as long, and are a "
-                 "vector datatype; baselines contiguous (as many bytes without gaps), packed (by "
-                 "functions or kernels on the stream), with cuda mpi. Sizes that are no multiple "
-                 "are left out")
-      ->check(size_of_message());
+                 "vector datatype; baselines contiguous (as many bytes without gaps, the default), "
+                 "packed (by functions or kernels on the stream), with cuda mpi. Sizes that are "
+                 "not a multiple are skipped")
+      ->check(size_of_message(1));
   add_choice(app, "--memory", options.memory, memories,
              "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
   add_choice(app, "--send", options.mode, modes,
@@ -150,11 +152,12 @@ void settle(Options& options, const tool::Command& command) {
   if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
   if (options.rows > 0 && is_exchange(options.kind))
-    throw CLI::ValidationError("--rows", "is for messages one way");
+    throw CLI::ValidationError("--rows", "is for latency, bw, multi-pair and message-rate");
   if (options.rows > 0 && options.pack)
     throw CLI::ValidationError("--pack", "is for messages without --rows");
   if (options.rows > 0 && message_sizes(options).empty())
     throw CLI::ValidationError("--rows", "no size is a multiple of a row");
+  if (options.rows > 0 && options.baselines.empty()) options.baselines = {"contiguous"};
   require_known_baselines(options);
 }
 

@@ -37,7 +37,8 @@ refuses 1 '--max: 1e3 is not a whole number' bw --max 1e3
 refuses 1 '--iterations' latency --iterations 0
 refuses 1 '--rounds' latency --rounds 99999999999999999999
 refuses 1 '--halo' halo --halo -1
-refuses 1 '--rows: is for messages one way' halo --rows 8
+refuses 1 '--rows: is for latency, bw, multi-pair and message-rate' halo --rows 8
+refuses 1 '--rows: 0 is not a whole number of bytes from 1' latency --rows 0
 refuses 1 '--rows: no size is a multiple of a row' latency --rows 256 --sizes 100
 refuses 1 'packed is for messages in --rows' latency --baseline packed
 refuses 1 'mpi-nonblocking knows no --rows' latency --rows 8 --baseline mpi-nonblocking
