@@ -202,7 +202,7 @@ class PairEnd final : public EngineClient {
   bool has_ended(const RdmaOperation& operation) const noexcept;
   bool in_flight() const noexcept;
   bool moves_program_memory() const noexcept {
-    return !buffered() && (sends() || !in_slots()) && !packed().copied();
+    return !buffered() && (sends() || !in_slots()) && !packed().has_room();
   }
   protocol::Epoch offered() const noexcept;
   bool is_writing() const noexcept;

@@ -39,7 +39,7 @@ void PairMemory::register_memory(const transport::Message& message, const PairCo
     if (gpu) throw Error(ErrorKind::unsupported, "what waits in slots is copied by the processor");
     slots_ = std::make_unique_for_overwrite<std::byte[]>(ring_bytes);
   } else {
-    place_ = packed_.place();
+    place_ = packed_.room();
   }
   if (sends_) {
     if (cut_.path == Path::rendezvous)
@@ -96,11 +96,11 @@ void PairMemory::connect(const AnswerRecord& receiver) noexcept {
 // ---- Slots
 
 void PairMemory::fill_slot(protocol::Epoch epoch) noexcept {
-  packed_.gather(slot(epoch));
+  packed_.pack(slot(epoch));
 }
 
 void PairMemory::empty_slot(protocol::Epoch epoch) noexcept {
-  packed_.scatter(slot(epoch));
+  packed_.unpack(slot(epoch));
   store(words().taken, epoch);
 }
 

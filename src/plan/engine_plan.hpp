@@ -111,7 +111,7 @@ class EnginePlan final : public HostPlan {
     if (error && error->kind() == base::ErrorKind::peer_dead && has_come(epoch)) error.reset();
     if (!error && !later) error = broken_promise(epoch);
     if (!error && !later && end_->buffered()) error = take_buffer(epoch, later);
-    if (!error && !later && end_->sends()) end_->packed().to_copy();
+    if (!error && !later && end_->sends()) end_->packed().before_start();
     // A peer that has closed serves at most the starts that have been made, so this one is refused
     // in words too.
     if (!error && !later && !end_->trigger(epoch)) error = broken(epoch);
@@ -138,7 +138,7 @@ class EnginePlan final : public HostPlan {
     }
     done_ = epoch;
     engine_.leave();
-    if (!end_->sends()) end_->packed().from_copy();
+    if (!end_->sends()) end_->packed().after_wait();
     if (end_->end_wait(epoch)) engine_.mark_ready(*end_);
     return true;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message whose bytes lie with gaps, for those who move it without: into slots and out of them,
-// or by a copy of the whole that networks and MPI are given in place of the program's buffer.
+// or by way of room for the whole, which networks and MPI are given in place of the program's
+// buffer. gpu/packed_message.hpp is the same in memory of GPUs.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +21,14 @@ class Packed {
         bytes_(bytes),
         segments_(message.segments()) {}
 
-  // The message leaves the buffer for `to`, or comes from `from`. The worker's.
-  void gather(std::byte* to) const noexcept {
+  // From the buffer, or into it. The worker's.
+  void pack(std::byte* to) const noexcept {
     if (segments_)
       datatype::Walk(segments_->view()).pack(to, buffer_, 0, bytes_);
     else if (bytes_ > 0)
       std::memcpy(to, buffer_, bytes_);
   }
-  void scatter(const std::byte* from) const noexcept {
+  void unpack(const std::byte* from) const noexcept {
     if (segments_)
       datatype::Walk(segments_->view()).unpack(buffer_, from, 0, bytes_);
     else if (bytes_ > 0)
@@ -35,27 +36,28 @@ class Packed {
   }
 
   // ---- Those that are given a place of the whole
-  // Where the bytes lie without gaps: in the buffer, or in a copy, which this makes room for.
-  std::byte* place() {
+  // Made at the first call. A message without gaps needs none: its buffer is returned.
+  std::byte* room() {
     if (!segments_) return buffer_;
-    if (!copy_) copy_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
-    return copy_.get();
+    if (!room_) room_ = std::make_unique_for_overwrite<std::byte[]>(bytes_);
+    return room_.get();
   }
-  bool copied() const noexcept { return copy_ != nullptr; }
-  void to_copy() const noexcept {
-    if (copy_) gather(copy_.get());
+  bool has_room() const noexcept { return room_ != nullptr; }
+  // A send's, and a receive's; nothing without room.
+  void before_start() const noexcept {
+    if (room_) pack(room_.get());
   }
-  void from_copy() const noexcept {
-    if (copy_) scatter(copy_.get());
+  void after_wait() const noexcept {
+    if (room_) unpack(room_.get());
   }
   // Somebody may still use it who outlives us.
-  void leave_copy() noexcept { static_cast<void>(copy_.release()); }
+  void leave_room() noexcept { static_cast<void>(room_.release()); }
 
  private:
   std::byte* const buffer_;
   const std::size_t bytes_;
   std::shared_ptr<const transport::Segments> segments_;
-  std::unique_ptr<std::byte[]> copy_;
+  std::unique_ptr<std::byte[]> room_;
 };
 
 }  // namespace penstock::plan

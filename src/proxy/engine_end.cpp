@@ -40,7 +40,7 @@ void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
     PMPI_Request_free(&operation.request);
     // MPI may still be at these.
     static_cast<void>(operation.buffer.release());
-    end.packed().leave_copy();
+    end.packed().leave_room();
   }
 }
 

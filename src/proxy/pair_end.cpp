@@ -49,7 +49,7 @@ PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
 // What MPI is given.
 void* PairEnd::memory_of(const MpiSlot& operation) {
   if (buffered()) return operation.buffer.get();
-  return elements.as_bytes() ? packed_.place() : buffer;
+  return elements.as_bytes() ? packed_.room() : buffer;
 }
 
 void PairEnd::make_request(MpiSlot& operation, void* from) {
@@ -92,7 +92,7 @@ void PairEnd::make_request(MpiSlot& operation, void* from) {
 std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
   MpiSlot& slot = operation(epoch);
   if (elements.as_bytes()) {
-    packed_.gather(slot.buffer.get());
+    packed_.pack(slot.buffer.get());
   } else {
     int position = 0;
     const int code = PMPI_Pack(buffer, elements.count(), elements.type(), slot.buffer.get(),

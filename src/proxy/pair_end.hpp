@@ -95,7 +95,7 @@ class PairEnd : public plan::ReadyItem<PairEnd> {
   bool any_active() const noexcept;
   // Of what has been given up: MPI neither fetches from nor writes into the program's buffer.
   bool untouched() const noexcept {
-    if (buffered() || packed_.copied()) return true;
+    if (buffered() || packed_.has_room()) return true;
     if (!sends()) return !any_active();
     return protocol::send_is_untouched(any_active(), answered);
   }

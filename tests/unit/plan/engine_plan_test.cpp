@@ -34,8 +34,8 @@ struct Queue final : transport::Sink {
 };
 
 struct NoGaps {
-  void to_copy() const noexcept {}
-  void from_copy() const noexcept {}
+  void before_start() const noexcept {}
+  void after_wait() const noexcept {}
 };
 
 struct End {
