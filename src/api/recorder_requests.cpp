@@ -46,11 +46,6 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
       reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(arguments.buffer) + layout->lowest());
   recording.bytes = layout->bytes();
   recording.refusal = layout->refusal();
-  if (kind == RequestKind::receive && layout->segments() && layout->segments()->overlap())
-    recording.refusal =
-        "its datatype has a byte of the buffer twice, which no receive may: see that the stride "
-        "of a vector is not less than its block, and the extent of what comes several times "
-        "(MPI_Type_create_resized) not less than what it covers";
   recording.layout = std::move(layout);
   recording.communicator = group::communicator_of(arguments.comm);
   recording.peer = rank_to_record(arguments.peer);

@@ -29,4 +29,11 @@ std::int64_t product(A a, B b) {
   return result;
 }
 
+// Whether a * b is `value`; a product that does not fit is no other number.
+template <class A, class B>
+bool is_product(A a, B b, std::int64_t value) {
+  std::int64_t result = 0;
+  return !__builtin_mul_overflow(a, b, &result) && result == value;
+}
+
 }  // namespace penstock::datatype

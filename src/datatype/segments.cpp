@@ -20,10 +20,6 @@ namespace {
               "its datatype lies in more than 2^24 pieces that no loop describes");
 }
 
-std::int64_t end_of_runs(const Segment& segment) {
-  return sum(segment.offset, product(segment.count, segment.stride));
-}
-
 // Makes one segment of two that are sent one after the other, where a segment can say it.
 bool join(Segment& first, const Segment& next) {
   if (first.count == 1 && next.count == 1 && sum(first.offset, first.bytes) == next.offset) {
@@ -35,11 +31,9 @@ bool join(Segment& first, const Segment& next) {
                             : next.count > 1 ? next.stride
                                              : sum(next.offset, -first.offset);
   if (next.count > 1 && next.stride != step) return false;
+  // Where the next run of the first one would lie.
+  if (!is_product(first.count, step, sum(next.offset, -first.offset))) return false;
   first.stride = step;
-  if (end_of_runs(first) != next.offset) {
-    if (first.count == 1) first.stride = 0;
-    return false;
-  }
   first.count += next.count;
   return true;
 }
@@ -63,10 +57,10 @@ void Segments::repeat(std::uint64_t count, std::int64_t stride) {
   if (count == 0) *this = Segments();
   if (count <= 1 || list_.empty()) return;
   product(bytes(), count);
-  product(count, stride);
+  product(count - 1, stride);
   Segment& first = list_.front();
   if (repetitions_ > 1) {
-    if (product(repetitions_, extent_) != stride) {
+    if (!is_product(repetitions_, extent_, stride)) {
       unroll();
       return repeat(count, stride);
     }
@@ -79,7 +73,7 @@ void Segments::repeat(std::uint64_t count, std::int64_t stride) {
       first.stride = stride;
     }
     list_bytes_ *= count;
-  } else if (list_.size() == 1 && product(first.count, first.stride) == stride) {
+  } else if (list_.size() == 1 && is_product(first.count, first.stride, stride)) {
     first.count *= count;
     list_bytes_ *= count;
   } else {

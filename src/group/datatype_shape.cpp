@@ -4,264 +4,183 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <memory>
+#include <mutex>
 #include <new>
-#include <optional>
-#include <span>
+#include <utility>
 #include <vector>
 
-#include "datatype/numbers.hpp"
+#include "base/error.hpp"
+#include "datatype/segments_cache.hpp"
 #include "group/datatype_contents.hpp"
+#include "group/datatype_segments.hpp"
+#include "group/datatype_signature.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_handle.hpp"
 
 namespace penstock::group {
 
-using datatype::product;
-using datatype::Segments;
-
 namespace {
 
-using Numbers = std::span<const MPI_Count>;
-using Flat = std::optional<Segments>;
-
-MPI_Count extent_of(MPI_Datatype datatype) {
-  MPI_Count lower_bound = 0, extent = 0;
-  check_mpi(PMPI_Type_get_extent_x(datatype, &lower_bound, &extent), "MPI_Type_get_extent_x");
-  return extent;
-}
-
-std::uint64_t number(MPI_Count count) {
-  return static_cast<std::uint64_t>(count);
-}
-
-Segments repeated(Segments segments, MPI_Count count, MPI_Count stride) {
-  segments.repeat(number(count), stride);
-  return segments;
-}
-
-struct ShortAndInt {  // what MPI_SHORT_INT stands for
-  short first;
-  int second;
-};
-
-Flat flatten_predefined(MPI_Datatype datatype) {
-  MPI_Count size = 0, true_lower_bound = 0, true_extent = 0;
-  check_mpi(PMPI_Type_size_x(datatype, &size), "MPI_Type_size_x");
-  check_mpi(PMPI_Type_get_true_extent_x(datatype, &true_lower_bound, &true_extent),
-            "MPI_Type_get_true_extent_x");
-  if (size == 0) return Segments();
-  Segments segments;
-  if (size == true_extent) {
-    segments = Segments(number(size));
-  } else if (datatype == MPI_SHORT_INT) {
-    segments = Segments(sizeof(short));
-    segments.append(Segments(sizeof(int)), offsetof(ShortAndInt, second));
-  } else {
-    return std::nullopt;
-  }
-  segments.move_by(true_lower_bound);
-  return segments;
-}
-
-// ---- Arrays of one element, with its extent between neighbours. A stride is in bytes.
-
-Segments vector(const Segments& element, MPI_Count extent, MPI_Count count, MPI_Count length,
-                MPI_Count stride) {
-  return repeated(repeated(element, length, extent), count, stride);
-}
-
-// Blocks of `lengths` elements at `distances`, each so many `units` away.
-Segments blocks(const Segments& element, MPI_Count extent, Numbers lengths, Numbers distances,
-                MPI_Count unit) {
-  Segments all;
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    const MPI_Count length = lengths.size() == 1 ? lengths[0] : lengths[i];
-    if (length == 0) continue;  // wherever it lies
-    all.append(repeated(element, length, extent), product(distances[i], unit));
-  }
-  return all;
-}
-
-// The dimensions of an array from the one whose neighbours lie closest: as the numbers say in
-// Fortran's order, from the last in C's.
-std::vector<std::size_t> closest_first(std::size_t dimensions, MPI_Count order) {
-  std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < dimensions; ++i)
-    result.push_back(order == MPI_ORDER_C ? dimensions - 1 - i : i);
-  return result;
-}
-
-Segments subarray(Segments part, MPI_Count extent, Numbers numbers) {
-  const auto dimensions = static_cast<std::size_t>(numbers[0]);
-  const Numbers sizes = numbers.subspan(1, dimensions);
-  const Numbers subsizes = numbers.subspan(1 + dimensions, dimensions);
-  const Numbers starts = numbers.subspan(1 + 2 * dimensions, dimensions);
-  MPI_Count stride = extent;
-  for (const std::size_t i : closest_first(dimensions, numbers.back())) {
-    part.repeat(number(subsizes[i]), stride);
-    part.move_by(product(stride, starts[i]));
-    stride = product(stride, sizes[i]);
-  }
-  return part;
-}
-
-// What of one dimension lies with one process: blocks of `length`, the first at `start`, dealt out
-// to `processes` in turn.
-struct Dealt {
-  MPI_Count size = 0, start = 0, length = 0, processes = 1;
-};
-
-Dealt dealt(MPI_Count size, MPI_Count distribution, MPI_Count argument, MPI_Count processes,
-            MPI_Count process) {
-  if (distribution == MPI_DISTRIBUTE_NONE) return {size, 0, size, 1};
-  MPI_Count length = argument;
-  if (argument == MPI_DISTRIBUTE_DFLT_DARG)
-    length = distribution == MPI_DISTRIBUTE_BLOCK ? (size + processes - 1) / processes : 1;
-  return {size, process * length, length, processes};
-}
-
-Segments dealt_out(const Segments& element, const Dealt& dealt, MPI_Count stride) {
-  const MPI_Count turn = dealt.length * dealt.processes;
-  Segments all;
-  if (dealt.start >= dealt.size) return all;
-  const MPI_Count whole = (dealt.size - dealt.start) / turn +
-                          ((dealt.size - dealt.start) % turn >= dealt.length ? 1 : 0);
-  const MPI_Count behind = dealt.start + whole * turn;  // where the next block begins
-  all.append(vector(element, stride, whole, dealt.length, product(stride, turn)),
-             product(stride, dealt.start));
-  if (behind < dealt.size)
-    all.append(repeated(element, dealt.size - behind, stride), product(stride, behind));
-  return all;
-}
-
-// The numbers: processes, ours, dimensions, sizes, distributions, arguments, processes of each
-// dimension, order.
-Segments darray(Segments part, MPI_Count extent, Numbers numbers) {
-  const auto dimensions = static_cast<std::size_t>(numbers[2]);
-  const auto of = [&](std::size_t which, std::size_t dimension) {
-    return numbers[3 + which * dimensions + dimension];
-  };
-  std::vector<MPI_Count> places(dimensions);  // ours, in a grid whose last dimension counts first
-  MPI_Count rest = numbers[1];
-  for (std::size_t i = dimensions; i-- > 0;) {
-    places[i] = rest % of(3, i);
-    rest /= of(3, i);
-  }
-  MPI_Count stride = extent;
-  for (const std::size_t i : closest_first(dimensions, numbers.back())) {
-    part = dealt_out(part, dealt(of(0, i), of(1, i), of(2, i), of(3, i), places[i]), stride);
-    stride = product(stride, of(0, i));
-  }
-  return part;
-}
-
-// ---- Any datatype
-
-Flat flatten(MPI_Datatype datatype, int& looks);
-
-Flat structure(Numbers numbers, std::span<const MPI_Datatype> elements, int& looks) {
-  Segments all;
-  const auto count = static_cast<std::size_t>(numbers[0]);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (numbers[1 + i] == 0) continue;
-    const Flat element = flatten(elements[i], looks);
-    if (!element) return std::nullopt;
-    all.append(repeated(*element, numbers[1 + i], extent_of(elements[i])), numbers[1 + count + i]);
-  }
-  return all;
-}
-
-Flat flatten_derived(const DatatypeContents& contents, int& looks) {
-  const Numbers n = contents.numbers();
-  if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, contents.datatypes(), looks);
-  if (contents.datatypes().empty()) return std::nullopt;
-  Flat element = flatten(contents.datatypes()[0], looks);
-  if (!element) return std::nullopt;
-  const MPI_Count extent = extent_of(contents.datatypes()[0]);
-  const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
-  switch (contents.combiner()) {
-    case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED:
-      return element;
-    case MPI_COMBINER_CONTIGUOUS:
-      return repeated(*element, n[0], extent);
-    case MPI_COMBINER_VECTOR:
-      return vector(*element, extent, n[0], n[1], product(extent, n[2]));
-    case MPI_COMBINER_HVECTOR:
-      return vector(*element, extent, n[0], n[1], n[2]);
-    case MPI_COMBINER_INDEXED:
-      return blocks(*element, extent, n.subspan(1, count), n.subspan(1 + count, count), extent);
-    case MPI_COMBINER_HINDEXED:
-      return blocks(*element, extent, n.subspan(1, count), n.subspan(1 + count, count), 1);
-    case MPI_COMBINER_INDEXED_BLOCK:
-      return blocks(*element, extent, n.subspan(1, 1), n.subspan(2, count), extent);
-    case MPI_COMBINER_HINDEXED_BLOCK:
-      return blocks(*element, extent, n.subspan(1, 1), n.subspan(2, count), 1);
-    case MPI_COMBINER_SUBARRAY:
-      return subarray(*element, extent, n);
-    case MPI_COMBINER_DARRAY:
-      return darray(*element, extent, n);
-    default:
-      return std::nullopt;
-  }
-}
-
-Flat flatten(MPI_Datatype datatype, int& looks) {
-  if (is_predefined(datatype)) return flatten_predefined(datatype);
-  if (++looks > DatatypeContents::most_looks) return std::nullopt;
-  return flatten_derived(DatatypeContents(datatype), looks);
-}
-
-// Null where a datatype takes more segments than there is room for, too: MPI alone moves it then.
-std::shared_ptr<const Segments> segments_of(MPI_Datatype datatype) {
-  try {
-    int looks = 0;
-    if (Flat segments = flatten(datatype, looks))
-      return std::make_shared<const Segments>(std::move(*segments));
-  } catch (const base::Error& error) {
-    if (error.kind() != base::ErrorKind::resources) throw;
-  } catch (const std::bad_alloc&) {
-  }
-  return nullptr;
-}
+using datatype::Signature;
 
 // ---- Predefined datatypes are asked for with every request, do not change, and cannot be freed:
-// their shapes are kept, the first that comes to a place for good. Other handles may stand for
-// another datatype tomorrow.
+// their shapes are kept, the first that comes to a place for good.
 
-struct KnownShape {
+struct Predefined {
   MPI_Datatype datatype;
-  DatatypeShape shape;
+  ShapePointer shape;
 };
 
-std::atomic<const KnownShape*>& place_of(MPI_Datatype datatype) {
+std::atomic<const Predefined*>& place_of(MPI_Datatype datatype) {
   constexpr std::size_t places = 64;
-  static std::array<std::atomic<const KnownShape*>, places> known{};
+  static std::array<std::atomic<const Predefined*>, places> known{};
   return known[static_cast<std::size_t>((handle_bits(datatype) * 0x9e3779b97f4a7c15u) >> 58)];
 }
 
-void keep(MPI_Datatype datatype, const DatatypeShape& shape) {
-  auto kept = std::make_unique<const KnownShape>(KnownShape{datatype, shape});
-  const KnownShape* none = nullptr;
+void keep_predefined(MPI_Datatype datatype, const ShapePointer& shape) {
+  auto kept = std::make_unique<const Predefined>(Predefined{datatype, shape});
+  const Predefined* none = nullptr;
   // Release: the entry, before it is found.
   if (place_of(datatype).compare_exchange_strong(none, kept.get(), std::memory_order_release,
                                                  std::memory_order_relaxed))
     static_cast<void>(kept.release());
 }
 
+// ---- The attribute of others
+
+extern "C" int penstock_datatype_deleted(MPI_Datatype, int, void* value, void*) {
+  delete static_cast<ShapePointer*>(value);
+  return MPI_SUCCESS;
+}
+
+int make_shape_keyval() {
+  int keyval = MPI_KEYVAL_INVALID;
+  check_mpi(
+      PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, penstock_datatype_deleted, &keyval, nullptr),
+      "MPI_Type_create_keyval");
+  return keyval;
+}
+
+int shape_keyval() {
+  static const int value = make_shape_keyval();
+  return value;
+}
+
+// Two threads may meet the same datatype: one must not replace what the other reads.
+std::mutex& attributes() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+ShapePointer known_shape(MPI_Datatype datatype) {
+  const Predefined* const known = place_of(datatype).load(std::memory_order_acquire);
+  if (known != nullptr && known->datatype == datatype) return known->shape;
+  const std::lock_guard lock(attributes());
+  void* value = nullptr;
+  int found = 0;
+  check_mpi(PMPI_Type_get_attr(datatype, shape_keyval(), &value, &found), "MPI_Type_get_attr");
+  return found ? *static_cast<ShapePointer*>(value) : nullptr;
+}
+
+ShapePointer keep_shape(MPI_Datatype datatype, ShapePointer shape) {
+  const std::lock_guard lock(attributes());
+  auto attribute = std::make_unique<ShapePointer>(shape);
+  check_mpi(PMPI_Type_set_attr(datatype, shape_keyval(), attribute.get()), "MPI_Type_set_attr");
+  static_cast<void>(attribute.release());
+  return shape;
+}
+
+// ---- The walk over all that a datatype is made of
+
+DatatypeShape measured(MPI_Datatype datatype) {
+  DatatypeShape shape;
+  MPI_Count lower_bound = 0;
+  check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
+  check_mpi(PMPI_Type_get_extent_x(datatype, &lower_bound, &shape.extent), "MPI_Type_get_extent_x");
+  return shape;
+}
+
+// `flatten` returns the segments. Of more than there is room for MPI takes care.
+template <class Flatten>
+void describe(DatatypeShape& shape, Flatten flatten) {
+  try {
+    if (auto segments = flatten())
+      shape.segments = datatype::segments_cache().share(
+          std::make_shared<const datatype::Segments>(std::move(*segments)));
+  } catch (const base::Error& error) {
+    if (error.kind() == base::ErrorKind::argument)
+      shape.refusal = error.text();
+    else if (error.kind() != base::ErrorKind::resources)
+      throw;
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+ShapePointer shape_of_predefined(MPI_Datatype datatype) {
+  DatatypeShape shape = measured(datatype);
+  shape.predefined = true;
+  describe(shape, [&] { return segments_of_predefined(datatype); });
+  shape.signature = signature_of_predefined(datatype);
+  auto result = std::make_shared<const DatatypeShape>(std::move(shape));
+  keep_predefined(datatype, result);
+  return result;
+}
+
+// A datatype whose parts are being looked at. On the heap, as programs may nest datatypes deeper
+// than a thread's stack is.
+struct Level {
+  MPI_Datatype datatype;
+  DatatypeContents contents;
+  std::vector<ShapePointer> parts{};
+
+  explicit Level(MPI_Datatype which) : datatype(which), contents(which) {}
+  bool complete() const { return parts.size() == contents.datatypes().size(); }
+  MPI_Datatype next() const { return contents.datatypes()[parts.size()]; }
+};
+
+ShapePointer shape_of_derived(const Level& level) {
+  DatatypeShape shape = measured(level.datatype);
+  describe(shape, [&] { return segments_of_derived(level.contents, level.parts); });
+  shape.signature = signature_of_derived(level.contents, shape.size, level.parts);
+  return keep_shape(level.datatype, std::make_shared<const DatatypeShape>(std::move(shape)));
+}
+
+ShapePointer undescribed(MPI_Datatype datatype) {
+  DatatypeShape shape = measured(datatype);
+  shape.signature = Signature::of_anything();
+  return keep_shape(datatype, std::make_shared<const DatatypeShape>(std::move(shape)));
+}
+
+ShapePointer walk(MPI_Datatype datatype) {
+  std::vector<std::unique_ptr<Level>> levels;
+  levels.push_back(std::make_unique<Level>(datatype));
+  int looks = 1;
+  for (;;) {
+    Level& level = *levels.back();
+    ShapePointer shape;
+    if (level.complete()) {
+      shape = shape_of_derived(level);
+      levels.pop_back();
+      if (levels.empty()) return shape;
+    } else if (!(shape = known_shape(level.next()))) {
+      if (is_predefined(level.next())) {
+        shape = shape_of_predefined(level.next());
+      } else if (++looks > DatatypeContents::most_looks) {
+        return undescribed(datatype);
+      } else {
+        levels.push_back(std::make_unique<Level>(level.next()));
+        continue;
+      }
+    }
+    levels.back()->parts.push_back(std::move(shape));
+  }
+}
+
 }  // namespace
 
-DatatypeShape shape_of(MPI_Datatype datatype) {
-  const KnownShape* const known = place_of(datatype).load(std::memory_order_acquire);
-  if (known != nullptr && known->datatype == datatype) return known->shape;
-  DatatypeShape shape;
-  check_mpi(PMPI_Type_size_x(datatype, &shape.size), "MPI_Type_size_x");
-  shape.extent = extent_of(datatype);
-  shape.predefined = is_predefined(datatype);
-  shape.segments = segments_of(datatype);
-  if (shape.predefined) keep(datatype, shape);
-  return shape;
+ShapePointer shape_of(MPI_Datatype datatype) {
+  if (auto known = known_shape(datatype)) return known;
+  return is_predefined(datatype) ? shape_of_predefined(datatype) : walk(datatype);
 }
 
 }  // namespace penstock::group

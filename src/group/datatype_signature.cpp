@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
-#include <span>
 
-#include "group/datatype_contents.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
@@ -104,6 +102,8 @@ std::optional<Signature> pair_of(MPI_Datatype datatype) {
   return {};
 }
 
+}  // namespace
+
 Signature signature_of_predefined(MPI_Datatype datatype) {
   const std::uint64_t size = size_of(datatype);
   if (size == 0) return {};
@@ -114,39 +114,22 @@ Signature signature_of_predefined(MPI_Datatype datatype) {
   return {ElementKind::integer, size};
 }
 
-Signature signature_of(MPI_Datatype datatype, int& looks);
-
-Signature signature_of_structure(std::span<const MPI_Count> lengths,
-                                 std::span<const MPI_Datatype> datatypes, int& looks) {
-  Signature all;
-  for (std::size_t i = 0; i < datatypes.size(); ++i) {
-    Signature part = signature_of(datatypes[i], looks);
-    part.repeat(static_cast<std::uint64_t>(lengths[i]));
-    all.append(part);
+// All calls but MPI_Type_create_struct take one datatype, however they lay it out.
+Signature signature_of_derived(const DatatypeContents& contents, MPI_Count size, ShapeParts parts) {
+  if (contents.combiner() == MPI_COMBINER_STRUCT) {
+    Signature all;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      Signature part = parts[i]->signature;
+      part.repeat(static_cast<std::uint64_t>(contents.numbers()[1 + i]));
+      all.append(part);
+    }
+    return all;
   }
-  return all;
-}
-
-// All other calls take one datatype, however they lay it out.
-Signature signature_of(MPI_Datatype datatype, int& looks) {
-  if (is_predefined(datatype)) return signature_of_predefined(datatype);
-  if (++looks > DatatypeContents::most_looks) return Signature::of_anything();
-  const DatatypeContents contents(datatype);
-  const std::span<const MPI_Datatype> parts = contents.datatypes();
-  if (contents.combiner() == MPI_COMBINER_STRUCT)
-    return signature_of_structure(std::span(contents.numbers()).subspan(1), parts, looks);
   if (parts.empty()) return Signature::of_anything();
-  Signature signature = signature_of(parts.front(), looks);
-  const std::uint64_t size = size_of(parts.front());
-  signature.repeat(size == 0 ? 0 : size_of(datatype) / size);
+  Signature signature = parts.front()->signature;
+  const MPI_Count part = parts.front()->size;
+  signature.repeat(part == 0 ? 0 : static_cast<std::uint64_t>(size / part));
   return signature;
-}
-
-}  // namespace
-
-Signature signature_of(MPI_Datatype datatype) {
-  int looks = 0;
-  return signature_of(datatype, looks);
 }
 
 }  // namespace penstock::group

@@ -5,10 +5,15 @@
 #include <mpi.h>
 
 #include "datatype/signature.hpp"
+#include "group/datatype_contents.hpp"
+#include "group/datatype_shape.hpp"
 
 namespace penstock::group {
 
 // Calls MPI. Throws base::Error(mpi).
-datatype::Signature signature_of(MPI_Datatype datatype);
+datatype::Signature signature_of_predefined(MPI_Datatype datatype);
+// `size`: of the datatype.
+datatype::Signature signature_of_derived(const DatatypeContents& contents, MPI_Count size,
+                                         ShapeParts parts);
 
 }  // namespace penstock::group

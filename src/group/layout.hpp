@@ -20,7 +20,7 @@ class Layout {
   virtual std::int64_t lowest() const noexcept = 0;
   // From the lowest byte on. Null: contiguous, or MPI alone knows.
   virtual const std::shared_ptr<const datatype::Segments>& segments() const noexcept = 0;
-  // What elements the message is of. Calls MPI. Throws base::Error.
+  // What elements the message is of.
   virtual datatype::Signature signature() const = 0;
 };
 

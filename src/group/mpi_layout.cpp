@@ -11,7 +11,6 @@
 #include "datatype/numbers.hpp"
 #include "datatype/segments_cache.hpp"
 #include "group/datatype_shape.hpp"
-#include "group/datatype_signature.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
@@ -43,46 +42,53 @@ constinit Unused& unused = kept.unused;
 
 MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatype), count_(count) {
   free_unused();
-  bool predefined = false;
+  const ShapePointer shape = shape_of(datatype);
   try {
-    const DatatypeShape shape = shape_of(datatype);
-    predefined = shape.predefined;
-    bytes_ = static_cast<std::size_t>(datatype::product(shape.size, count));
-    contiguous_ = bytes_ == 0 || (predefined && shape.size == shape.extent);
-    if (!contiguous_ && shape.segments) flatten(shape.segments, shape.extent);
+    bytes_ = static_cast<std::size_t>(datatype::product(shape->size, count));
+    contiguous_ = bytes_ == 0 || (shape->predefined && shape->size == shape->extent);
+    if (!contiguous_) refusal_ = shape->refusal;
+    if (!contiguous_ && shape->segments) flatten(shape->segments, shape->extent);
   } catch (const Error& error) {
-    // Of more segments than there is room for MPI takes care.
-    contiguous_ = count == 0;  // wherever its elements would lie
-    if (error.kind() == ErrorKind::argument && count != 0)
+    if (error.kind() == ErrorKind::argument)
       refusal_ = error.text();
-    else if (error.kind() != ErrorKind::resources && error.kind() != ErrorKind::argument)
+    else if (error.kind() != ErrorKind::resources)  // else there is no room for so many segments
       throw;
   }
-  if (predefined) return;
-  check_mpi(PMPI_Type_dup(datatype, &datatype_), "MPI_Type_dup");
-  duplicated_ = true;
+  signature_ = shape->signature;
+  if (!contiguous_ && !segments_ && refusal_.empty() && !shape->predefined) hold(datatype);
+}
+
+// Not by MPI_Type_dup, which runs what the program has its attributes copied by.
+void MpiLayout::hold(MPI_Datatype datatype) {
+  check_mpi(PMPI_Type_contiguous(1, datatype, &datatype_), "MPI_Type_contiguous");
+  held_ = true;
+  check_mpi(PMPI_Type_commit(&datatype_), "MPI_Type_commit");
 }
 
 void MpiLayout::flatten(std::shared_ptr<const datatype::Segments> segments, MPI_Count extent) {
-  if (count_ != 1 || segments->span().first != 0) {  // else no long list is copied
+  datatype::Span span = segments->span();
+  if (count_ != 1 || span.first != 0) {  // else no long list is copied
     datatype::Segments all = *segments;
     all.repeat(static_cast<std::uint64_t>(count_), extent);
-    lowest_ = all.span().first;
-    all.move_by(-lowest_);
-    segments = std::make_shared<const datatype::Segments>(std::move(all));
+    span = all.span();
+    datatype::sum(span.end, -span.first);  // all of it is to be less than 2^63 bytes long
+    all.move_by(-span.first);
+    segments = datatype::segments_cache().share(
+        std::make_shared<const datatype::Segments>(std::move(all)));
   }
+  lowest_ = span.first;
   contiguous_ = segments->one_run();
-  if (!contiguous_) segments_ = datatype::segments_cache().share(std::move(segments));
+  if (!contiguous_) segments_ = std::move(segments);
 }
 
 datatype::Signature MpiLayout::signature() const {
-  datatype::Signature signature = signature_of(datatype_);
+  datatype::Signature signature = signature_;
   signature.repeat(static_cast<std::uint64_t>(count_));
   return signature;
 }
 
 MpiLayout::~MpiLayout() {
-  if (!duplicated_) return;
+  if (!held_) return;
   const std::lock_guard lock(unused.mutex);
   try {
     unused.datatypes.push_back(datatype_);

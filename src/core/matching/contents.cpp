@@ -12,6 +12,16 @@ namespace penstock::core {
 using base::Error;
 using base::ErrorKind;
 
+namespace {
+
+// Looked for at the match alone, as all runs may have to be sorted.
+constexpr char overlap_text[] =
+    "its datatype has a byte of the buffer twice, which no receive may: see that the stride of a "
+    "vector is not less than its block, and the extent of what comes several times "
+    "(MPI_Type_create_resized) not less than what it covers";
+
+}  // namespace
+
 void write_contents(LetterWriter& letter, const Contents& contents) {
   letter.value(contents.bytes).bytes(contents.signature.to_bytes()).text(contents.refusal);
 }
@@ -26,11 +36,12 @@ Contents read_contents(LetterReader& letter) {
 Contents contents_of(const Recording& recording, bool with_signature) {
   Contents contents{recording.bytes};
   contents.refusal = recording.refusal;
-  if (!with_signature || !recording.layout) return contents;
+  if (!recording.layout) return contents;
+  const auto& segments = recording.layout->segments();
   try {
-    contents.signature = recording.layout->signature();
-  } catch (
-      const std::exception&) {  // without it nothing is compared, but the other end hears of us
+    if (!recording.is_send() && segments && segments->overlap()) contents.refusal = overlap_text;
+    if (with_signature) contents.signature = recording.layout->signature();
+  } catch (const std::exception&) {  // then less is compared, but the other end hears of us
   }
   return contents;
 }

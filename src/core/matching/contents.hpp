@@ -21,7 +21,7 @@ struct Contents {
 void write_contents(LetterWriter& letter, const Contents& contents);
 Contents read_contents(LetterReader& letter);
 
-// With its signature, if that is asked for and can be had: then this calls MPI.
+// With its signature, if that is asked for and there is memory for it.
 Contents contents_of(const Recording& recording, bool with_signature);
 // Why the send of that rank does not fit the receive, for both ends to print; nothing: it does.
 std::optional<base::Error> misfit(const Contents& send, int sender, int tag,
