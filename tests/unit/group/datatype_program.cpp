@@ -180,6 +180,83 @@ void check_deep_nesting() {
   MPI_Type_free(&type);
 }
 
+// Deeper than a stack is, if a level took some of it.
+void check_deeper_than_a_stack() {
+  constexpr int levels = 20'000;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+  for (int level = 0; level < levels; ++level) {
+    MPI_Datatype outer = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(1, type, &outer);
+    MPI_Type_free(&type);
+    type = outer;
+  }
+  MPI_Type_commit(&type);
+  const group::MpiLayout layout(type, 1);
+  expect(layout.bytes() == 2 * sizeof(int) && layout.segments() != nullptr, 0, "a deep datatype");
+  MPI_Type_free(&type);
+}
+
+int attribute_copies = 0, attribute_deletions = 0;
+
+extern "C" int copy_attribute(MPI_Datatype, int, void*, void*, void*, int*) {
+  ++attribute_copies;
+  return MPI_ERR_OTHER;
+}
+extern "C" int delete_attribute(MPI_Datatype, int, void*, void*) {
+  ++attribute_deletions;
+  return MPI_SUCCESS;
+}
+
+// The program's attributes are its own: nothing copies them, and they end when it frees its
+// datatype. The layout goes on.
+void check_attributes_are_left_alone() {
+  int keyval = MPI_KEYVAL_INVALID;
+  MPI_Type_create_keyval(copy_attribute, delete_attribute, &keyval, nullptr);
+  MPI_Datatype column = MPI_DATATYPE_NULL;
+  MPI_Type_vector(4, 1, 3, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  MPI_Type_set_attr(column, keyval, &keyval);
+  const group::MpiLayout first(column, 1), second(column, 1);
+  expect(first.segments() != nullptr && first.segments() == second.segments(), 0,
+         "one description of one datatype");
+  MPI_Type_free(&column);
+  expect(attribute_copies == 0, 0, "an attribute was copied");
+  expect(attribute_deletions == 1, 0, "an attribute did not end with its datatype");
+  expect(first.segments()->bytes() == 4 * sizeof(int), 0, "segments behind a datatype");
+  MPI_Type_free_keyval(&keyval);
+}
+
+// What MPI alone can take apart is held, as the program may free it.
+void check_a_held_datatype() {
+  MPI_Datatype pairs = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(3, MPI_LONG_DOUBLE_INT, &pairs);
+  MPI_Type_commit(&pairs);
+  const group::MpiLayout layout(pairs, 2);
+  const bool described = layout.contiguous() || layout.segments();
+  MPI_Type_free(&pairs);
+  int size = 0;
+  if (!described) MPI_Type_size(layout.datatype(), &size);
+  expect(described || static_cast<std::size_t>(size) * 2 == layout.bytes(), 0, "what is held");
+}
+
+// Far apart, and not too far.
+void check_far_apart() {
+  const MPI_Aint far = MPI_Aint{1} << 62;
+  MPI_Datatype two, both_ways;
+  MPI_Type_create_hvector(2, 1, far, MPI_INT, &two);
+  MPI_Type_commit(&two);
+  const group::MpiLayout near(two, 1);
+  expect(near.refusal().empty() && near.segments() && near.segments()->span().end == far + 4, 0,
+         "2^62 bytes");
+  const int lengths[2] = {1, 1};
+  const MPI_Aint places[2] = {-far, far - 4};
+  MPI_Type_create_hindexed(2, lengths, places, MPI_DOUBLE, &both_ways);
+  MPI_Type_commit(&both_ways);
+  expect(!group::MpiLayout(both_ways, 1).refusal().empty(), 0, "2^63 bytes and more");
+  for (MPI_Datatype* type : {&two, &both_ways}) MPI_Type_free(type);
+}
+
 // No byte is sent, wherever it would lie.
 void check_nothing_far_away() {
   const MPI_Aint far = MPI_Aint{1} << 62;
@@ -208,8 +285,12 @@ int main(int argc, char** argv) {
   check_too_many_pieces();
   check_many_pieces_in_few_runs();
   check_deep_nesting();
+  check_attributes_are_left_alone();
+  check_a_held_datatype();
+  check_far_apart();
   check_nothing_far_away();
   for (std::uint64_t seed = first; seed < first + count && failures < 20; ++seed) check(seed);
+  check_deeper_than_a_stack();  // last: behind such a datatype MPICH 4.0 packs others wrongly itself
   std::printf("seeds %llu to %llu: %d failures\n", static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(first + count - 1), failures);
   group::MpiLayout::free_unused();
