@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "datatype/numbers.hpp"
 #include "datatype/segments_cache.hpp"
-#include "group/datatype_shape.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
@@ -40,22 +39,21 @@ constinit Unused& unused = kept.unused;
 
 }  // namespace
 
-MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count) : datatype_(datatype), count_(count) {
+MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count)
+    : shape_(shape_of(datatype)), datatype_(datatype), count_(count) {
   free_unused();
-  const ShapePointer shape = shape_of(datatype);
   try {
-    bytes_ = static_cast<std::size_t>(datatype::product(shape->size, count));
-    contiguous_ = bytes_ == 0 || (shape->predefined && shape->size == shape->extent);
-    if (!contiguous_) refusal_ = shape->refusal;
-    if (!contiguous_ && shape->segments) flatten(shape->segments, shape->extent);
+    bytes_ = static_cast<std::size_t>(datatype::product(shape_->size, count));
+    contiguous_ = bytes_ == 0 || (shape_->predefined && shape_->size == shape_->extent);
+    if (!contiguous_) refusal_ = shape_->refusal;
+    if (!contiguous_ && shape_->segments) flatten(shape_->segments, shape_->extent);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::argument)
       refusal_ = error.text();
     else if (error.kind() != ErrorKind::resources)  // else there is no room for so many segments
       throw;
   }
-  signature_ = shape->signature;
-  if (!contiguous_ && !segments_ && refusal_.empty() && !shape->predefined) hold(datatype);
+  if (!contiguous_ && !segments_ && refusal_.empty() && !shape_->predefined) hold(datatype);
 }
 
 // Not by MPI_Type_dup, which runs what the program has its attributes copied by.
@@ -82,7 +80,7 @@ void MpiLayout::flatten(std::shared_ptr<const datatype::Segments> segments, MPI_
 }
 
 datatype::Signature MpiLayout::signature() const {
-  datatype::Signature signature = signature_;
+  datatype::Signature signature = shape_->signature;
   signature.repeat(static_cast<std::uint64_t>(count_));
   return signature;
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/no_copy.hpp"
+#include "group/datatype_shape.hpp"
 #include "group/layout.hpp"
 
 namespace penstock::group {
@@ -43,6 +44,7 @@ class MpiLayout final : public Layout, private base::NoCopy {
   // `segments`: of one element.
   void flatten(std::shared_ptr<const datatype::Segments> segments, MPI_Count extent);
 
+  ShapePointer shape_;  // of one element
   MPI_Datatype datatype_;
   MPI_Count count_;
   std::size_t bytes_ = 0;
@@ -51,7 +53,6 @@ class MpiLayout final : public Layout, private base::NoCopy {
   bool contiguous_ = false;
   std::int64_t lowest_ = 0;
   std::shared_ptr<const datatype::Segments> segments_;
-  datatype::Signature signature_;  // of one element
 };
 
 }  // namespace penstock::group
