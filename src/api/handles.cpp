@@ -25,9 +25,8 @@ void refuse_queue(PST_Queue queue) {
 void refuse_request(MPI_Request request) {
   if (request == MPI_REQUEST_NULL)
     throw Error(ErrorKind::request,
-                "the request is MPI_REQUEST_NULL: leave it out, or make it with MPI_Send_init or "
-                "its kind, or "
-                "see why that call failed (to or from MPI_PROC_NULL it does nothing)");
+                "the request is MPI_REQUEST_NULL: leave it out, make it with MPI_Send_init or its "
+                "kind, or see why that call failed (to or from MPI_PROC_NULL it does nothing)");
   if (core::MatchingRequests::get().contains(group::handle_bits(request)))
     throw Error(
         ErrorKind::request,

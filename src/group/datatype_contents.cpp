@@ -44,8 +44,12 @@ std::size_t integers_before_counts(int combiner) {
 
 }  // namespace
 
+int combiner_of(MPI_Datatype datatype) {
+  return envelope_of(datatype).combiner;
+}
+
 bool is_predefined(MPI_Datatype datatype) {
-  return predefined(envelope_of(datatype).combiner);
+  return predefined(combiner_of(datatype));
 }
 
 DatatypeContents::DatatypeContents(MPI_Datatype datatype) {

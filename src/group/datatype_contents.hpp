@@ -10,7 +10,9 @@
 
 namespace penstock::group {
 
-bool is_predefined(MPI_Datatype datatype);  // throws base::Error(mpi)
+// MPI_COMBINER_*, by the call that it was made by. Both throw base::Error(mpi).
+int combiner_of(MPI_Datatype datatype);
+bool is_predefined(MPI_Datatype datatype);
 
 class DatatypeContents : private base::NoCopy {
  public:

@@ -60,14 +60,7 @@ bool is_sized_complex(MPI_Datatype datatype) {
   return false;
 }
 
-// MPI_COMBINER_F90_REAL or another for types that MPI_Type_create_f90_real and its like have made.
-int combiner_of(MPI_Datatype datatype) {
-  int integers = 0, addresses = 0, datatypes = 0, combiner = MPI_COMBINER_NAMED;
-  check_mpi(PMPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner),
-            "MPI_Type_get_envelope");
-  return combiner;
-}
-
+// Also what MPI_Type_create_f90_real and its like have made.
 bool is_floating(MPI_Datatype datatype) {
   return is_sized_real(datatype) || combiner_of(datatype) == MPI_COMBINER_F90_REAL ||
          is_one_of(datatype,
