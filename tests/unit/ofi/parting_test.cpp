@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "unit/ofi/pair_ends.hpp"
+#include "unit/support/described_layout.hpp"
 
 namespace penstock::ofi {
 namespace {
@@ -211,30 +212,16 @@ TEST_F(OfiParting, CreditsOfWhatWasTakenGoOutAfterAFailure) {
   EXPECT_TRUE(first_.sender->closed_before(2));
 }
 
-class EveryOtherByte final : public group::Layout {
- public:
-  explicit EveryOtherByte(std::uint64_t bytes) {
-    datatype::Segments segments(1);
-    segments.repeat(bytes, 2);
-    segments_ = std::make_shared<const datatype::Segments>(std::move(segments));
-  }
-  bool contiguous() const noexcept override { return false; }
-  std::int64_t lowest() const noexcept override { return 0; }
-  const std::shared_ptr<const datatype::Segments>& segments() const noexcept override {
-    return segments_;
-  }
-  datatype::Signature signature() const override { return {}; }
-
- private:
-  std::shared_ptr<const datatype::Segments> segments_;
-};
+std::shared_ptr<const group::Layout> every_other_byte(std::uint64_t bytes) {
+  datatype::Segments segments(1);
+  segments.repeat(bytes, 2);
+  return std::make_shared<test::DescribedLayout>(std::move(segments));
+}
 
 // It has asked for a message, and the sender's program makes no call. A message with gaps is sent
 // from a copy, and would come into the program's buffer all the same.
 TEST_F(OfiParting, AReceiveThatIsGivenUpHasItsBufferBackWhenAnIdleSenderHasParted) {
-  const auto gaps = std::make_shared<EveryOtherByte>(bytes);
-  for (const std::shared_ptr<const group::Layout>& sent_as :
-       {std::shared_ptr<const group::Layout>(), std::shared_ptr<const group::Layout>(gaps)}) {
+  for (const auto& sent_as : {std::shared_ptr<const group::Layout>(), every_other_byte(bytes)}) {
     out_.resize(2 * bytes);
     first_ = match(Path::rendezvous, sent_as);
     ASSERT_TRUE(first_.receiver->trigger(1));

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "unit/support/described_layout.hpp"
+
 namespace penstock::peer_gpu {
 namespace {
 
@@ -37,21 +39,6 @@ TEST(GpuShape, AKernelOfSeveralPairsHasNoMoreBlocksThanItMay) {
       }
 }
 
-class Described final : public group::Layout {
- public:
-  explicit Described(datatype::Segments segments)
-      : segments_(std::make_shared<const datatype::Segments>(std::move(segments))) {}
-  bool contiguous() const noexcept override { return false; }
-  std::int64_t lowest() const noexcept override { return 0; }
-  const std::shared_ptr<const datatype::Segments>& segments() const noexcept override {
-    return segments_;
-  }
-  datatype::Signature signature() const override { return {}; }
-
- private:
-  std::shared_ptr<const datatype::Segments> segments_;
-};
-
 transport::Message rows_of(std::uint64_t row, std::uint64_t count, std::int64_t stride,
                            std::uintptr_t buffer = 0x1000) {
   datatype::Segments segments(row);
@@ -59,7 +46,7 @@ transport::Message rows_of(std::uint64_t row, std::uint64_t count, std::int64_t 
   transport::Message message;
   message.buffer = reinterpret_cast<void*>(buffer);
   message.bytes = segments.bytes();
-  message.layout = std::make_shared<Described>(std::move(segments));
+  message.layout = std::make_shared<test::DescribedLayout>(std::move(segments));
   return message;
 }
 
