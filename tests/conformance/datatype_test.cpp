@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/exchange.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
 #include "support/random_datatype.hpp"
@@ -316,37 +317,6 @@ TEST(Datatypes, GraphsMoveRowsAsRows) {
 }
 #endif
 
-// This rank's send to the next one and its receive from the one before.
-class Exchange {
- public:
-  Exchange(const void* out, int sent, MPI_Datatype sent_type, void* in, int room,
-           MPI_Datatype received_type) {
-    MPI_Send_init(out, sent, sent_type, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &ends_[0]);
-    MPI_Recv_init(in, room, received_type, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD,
-                  &ends_[1]);
-  }
-  ~Exchange() {
-    for (MPI_Request& end : ends_) MPI_Request_free(&end);
-  }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-
-  PST_Error match() {
-    PST_Error kind = PST_ERROR_NONE;
-    const int code = PST_Matchall(2, ends_, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS) PST_Error_kind(code, &kind);
-    return kind;
-  }
-  void run() {
-    Lane lane;
-    ASSERT_PST(PST_Enqueue_runall(lane.queue(), 2, ends_));
-    lane.finish();
-  }
-
- private:
-  MPI_Request ends_[2];
-};
-
 // Not even a byte of the first row.
 TEST(Datatypes, AMessageOfNoBytesLeavesAReceiveWithGapsAlone) {
   MPI_Datatype column = MPI_DATATYPE_NULL;
@@ -437,70 +407,6 @@ TEST(Datatypes, ALongListOfPieces) {
 // It is as long, but the message is large beside it.
 TEST(Datatypes, ALongListOfLargePieces) {
   expect_blocks_arrive(17'000, 700);
-}
-
-// Errors are told at both ends, and the buffers stay as they were.
-TEST(Datatypes, AReceiveThatIsTooShortIsRefused) {
-  MPI_Datatype column = MPI_DATATYPE_NULL;
-  MPI_Type_vector(6, 1, 3, MPI_INT, &column);
-  MPI_Type_commit(&column);
-  int out[18] = {}, in[18] = {};
-  EXPECT_EQ(Exchange(out, 1, column, in, 5, MPI_INT).match(), PST_ERROR_TRUNCATE) << last_error();
-  MPI_Type_free(&column);
-}
-
-// With PENSTOCK_CHECK=1, on both ranks; else only sizes are compared.
-TEST(Datatypes, AReceiveOfOtherElementsIsRefused) {
-  const char* const check = std::getenv("PENSTOCK_CHECK");
-  const bool checks = check != nullptr && std::string(check) == "1";
-  MPI_Datatype column = MPI_DATATYPE_NULL;
-  MPI_Type_vector(4, 1, 3, MPI_INT, &column);
-  MPI_Type_commit(&column);
-  int out[12] = {};
-  double in[2] = {};
-  EXPECT_EQ(Exchange(out, 1, column, in, 2, MPI_DOUBLE).match(),
-            checks ? PST_ERROR_ARGUMENT : PST_ERROR_NONE)
-      << last_error();
-  if (checks) {
-    EXPECT_NE(last_error().find("element 0 is an integer of 4 bytes in the send"),
-              std::string::npos)
-        << last_error();
-  }
-  MPI_Type_free(&column);
-}
-
-// Rank 0 sends to the last rank, which may be itself: each end is told why not, and none waits for
-// the other.
-void expect_refused(MPI_Datatype sent, MPI_Datatype received, int room, const std::string& why) {
-  int out[8] = {}, in[8] = {};
-  std::vector<MPI_Request> ends;
-  if (rank() == 0) MPI_Send_init(out, 1, sent, size() - 1, 0, MPI_COMM_WORLD, &ends.emplace_back());
-  if (rank() == size() - 1)
-    MPI_Recv_init(in, room, received, 0, 0, MPI_COMM_WORLD, &ends.emplace_back());
-  const int code = PST_Matchall(static_cast<int>(ends.size()), ends.data(), MPI_STATUSES_IGNORE);
-  PST_Error kind = PST_ERROR_NONE;
-  if (code != MPI_SUCCESS) PST_Error_kind(code, &kind);
-  if (!ends.empty()) {
-    EXPECT_EQ(kind, PST_ERROR_ARGUMENT);
-    EXPECT_NE(last_error().find(why), std::string::npos) << last_error();
-  }
-  for (MPI_Request& request : ends) MPI_Request_free(&request);
-}
-
-TEST(Datatypes, AReceiveThatHasAByteTwiceIsRefused) {
-  MPI_Datatype twice = MPI_DATATYPE_NULL;
-  MPI_Type_vector(4, 2, 1, MPI_INT, &twice);
-  MPI_Type_commit(&twice);
-  expect_refused(MPI_INT, twice, 1, "twice");
-  MPI_Type_free(&twice);
-}
-
-TEST(Datatypes, ASendThatReachesTooFarIsRefused) {
-  MPI_Datatype far = MPI_DATATYPE_NULL;
-  MPI_Type_create_hvector(4, 1, MPI_Aint{1} << 62, MPI_INT, &far);
-  MPI_Type_commit(&far);
-  expect_refused(far, MPI_INT, 4, "2^63");
-  MPI_Type_free(&far);
 }
 
 }  // namespace
