@@ -18,9 +18,10 @@ constexpr std::uint64_t bytes_a_part = 16 * 1024;
 constexpr unsigned most_waiting = 16;
 constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
-// Shorter rows are packed where a rendezvous may move them: each would cross the link in steps of
-// its own.
+// What a rendezvous may move is packed where its rows are shorter, or allow no steps as wide: each
+// would cross the link in steps of its own (docs/results/datatypes.md).
 constexpr std::uint32_t least_row_of_rendezvous = 128;
+constexpr std::uint32_t step_of_rendezvous = 16;
 
 KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.path == Path::rendezvous)
@@ -39,8 +40,11 @@ std::optional<Rows> rows_in_place(const transport::Message& message, std::uint64
   // A ring has a word for a message of no bytes too, and rows have no end that it could be behind.
   if (!message.has_gaps() || bytes == 0) return Rows{};
   const auto rows = datatype::rows_of(*message.segments());
-  if (!rows || alignment_of(message.buffer, bytes, *rows) % half_word != 0) return {};
-  if (bytes > eager_max && rows->bytes < least_row_of_rendezvous) return {};
+  if (!rows) return {};
+  const bool may_be_rendezvous = bytes > eager_max;
+  const std::size_t step = may_be_rendezvous ? step_of_rendezvous : half_word;
+  if (alignment_of(message.buffer, bytes, *rows) % step != 0) return {};
+  if (may_be_rendezvous && rows->bytes < least_row_of_rendezvous) return {};
   return rows;
 }
 

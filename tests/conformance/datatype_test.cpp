@@ -269,13 +269,12 @@ TEST(Datatypes, WhatGraphsMoveIsWhatMpiUnpacks) {
 #endif
 
 // As MPI_BYTE, with a gap behind each.
-MPI_Datatype rows(int bytes, int all) {
+MPI_Datatype rows(int bytes, int gap, int all) {
   MPI_Datatype result = MPI_DATATYPE_NULL;
   if (bytes == all)
     MPI_Type_contiguous(all, MPI_BYTE, &result);
   else
-    MPI_Type_create_hvector(all / bytes, bytes, bytes % 8 == 0 ? bytes + 16 : bytes + 3, MPI_BYTE,
-                            &result);
+    MPI_Type_create_hvector(all / bytes, bytes, bytes + gap, MPI_BYTE, &result);
   MPI_Type_commit(&result);
   return result;
 }
@@ -283,13 +282,14 @@ MPI_Datatype rows(int bytes, int all) {
 // Rows against rows and against none: small and large messages, of other alignments at both ends,
 // of which the receive may have more room.
 Message rows_message(std::uint64_t number) {
-  constexpr int sizes[] = {768, 768 * 40, 768 * 200};
-  constexpr int lengths[] = {1, 3, 4, 8, 12, 24, 96, 128, 256, 768, 0};
+  constexpr int sizes[] = {3120, 3120 * 10, 3120 * 50};
+  constexpr int lengths[] = {1, 3, 4, 8, 12, 24, 48, 156, 208, 260, 312, 624, 0};
+  constexpr int gaps[] = {16, 4, 8, 20, 3};
   constexpr std::size_t shifts[] = {0, 0, 8, 4, 2, 1};
   const int all = sizes[number % std::size(sizes)];
   const auto row = [&](std::uint64_t which) {
     const int length = lengths[which % std::size(lengths)];
-    return rows(length == 0 ? all : length, all);
+    return rows(length == 0 ? all : length, gaps[which % std::size(gaps)], all);
   };
   Message message;
   message.sent = row(number);
@@ -302,7 +302,7 @@ Message rows_message(std::uint64_t number) {
 }
 
 void run_rows(Way way) {
-  constexpr int at_once = 11, most = 66;  // all lengths on both sides, with two ranks
+  constexpr int at_once = 13, most = 78;  // all lengths on both sides, with two ranks
   for (int done = 0; done < most && !testing::Test::HasFailure(); done += at_once)
     run_messages(static_cast<std::uint64_t>(done * size()), at_once, way, rows_message);
 }
