@@ -68,6 +68,13 @@ TEST(GpuShape, ShortRowsOfALargeMessageArePacked) {
   EXPECT_TRUE(in_place(rows_of(128, 100, 256), 6399));
 }
 
+TEST(GpuShape, RowsOfALargeMessageAreWholeStepsOfTheLink) {
+  EXPECT_TRUE(in_place(rows_of(264, 100, 512), 26400));
+  EXPECT_FALSE(in_place(rows_of(264, 100, 512), 26399));
+  EXPECT_FALSE(in_place(rows_of(256, 100, 520), 25599));
+  EXPECT_FALSE(in_place(rows_of(256, 100, 512, 0x1008), 25599));
+}
+
 // Else a receive would store a word of it.
 TEST(GpuShape, AMessageOfNoBytesHasNoRows) {
   const auto rows = rows_in_place(rows_of(8, 100, 24), 0, 1 << 20);
