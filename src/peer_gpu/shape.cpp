@@ -18,8 +18,8 @@ constexpr std::uint64_t bytes_a_part = 16 * 1024;
 constexpr unsigned most_waiting = 16;
 constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 
-// What a rendezvous may move is packed where its rows are shorter, or allow no steps as wide: each
-// would cross the link in steps of its own (docs/results/datatypes.md).
+// What a rendezvous may move is packed where its rows are shorter, or allow no steps as wide: moved
+// where they lie they took up to 1.6 times as long (docs/results/datatypes.md).
 constexpr std::uint32_t least_row_of_rendezvous = 128;
 constexpr std::uint32_t step_of_rendezvous = 16;
 
