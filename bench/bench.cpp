@@ -156,7 +156,7 @@ void settle(Options& options, const tool::Command& command) {
   if (options.rows > 0 && options.pack)
     throw CLI::ValidationError("--pack", "is for messages without --rows");
   if (options.rows > 0 && message_sizes(options).empty())
-    throw CLI::ValidationError("--rows", "no size is a multiple of a row");
+    throw CLI::ValidationError("--rows", "no size is a multiple of a row: name some by --sizes");
   if (options.rows > 0 && options.baselines.empty()) options.baselines = {"contiguous"};
   require_known_baselines(options);
 }

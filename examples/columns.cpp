@@ -5,6 +5,9 @@
 // and nobody packs.
 //
 //   mpiexec -n 2 ./columns
+//
+// While you write such a program, PENSTOCK_CHECK=1 compares the elements of both ends, not only
+// their sizes.
 #include <cstddef>
 #include <cstdio>
 #include <penstock/penstock.hpp>

@@ -321,8 +321,9 @@ concept Elements = std::ranges::contiguous_range<Range> && std::ranges::sized_ra
     std::ranges::borrowed_range<Range>;
 
 // Makes a persistent send of `count` elements of `type`, a committed datatype, as MPI's own call
-// does: for what lies with gaps. The request keeps what it needs of the type, which may be freed.
-// Does not block; MPI's errors are thrown.
+// does: for what lies with gaps. `buffer` is an address, as a container's data() gives it. The
+// request keeps what it needs of the type, which may be freed. Does not block; MPI's errors are
+// thrown.
 inline Request send_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag,
                          MPI_Comm comm, Mode mode = Mode::standard) {
   constexpr decltype(&PST_Send_init) make[] = {PST_Send_init, PST_Ssend_init, PST_Rsend_init,

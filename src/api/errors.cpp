@@ -36,7 +36,7 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize "
     "or MPI_Finalize; PST_Last_error says why MPI_Init alone has not done it",
     "Penstock: invalid argument: a null pointer, a negative count, an unknown enumerator, or a "
-    "datatype that cannot be matched; PST_Last_error tells which",
+    "datatype that cannot be matched; the log and PST_Last_error tell which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
     "Penstock: the request is null, freed, not persistent or not recorded: make it with "

@@ -32,8 +32,18 @@ std::shared_ptr<const Segments> SegmentsCache::share(std::shared_ptr<const Segme
   const std::uint64_t hash = hash_of(*segments);
   const std::lock_guard lock(mutex_);
   const auto [first, end] = known_.equal_range(hash);
-  for (auto each = first; each != end; ++each)
-    if (auto known = each->second.lock(); known && *known == *segments) return known;
+  auto free_place = end;
+  for (auto each = first; each != end; ++each) {
+    auto known = each->second.lock();
+    if (!known)
+      free_place = each;
+    else if (*known == *segments)
+      return known;
+  }
+  if (free_place != end) {  // else one that is made again and again would leave a row of those gone
+    free_place->second = segments;
+    return segments;
+  }
   if (known_.size() >= enough_) forget_those_gone();
   known_.emplace(hash, segments);
   return segments;

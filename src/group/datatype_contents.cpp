@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/error.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
@@ -81,8 +82,12 @@ DatatypeContents::DatatypeContents(MPI_Datatype datatype) {
 }
 
 DatatypeContents::~DatatypeContents() {
-  for (MPI_Datatype& datatype : datatypes_)
-    if (datatype != MPI_DATATYPE_NULL && !is_predefined(datatype)) PMPI_Type_free(&datatype);
+  for (MPI_Datatype& datatype : datatypes_) {
+    try {
+      if (datatype != MPI_DATATYPE_NULL && !is_predefined(datatype)) PMPI_Type_free(&datatype);
+    } catch (const base::Error&) {  // MPI keeps it until its end
+    }
+  }
 }
 
 }  // namespace penstock::group

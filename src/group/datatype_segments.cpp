@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "group/datatype_segments.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -35,9 +36,10 @@ struct ShortAndInt {  // what MPI_SHORT_INT stands for
 
 // ---- Arrays of one element, with its extent between neighbours. A stride is in bytes.
 
+// Its stride is so many `units`, and may be any where there is one block.
 Segments vector(const Segments& element, MPI_Count extent, MPI_Count count, MPI_Count length,
-                MPI_Count stride) {
-  return repeated(repeated(element, length, extent), count, stride);
+                MPI_Count stride, MPI_Count unit) {
+  return repeated(repeated(element, length, extent), count, count > 1 ? product(stride, unit) : 0);
 }
 
 // Blocks of `lengths` elements at `distances`, each so many `units` away.
@@ -87,17 +89,17 @@ Dealt dealt(MPI_Count size, MPI_Count distribution, MPI_Count argument, MPI_Coun
   MPI_Count length = argument;
   if (argument == MPI_DISTRIBUTE_DFLT_DARG)
     length = distribution == MPI_DISTRIBUTE_BLOCK ? (size + processes - 1) / processes : 1;
-  return {size, process * length, length, processes};
+  return {size, product(process, length), length, processes};
 }
 
 Segments dealt_out(const Segments& element, const Dealt& dealt, MPI_Count stride) {
-  const MPI_Count turn = dealt.length * dealt.processes;
+  const MPI_Count turn = product(dealt.length, dealt.processes);
   Segments all;
   if (dealt.start >= dealt.size) return all;
   const MPI_Count whole = (dealt.size - dealt.start) / turn +
                           ((dealt.size - dealt.start) % turn >= dealt.length ? 1 : 0);
   const MPI_Count behind = dealt.start + whole * turn;  // where the next block begins
-  all.append(vector(element, stride, whole, dealt.length, product(stride, turn)),
+  all.append(vector(element, stride, whole, dealt.length, turn, stride),
              product(stride, dealt.start));
   if (behind < dealt.size)
     all.append(repeated(element, dealt.size - behind, stride), product(stride, behind));
@@ -127,7 +129,26 @@ Segments darray(Segments part, MPI_Count extent, Numbers numbers) {
 
 // ---- Any datatype
 
-// Of what is used: a part that comes no times may lie anywhere.
+// A datatype that has no elements may be made of any.
+bool has_elements(int combiner, Numbers n) {
+  switch (combiner) {
+    case MPI_COMBINER_CONTIGUOUS:
+      return n[0] != 0;
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_HVECTOR:
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      return n[0] != 0 && n[1] != 0;
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED: {
+      const Numbers lengths = n.subspan(1, static_cast<std::size_t>(n[0]));
+      return std::any_of(lengths.begin(), lengths.end(), [](MPI_Count each) { return each != 0; });
+    }
+    default:
+      return true;
+  }
+}
+
 Flat flat(const DatatypeShape& part) {
   if (!part.refusal.empty()) throw base::Error(base::ErrorKind::argument, part.refusal);
   if (!part.segments) return std::nullopt;
@@ -171,6 +192,7 @@ std::optional<Segments> segments_of_derived(const DatatypeContents& contents, Sh
   const Numbers n = contents.numbers();
   if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, parts);
   if (parts.empty()) return std::nullopt;
+  if (!has_elements(contents.combiner(), n)) return Segments();
   const Flat element = flat(*parts.front());
   if (!element) return std::nullopt;
   const MPI_Count extent = parts.front()->extent;
@@ -182,9 +204,9 @@ std::optional<Segments> segments_of_derived(const DatatypeContents& contents, Sh
     case MPI_COMBINER_CONTIGUOUS:
       return repeated(*element, n[0], extent);
     case MPI_COMBINER_VECTOR:
-      return vector(*element, extent, n[0], n[1], product(extent, n[2]));
+      return vector(*element, extent, n[0], n[1], n[2], extent);
     case MPI_COMBINER_HVECTOR:
-      return vector(*element, extent, n[0], n[1], n[2]);
+      return vector(*element, extent, n[0], n[1], n[2], 1);
     case MPI_COMBINER_INDEXED:
       return blocks(*element, extent, n.subspan(1, count), n.subspan(1 + count, count), extent);
     case MPI_COMBINER_HINDEXED:

@@ -74,6 +74,17 @@ bool is_complex(MPI_Datatype datatype) {
                               MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX});
 }
 
+// Open MPI's alone.
+bool is_pair_of_complex([[maybe_unused]] MPI_Datatype datatype) {
+#ifdef MPI_2COMPLEX
+  if (datatype == MPI_2COMPLEX) return true;
+#endif
+#ifdef MPI_2DOUBLE_COMPLEX
+  if (datatype == MPI_2DOUBLE_COMPLEX) return true;
+#endif
+  return false;
+}
+
 Signature value_and_int(ElementKind kind, std::size_t bytes) {
   Signature pair(kind, bytes);
   pair.append(Signature(ElementKind::integer, sizeof(int)));
@@ -90,6 +101,8 @@ std::optional<Signature> pair_of(MPI_Datatype datatype) {
   if (datatype == MPI_SHORT_INT) return value_and_int(ElementKind::integer, sizeof(short));
   if (is_one_of(datatype, {MPI_2REAL, MPI_2DOUBLE_PRECISION}))
     return Signature(ElementKind::floating, size_of(datatype) / 2, 2);
+  if (is_pair_of_complex(datatype))
+    return Signature(ElementKind::floating, size_of(datatype) / 4, 4);
   if (is_one_of(datatype, {MPI_2INT, MPI_2INTEGER}))
     return Signature(ElementKind::integer, size_of(datatype) / 2, 2);
   return {};

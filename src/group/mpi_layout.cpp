@@ -44,8 +44,10 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count)
   free_unused();
   try {
     bytes_ = static_cast<std::size_t>(datatype::product(shape_->size, count));
-    contiguous_ = bytes_ == 0 || (shape_->predefined && shape_->size == shape_->extent);
-    if (!contiguous_) refusal_ = shape_->refusal;
+    // Also where MPI says no bytes: what it counts wraps around.
+    if (count != 0) refusal_ = shape_->refusal;
+    contiguous_ =
+        refusal_.empty() && (bytes_ == 0 || (shape_->predefined && shape_->size == shape_->extent));
     if (!contiguous_ && shape_->segments) flatten(shape_->segments, shape_->extent);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::argument)
@@ -60,7 +62,12 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count)
 void MpiLayout::hold(MPI_Datatype datatype) {
   check_mpi(PMPI_Type_contiguous(1, datatype, &datatype_), "MPI_Type_contiguous");
   held_ = true;
-  check_mpi(PMPI_Type_commit(&datatype_), "MPI_Type_commit");
+  try {
+    check_mpi(PMPI_Type_commit(&datatype_), "MPI_Type_commit");
+  } catch (...) {  // no destructor runs
+    PMPI_Type_free(&datatype_);
+    throw;
+  }
 }
 
 void MpiLayout::flatten(std::shared_ptr<const datatype::Segments> segments, MPI_Count extent) {

@@ -66,6 +66,44 @@ TEST(DatatypeErrors, AReceiveThatHasAByteTwiceIsRefused) {
   MPI_Type_free(&twice);
 }
 
+// MPI counts its bytes as none.
+TEST(DatatypeErrors, ASendOfSoManyBytesThatTheirCountWrapsAroundIsRefused) {
+  MPI_Datatype part = MPI_DATATYPE_NULL, more = MPI_DATATYPE_NULL, all = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1 << 30, MPI_BYTE, &part);
+  MPI_Type_contiguous(1 << 30, part, &more);
+  MPI_Type_contiguous(16, more, &all);
+  MPI_Type_commit(&all);
+  expect_refused(all, MPI_INT, 4, "2^63");
+  for (MPI_Datatype* type : {&part, &more, &all}) MPI_Type_free(type);
+}
+
+// The stride of a single block, and what a struct has no times.
+TEST(DatatypeErrors, WhatIsNotUsedMayLieAnywhere) {
+  MPI_Datatype far = MPI_DATATYPE_NULL, one = MPI_DATATYPE_NULL;
+  MPI_Type_create_resized(MPI_INT, 0, MPI_Aint{1} << 40, &far);
+  MPI_Type_vector(1, 1, 2'000'000'000, far, &one);
+  MPI_Datatype huge = MPI_DATATYPE_NULL, none = MPI_DATATYPE_NULL, both = MPI_DATATYPE_NULL;
+  MPI_Type_create_hvector(4, 1, MPI_Aint{1} << 62, MPI_INT, &huge);
+  MPI_Type_contiguous(0, huge, &none);
+  const int lengths[] = {1, 1};
+  const MPI_Aint places[] = {0, 4};
+  const MPI_Datatype types[] = {MPI_INT, none};
+  MPI_Type_create_struct(2, lengths, places, types, &both);
+  for (MPI_Datatype* type : {&one, &both}) MPI_Type_commit(type);
+  int out = 5, in = 0;
+  for (const MPI_Datatype type : {one, both})
+    EXPECT_EQ(Exchange(&out, 1, type, &in, 1, MPI_INT).match(), PST_ERROR_NONE) << last_error();
+  for (MPI_Datatype* type : {&far, &one, &huge, &none, &both}) MPI_Type_free(type);
+}
+
+#ifdef MPI_2COMPLEX
+TEST(DatatypeErrors, APairOfComplexNumbersIsTwoOfThem) {
+  float out[4] = {}, in[4] = {};
+  EXPECT_EQ(Exchange(out, 1, MPI_2COMPLEX, in, 2, MPI_COMPLEX).match(), PST_ERROR_NONE)
+      << last_error();
+}
+#endif
+
 TEST(DatatypeErrors, ASendThatReachesTooFarIsRefused) {
   MPI_Datatype far = MPI_DATATYPE_NULL;
   MPI_Type_create_hvector(4, 1, MPI_Aint{1} << 62, MPI_INT, &far);

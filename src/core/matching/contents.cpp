@@ -16,9 +16,10 @@ namespace {
 
 // Looked for at the match alone, as all runs may have to be sorted.
 constexpr char overlap_text[] =
-    "its datatype has a byte of the buffer twice, which no receive may: see that the stride of a "
-    "vector is not less than its block, and the extent of what comes several times "
-    "(MPI_Type_create_resized) not less than what it covers";
+    "its datatype has a byte of the buffer twice, which no receive may: see the displacements and "
+    "lengths of blocks (indexed, struct), that the stride of a vector is not less than its block, "
+    "and the extent of what comes several times (MPI_Type_create_resized) not less than what it "
+    "covers";
 
 }  // namespace
 

@@ -48,5 +48,11 @@ TEST(SegmentsCache, ThoseThatAreGoneAreForgotten) {
     EXPECT_EQ(cache.share(described(8, 4, 24 + 100 * static_cast<std::int64_t>(i))), used[i]);
 }
 
+TEST(SegmentsCache, ADescriptionThatComesAndGoesTakesOnePlace) {
+  SegmentsCache cache;
+  for (int i = 0; i < 50; ++i) cache.share(described(8, 4, 24));
+  EXPECT_EQ(cache.size(), 1u);
+}
+
 }  // namespace
 }  // namespace penstock::datatype
