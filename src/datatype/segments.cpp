@@ -178,8 +178,10 @@ bool nested(const Segment& segment, std::uint64_t repetitions, std::int64_t exte
 }
 
 bool any_overlap(std::vector<Span>& spans) {
-  std::sort(spans.begin(), spans.end(),
-            [](const Span& a, const Span& b) { return a.first < b.first; });
+  const auto before = [](const Span& a, const Span& b) { return a.first < b.first; };
+  // The segments of most datatypes are in order.
+  if (!std::is_sorted(spans.begin(), spans.end(), before))
+    std::sort(spans.begin(), spans.end(), before);
   const auto overlapping = std::adjacent_find(
       spans.begin(), spans.end(), [](const Span& a, const Span& b) { return b.first < a.end; });
   return overlapping != spans.end();

@@ -11,7 +11,7 @@
 namespace penstock::gpu {
 
 struct PackWork {
-  datatype::SegmentView segments;  // the list lies on the device; offsets count from `buffer`
+  datatype::SegmentView segments;  // the list, on the device, if there is more than one segment
   datatype::Segment first;         // of the list, which seldom has another
   std::byte* buffer = nullptr;
   std::byte* room = nullptr;
@@ -22,7 +22,8 @@ struct PackWork {
   bool in_32_bits = false;  // every position is less than 2^32
 };
 
-// All but the id. `list`: the segments', on the device; `room`: for `bytes` bytes.
+// All but the id. `list`: the segments', on the device, null if it is a single one; its offsets
+// count from `buffer`. `room`: for `bytes` bytes.
 PackWork pack_work(const datatype::Segments& segments, const datatype::Segment* list,
                    std::byte* buffer, std::byte* room, std::uint64_t bytes) noexcept;
 

@@ -20,8 +20,10 @@ PackedMessage::PackedMessage(DeviceArena& arena, const transport::Message& messa
     : sends_(message.direction == transport::Direction::send), room_(std::move(room)) {
   const auto segments = message.segments();
   const auto list = segments->list();
-  list_ = arena.allocate(list.size_bytes());
-  arena.write(list_.get(), list.data(), list.size_bytes());
+  if (list.size() > 1) {  // a single segment travels with each launch
+    list_ = arena.allocate(list.size_bytes());
+    arena.write(list_.get(), list.data(), list.size_bytes());
+  }
   work_ = pack_work(*segments, reinterpret_cast<const datatype::Segment*>(list_.get()),
                     static_cast<std::byte*>(message.buffer), room_.get(), bytes);
 }

@@ -33,7 +33,7 @@ class PackedMessage {
  private:
   const bool sends_;
   const std::shared_ptr<std::byte> room_;
-  std::shared_ptr<std::byte> list_;  // on the device
+  std::shared_ptr<std::byte> list_;  // on the device; null: one segment
   PackWork work_;
 };
 

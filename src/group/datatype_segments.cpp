@@ -34,9 +34,9 @@ struct ShortAndInt {  // what MPI_SHORT_INT stands for
   int second;
 };
 
-// ---- Arrays of one element, with its extent between neighbours. A stride is in bytes.
+// ---- Arrays of one element, with its extent between neighbours
 
-// Its stride is so many `units`, and may be any where there is one block.
+// The stride counts in `unit` bytes, and is not looked at where there is one block.
 Segments vector(const Segments& element, MPI_Count extent, MPI_Count count, MPI_Count length,
                 MPI_Count stride, MPI_Count unit) {
   return repeated(repeated(element, length, extent), count, count > 1 ? product(stride, unit) : 0);
@@ -149,10 +149,9 @@ bool has_elements(int combiner, Numbers n) {
   }
 }
 
-Flat flat(const DatatypeShape& part) {
+const Segments* segments_of(const DatatypeShape& part) {
   if (!part.refusal.empty()) throw base::Error(base::ErrorKind::argument, part.refusal);
-  if (!part.segments) return std::nullopt;
-  return *part.segments;
+  return part.segments.get();
 }
 
 Flat structure(Numbers numbers, ShapeParts parts) {
@@ -160,8 +159,8 @@ Flat structure(Numbers numbers, ShapeParts parts) {
   const auto count = static_cast<std::size_t>(numbers[0]);
   for (std::size_t i = 0; i < count; ++i) {
     if (numbers[1 + i] == 0) continue;
-    const Flat element = flat(*parts[i]);
-    if (!element) return std::nullopt;
+    const Segments* const element = segments_of(*parts[i]);
+    if (element == nullptr) return std::nullopt;
     all.append(repeated(*element, numbers[1 + i], parts[i]->extent), numbers[1 + count + i]);
   }
   return all;
@@ -193,14 +192,14 @@ std::optional<Segments> segments_of_derived(const DatatypeContents& contents, Sh
   if (contents.combiner() == MPI_COMBINER_STRUCT) return structure(n, parts);
   if (parts.empty()) return std::nullopt;
   if (!has_elements(contents.combiner(), n)) return Segments();
-  const Flat element = flat(*parts.front());
-  if (!element) return std::nullopt;
+  const Segments* const element = segments_of(*parts.front());
+  if (element == nullptr) return std::nullopt;
   const MPI_Count extent = parts.front()->extent;
   const std::size_t count = n.empty() ? 0 : static_cast<std::size_t>(n[0]);
   switch (contents.combiner()) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED:
-      return element;
+      return *element;
     case MPI_COMBINER_CONTIGUOUS:
       return repeated(*element, n[0], extent);
     case MPI_COMBINER_VECTOR:

@@ -288,7 +288,7 @@ DevicePair GpuPeer::prepare_pair(int peer, KernelBuffer buffer, std::size_t word
   pair.notice = gpus_->pinned().take();
   pair.pair.notice = static_cast<HostNotice*>(pair.notice.get());
   pair.retired = &host_.retired();
-  // All that the peer's kernels store into: it outlives the pair until the peer is gone.
+  // All that the peer's kernels store into or copy from: it outlives the pair until the peer is gone.
   struct Kept {
     std::shared_ptr<PackedMessage> packed;
     std::shared_ptr<std::byte> words;

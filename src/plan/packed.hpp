@@ -43,7 +43,7 @@ class Packed {
     return room_.get();
   }
   bool has_room() const noexcept { return room_ != nullptr; }
-  // A send's, and a receive's; nothing without room.
+  // A send packs before its start, a receive unpacks behind its wait; nothing is done without room.
   void before_start() const noexcept {
     if (room_) pack(room_.get());
   }

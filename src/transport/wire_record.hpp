@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "datatype/segments_cache.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::transport {
@@ -50,7 +51,8 @@ inline void append_segments(WireRecord& record, const Segments* segments) {
 }
 inline std::shared_ptr<const Segments> segments_from_wire(std::span<const std::byte> bytes) {
   if (bytes.empty()) return nullptr;
-  return std::make_shared<const Segments>(Segments::from_bytes(bytes));
+  return datatype::segments_cache().share(
+      std::make_shared<const Segments>(Segments::from_bytes(bytes)));
 }
 
 }  // namespace penstock::transport
