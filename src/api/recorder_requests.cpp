@@ -2,11 +2,14 @@
 // Persistent messages: created by MPI, kept in the registry with all that may be freed before they
 // are matched.
 #include <memory>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "api/errors.hpp"
 #include "api/recorder.hpp"
 #include "api/recording_guard.hpp"
+#include "base/error.hpp"
 #include "base/forked.hpp"
 #include "core/library.hpp"
 #include "core/matched_request.hpp"
@@ -36,17 +39,28 @@ struct Arguments {
   MPI_Comm comm;
 };
 
+// Where it fails both ends are told at the match.
+void describe_layout(core::Recording& recording, const Arguments& arguments) {
+  try {
+    auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
+    // Of integers, as MPI_BOTTOM may be null.
+    recording.buffer = reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(arguments.buffer) +
+                                               layout->lowest());
+    recording.bytes = layout->bytes();
+    recording.refusal = layout->refusal();
+    recording.layout = std::move(layout);
+  } catch (const std::bad_alloc&) {
+    recording.refusal = group::no_memory_text;
+  } catch (const base::Error& error) {
+    recording.refusal = std::string(error.text()) + ": was its datatype freed before the call?";
+  }
+}
+
 core::Recording describe(RequestKind kind, const char* call, const Arguments& arguments) {
   core::Recording recording;
   recording.kind = kind;
   recording.call = call;
-  auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
-  // Of integers, as MPI_BOTTOM may be null.
-  recording.buffer =
-      reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(arguments.buffer) + layout->lowest());
-  recording.bytes = layout->bytes();
-  recording.refusal = layout->refusal();
-  recording.layout = std::move(layout);
+  describe_layout(recording, arguments);
   recording.communicator = group::communicator_of(arguments.comm);
   recording.peer = rank_to_record(arguments.peer);
   recording.peer_world = recording.peer < 0

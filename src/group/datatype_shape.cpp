@@ -83,6 +83,7 @@ ShapePointer known_shape(MPI_Datatype datatype) {
 }
 
 ShapePointer keep_shape(MPI_Datatype datatype, ShapePointer shape) {
+  if (!shape->lasting) return shape;
   const std::lock_guard lock(attributes());
   auto attribute = std::make_unique<ShapePointer>(shape);
   check_mpi(PMPI_Type_set_attr(datatype, shape_keyval(), attribute.get()), "MPI_Type_set_attr");
@@ -113,6 +114,8 @@ void describe(DatatypeShape& shape, Flatten flatten) {
     else if (error.kind() != base::ErrorKind::resources)
       throw;
   } catch (const std::bad_alloc&) {
+    shape.refusal = no_memory_text;
+    shape.lasting = false;
   }
 }
 
@@ -140,6 +143,7 @@ struct Level {
 
 ShapePointer shape_of_derived(const Level& level) {
   DatatypeShape shape = measured(level.datatype);
+  for (const ShapePointer& part : level.parts) shape.lasting = shape.lasting && part->lasting;
   describe(shape, [&] { return segments_of_derived(level.contents, level.parts); });
   shape.signature = signature_of_derived(level.contents, shape.size, level.parts);
   return keep_shape(level.datatype, std::make_shared<const DatatypeShape>(std::move(shape)));

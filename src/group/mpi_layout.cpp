@@ -54,6 +54,8 @@ MpiLayout::MpiLayout(MPI_Datatype datatype, MPI_Count count)
       refusal_ = error.text();
     else if (error.kind() != ErrorKind::resources)  // else there is no room for so many segments
       throw;
+  } catch (const std::bad_alloc&) {
+    refusal_ = no_memory_text;
   }
   if (!contiguous_ && !segments_ && refusal_.empty() && !shape_->predefined) hold(datatype);
 }

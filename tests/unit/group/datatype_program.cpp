@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "datatype/copy.hpp"
 #include "group/mpi_layout.hpp"
 #include "support/random_datatype.hpp"
+#include "unit/support/scarce_memory.hpp"
 
 namespace {
 
@@ -197,6 +199,30 @@ void check_deeper_than_a_stack() {
   MPI_Type_free(&type);
 }
 
+// It is refused for that time alone, and never left to MPI.
+void check_scarce_memory() {
+  constexpr int pieces = 1000;
+  std::vector<int> places;
+  for (int i = 0; i < pieces; ++i) places.push_back(3 * i + i % 2);
+  for (std::uint64_t left = 0;; ++left) {
+    MPI_Datatype scattered = MPI_DATATYPE_NULL, all = MPI_DATATYPE_NULL;
+    MPI_Type_create_indexed_block(pieces, 1, places.data(), MPI_INT, &scattered);
+    MPI_Type_contiguous(2, scattered, &all);
+    MPI_Type_commit(&all);
+    bool described = false;
+    try {
+      const ScarceMemory scarce(left);
+      const group::MpiLayout layout(all, 2);
+      described = layout.segments() != nullptr;
+      expect(described != !layout.refusal().empty(), left, "scarce memory");
+    } catch (const std::bad_alloc&) {
+    }
+    expect(group::MpiLayout(all, 2).segments() != nullptr, left, "after scarce memory");
+    for (MPI_Datatype* type : {&scattered, &all}) MPI_Type_free(type);
+    if (described) return expect(left > 10, left, "memory was not scarce");
+  }
+}
+
 int attribute_copies = 0, attribute_deletions = 0;
 
 extern "C" int copy_attribute(MPI_Datatype, int, void*, void*, void*, int*) {
@@ -290,7 +316,9 @@ int main(int argc, char** argv) {
   check_far_apart();
   check_nothing_far_away();
   for (std::uint64_t seed = first; seed < first + count && failures < 20; ++seed) check(seed);
-  check_deeper_than_a_stack();  // last: behind such a datatype MPICH 4.0 packs others wrongly itself
+  check_scarce_memory();
+  check_deeper_than_a_stack();  // last: behind such a datatype MPICH 4.0 packs others wrongly
+                                // itself
   std::printf("seeds %llu to %llu: %d failures\n", static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(first + count - 1), failures);
   group::MpiLayout::free_unused();
