@@ -5,8 +5,8 @@
     bench/rows.py build/release-mpich build/release-openmpi --lines rows.jsonl > table.md
     bench/rows.py build/release-mpich --rows 64,4096 -- --memory malloc
 
-Every figure is the median of the rounds of one run, in us; `x` is Penstock's time with gaps by its time without. Words after -- go to
-`penstock bench latency`.
+Every figure is the median of the rounds of one run, in us, the first two with their quartiles; `x` is Penstock's time with gaps by its
+time without. Words after -- go to `penstock bench latency`.
 """
 import argparse
 import json
@@ -39,9 +39,11 @@ def print_table(lines):
     print("| MPI | row | bytes | " + " | ".join(SIDES.values()) + " | x |")
     print("| :-- | ---: | ---: |" + " ---: |" * (len(SIDES) + 1))
     for line in lines:
-        medians = [line[side]["median"] for side in SIDES]
-        figures = " | ".join(f"{median:.2f}" for median in medians)
-        print(f"| {line['library']} | {line['row']} | {line['bytes']} | {figures} | {medians[0] / medians[1]:.2f} |")
+        ours, others = list(SIDES)[:2], list(SIDES)[2:]
+        figures = [f"{line[side]['median']:.2f} ({line[side]['low']:.2f} - {line[side]['high']:.2f})" for side in ours]
+        figures += [f"{line[side]['median']:.2f}" for side in others]
+        x = line["penstock"]["median"] / line["contiguous"]["median"]
+        print(f"| {line['library']} | {line['row']} | {line['bytes']} | {' | '.join(figures)} | {x:.2f} |")
 
 
 def main():

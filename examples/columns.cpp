@@ -15,14 +15,6 @@
 
 constexpr int rows = 100, columns = 62, steps = 10;  // the first and the last column are ghosts
 
-// A column's next element is a whole row further on.
-MPI_Datatype make_column() {
-  MPI_Datatype column = MPI_DATATYPE_NULL;
-  MPI_Type_vector(rows, 1, columns, MPI_DOUBLE, &column);
-  MPI_Type_commit(&column);
-  return column;
-}
-
 double value(int rank, int step, int row) {
   return 1000.0 * rank + 10.0 * row + step;
 }
@@ -36,10 +28,10 @@ int count_wrong(int rank) {
   penstock::Stream stream;
   penstock::Queue queue(stream);
   penstock::Requests requests;
-  MPI_Datatype column = make_column();
+  // A column's next element is a whole row further on.
+  const auto column = penstock::Datatype::vector(rows, 1, columns, MPI_DOUBLE);
   requests.add(penstock::send_init(&at(0, edge), 1, column, 1 - rank, 0, MPI_COMM_WORLD));
   requests.add(penstock::recv_init(&at(0, ghosts), 1, column, 1 - rank, 0, MPI_COMM_WORLD));
-  MPI_Type_free(&column);  // the requests keep what they need of it
   penstock::match(requests);
 
   int set = 0, checked = 0, wrong = 0;

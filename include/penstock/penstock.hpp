@@ -3,7 +3,7 @@
 // Penstock in C++20: owners and views over the C API, header-only.
 //
 // Conventions:
-//   1. An owner (Stream, Queue, Request, Requests, Buffer) frees what it holds; it can be moved,
+//   1. An owner (Stream, Queue, Datatype, Request, Requests, Buffer) frees what it holds; it can be moved,
 //      not copied. A view (StreamView, QueueView, RequestView) is a handle that owns nothing; every
 //      owner of a handle is also a view of it, so that a function takes views and is given either.
 //      A view must not outlive its owner.
@@ -286,6 +286,51 @@ class Requests {
 
  private:
   std::vector<MPI_Request> handles_;
+};
+
+// Owns a datatype of MPI's, which says where the elements of a message lie. Requests keep what they
+// need of it: it may end before they do. No function here blocks; MPI's errors are thrown.
+class Datatype {
+ public:
+  // Takes over a datatype made by MPI_Type_create_struct or another of its family, and commits it.
+  explicit Datatype(MPI_Datatype made) : handle_(made) {
+    detail::check(MPI_Type_commit(&handle_), "MPI_Type_commit");
+  }
+  // `blocks` blocks of `length` elements, each `stride` elements behind the one before: a column of
+  // a matrix in rows of `stride` elements, say.
+  static Datatype vector(int blocks, int length, int stride, MPI_Datatype element) {
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    detail::check(MPI_Type_vector(blocks, length, stride, element, &made), "MPI_Type_vector");
+    return Datatype(made);
+  }
+  // Of an array of sizes[0] x sizes[1] x ... elements, the last index the fastest: part[0] x part[1]
+  // x ... from first[0], first[1], ... on. The request's buffer is the whole array. Error:
+  // std::invalid_argument where the three have not the same length.
+  static Datatype subarray(std::span<const int> sizes, std::span<const int> part,
+                           std::span<const int> first, MPI_Datatype element) {
+    if (sizes.size() != part.size() || sizes.size() != first.size())
+      throw std::invalid_argument("penstock: sizes, part and first of a subarray differ in length");
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    detail::check(MPI_Type_create_subarray(detail::to_count(sizes.size()), sizes.data(),
+                                           part.data(), first.data(), MPI_ORDER_C, element, &made),
+                  "MPI_Type_create_subarray");
+    return Datatype(made);
+  }
+  Datatype(Datatype&& other) noexcept
+      : handle_(std::exchange(other.handle_, MPI_Datatype{MPI_DATATYPE_NULL})) {}
+  Datatype& operator=(Datatype&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Datatype() {
+    if (handle_ != MPI_DATATYPE_NULL && detail::mpi_is_running()) MPI_Type_free(&handle_);
+  }
+
+  MPI_Datatype get() const noexcept { return handle_; }
+  operator MPI_Datatype() const noexcept { return handle_; }
+
+ private:
+  MPI_Datatype handle_;
 };
 
 // The MPI type of an element; others are sent by send_init() with a datatype.

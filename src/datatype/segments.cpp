@@ -42,6 +42,7 @@ bool join(Segment& first, const Segment& next) {
 
 void Segments::add(Segment segment) {
   if (segment.bytes == 0) return;
+  overlap_ = {};
   segment.position = list_bytes_;
   list_bytes_ = static_cast<std::uint64_t>(sum(list_bytes_, product(segment.bytes, segment.count)));
   list_.push_back(segment);
@@ -56,6 +57,7 @@ void Segments::move_by(std::int64_t distance) {
 void Segments::repeat(std::uint64_t count, std::int64_t stride) {
   if (count == 0) *this = Segments();
   if (count <= 1 || list_.empty()) return;
+  overlap_ = {};
   product(bytes(), count);
   product(count - 1, stride);
   Segment& first = list_.front();
@@ -206,7 +208,7 @@ Span Segments::span() const {
           sum(all.end, std::max<std::int64_t>(last, 0))};
 }
 
-bool Segments::overlap() const {
+bool Segments::has_overlap() const {
   // Usually the segments lie apart, each repetition behind the one before; or one segment's runs
   // lie between those of its repetitions, as in a transposed matrix. Only else are all runs looked
   // at.

@@ -102,6 +102,11 @@ TEST(Segments, ABytesThatLieTwiceAreFound) {
   EXPECT_TRUE(repeated(Segments(8), 3, 4).overlap());
   EXPECT_TRUE(repeated(Segments(8), 3, -7).overlap());
   EXPECT_FALSE(repeated(Segments(8), 3, -8).overlap());
+  Segments asked_before(8);
+  EXPECT_FALSE(asked_before.overlap());
+  asked_before.append(Segments(8), 4);
+  EXPECT_TRUE(asked_before.overlap());  // the answer does not outlive a change
+  EXPECT_TRUE(Segments(asked_before).overlap());
   Segments interleaved = repeated(Segments(4), 10, 16);
   interleaved.append(repeated(Segments(4), 10, 16), 8);
   EXPECT_FALSE(interleaved.overlap());

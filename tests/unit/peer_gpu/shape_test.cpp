@@ -75,6 +75,13 @@ TEST(GpuShape, RowsOfALargeMessageAreWholeStepsOfTheLink) {
   EXPECT_FALSE(in_place(rows_of(256, 100, 512, 0x1008), 25599));
 }
 
+// A receive may have room for more than is sent: the limit is the sender's, for what it sends.
+TEST(GpuShape, WhatIsSentDecidesNotWhatThereIsRoomFor) {
+  const transport::Message receive = rows_of(64, 100, 128);
+  EXPECT_TRUE(rows_in_place(receive, 640, 640));
+  EXPECT_FALSE(rows_in_place(receive, 641, 640));
+}
+
 // Else a receive would store a word of it.
 TEST(GpuShape, AMessageOfNoBytesHasNoRows) {
   const auto rows = rows_in_place(rows_of(8, 100, 24), 0, 1 << 20);
