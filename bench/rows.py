@@ -15,7 +15,7 @@ import sys
 
 from compare import Build, split_words
 
-CONFIGURATION = ["--sizes", "1024,16384,262144,4194304", "--rounds", "5", "--iterations", "150"]
+CONFIGURATION = ["--sizes", "64,1024,16384,262144,4194304,16777216", "--rounds", "5", "--iterations", "60"]
 SIDES = {"penstock": "with gaps", "contiguous": "without gaps", "packed": "packed on the stream", "mpi": "MPI"}
 
 

@@ -51,7 +51,8 @@ class Suite:
         tree = ROOT / "build" / self.tree
         report = tree / "test-report.xml"
         report.unlink(missing_ok=True)
-        command = ["ctest", "--parallel", str(os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
+        # Many tests wait most of the time: for a lost host, for a time-out, for MPI's start.
+        command = ["ctest", "--parallel", str(2 * os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
                    "--test-output-size-passed", str(1 << 20),
                    *" ".join(self.options).split()]
         process = subprocess.Popen(command, cwd=tree, env=os.environ | self.variables, stdin=subprocess.DEVNULL,
