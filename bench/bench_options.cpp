@@ -13,8 +13,9 @@ std::vector<std::size_t> message_sizes(const Options& options) {
          size *= 2)
       sizes.push_back(size);
   }
-  if (options.rows > 0)
-    std::erase_if(sizes, [&](std::size_t size) { return size == 0 || size % options.rows != 0; });
+  if (options.rows.any())
+    std::erase_if(sizes,
+                  [&](std::size_t size) { return size == 0 || size % options.rows.bytes != 0; });
   return sizes;
 }
 

@@ -63,7 +63,10 @@ std::string json_line(const Measurement& measurement, const Options& options,
   line["ranks"] = session.size();
   line["bytes"] = measurement.row.bytes;
   line["messages"] = measurement.row.messages;
-  if (options.rows > 0) line["row"] = options.rows;
+  if (options.rows.any()) {
+    line["row"] = options.rows.bytes;
+    line["gap"] = options.rows.gap;
+  }
   add_figures(line, measurement, options);
   if (options.kind == Kind::exchange)
     line["pairs"] = options.pairs == Pairs::all ? "all" : "neighbours";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that lie in rows, each followed by a gap as long: sent as a vector datatype, or packed
+// Messages that lie in rows, each followed by a gap: sent as a vector datatype, or packed
 // by the program on the stream.
 #pragma once
 
@@ -15,13 +15,14 @@ Request rows_recv_init(const Message& message, int tag);
 
 // Between rows and bytes without gaps.
 void gather_rows(std::span<std::byte> to, std::span<const std::byte> rows,
-                 std::size_t row) noexcept;
+                 const RowShape& shape) noexcept;
 void scatter_rows(std::span<std::byte> rows, std::span<const std::byte> from,
-                  std::size_t row) noexcept;
+                  const RowShape& shape) noexcept;
 
 // Has the exchange, whose messages have no gaps, packed from rows before each send and unpacked
 // behind each receive, by functions on the stream. `check`: what the messages hold is put into the
 // rows first.
-void pack_rows(Exchange& exchange, Stream& stream, std::size_t row, MemoryKind memory, bool check);
+void pack_rows(Exchange& exchange, Stream& stream, const RowShape& shape, MemoryKind memory,
+               bool check);
 
 }  // namespace penstock::bench

@@ -115,10 +115,10 @@ std::vector<Row> rows_of(const Options& options, const tool::Session& session) {
 
 std::vector<std::string> notes_of(const Options& options, const tool::Session& session) {
   std::vector<std::string> notes;
-  if (options.rows > 0)
+  if (options.rows.any())
     notes.push_back(fmt::format(
-        "messages lie in rows of {} bytes, each followed by a gap as long; sizes are without gaps",
-        options.rows));
+        "messages lie in rows of {} bytes with gaps of {} bytes; sizes are without gaps",
+        options.rows.bytes, options.rows.gap));
   if (is_windowed(options.kind)) {
     notes.push_back(fmt::format("{} pair(s) at once, windows of {} messages", session.size() / 2,
                                 options.window));

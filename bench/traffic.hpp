@@ -20,8 +20,8 @@ struct Traffic {
     std::size_t bytes;
     int tag = 0;
     Mode mode = Mode::standard;  // of a send
-    std::size_t row = 0;         // bytes between gaps as long; 0: no gaps
-    std::size_t reach() const { return row == 0 ? bytes : 2 * bytes; }
+    RowShape rows{};
+    std::size_t reach() const { return rows.reach(bytes); }
   };
   Shape shape = Shape::ping_pong;
   int rank = 0;

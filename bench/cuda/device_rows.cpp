@@ -13,27 +13,28 @@ namespace {
 
 using AllRows = std::vector<Memory>;
 
-std::shared_ptr<AllRows> rows_for(std::span<const Message> messages) {
+std::shared_ptr<AllRows> rows_for(std::span<const Message> messages, const RowShape& shape) {
   const auto rows = std::make_shared<AllRows>();
-  for (const Message& message : messages) rows->push_back(device_memory(2 * message.bytes.size()));
+  for (const Message& message : messages)
+    rows->push_back(device_memory(shape.reach(message.bytes.size())));
   return rows;
 }
 
 }  // namespace
 
-void pack_device_rows(Exchange& exchange, cudaStream_t stream, std::size_t row, bool check) {
-  exchange.before_send = [=, rows = rows_for(exchange.sent()), messages = exchange.sent()] {
+void pack_device_rows(Exchange& exchange, cudaStream_t stream, const RowShape& shape, bool check) {
+  exchange.before_send = [=, rows = rows_for(exchange.sent(), shape), messages = exchange.sent()] {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       const auto bytes = messages[i].bytes;
-      if (check) enqueue_scatter(stream, (*rows)[i].data(), bytes.data(), bytes.size(), row);
-      enqueue_gather(stream, bytes.data(), (*rows)[i].data(), bytes.size(), row);
+      if (check) enqueue_scatter(stream, (*rows)[i].data(), bytes.data(), bytes.size(), shape);
+      enqueue_gather(stream, bytes.data(), (*rows)[i].data(), bytes.size(), shape);
     }
   };
-  exchange.after_receive = [=, rows = rows_for(exchange.received()),
+  exchange.after_receive = [=, rows = rows_for(exchange.received(), shape),
                             messages = exchange.received()] {
     for (std::size_t i = 0; i < messages.size(); ++i)
       enqueue_scatter(stream, (*rows)[i].data(), messages[i].bytes.data(), messages[i].bytes.size(),
-                      row);
+                      shape);
   };
 }
 

@@ -29,11 +29,12 @@ __global__ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 
 template <bool gathers, class Unit>
-__global__ void move_rows(Unit* rows, Unit* packed, std::size_t units, std::size_t row_units) {
+__global__ void move_rows(Unit* rows, Unit* packed, std::size_t units, std::uint32_t row_units,
+                          std::size_t gap_units) {
   const std::size_t stride = gridDim.x * std::size_t{blockDim.x};
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < units; i += stride) {
-    const auto row = static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(row_units);
-    Unit& in_rows = rows[i + row * row_units];
+    const auto row = static_cast<std::uint32_t>(i) / row_units;
+    Unit& in_rows = rows[i + row * gap_units];
     if constexpr (gathers)
       packed[i] = in_rows;
     else
@@ -67,21 +68,24 @@ unsigned blocks_for(std::size_t bytes) {
 
 template <bool gathers, class Unit>
 void enqueue_rows_by(cudaStream_t stream, std::byte* rows, std::byte* packed, std::size_t bytes,
-                     std::size_t row) {
+                     const RowShape& shape) {
   const std::size_t units = bytes / sizeof(Unit);
   const std::size_t blocks = std::min<std::size_t>((units + threads - 1) / threads, 1024);
   move_rows<gathers><<<static_cast<unsigned>(blocks), threads, 0, stream>>>(
-      reinterpret_cast<Unit*>(rows), reinterpret_cast<Unit*>(packed), units, row / sizeof(Unit));
+      reinterpret_cast<Unit*>(rows), reinterpret_cast<Unit*>(packed), units,
+      static_cast<std::uint32_t>(shape.bytes / sizeof(Unit)), shape.gap / sizeof(Unit));
 }
 
 // In the widest steps that rows allow.
 template <bool gathers>
 void enqueue_rows(cudaStream_t stream, std::byte* rows, std::byte* packed, std::size_t bytes,
-                  std::size_t row) {
-  const auto enqueue = row % sizeof(uint4) == 0           ? &enqueue_rows_by<gathers, uint4>
-                       : row % sizeof(std::uint64_t) == 0 ? &enqueue_rows_by<gathers, std::uint64_t>
-                                                          : &enqueue_rows_by<gathers, std::byte>;
-  enqueue(stream, rows, packed, bytes, row);
+                  const RowShape& shape) {
+  const std::size_t both = shape.bytes | shape.gap;
+  const auto enqueue = both % sizeof(uint4) == 0 ? &enqueue_rows_by<gathers, uint4>
+                       : both % sizeof(std::uint64_t) == 0
+                           ? &enqueue_rows_by<gathers, std::uint64_t>
+                           : &enqueue_rows_by<gathers, std::byte>;
+  enqueue(stream, rows, packed, bytes, shape);
 }
 
 }  // namespace
@@ -91,13 +95,13 @@ void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std
 }
 
 void enqueue_gather(cudaStream_t stream, std::byte* to, std::byte* rows, std::size_t bytes,
-                    std::size_t row) {
-  enqueue_rows<true>(stream, rows, to, bytes, row);
+                    const RowShape& shape) {
+  enqueue_rows<true>(stream, rows, to, bytes, shape);
 }
 
 void enqueue_scatter(cudaStream_t stream, std::byte* rows, std::byte* from, std::size_t bytes,
-                     std::size_t row) {
-  enqueue_rows<false>(stream, rows, from, bytes, row);
+                     const RowShape& shape) {
+  enqueue_rows<false>(stream, rows, from, bytes, shape);
 }
 
 void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <gpu_runtime.hpp>
 
+#include "bench_options.hpp"
+
 namespace penstock::bench {
 
 // It lies on the device, so that a graph counts its messages in every launch.
@@ -16,11 +18,11 @@ struct CheckTally {
 };
 
 void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std::size_t bytes);
-// Between rows, each followed by a gap as long, and `bytes` bytes without gaps.
+// Between rows, each followed by a gap, and `bytes` bytes without gaps.
 void enqueue_gather(cudaStream_t stream, std::byte* to, std::byte* rows, std::size_t bytes,
-                    std::size_t row);
+                    const RowShape& shape);
 void enqueue_scatter(cudaStream_t stream, std::byte* rows, std::byte* from, std::size_t bytes,
-                     std::size_t row);
+                     const RowShape& shape);
 // Bytes depend on the sender, on the number of the message and on their place.
 void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,
                   CheckTally* tally);

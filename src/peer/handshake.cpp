@@ -141,6 +141,7 @@ class Peer::ChoosingEnd final : public transport::Acceptance {
     record_.line_bytes = choice.line_bytes;
     record_.slots = choice.path == Path::staged ? 2 : std::max<std::uint32_t>(slots, 2);
     record_.parts = choice.parts;
+    record_.why_staged = static_cast<std::uint32_t>(choice.why);
     record_.checks_ready = theirs.checks_ready != 0 || owner.settings_.check;
     record_.buffer = ours.record;
     const std::size_t ring_bytes =
@@ -217,7 +218,7 @@ std::unique_ptr<transport::Plan> Peer::plan_as_chosen(const transport::Message& 
   pair.port.cut = cut_of(choice);
   pair.port.checks_ready = choice.checks_ready != 0;
   if (path == Path::rendezvous) reach_buffer(pair.port, ours, theirs);
-  pair.path = describe_path(path, pair.port);
+  pair.path = describe_path(path, static_cast<WhyStaged>(choice.why_staged), pair.port);
   return make_plan(ours.direction, path, static_cast<protocol::Mode>(choice.mode), std::move(pair));
 }
 

@@ -12,7 +12,7 @@
 
 namespace penstock::peer {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e73746f0005;
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0006;
 
 struct AddressRecord {
   std::uint64_t version = handshake_version;
@@ -49,6 +49,8 @@ struct ChoiceRecord {
   std::uint32_t slots = 0;
   std::uint32_t parts = 1;
   std::uint32_t checks_ready = 0;
+  std::uint32_t why_staged = 0;
+  std::uint32_t padding = 0;
   MemoryRecord buffer;
   ArenaAddress block;  // the ring follows
 };

@@ -38,21 +38,40 @@ PathChoice decide(const Circumstances& now) noexcept {
   const std::uint32_t line_bytes = line_bytes_for(now.bytes);
   if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
     return {Path::ring, line_bytes};
-  if (now.lists_stay || (!both_shared(now) && now.mean_run < shortest_run_across))
-    return {Path::staged, line_bytes};
+  const auto staged = [&](WhyStaged why) { return PathChoice{Path::staged, line_bytes, 1, why}; };
+  if (now.lists_stay) return staged(WhyStaged::long_list);
+  if (!both_shared(now) && now.mean_run < shortest_run_across) return staged(WhyStaged::short_runs);
   const bool reachable = now.push != Copy::impossible &&
                          (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
-  if (!reachable) return {Path::staged, line_bytes};
+  if (!reachable) return staged(WhyStaged::out_of_reach);
   return {Path::rendezvous, line_bytes, Parts::best_count(now.bytes, !both_shared(now))};
 }
 
-std::string describe_path(Path path, const PortSetup& port) {
+namespace {
+
+const char* text_of(WhyStaged why) noexcept {
+  switch (why) {
+    case WhyStaged::not_staged:
+      break;
+    case WhyStaged::short_runs:
+      return " for its short rows";
+    case WhyStaged::long_list:
+      return " for its many pieces";
+    case WhyStaged::out_of_reach:
+      return " as a buffer is out of reach";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string describe_path(Path path, WhyStaged why, const PortSetup& port) {
   const Cut& cut = port.cut;
   switch (path) {
     case Path::ring:
       return fmt::format("ring, {} slots", cut.slots);
     case Path::staged:
-      return fmt::format("whole message staged, {} slots", cut.slots);
+      return fmt::format("whole message staged{}, {} slots", text_of(why), cut.slots);
     case Path::rendezvous:
       break;
   }

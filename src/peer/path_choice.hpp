@@ -26,14 +26,18 @@ struct Circumstances {
   bool lists_stay = false;  // one end does not know where the other's bytes lie
 };
 
+// Why lines carry a message whole; users are told.
+enum class WhyStaged : std::uint32_t { not_staged, short_runs, long_list, out_of_reach };
+
 struct PathChoice {
   Path path = Path::ring;
   std::uint32_t line_bytes = cache_line;
   std::uint32_t parts = 1;
+  WhyStaged why = WhyStaged::not_staged;
 };
 
 Copy copy_kind(bool same_process, bool in_arena, bool across) noexcept;
 PathChoice decide(const Circumstances& circumstances) noexcept;
-std::string describe_path(Path path, const PortSetup& port);
+std::string describe_path(Path path, WhyStaged why, const PortSetup& port);
 
 }  // namespace penstock::peer

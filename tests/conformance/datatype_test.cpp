@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "conformance/exchange.hpp"
@@ -361,6 +363,37 @@ TEST(Datatypes, AbsoluteAddresses) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(numbers[i], i + 1);
   EXPECT_EQ(other, 4.5);
   for (MPI_Datatype* type : {&both, &plain}) MPI_Type_free(type);
+}
+
+// Both threads find the datatype, and the one that it is made of, unknown.
+TEST(Datatypes, TwoThreadsMakeTheFirstRequestsOfOne) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
+  constexpr int elements = 6, span = 18;
+  const std::array<int, elements> sent{1, 2, 3, 4, 5, 6};
+  for (int round = 0; round < 50; ++round) {
+    MPI_Datatype column = MPI_DATATYPE_NULL, columns = MPI_DATATYPE_NULL;
+    MPI_Type_vector(3, 1, 3, MPI_INT, &column);
+    MPI_Type_create_hvector(2, 1, 9 * sizeof(int), column, &columns);
+    MPI_Type_commit(&columns);
+    std::array<std::array<int, span>, 2> received{};
+    std::array<std::unique_ptr<Exchange>, 2> exchanges;
+    std::array<std::thread, 2> threads;
+    for (std::size_t i = 0; i < 2; ++i)
+      threads[i] = std::thread([&, i] {
+        exchanges[i] = std::make_unique<Exchange>(sent.data(), elements, MPI_INT,
+                                                  received[i].data(), 1, columns);
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (MPI_Datatype* type : {&columns, &column}) MPI_Type_free(type);
+    for (std::size_t i = 0; i < 2; ++i) {
+      ASSERT_EQ(exchanges[i]->match(), PST_ERROR_NONE) << last_error();
+      exchanges[i]->run();
+      for (std::size_t place = 0; place < span; ++place)
+        ASSERT_EQ(received[i][place], place % 3 == 0 ? sent[place / 3] : 0);
+    }
+  }
 }
 
 // Blocks of so many integers, with gaps of other lengths: the list of segments has one for each.

@@ -186,10 +186,11 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 TEST(PeerPath, IsTheOneThatFits) {
-  const std::pair<Way, const char*> expected[] = {{ways[0], "ring"},
-                                                  {ways[1], "rendezvous, shared memory"},
-                                                  {ways[2], "rendezvous, cross-memory copy"},
-                                                  {ways[3], "whole message staged"}};
+  const std::pair<Way, const char*> expected[] = {
+      {ways[0], "ring"},
+      {ways[1], "rendezvous, shared memory"},
+      {ways[2], "rendezvous, cross-memory copy"},
+      {ways[3], "whole message staged as a buffer is out of reach"}};
   for (const auto& [way, words] : expected) {
     const auto ends = introduce(settings_for(way));
     const std::string why = (*ends)[0].transport->usable().why;
