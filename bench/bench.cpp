@@ -54,12 +54,12 @@ void require_known_baselines(const Options& options) {
   const std::vector<std::string>& known = options.on_cuda() ? cuda_baselines : host_baselines;
   for (const std::string& name : options.baselines) {
     const bool without_gaps = name == "contiguous" || name == "packed";
-    if (options.rows.any() && !without_gaps && name != "mpi")
+    if (options.layout.has_gaps() && !without_gaps && name != "mpi")
       throw CLI::ValidationError("--baseline", name + " knows no --rows");
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw CLI::ValidationError(
           "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
-    if (without_gaps && !options.rows.any())
+    if (without_gaps && !options.layout.has_gaps())
       throw CLI::ValidationError("--baseline", name + " is for messages in --rows");
     if (name.starts_with("ofi-") && options.kind != Kind::latency)
       throw CLI::ValidationError(
@@ -106,13 +106,13 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option("--iterations", options.iterations,
                  "Timed iterations in a round, all enqueued ahead (default: by size)")
       ->check(CLI::Range(1, 10000000));
-  app.add_option("--rows", options.rows.bytes,
+  app.add_option("--rows", options.layout.row,
                  "Messages lie in rows of so many bytes, each followed by a gap, and are a "
                  "vector datatype; baselines contiguous (as many bytes without gaps, the default), "
-                 "packed (by functions or kernels on the stream), with cuda mpi. Sizes that are "
-                 "not a multiple are skipped")
+                 "packed (by functions or kernels on the stream), and with --device cuda mpi "
+                 "(MPI's own packing). Sizes that are not a multiple are skipped")
       ->check(size_of_message(1));
-  app.add_option("--gap", options.rows.gap, "Bytes of the gaps (default: as long as a row)")
+  app.add_option("--gap", options.layout.gap, "Bytes of the gaps (default: as long as a row)")
       ->check(size_of_message(1));
   add_choice(app, "--memory", options.memory, memories,
              "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
@@ -153,16 +153,16 @@ void settle(Options& options, const tool::Command& command) {
   options.transport = command.transport;
   if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
-  if (options.rows.any() && is_exchange(options.kind))
+  if (options.layout.has_gaps() && is_exchange(options.kind))
     throw CLI::ValidationError("--rows", "is for latency, bw, multi-pair and message-rate");
-  if (options.rows.any() && options.pack)
+  if (options.layout.has_gaps() && options.pack)
     throw CLI::ValidationError("--pack", "is for messages without --rows");
-  if (options.rows.any() && message_sizes(options).empty())
+  if (options.layout.has_gaps() && message_sizes(options).empty())
     throw CLI::ValidationError("--rows", "no size is a multiple of a row: name some by --sizes");
-  if (!options.rows.any() && options.rows.gap > 0)
+  if (!options.layout.has_gaps() && options.layout.gap > 0)
     throw CLI::ValidationError("--gap", "is for messages in --rows");
-  if (options.rows.gap == 0) options.rows.gap = options.rows.bytes;
-  if (options.rows.any() && options.baselines.empty()) options.baselines = {"contiguous"};
+  if (options.layout.gap == 0) options.layout.gap = options.layout.row;
+  if (options.layout.has_gaps() && options.baselines.empty()) options.baselines = {"contiguous"};
   require_known_baselines(options);
 }
 

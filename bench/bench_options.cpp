@@ -13,9 +13,9 @@ std::vector<std::size_t> message_sizes(const Options& options) {
          size *= 2)
       sizes.push_back(size);
   }
-  if (options.rows.any())
+  if (options.layout.has_gaps())
     std::erase_if(sizes,
-                  [&](std::size_t size) { return size == 0 || size % options.rows.bytes != 0; });
+                  [&](std::size_t size) { return size == 0 || size % options.layout.row != 0; });
   return sizes;
 }
 

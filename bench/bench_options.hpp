@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "layout.hpp"
 #include "support/session.hpp"
 
 namespace penstock::bench {
@@ -62,19 +63,6 @@ enum class DeviceKind { host, cuda };
 // Who exchanges with whom.
 enum class Pairs { neighbours, all };
 
-// The rows that a message lies in, each followed by a gap; without bytes: there are none.
-struct RowShape {
-  std::size_t bytes = 0;
-  std::size_t gap = 0;
-
-  bool any() const { return bytes > 0; }
-  std::size_t stride() const { return bytes + gap; }
-  // Of a buffer that holds so many bytes in rows.
-  std::size_t reach(std::size_t message) const {
-    return any() ? message / bytes * stride() : message;
-  }
-};
-
 struct Options {
   Kind kind = Kind::latency;
   DeviceKind device = DeviceKind::host;
@@ -87,7 +75,7 @@ struct Options {
   MemoryKind memory = MemoryKind::alloc;
   Mode mode = Mode::standard;
   Order order = Order::sequential;
-  RowShape rows;
+  Layout layout;  // of messages
   bool check = false;
   bool as_json = false;
   std::vector<std::string> baselines;

@@ -63,12 +63,12 @@ class HostDevice final : public Device {
   // As many bytes by Penstock, with nothing done about rows, or packed on the stream.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
     for (auto* const parts : {&traffic.sends, &traffic.receives})
-      for (Traffic::Part& part : *parts) part.rows = {};
+      for (Traffic::Part& part : *parts) part.layout = {};
     const int first_tag = library == packed ? tags::packed : tags::contiguous;
     auto exchange = make_host_exchange<QueueCalls>(options_, traffic, options_.memory, first_tag,
                                                    stream_.queue);
     if (library == packed)
-      pack_rows(*exchange, stream_.stream, options_.rows, options_.memory, options_.check);
+      pack_rows(*exchange, stream_.stream, options_.layout, options_.memory, options_.check);
     return exchange;
   }
 
@@ -109,7 +109,7 @@ std::function<void()> HostSide::on_stream() {
 
 // The bytes of a message without gaps: its own, or room for a copy of one in rows.
 std::span<std::byte> HostSide::packed_of(const Message& message) noexcept {
-  if (!message.part.rows.any()) return message.bytes;
+  if (!message.part.layout.has_gaps()) return message.bytes;
   return std::span(packed_).first(message.part.bytes);
 }
 
@@ -120,7 +120,7 @@ void HostSide::fill() noexcept {
     const auto peer = static_cast<std::size_t>(each.part.peer);
     const auto sender = static_cast<std::uint64_t>(rank * ranks + each.part.peer);
     fill_pattern(packed_of(each), sender, filled_[peer]++);
-    if (each.part.rows.any()) scatter_rows(each.bytes, packed_of(each), each.part.rows);
+    if (each.part.layout.has_gaps()) scatter_rows(each.bytes, packed_of(each), each.part.layout);
   }
 }
 
@@ -130,7 +130,7 @@ void HostSide::verify() noexcept {
     const auto peer = static_cast<std::size_t>(each.part.peer);
     const auto sender = static_cast<std::uint64_t>(each.part.peer * ranks + rank);
     const std::span<std::byte> bytes = packed_of(each);
-    if (each.part.rows.any()) gather_rows(bytes, each.bytes, each.part.rows);
+    if (each.part.layout.has_gaps()) gather_rows(bytes, each.bytes, each.part.layout);
     check_result_.add(bytes, sender, verified_[peer]++);
   }
 }

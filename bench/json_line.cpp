@@ -63,9 +63,9 @@ std::string json_line(const Measurement& measurement, const Options& options,
   line["ranks"] = session.size();
   line["bytes"] = measurement.row.bytes;
   line["messages"] = measurement.row.messages;
-  if (options.rows.any()) {
-    line["row"] = options.rows.bytes;
-    line["gap"] = options.rows.gap;
+  if (options.layout.has_gaps()) {
+    line["row"] = options.layout.row;
+    line["gap"] = options.layout.gap;
   }
   add_figures(line, measurement, options);
   if (options.kind == Kind::exchange)

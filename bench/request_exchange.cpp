@@ -17,7 +17,7 @@ decltype(&MPI_Isend) nonblocking_send(Mode mode) {
 MpiCalls::MpiCalls(std::span<const Message> messages, int tag) {
   for (const Message& message : messages) {
     const auto& [part, sends, bytes] = message;
-    if (part.rows.any())
+    if (part.layout.has_gaps())
       requests_.add(sends ? rows_send_init(message, tag) : rows_recv_init(message, tag));
     else
       requests_.add(sends ? send_init(bytes, part.peer, tag + part.tag, MPI_COMM_WORLD, part.mode)

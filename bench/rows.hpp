@@ -15,14 +15,14 @@ Request rows_recv_init(const Message& message, int tag);
 
 // Between rows and bytes without gaps.
 void gather_rows(std::span<std::byte> to, std::span<const std::byte> rows,
-                 const RowShape& shape) noexcept;
+                 const Layout& layout) noexcept;
 void scatter_rows(std::span<std::byte> rows, std::span<const std::byte> from,
-                  const RowShape& shape) noexcept;
+                  const Layout& layout) noexcept;
 
 // Has the exchange, whose messages have no gaps, packed from rows before each send and unpacked
 // behind each receive, by functions on the stream. `check`: what the messages hold is put into the
 // rows first.
-void pack_rows(Exchange& exchange, Stream& stream, const RowShape& shape, MemoryKind memory,
+void pack_rows(Exchange& exchange, Stream& stream, const Layout& layout, MemoryKind memory,
                bool check);
 
 }  // namespace penstock::bench

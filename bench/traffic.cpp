@@ -34,7 +34,7 @@ Row there_and_back(const Options& options, const tool::Session& session, std::si
   const int pairs = session.size() / 2;
   const bool leads = session.rank() < pairs;
   const int partner = session.rank() + (leads ? pairs : -pairs);
-  const Parts there(count, {partner, bytes, 0, options.mode, options.rows});
+  const Parts there(count, {partner, bytes, 0, options.mode, options.layout});
   // On host streams nothing tells the peer of a window that the receive of its answer stands.
   Parts back = there;
   if (!ping_pong)
@@ -115,10 +115,10 @@ std::vector<Row> rows_of(const Options& options, const tool::Session& session) {
 
 std::vector<std::string> notes_of(const Options& options, const tool::Session& session) {
   std::vector<std::string> notes;
-  if (options.rows.any())
+  if (options.layout.has_gaps())
     notes.push_back(fmt::format(
         "messages lie in rows of {} bytes with gaps of {} bytes; sizes are without gaps",
-        options.rows.bytes, options.rows.gap));
+        options.layout.row, options.layout.gap));
   if (is_windowed(options.kind)) {
     notes.push_back(fmt::format("{} pair(s) at once, windows of {} messages", session.size() / 2,
                                 options.window));

@@ -20,8 +20,8 @@ struct Traffic {
     std::size_t bytes;
     int tag = 0;
     Mode mode = Mode::standard;  // of a send
-    RowShape rows{};
-    std::size_t reach() const { return rows.reach(bytes); }
+    Layout layout{};
+    std::size_t reach() const { return layout.reach(bytes); }
   };
   Shape shape = Shape::ping_pong;
   int rank = 0;

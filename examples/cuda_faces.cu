@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two GPUs have a box of cells each, side by side along x, the fastest index. Each step a kernel
-// changes all cells, and the box's outermost layer goes to the neighbour's layer of ghosts: cells
-// that lie a row apart. A datatype says where they are, and no kernel packs them. A step is
-// captured once and launched again and again.
+// changes the inner cells, and the outermost layer of these goes to the neighbour's layer of
+// ghosts. The cells of a layer lie a row apart: a datatype says where, and no kernel packs them. A
+// step is captured once and launched again and again.
 //
 //   mpiexec -n 2 ./cuda_faces
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <penstock/cuda.hpp>
@@ -23,8 +22,8 @@ __global__ void add_to_inner(penstock::cuda::View<double> box, double number) {
 
 // The layer of all cells with this x.
 penstock::Datatype layer(int x) {
-  const std::array sizes{depth, height, width}, part{depth, height, 1}, first{0, 0, x};
-  return penstock::Datatype::subarray(sizes, part, first, MPI_DOUBLE);
+  return penstock::Datatype::subarray({depth, height, width}, {depth, height, 1}, {0, 0, x},
+                                      MPI_DOUBLE);
 }
 
 long count_wrong(int rank) {

@@ -51,7 +51,7 @@ class Suite:
         tree = ROOT / "build" / self.tree
         report = tree / "test-report.xml"
         report.unlink(missing_ok=True)
-        # Many tests wait most of the time: for a lost host, for a time-out, for MPI's start.
+        # Many tests wait most of the time (for a lost host, a time-out, MPI's start), so more run at once than there are cores.
         command = ["ctest", "--parallel", str(2 * os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
                    "--test-output-size-passed", str(1 << 20),
                    *" ".join(self.options).split()]

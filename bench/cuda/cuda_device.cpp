@@ -73,7 +73,7 @@ class CudaDevice final : public Device {
     if (library != "mpi")
       return make_nvshmem_exchange(traffic, library == "nvshmem-add", options_.graph, stream_.get(),
                                    why_not);
-    if (mpi_takes_device_memory() && options_.rows.any())
+    if (mpi_takes_device_memory() && options_.layout.has_gaps())
       return std::make_unique<RequestExchange<MpiCalls>>(traffic, source, Ahead::no, tags::mpi);
     if (mpi_takes_device_memory())
       return std::make_unique<RequestExchange<NonblockingCalls>>(traffic, source, Ahead::no,
@@ -94,10 +94,10 @@ class CudaDevice final : public Device {
   // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
     for (auto* const parts : {&traffic.sends, &traffic.receives})
-      for (Traffic::Part& part : *parts) part.rows = {};
+      for (Traffic::Part& part : *parts) part.layout = {};
     auto exchange = make_penstock(traffic, library == packed ? tags::packed : tags::contiguous);
     if (library == packed)
-      pack_device_rows(*exchange, stream_.get(), options_.rows, options_.check);
+      pack_device_rows(*exchange, stream_.get(), options_.layout, options_.check);
     return exchange;
   }
 

@@ -109,17 +109,19 @@ void CudaSide::add_checks() {
   const auto pack = exchange_->before_send, unpack = exchange_->after_receive;
   exchange_->before_send = [=, this] {
     for (const auto& [part, sends, bytes] : exchange_->sent()) {
-      std::byte* const filled = part.rows.any() ? scratch_->data() : bytes.data();
+      std::byte* const filled = part.layout.has_gaps() ? scratch_->data() : bytes.data();
       enqueue_fill(stream_, filled, part.bytes, self * ranks + static_cast<unsigned>(part.peer),
                    tally_of(part.peer));
-      if (part.rows.any()) enqueue_scatter(stream_, bytes.data(), filled, part.bytes, part.rows);
+      if (part.layout.has_gaps())
+        enqueue_scatter(stream_, bytes.data(), filled, part.bytes, part.layout);
     }
     if (pack) pack();
   };
   exchange_->after_receive = [=, this] {
     for (const auto& [part, sends, bytes] : exchange_->received()) {
-      std::byte* const found = part.rows.any() ? scratch_->data() : bytes.data();
-      if (part.rows.any()) enqueue_gather(stream_, found, bytes.data(), part.bytes, part.rows);
+      std::byte* const found = part.layout.has_gaps() ? scratch_->data() : bytes.data();
+      if (part.layout.has_gaps())
+        enqueue_gather(stream_, found, bytes.data(), part.bytes, part.layout);
       enqueue_check(stream_, found, part.bytes, static_cast<unsigned>(part.peer) * ranks + self,
                     tally_of(part.peer));
     }

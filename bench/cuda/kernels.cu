@@ -68,24 +68,24 @@ unsigned blocks_for(std::size_t bytes) {
 
 template <bool gathers, class Unit>
 void enqueue_rows_by(cudaStream_t stream, std::byte* rows, std::byte* packed, std::size_t bytes,
-                     const RowShape& shape) {
+                     const Layout& layout) {
   const std::size_t units = bytes / sizeof(Unit);
   const std::size_t blocks = std::min<std::size_t>((units + threads - 1) / threads, 1024);
   move_rows<gathers><<<static_cast<unsigned>(blocks), threads, 0, stream>>>(
       reinterpret_cast<Unit*>(rows), reinterpret_cast<Unit*>(packed), units,
-      static_cast<std::uint32_t>(shape.bytes / sizeof(Unit)), shape.gap / sizeof(Unit));
+      static_cast<std::uint32_t>(layout.row / sizeof(Unit)), layout.gap / sizeof(Unit));
 }
 
 // In the widest steps that rows allow.
 template <bool gathers>
 void enqueue_rows(cudaStream_t stream, std::byte* rows, std::byte* packed, std::size_t bytes,
-                  const RowShape& shape) {
-  const std::size_t both = shape.bytes | shape.gap;
+                  const Layout& layout) {
+  const std::size_t both = layout.row | layout.gap;
   const auto enqueue = both % sizeof(uint4) == 0 ? &enqueue_rows_by<gathers, uint4>
                        : both % sizeof(std::uint64_t) == 0
                            ? &enqueue_rows_by<gathers, std::uint64_t>
                            : &enqueue_rows_by<gathers, std::byte>;
-  enqueue(stream, rows, packed, bytes, shape);
+  enqueue(stream, rows, packed, bytes, layout);
 }
 
 }  // namespace
@@ -95,13 +95,13 @@ void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std
 }
 
 void enqueue_gather(cudaStream_t stream, std::byte* to, std::byte* rows, std::size_t bytes,
-                    const RowShape& shape) {
-  enqueue_rows<true>(stream, rows, to, bytes, shape);
+                    const Layout& layout) {
+  enqueue_rows<true>(stream, rows, to, bytes, layout);
 }
 
 void enqueue_scatter(cudaStream_t stream, std::byte* rows, std::byte* from, std::size_t bytes,
-                     const RowShape& shape) {
-  enqueue_rows<false>(stream, rows, from, bytes, shape);
+                     const Layout& layout) {
+  enqueue_rows<false>(stream, rows, from, bytes, layout);
 }
 
 void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,

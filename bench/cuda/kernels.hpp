@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <gpu_runtime.hpp>
 
-#include "bench_options.hpp"
+#include "layout.hpp"
 
 namespace penstock::bench {
 
@@ -20,9 +20,9 @@ struct CheckTally {
 void enqueue_copy(cudaStream_t stream, std::byte* to, const std::byte* from, std::size_t bytes);
 // Between rows, each followed by a gap, and `bytes` bytes without gaps.
 void enqueue_gather(cudaStream_t stream, std::byte* to, std::byte* rows, std::size_t bytes,
-                    const RowShape& shape);
+                    const Layout& layout);
 void enqueue_scatter(cudaStream_t stream, std::byte* rows, std::byte* from, std::size_t bytes,
-                     const RowShape& shape);
+                     const Layout& layout);
 // Bytes depend on the sender, on the number of the message and on their place.
 void enqueue_fill(cudaStream_t stream, std::byte* data, std::size_t bytes, unsigned sender,
                   CheckTally* tally);

@@ -3,10 +3,10 @@
 // Penstock in C++20: owners and views over the C API, header-only.
 //
 // Conventions:
-//   1. An owner (Stream, Queue, Datatype, Request, Requests, Buffer) frees what it holds; it can be moved,
-//      not copied. A view (StreamView, QueueView, RequestView) is a handle that owns nothing; every
-//      owner of a handle is also a view of it, so that a function takes views and is given either.
-//      A view must not outlive its owner.
+//   1. An owner (Stream, Queue, Datatype, Request, Requests, Buffer) frees what it holds; it can be
+//      moved, not copied. A view (StreamView, QueueView, RequestView) is a handle that owns nothing;
+//      every owner of a handle is also a view of it, so that a function takes views and is given
+//      either. A view must not outlive its owner.
 //   2. A call that fails throws penstock::Error. The MPI error handler runs first, on threads that
 //      may call MPI, and MPI's default one ends the job: call penstock::return_errors() once where
 //      exceptions are wanted.
@@ -69,6 +69,15 @@ inline void check(int code, const char* call) {
   if (code != MPI_SUCCESS) throw_error(code, call);
 }
 
+// For calls of MPI's own, which know nothing of PST_Last_error.
+inline void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(code, PST_ERROR_MPI, std::string(call) + ": " + text);
+}
+
 // True between MPI_Init and MPI_Finalize: outside, a destructor has nothing of MPI left to free.
 inline bool mpi_is_running() noexcept {
   int initialized = 0;
@@ -103,7 +112,7 @@ inline int to_count(std::size_t count) {
 // Makes errors of this communicator come back as return values, and so as exceptions. Errors of
 // queues and streams belong to MPI_COMM_WORLD. Does not block.
 inline void return_errors(MPI_Comm comm = MPI_COMM_WORLD) {
-  detail::check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  detail::check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
 // ---- Library -----------------------------------------------------------------------------------
@@ -293,47 +302,68 @@ class Requests {
 class Datatype {
  public:
   // Takes over a datatype made by MPI_Type_create_struct or another of its family, and commits it.
-  explicit Datatype(MPI_Datatype made) : handle_(made) {
-    detail::check(MPI_Type_commit(&handle_), "MPI_Type_commit");
+  // Not for MPI's own, such as MPI_DOUBLE, which cannot be freed: pass that as it is.
+  explicit Datatype(MPI_Datatype made) : Datatype() {
+    handle_ = made;  // the destructor has it, if the next call throws
+    detail::check_mpi(MPI_Type_commit(&handle_), "MPI_Type_commit");
   }
   // `blocks` blocks of `length` elements, each `stride` elements behind the one before: a column of
   // a matrix in rows of `stride` elements, say.
   static Datatype vector(int blocks, int length, int stride, MPI_Datatype element) {
     MPI_Datatype made = MPI_DATATYPE_NULL;
-    detail::check(MPI_Type_vector(blocks, length, stride, element, &made), "MPI_Type_vector");
+    detail::check_mpi(MPI_Type_vector(blocks, length, stride, element, &made), "MPI_Type_vector");
     return Datatype(made);
   }
-  // Of an array of sizes[0] x sizes[1] x ... elements, the last index the fastest: part[0] x part[1]
-  // x ... from first[0], first[1], ... on. The request's buffer is the whole array. Error:
-  // std::invalid_argument where the three have not the same length.
+  // The block of part[0] x part[1] x ... elements that begins at the index first[0], first[1], ...
+  // of an array of sizes[0] x sizes[1] x ... elements, whose last index is the fastest. The face
+  // x = 1 of a box is subarray({nz, ny, nx}, {nz, ny, 1}, {0, 0, 1}, MPI_DOUBLE). The request is
+  // given the address of the whole array and the count 1. Error: std::invalid_argument where the
+  // block leaves the array, which MPI may take without a word.
+  template <std::size_t dimensions>
+  static Datatype subarray(const int (&sizes)[dimensions], const int (&part)[dimensions],
+                           const int (&first)[dimensions], MPI_Datatype element) {
+    return subarray(std::span(sizes), std::span(part), std::span(first), element);
+  }
   static Datatype subarray(std::span<const int> sizes, std::span<const int> part,
                            std::span<const int> first, MPI_Datatype element) {
     if (sizes.size() != part.size() || sizes.size() != first.size())
       throw std::invalid_argument("penstock: sizes, part and first of a subarray differ in length");
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (part[i] >= 1 && first[i] >= 0 && part[i] <= sizes[i] && first[i] <= sizes[i] - part[i])
+        continue;
+      throw std::invalid_argument("penstock: subarray, index " + std::to_string(i) + ": " +
+                                  std::to_string(part[i]) + " from " + std::to_string(first[i]) +
+                                  " on leave an array of " + std::to_string(sizes[i]));
+    }
     MPI_Datatype made = MPI_DATATYPE_NULL;
-    detail::check(MPI_Type_create_subarray(detail::to_count(sizes.size()), sizes.data(),
-                                           part.data(), first.data(), MPI_ORDER_C, element, &made),
-                  "MPI_Type_create_subarray");
+    detail::check_mpi(
+        MPI_Type_create_subarray(detail::to_count(sizes.size()), sizes.data(), part.data(),
+                                 first.data(), MPI_ORDER_C, element, &made),
+        "MPI_Type_create_subarray");
     return Datatype(made);
   }
-  Datatype(Datatype&& other) noexcept
-      : handle_(std::exchange(other.handle_, MPI_Datatype{MPI_DATATYPE_NULL})) {}
+  Datatype(Datatype&& other) noexcept : Datatype() { std::swap(handle_, other.handle_); }
   Datatype& operator=(Datatype&& other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
   }
+  // Leaves it to MPI where the library is not running, as in a child of fork().
   ~Datatype() {
-    if (handle_ != MPI_DATATYPE_NULL && detail::mpi_is_running()) MPI_Type_free(&handle_);
+    const bool owned = handle_ != MPI_DATATYPE_NULL;
+    if (owned && detail::mpi_is_running() && detail::library_is_running()) MPI_Type_free(&handle_);
   }
 
   MPI_Datatype get() const noexcept { return handle_; }
   operator MPI_Datatype() const noexcept { return handle_; }
 
  private:
-  MPI_Datatype handle_;
+  Datatype() = default;
+
+  MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-// The MPI type of an element; others are sent by send_init() with a datatype.
+// The MPI type of an element, which is MPI's own and is not freed; others are sent by send_init()
+// with a datatype.
 template <class Element>
 MPI_Datatype datatype() {
   using T = std::remove_cv_t<Element>;

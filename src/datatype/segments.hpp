@@ -3,11 +3,12 @@
 // and kernels read the same description, so a segment is plain data.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "base/known_answer.hpp"
 
 namespace penstock::datatype {
 
@@ -38,31 +39,6 @@ struct Span {
   std::int64_t first = 0, end = 0;
 };
 
-// The answer to a question about its owner, once one is known; any thread may ask and answer. A copy
-// of the owner is about to become another, so it knows none.
-class KnownAnswer {
- public:
-  KnownAnswer() = default;
-  KnownAnswer(const KnownAnswer&) noexcept {}
-  KnownAnswer& operator=(const KnownAnswer&) noexcept {
-    answer_.store(unknown, std::memory_order_relaxed);
-    return *this;
-  }
-  bool operator==(const KnownAnswer&) const noexcept { return true; }
-
-  // `find` gives the answer.
-  template <class Find>
-  bool get(Find find) {
-    signed char answer = answer_.load(std::memory_order_relaxed);
-    if (answer == unknown) answer_.store(answer = find() ? 1 : 0, std::memory_order_relaxed);
-    return answer == 1;
-  }
-
- private:
-  static constexpr signed char unknown = -1;
-  std::atomic<signed char> answer_{unknown};
-};
-
 // A list of segments that is repeated. Vectors, subarrays of up to three dimensions and arrays of
 // structures take one list for all repetitions; what is more irregular takes a segment for what no
 // loop describes. All that adds up numbers throws base::Error(argument) where they do not fit, and
@@ -83,7 +59,7 @@ class Segments {
   bool one_run() const noexcept;  // or no bytes at all
   Span span() const;
   // Whether a byte of the buffer belongs to two runs, as far as 2^24 runs can be looked at where
-  // no rule tells. Looked for once: a list that is shared is looked through for its first receive.
+  // no rule tells. The answer is kept with a list, which all requests share that have an equal one.
   bool overlap() const {
     return overlap_.get([this] { return has_overlap(); });
   }
@@ -111,7 +87,7 @@ class Segments {
   std::uint64_t list_bytes_ = 0;
   std::uint64_t repetitions_ = 1;
   std::int64_t extent_ = 0;
-  mutable KnownAnswer overlap_;
+  mutable base::KnownAnswer overlap_;
 };
 
 }  // namespace penstock::datatype

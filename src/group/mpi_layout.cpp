@@ -78,8 +78,9 @@ void MpiLayout::flatten(std::shared_ptr<const datatype::Segments> segments, MPI_
     datatype::Segments all = *segments;
     all.repeat(static_cast<std::uint64_t>(count_), extent);
     span = all.span();
-    datatype::sum(span.end, -span.first);  // all of it is to be less than 2^63 bytes long
-    all.move_by(-span.first);
+    const std::int64_t up = datatype::product(span.first, -1);
+    datatype::sum(span.end, up);  // all of it is to be less than 2^63 bytes long
+    all.move_by(up);
     segments = datatype::segments_cache().share(
         std::make_shared<const datatype::Segments>(std::move(all)));
   }

@@ -18,8 +18,8 @@ bool both_shared(const Circumstances& now) noexcept {
   return now.push == Copy::shared && now.pull == Copy::shared;
 }
 
-// The kernel takes 60 ns for each run of another process. Two copies through the ring take less
-// where runs are shorter than this (docs/performance.md).
+// The kernel takes 60 to 500 ns for each run of another process, by the machine. Two copies through
+// the ring take less where runs are shorter than this (docs/performance.md).
 constexpr std::size_t shortest_run_across = 2048;
 
 // Between buffers that both sides can address, one copy straight from buffer to buffer beats the
@@ -39,11 +39,11 @@ PathChoice decide(const Circumstances& now) noexcept {
   if (now.bytes <= largest_ring_message(now) || now.mode == protocol::Mode::buffered)
     return {Path::ring, line_bytes};
   const auto staged = [&](WhyStaged why) { return PathChoice{Path::staged, line_bytes, 1, why}; };
-  if (now.lists_stay) return staged(WhyStaged::long_list);
-  if (!both_shared(now) && now.mean_run < shortest_run_across) return staged(WhyStaged::short_runs);
   const bool reachable = now.push != Copy::impossible &&
                          (now.mode == protocol::Mode::ready || now.pull != Copy::impossible);
-  if (!reachable) return staged(WhyStaged::out_of_reach);
+  if (!reachable) return staged(WhyStaged::out_of_reach);  // whatever the datatype
+  if (now.lists_stay) return staged(WhyStaged::many_segments);
+  if (!both_shared(now) && now.mean_run < shortest_run_across) return staged(WhyStaged::short_runs);
   return {Path::rendezvous, line_bytes, Parts::best_count(now.bytes, !both_shared(now))};
 }
 
@@ -54,9 +54,9 @@ const char* text_of(WhyStaged why) noexcept {
     case WhyStaged::not_staged:
       break;
     case WhyStaged::short_runs:
-      return " for its short rows";
-    case WhyStaged::long_list:
-      return " for its many pieces";
+      return " for its short runs";
+    case WhyStaged::many_segments:
+      return " for its many segments";
     case WhyStaged::out_of_reach:
       return " as a buffer is out of reach";
   }

@@ -27,7 +27,7 @@ struct Circumstances {
 };
 
 // Why lines carry a message whole; users are told.
-enum class WhyStaged : std::uint32_t { not_staged, short_runs, long_list, out_of_reach };
+enum class WhyStaged : std::uint32_t { not_staged, short_runs, many_segments, out_of_reach };
 
 struct PathChoice {
   Path path = Path::ring;

@@ -32,7 +32,7 @@ namespace {
 std::string describe(const Pair& pair, bool staged) {
   if (pair.path == Path::rendezvous)
     return fmt::format("rendezvous, claim by {}", pair.native_atomics ? "exchange" : "flags");
-  return fmt::format("{}{}", staged ? "whole message staged" : "ring",
+  return fmt::format("{}{}", staged ? "whole message staged as memory is not exported" : "ring",
                      pair.path == Path::wide_ring ? ", 128-byte lines" : "");
 }
 

@@ -278,7 +278,14 @@ std::uint8_t work_of_wait(const Pair& pair) {
 }
 
 cudaError_t launch_starts(const Launch& call, std::span<const Pair> pairs) {
-  return launch<Call::start>(call, pairs);
+  if (!call.crowded) return launch<Call::start>(call, pairs);
+  // Kernels of one call follow each other there, and a large send's looks for its receive: those of
+  // the peers come first, or each send would look in vain.
+  std::array<Pair, largest_batch> receives_first;
+  const auto receive = [](const Pair& pair) { return !pair.sends; };
+  const auto sends = std::ranges::copy_if(pairs, receives_first.begin(), receive).out;
+  std::ranges::remove_copy_if(pairs, sends, receive);
+  return launch<Call::start>(call, std::span(receives_first).first(pairs.size()));
 }
 
 cudaError_t launch_waits(const Launch& call, std::span<const Pair> pairs) {

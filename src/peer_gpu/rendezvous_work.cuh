@@ -62,8 +62,8 @@ __device__ Failure failure_of(StartOutcome outcome) {
 // A receive that is started just after the send: pushing saves both sides' waits from moving the
 // message, with fewer blocks than a start has. Bounded, so that a start still waits for nobody.
 __device__ Word64 poll_a_little_longer(const Pair& pair, Word64 epoch, Word64 cts) {
-  // In nanoseconds. A receive that is started when the message before has come is here by then (4 us
-  // were too few: docs/performance.md).
+  // In nanoseconds. A program that starts each receive right before its wait has started it 4 to 8
+  // us after the send (docs/performance.md).
   constexpr Word64 a_little = 8'000;
   if (threadIdx.x == 0) {
     const Word64 begin = nanoseconds();

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conformance/exchange.hpp"
@@ -110,12 +111,16 @@ TEST(DatatypeErrors, APairOfComplexNumbersIsTwoOfThem) {
 }
 #endif
 
+// Down to -2^63 as well, which has no opposite.
 TEST(DatatypeErrors, ASendThatReachesTooFarIsRefused) {
-  MPI_Datatype far = MPI_DATATYPE_NULL;
-  MPI_Type_create_hvector(4, 1, MPI_Aint{1} << 62, MPI_INT, &far);
-  MPI_Type_commit(&far);
-  expect_refused(far, MPI_INT, 4, "2^63");
-  MPI_Type_free(&far);
+  constexpr MPI_Aint step = MPI_Aint{1} << 62;
+  for (const auto& [count, stride] : {std::pair{4, step}, {4, -step}, {3, -step}}) {
+    MPI_Datatype far = MPI_DATATYPE_NULL;
+    MPI_Type_create_hvector(count, 1, stride, MPI_INT, &far);
+    MPI_Type_commit(&far);
+    expect_refused(far, MPI_INT, 4, "2^63");
+    MPI_Type_free(&far);
+  }
 }
 
 }  // namespace

@@ -9,14 +9,17 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "conformance/exchange.hpp"
+#include "penstock/penstock.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
 #include "support/random_datatype.hpp"
@@ -365,13 +368,39 @@ TEST(Datatypes, AbsoluteAddresses) {
   for (MPI_Datatype* type : {&both, &plain}) MPI_Type_free(type);
 }
 
+TEST(DatatypeOwner, ErrorsAreMpisOwnAndNotOlderOnes) {
+  PST_Queue null = PST_QUEUE_NULL;
+  ASSERT_NE(PST_Queue_wait(null), MPI_SUCCESS);  // leaves a text
+  try {
+    Datatype::vector(-1, 1, 1, MPI_INT);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), PST_ERROR_MPI);
+    EXPECT_EQ(std::string(error.what()).find("queue"), std::string::npos) << error.what();
+  }
+}
+
+TEST(DatatypeOwner, APartThatLeavesItsArrayIsRefused) {
+  EXPECT_THROW(Datatype::subarray({6, 5, 8}, {6, 5, 2}, {0, 0, 7}, MPI_INT), std::invalid_argument);
+  EXPECT_THROW(Datatype::subarray({6, 5}, {7, 5}, {0, 0}, MPI_INT), std::invalid_argument);
+  EXPECT_THROW(Datatype::subarray({6, 5}, {6, 0}, {0, 0}, MPI_INT), std::invalid_argument);
+  EXPECT_THROW(Datatype::subarray({6, 5}, {6, 1}, {0, -1}, MPI_INT), std::invalid_argument);
+  Datatype face = Datatype::subarray({6, 5, 8}, {6, 5, 1}, {0, 0, 7}, MPI_INT);
+  int bytes = 0;
+  MPI_Type_size(face, &bytes);
+  EXPECT_EQ(bytes, 6 * 5 * static_cast<int>(sizeof(int)));
+  const Datatype moved = std::move(face);
+  EXPECT_EQ(face.get(), MPI_DATATYPE_NULL);
+  EXPECT_NE(moved.get(), MPI_DATATYPE_NULL);
+}
+
 // Both threads find the datatype, and the one that it is made of, unknown.
 TEST(Datatypes, TwoThreadsMakeTheFirstRequestsOfOne) {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   if (level != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
   constexpr int elements = 6, span = 18;
-  const std::array<int, elements> sent{1, 2, 3, 4, 5, 6};
+  const std::array<std::array<int, elements>, 2> sent{{{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}}};
   for (int round = 0; round < 50; ++round) {
     MPI_Datatype column = MPI_DATATYPE_NULL, columns = MPI_DATATYPE_NULL;
     MPI_Type_vector(3, 1, 3, MPI_INT, &column);
@@ -380,9 +409,11 @@ TEST(Datatypes, TwoThreadsMakeTheFirstRequestsOfOne) {
     std::array<std::array<int, span>, 2> received{};
     std::array<std::unique_ptr<Exchange>, 2> exchanges;
     std::array<std::thread, 2> threads;
+    std::latch both(2);
     for (std::size_t i = 0; i < 2; ++i)
       threads[i] = std::thread([&, i] {
-        exchanges[i] = std::make_unique<Exchange>(sent.data(), elements, MPI_INT,
+        both.arrive_and_wait();
+        exchanges[i] = std::make_unique<Exchange>(sent[i].data(), elements, MPI_INT,
                                                   received[i].data(), 1, columns);
       });
     for (std::thread& thread : threads) thread.join();
@@ -391,7 +422,7 @@ TEST(Datatypes, TwoThreadsMakeTheFirstRequestsOfOne) {
       ASSERT_EQ(exchanges[i]->match(), PST_ERROR_NONE) << last_error();
       exchanges[i]->run();
       for (std::size_t place = 0; place < span; ++place)
-        ASSERT_EQ(received[i][place], place % 3 == 0 ? sent[place / 3] : 0);
+        ASSERT_EQ(received[i][place], place % 3 == 0 ? sent[i][place / 3] : 0);
     }
   }
 }

@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <latch>
 #include <limits>
 #include <random>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -95,6 +99,24 @@ TEST(Segments, MorePiecesThanTheListHoldsAreRefused) {
   pieces.append(Segments(2), 4);
   pieces.repeat(Segments::most, 8);
   EXPECT_EQ(kind_thrown([&] { pieces.repeat(2, 4); }), ErrorKind::resources);
+}
+
+// Under ThreadSanitizer: whoever shares a list may ask first.
+TEST(Segments, TwoThreadsMayAskWhetherAByteLiesTwice) {
+  for (int round = 0; round < 100; ++round) {
+    Segments blocks = repeated(Segments(4), 10, 16);
+    blocks.append(repeated(Segments(4), 10, 16), round % 2 == 0 ? 8 : 2);
+    std::latch both(2);
+    std::array<bool, 2> found{};
+    std::array<std::thread, 2> threads;
+    for (std::size_t i = 0; i < 2; ++i)
+      threads[i] = std::thread([&, i] {
+        both.arrive_and_wait();
+        found[i] = std::as_const(blocks).overlap();
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const bool one : found) EXPECT_EQ(one, round % 2 != 0);
+  }
 }
 
 TEST(Segments, ABytesThatLieTwiceAreFound) {

@@ -22,31 +22,40 @@ TEST(PeerPathChoice, ALargeMessageIsCopiedFromBufferToBuffer) {
   EXPECT_EQ(decide(across_memory()).path, Path::rendezvous);
 }
 
-TEST(PeerPathChoice, ShortRowsOfAnotherProcessAreStaged) {
+TEST(PeerPathChoice, ShortRunsOfAnotherProcessAreStaged) {
   Circumstances now = across_memory();
   now.mean_run = 2047;
-  EXPECT_EQ(path_of(now), "whole message staged for its short rows, 2 slots");
+  EXPECT_EQ(path_of(now), "whole message staged for its short runs, 2 slots");
   now.mean_run = 2048;
   EXPECT_EQ(decide(now).path, Path::rendezvous);
 }
 
-TEST(PeerPathChoice, ShortRowsInSharedMemoryAreNotStaged) {
+TEST(PeerPathChoice, ShortRunsInSharedMemoryAreNotStaged) {
   Circumstances now = across_memory();
   now.pull = now.push = Copy::shared;
   now.mean_run = 8;
   EXPECT_EQ(decide(now).path, Path::rendezvous);
 }
 
-TEST(PeerPathChoice, AListTooLongToTravelMakesTheMessageStaged) {
+TEST(PeerPathChoice, AListThatIsTooLongToTravelMakesTheMessageStaged) {
   Circumstances now = across_memory();
   now.lists_stay = true;
-  EXPECT_EQ(path_of(now), "whole message staged for its many pieces, 2 slots");
+  EXPECT_EQ(path_of(now), "whole message staged for its many segments, 2 slots");
 }
 
 TEST(PeerPathChoice, BuffersOutOfReachAreStaged) {
   Circumstances now = across_memory();
   now.pull = Copy::impossible;
   EXPECT_EQ(path_of(now), "whole message staged as a buffer is out of reach, 2 slots");
+}
+
+// Longer rows would not help.
+TEST(PeerPathChoice, OfTwoReasonsTheOneIsToldThatNoDatatypeCures) {
+  Circumstances now = across_memory();
+  now.pull = Copy::impossible;
+  now.mean_run = 8;
+  now.lists_stay = true;
+  EXPECT_EQ(decide(now).why, WhyStaged::out_of_reach);
 }
 
 // It is only pushed.
