@@ -31,7 +31,7 @@ struct Unused {
 // those of other libraries may run first and call MPI.
 union Kept {
   constexpr Kept() : unused() {}
-  constexpr ~Kept() {}
+  constexpr ~Kept() {}  // NOLINT(modernize-use-equals-default): it would be deleted
   Unused unused;
 };
 constinit Kept kept;
