@@ -4,7 +4,8 @@
 
 A suite is TREE[,VAR=value]...[,-ctest options]...: the build tree build/TREE, with these environment variables and options
 of ctest, as in "release-mpich,PENSTOCK_EAGER_MAX=0,-L peer". Shows how far it is on a terminal, the output of failing tests
-always; the last line is "N passed, N failed" of all suites.
+always; the last line is "N passed, N failed" of all suites. A program of GoogleTest counts as the cases that it has passed,
+anything else as one; a program with a case that fails counts as one failure.
 """
 
 import os
@@ -20,7 +21,12 @@ RESULT = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (\S+) .*\bsec\s*$")
 BAD = re.compile(r"\*\*\*(?!Skipped|Not Run \(Disabled\))")
 NOISE = re.compile(r"^(\s*Start\s+\d+: |Test project |Internal ctest |\s*$)")
 SUMMARY = re.compile(r"^\d+% tests passed")
+PASSED_CASES = re.compile(r"\[  PASSED  \] (\d+) tests?\.")
 SKIPPED_CASES = re.compile(r"\[  SKIPPED \] (\d+) tests?, listed below")
+
+
+def number(pattern, text):
+    return sum(int(found) for found in pattern.findall(text))
 
 
 class Suite:
@@ -36,9 +42,9 @@ class Suite:
         """Reads the verdicts from ctest's own report; what it prints is only shown."""
         for case in xml.parse(report).getroot().iter("testcase"):
             if case.get("status") == "run":
-                self.passed += 1
-                found = SKIPPED_CASES.search(case.findtext("system-out") or "")
-                self.skipped_cases += int(found.group(1)) if found else 0
+                output = case.findtext("system-out") or ""
+                self.passed += number(PASSED_CASES, output) or 1
+                self.skipped_cases += number(SKIPPED_CASES, output)
             elif case.get("status") == "fail":
                 self.failed.append(case.get("name"))
             elif case.get("status") == "disabled" or case.find("skipped").get("message").startswith("SKIP_"):
@@ -55,7 +61,7 @@ class Suite:
         command = ["ctest", "--parallel", str(2 * os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
                    "--test-output-size-passed", str(1 << 20),
                    *" ".join(self.options).split()]
-        process = subprocess.Popen(command, cwd=tree, env=os.environ | self.variables, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(command, cwd=tree, env=os.environ | {"GTEST_COLOR": "no"} | self.variables, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         in_summary = False
         for line in process.stdout:

@@ -39,7 +39,7 @@ core=$(taskset -cp $$ | sed 's/.*: *//; s/[^0-9].*//')
 taskset -c "$core" bash -c 'while :; do :; done' &
 busy=$!
 trap 'kill "$busy"; rm -rf "$folder"' EXIT
-output=$("$mpiexec" -n 2 taskset -c "$core" "$command" bench latency --sizes 8 --rounds 2 --iterations 60 2>&1 </dev/null)
+output=$("$mpiexec" -n 2 taskset -c "$core" "$command" bench latency --sizes 8 --rounds 1 --iterations 4 2>&1 </dev/null)
 grep -q "had no core for [0-9]* % of the measured time.*--bind-to none" <<<"$output" || fail "bench on a busy core says: $output"
 grep -q "core $core alone, of [0-9]*, which 2 ranks share" <<<"$output" || fail "the log on a shared core says: $output"
 output=$("$mpiexec" -n 1 taskset -c "$core" "$command" info 2>&1 </dev/null)

@@ -38,8 +38,6 @@ class Choice : public ::testing::Test {
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
 
-  static int next_rank() { return (rank() + 1) % size(); }
-  static int previous_rank() { return (rank() + size() - 1) % size(); }
 
   void send(int count, MPI_Datatype type, int tag) {
     MPI_Send_init(out_.data(), count, type, next_rank(), tag, MPI_COMM_WORLD,

@@ -130,9 +130,9 @@ Message random_message(std::uint64_t seed) {
 }
 
 // This rank's half of a message to another, or from it.
-class Half {
+class TypedHalf {
  public:
-  Half(Message message, std::uint64_t seed, bool sends, int peer, int tag)
+  TypedHalf(Message message, std::uint64_t seed, bool sends, int peer, int tag)
       : seed_(seed), sends_(sends), sent_(message.received_count), bytes_(message.bytes()) {
     if (sends) {
       side_ = std::make_unique<Side>(message.sent, 1, message.from, message.sent_shift);
@@ -147,11 +147,11 @@ class Half {
       MPI_Type_free(&message.sent);
     }
   }
-  ~Half() {
+  ~TypedHalf() {
     if (request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
   }
-  Half(const Half&) = delete;
-  Half& operator=(const Half&) = delete;
+  TypedHalf(const TypedHalf&) = delete;
+  TypedHalf& operator=(const TypedHalf&) = delete;
 
   MPI_Request& request() { return request_; }
   void prepare(int epoch) {
@@ -234,14 +234,14 @@ class Repeated {
 // its own.
 template <class Make>
 void run_messages(std::uint64_t first, int count, Way way, Make make) {
-  std::vector<std::unique_ptr<Half>> halves;
+  std::vector<std::unique_ptr<TypedHalf>> halves;
   std::vector<MPI_Request> requests;
   const int next = (rank() + 1) % size(), previous = (rank() + size() - 1) % size();
   for (int i = 0; i < count; ++i) {
     const auto number = [&](int of) { return first + static_cast<std::uint64_t>(size() * i + of); };
     const std::uint64_t ours = number(rank()), theirs = number(previous);
-    halves.push_back(std::make_unique<Half>(make(ours), ours, true, next, i));
-    halves.push_back(std::make_unique<Half>(make(theirs), theirs, false, previous, i));
+    halves.push_back(std::make_unique<TypedHalf>(make(ours), ours, true, next, i));
+    halves.push_back(std::make_unique<TypedHalf>(make(theirs), theirs, false, previous, i));
   }
   for (const auto& half : halves) requests.push_back(half->request());
   const int all = static_cast<int>(requests.size());

@@ -51,7 +51,6 @@ class Litmus : public ::testing::Test {
   std::size_t next_ = seed() % 6;
 };
 
-const std::vector<Kind> both{Kind::standard, Kind::synchronous};
 
 const Program l1{"L1", "s1 w1 s2 w2", "r1 r2 w2 w1"};
 const Program l2{"L2", "s1 r2 w2 w1", "r1 w1 s2 w2"};
@@ -62,22 +61,22 @@ TEST_F(Litmus, G4_L1_ReceiverWaitsInOppositeOrder) {
 }
 
 TEST_F(Litmus, G4_L2_WaitsForTheAnswerFirst) {
-  sweep(l2, both);
+  sweep(l2, plain_kinds);
 }
 
 TEST_F(Litmus, G4_L3_BothSendAndReceiveThenWaitForAll) {
-  sweep(l3, both);
+  sweep(l3, plain_kinds);
 }
 
 TEST_F(Litmus, G4_L4_TwoQueues) {
   for (const Program& program : {l1, l2, l3})
-    sweep(program, both, [](Shape& shape) { shape.lanes = 2; });
+    sweep(program, plain_kinds, [](Shape& shape) { shape.lanes = 2; });
 }
 
 TEST_F(Litmus, G4_L5_SlowFunctionOnOneSide) {
   for (const char side : {'a', 'b'}) {
     for (const Program& program : {l1, l2, l3}) {
-      sweep(program, both, [side](Shape& shape) {
+      sweep(program, plain_kinds, [side](Shape& shape) {
         shape.slow = side;
         shape.repeats = 2;
       });
@@ -88,13 +87,13 @@ TEST_F(Litmus, G4_L5_SlowFunctionOnOneSide) {
 TEST_F(Litmus, G4_L6_StartFindsItsSlotFree) {
   const Program program{"L6", times("s1 w1", slots() + 1) + "s2 w2",
                         times("r1 w1", slots()) + "r1 r2 w2 w1"};
-  sweep(program, both);
+  sweep(program, plain_kinds);
 }
 
 TEST_F(Litmus, G4_L7_OnlyTheReceiverCanFinish) {
   const Program program{"L7", times("s1 w1", slots()) + "s1 r2 w2 w1",
                         times("r1 w1", slots() + 1) + "s2 w2"};
-  sweep(program, both);
+  sweep(program, plain_kinds);
 }
 
 TEST_F(Litmus, G4_L8_SynchronousSendEndsWithTheReceivesStart) {
@@ -119,9 +118,9 @@ TEST_F(Litmus, G4_L9_DoubleBufferedHaloOfReadySends) {
 }
 
 TEST_F(Litmus, G4_L10_WaitForAllAgainstWaitsOneByOne) {
-  sweep({"L10", "s1 s2 w*", "r1 w1 r2 w2"}, both);
-  sweep({"L10 opposite", "s1 s2 w*", "r1 r2 w-"}, both);
-  sweep({"L10 crossed", "s1 s2 r3 r4 w*", "s4 s3 r2 r1 w-"}, both);
+  sweep({"L10", "s1 s2 w*", "r1 w1 r2 w2"}, plain_kinds);
+  sweep({"L10 opposite", "s1 s2 w*", "r1 r2 w-"}, plain_kinds);
+  sweep({"L10 crossed", "s1 s2 r3 r4 w*", "s4 s3 r2 r1 w-"}, plain_kinds);
 }
 
 TEST_F(Litmus, G4_BufferedSendsInTheSamePrograms) {
@@ -133,7 +132,7 @@ TEST_F(Litmus, G6_L14_EpochsMixTheirPaths) {
   const Program program{"L14", "s1 w1 r2 w2 s3 r4 w*", "r1 w1 s2 w2 r3 s4 w-"};
   for (const std::size_t bytes :
        {std::size_t{8}, std::size_t{200}, eager_max(), eager_max() + 1, std::size_t{300000}}) {
-    for (const Kind kind : both) {
+    for (const Kind kind : plain_kinds) {
       Program chosen = program;
       chosen.kind = kind;
       Shape shape{.bytes = bytes, .slow = '*', .repeats = size() > 2 ? 40 : 100};

@@ -36,12 +36,6 @@ void run_once(Requests& requests) {
   lane.finish();
 }
 
-int next_rank() {
-  return (rank() + 1) % size();
-}
-int previous_rank() {
-  return (rank() + size() - 1) % size();
-}
 
 TEST(Matching, SameTagPairsInTheOrderHandedToMatch) {
   constexpr int count = 20;

@@ -88,9 +88,9 @@ struct In {
   Lane* lane;
 };
 
-class Graph {
+class MessageGraph {
  public:
-  explicit Graph(std::uint64_t salt)
+  explicit MessageGraph(std::uint64_t salt)
       : edges_(make_graph(salt)), random_(generator(salt + 1000 + static_cast<unsigned>(rank()))) {
     for (const Edge& edge : edges_) {
       const std::uint64_t key = sequence_key(edge.source, edge.destination, edge.number);
@@ -228,7 +228,7 @@ TEST(Multigraph, G4_G6_RandomGraphsManyEpochsEveryByte) {
   const int epochs = long_run() || size() <= 2 ? 100 : 25;
   for (int i = 0; i < graphs; ++i) {
     SCOPED_TRACE("graph " + std::to_string(i));
-    Graph graph(static_cast<std::uint64_t>(i));
+    MessageGraph graph(static_cast<std::uint64_t>(i));
     for (int epoch = 0; epoch < epochs; ++epoch) graph.enqueue_epoch();
     graph.finish(static_cast<std::uint64_t>(epochs));
     if (HasFailure()) return;
@@ -236,11 +236,11 @@ TEST(Multigraph, G4_G6_RandomGraphsManyEpochsEveryByte) {
 }
 
 TEST(Multigraph, G4_SeveralGraphsInterleaved) {
-  std::vector<std::unique_ptr<Graph>> graphs;
+  std::vector<std::unique_ptr<MessageGraph>> graphs;
   const int count = size() > 2 ? 2 : 3;
   // Graphs share source, tag and destination, so the order of matching pairs them.
   for (int i = 0; i < count; ++i)
-    graphs.push_back(std::make_unique<Graph>(static_cast<std::uint64_t>(100 + i)));
+    graphs.push_back(std::make_unique<MessageGraph>(static_cast<std::uint64_t>(100 + i)));
   constexpr int epochs = 8;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (auto& graph : graphs) graph->enqueue_epoch();

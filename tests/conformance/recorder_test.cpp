@@ -15,12 +15,6 @@
 namespace penstock::test {
 namespace {
 
-int next_rank() {
-  return (rank() + 1) % size();
-}
-int previous_rank() {
-  return (rank() + size() - 1) % size();
-}
 
 // Matches a send and a receive, and runs them once.
 void run_pair(MPI_Request& send, MPI_Request& receive) {

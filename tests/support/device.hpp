@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "penstock/penstock.h"
 
@@ -36,6 +37,7 @@ void free(Memory memory, std::byte* address);
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 
 enum class Kind { standard, synchronous, ready, buffered };
+inline const std::vector<Kind> plain_kinds{Kind::standard, Kind::synchronous};
 bool served(Kind kind);  // whether the device's own transport sends so
 
 }  // namespace penstock::test

@@ -16,6 +16,12 @@ namespace penstock::test {
 
 int rank();  // in MPI_COMM_WORLD
 int size();
+inline int next_rank() {
+  return (rank() + 1) % size();
+}
+inline int previous_rank() {
+  return (rank() + size() - 1) % size();
+}
 
 // The same on every rank, printed by rank 0 at the start; PENSTOCK_TEST_SEED repeats a run.
 std::uint64_t seed();
