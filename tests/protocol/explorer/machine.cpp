@@ -7,6 +7,7 @@
 
 #include "protocol/rendezvous.hpp"
 #include "protocol/ring.hpp"
+#include "protocol/window.hpp"
 
 namespace penstock::explorer {
 
@@ -50,6 +51,18 @@ class PortOf {
   unsigned flag_bits() const { return port_.flag_bits(); }
   bool checks_ready() const { return port_.checks_ready(); }
 
+  window::Head head() const { return port_.head(); }
+  window::Head read_head(unsigned slot) { return port_.read_head(slot); }
+  void move(std::uint32_t part) { port_.move_part(part); }
+  template <Order order>
+  void store_part(std::uint32_t part, std::uint64_t value) {
+    port_.store_part(part, order, value);
+  }
+  template <Order order>
+  std::uint64_t load_part(std::uint32_t part) {
+    return port_.load_part(part, order);
+  }
+
  protected:
   ModelPort& port_;
 };
@@ -60,6 +73,13 @@ class DeferredPortOf : public PortOf<true, false> {
  public:
   static constexpr bool deferred = true;
   using PortOf::PortOf;
+};
+
+template <bool closes>
+class DeferredWindowPortOf : public PortOf<true, closes> {
+ public:
+  static constexpr bool deferred = true;
+  using PortOf<true, closes>::PortOf;
 };
 
 template <bool exchange_works, bool closes>
@@ -105,23 +125,23 @@ template <Mode mode, class P>
 Machine ring_machine() {
   static_assert(Port<P>);
   using Watcher = std::conditional_t<Deferred<P>, PortOf<true, true>, P>;
-  return {[](ModelPort& model, SendState& state) {
+  return {[](ModelPort& model, SenderState& state) {
             P port(model);
             return ring::settle_send<mode>(port, state);
           },
-          [](ModelPort& model, SendState& state) {
+          [](ModelPort& model, SenderState& state) {
             P port(model);
             return ring::start_send<mode>(port, state);
           },
-          [](ModelPort& model, SendState& state) {
+          [](ModelPort& model, SenderState& state) {
             P port(model);
             return ring::wait_send<mode>(port, state);
           },
-          [](ModelPort& model, ReceiveState& state) {
+          [](ModelPort& model, ReceiverState& state) {
             P port(model);
             ring::start_receive<mode>(port, state);
           },
-          [](ModelPort& model, ReceiveState& state) {
+          [](ModelPort& model, ReceiverState& state) {
             P port(model);
             return ring::wait_receive(port, state);
           },
@@ -133,24 +153,50 @@ template <Mode mode, class P>
 Machine rendezvous_machine() {
   static_assert(Port<P>);
   return {
-      [](ModelPort&, SendState&) { return Progress::ended; },
-      [](ModelPort& model, SendState& state) {
+      [](ModelPort&, SenderState&) { return Progress::ended; },
+      [](ModelPort& model, SenderState& state) {
         P port(model);
         return rendezvous::start_send<mode>(port, state);
       },
-      [](ModelPort& model, SendState& state) {
+      [](ModelPort& model, SenderState& state) {
         P port(model);
         return rendezvous::wait_send<mode>(port, state);
       },
-      [](ModelPort& model, ReceiveState& state) {
+      [](ModelPort& model, ReceiverState& state) {
         P port(model);
         rendezvous::start_receive<mode>(port, state);
       },
-      [](ModelPort& model, ReceiveState& state) {
+      [](ModelPort& model, ReceiverState& state) {
         P port(model);
         return rendezvous::wait_receive<mode>(port, state);
       },
       {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
+}
+
+// A start of the origin's does nothing: what complete enqueues is its start and its wait.
+template <class P>
+Machine window_machine() {
+  static_assert(window::WindowPort<P>);
+  return {[](ModelPort&, SenderState&) { return Progress::ended; },
+          [](ModelPort& model, SenderState& state) {
+            P port(model);
+            return closing::peer_closed<Side::sender>(port, state.done + 1)
+                       ? StartOutcome::peer_closed
+                       : StartOutcome::started;
+          },
+          [](ModelPort& model, SenderState& state) {
+            P port(model);
+            return window::complete(port, state);
+          },
+          [](ModelPort& model, ReceiverState& state) {
+            P port(model);
+            window::post(port, state);
+          },
+          [](ModelPort& model, ReceiverState& state) {
+            P port(model);
+            return window::wait(port, state);
+          },
+          {ring_closing<Side::sender, P>(), ring_closing<Side::receiver, P>()}};
 }
 
 template <class P>
@@ -189,6 +235,9 @@ Machine rendezvous_over(Mode mode) {
 template <bool closes>
 Machine machine_that(const PairSpec& spec) {
   const bool exchange = spec.claim == ClaimBy::exchange;
+  if (spec.path == Path::window)
+    return spec.deferred ? window_machine<DeferredWindowPortOf<closes>>()
+                         : window_machine<PortOf<true, closes>>();
   if (spec.deferred) return ring_over<DeferredPortOf>(spec.mode);
   if (spec.path == Path::ring) return ring_over<PortOf<true, closes>>(spec.mode);
   if (spec.shares)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "protocol/explorer/port.hpp"
-#include "protocol/state.hpp"
+#include "protocol/window.hpp"
 
 namespace penstock::explorer {
 
@@ -15,13 +15,17 @@ struct Closing {
   void (*give_up)(ModelPort&, Epoch) = nullptr;  // released, or out of order
 };
 
+// What messages do not use of the states belongs to windows.
+using SenderState = protocol::window::OriginState;
+using ReceiverState = protocol::window::TargetState;
+
 struct Machine {
   // Before a start; pending: held up.
-  protocol::Progress (*settle_send)(ModelPort&, protocol::SendState&) = nullptr;
-  protocol::StartOutcome (*start_send)(ModelPort&, protocol::SendState&) = nullptr;
-  protocol::Progress (*wait_send)(ModelPort&, protocol::SendState&) = nullptr;
-  void (*start_receive)(ModelPort&, protocol::ReceiveState&) = nullptr;
-  protocol::Progress (*wait_receive)(ModelPort&, protocol::ReceiveState&) = nullptr;
+  protocol::Progress (*settle_send)(ModelPort&, SenderState&) = nullptr;
+  protocol::StartOutcome (*start_send)(ModelPort&, SenderState&) = nullptr;
+  protocol::Progress (*wait_send)(ModelPort&, SenderState&) = nullptr;
+  void (*start_receive)(ModelPort&, ReceiverState&) = nullptr;
+  protocol::Progress (*wait_receive)(ModelPort&, ReceiverState&) = nullptr;
   std::array<Closing, 2> closing;  // by Side
   bool send_has_wait = true;       // false: the next start settles it
 };

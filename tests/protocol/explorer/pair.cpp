@@ -34,7 +34,7 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
     word(Word::sender_closed, receiver_threads);
     word(Word::receiver_closed, sender_threads);
     shape.fences = true;
-    if (spec.path == Path::rendezvous) {
+    if (spec.path != Path::ring) {
       places.reused = {add_location(shape, receiver_threads), add_location(shape, sender_threads)};
       shape.mixed_fences = true;  // the new use of a buffer is published by a fence
     }
@@ -42,7 +42,7 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
   // A word that the pair does not need has no place, and an access to it is a fault.
   const bool checked = spec.mode == Mode::ready && spec.checks_ready;
   if (spec.mode == Mode::synchronous || checked ||
-      (spec.path == Path::rendezvous && spec.mode != Mode::ready))
+      (spec.path == Path::rendezvous && spec.mode != Mode::ready) || spec.path == Path::window)
     word(Word::cts, sender_threads);
   if (spec.path == Path::ring || spec.mode != Mode::ready || spec.shares || spec.may_close)
     word(Word::fin, sender_threads);
@@ -50,11 +50,13 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
     places.outgoing[line] = add_cell(shape);
     places.incoming[line] = add_cell(shape);
   }
-  if (spec.path == Path::ring) {
-    for (unsigned i = 0; i < spec.slots * spec.lines; ++i) {
+  if (spec.path != Path::rendezvous) {
+    for (unsigned i = 0; i < spec.slots * spec.slot_lines(); ++i) {
       places.flags[i] = add_location(shape, receiver_threads);
       places.slots[i] = add_cell(shape);
     }
+    for (unsigned part = 0; spec.path == Path::window && part < spec.lines; ++part)
+      places.parts[part] = add_location(shape, receiver_threads);
     return places;
   }
   word(Word::done, receiver_threads);
@@ -82,9 +84,13 @@ const char* name_of(Word word) {
 
 std::string describe(const PairSpec& spec) {
   constexpr const char* modes[] = {"standard", "synchronous", "ready", "buffered"};
-  std::string text = spec.path == Path::ring ? "ring" : "rendezvous";
-  text += std::string(" ") + modes[static_cast<unsigned>(spec.mode)];
-  if (spec.path == Path::ring) {
+  constexpr const char* paths[] = {"ring", "rendezvous", "window"};
+  std::string text = paths[static_cast<unsigned>(spec.path)];
+  if (spec.path == Path::window)
+    text += spec.direct == 0 ? " eager" : spec.direct == 15 ? " direct" : " mixed";
+  else
+    text += std::string(" ") + modes[static_cast<unsigned>(spec.mode)];
+  if (spec.path != Path::rendezvous) {
     text += ", " + std::to_string(spec.slots) + " slots of " + std::to_string(spec.lines) +
             " lines, " + std::to_string(spec.flag_bits) + "-bit flags" +
             (spec.deferred ? ", deferred" : "");

@@ -15,7 +15,7 @@ using protocol::Mode;
 using protocol::Side;
 using protocol::Word;
 
-enum class Path : std::uint8_t { ring, rendezvous };
+enum class Path : std::uint8_t { ring, rendezvous, window };
 enum class ClaimBy : std::uint8_t { exchange, flags };
 
 constexpr unsigned max_pairs = 4;
@@ -30,20 +30,30 @@ struct PairSpec {
   unsigned lines = 1;
   unsigned flag_bits = 2;
   bool checks_ready = false;
-  bool deferred = false;   // ring: as kernels run it (protocol::Deferred)
+  bool deferred = false;   // ring, window: as kernels run it (protocol::Deferred)
   bool shares = false;     // rendezvous: the side that waits helps to copy; each line is a part
   bool may_close = false;  // a side may be released or freed early: the pair has CLOSED words
   // Rendezvous that may close: any copy of a message or a part may be refused.
   bool copy_may_fail = false;
+  // Window, bit e % 4: epoch e moves from memory to memory, each line a part. The others go by
+  // lines behind HEAD.
+  std::uint8_t direct = 0;
+
+  // Of a slot.
+  unsigned slot_lines() const { return path == Path::window ? lines + 1 : lines; }
+  bool moves_directly(Epoch epoch) const {
+    return path == Path::rendezvous || (path == Path::window && (direct >> epoch % 4 & 1) != 0);
+  }
 };
 
 struct PairPlaces {
   std::array<std::uint8_t, 9> words{};   // by Word
   std::uint8_t pushed_parts = no_place;  // which parts are left, where copies are shared
   std::uint8_t pulled_parts = no_place;
+  std::array<std::uint8_t, 2> parts{no_place, no_place};  // window: PART
   std::array<std::uint8_t, 2> reused{
       no_place, no_place};                 // by Side: 1 once its user has taken the buffer back
-  std::array<std::uint8_t, 8> flags{};     // slot * lines + line
+  std::array<std::uint8_t, 8> flags{};     // slot * lines of a slot + line
   std::array<std::uint8_t, 8> slots{};     // cells
   std::array<std::uint8_t, 2> outgoing{};  // the send buffer, a cell a line
   std::array<std::uint8_t, 2> incoming{};  // the receive buffer

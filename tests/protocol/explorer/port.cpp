@@ -190,6 +190,16 @@ void Step::copy_all(Side by) {
   for (unsigned line = 0; line < spec.lines; ++line) move(how, line);
 }
 
+Value Step::access_cell(unsigned cell) {
+  Value value = 0;
+  if (replay(&value)) return value;
+  if (!memory.read_cell(thread, cell, &value))
+    fail("data race: a read is not ordered after a write");
+  note("reads HEAD");
+  record(value);
+  return value;
+}
+
 Value Step::read(unsigned cell) {
   Value value = 0;
   if (live() && !memory.read_cell(thread, cell, &value))

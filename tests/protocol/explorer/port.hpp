@@ -11,6 +11,7 @@
 #include <string>
 
 #include "protocol/explorer/pair.hpp"
+#include "protocol/window.hpp"
 
 namespace penstock::explorer {
 
@@ -58,6 +59,8 @@ struct Step {
   void copy(Side by, unsigned line);
   void copy_all(Side by);
   bool access_swap(unsigned location, Order order, std::uint64_t* seen, std::uint64_t value);
+  // Of data that the call's further way depends on: a step of its own.
+  Value access_cell(unsigned cell);
   Value read(unsigned cell);
   void write(unsigned cell, Value value);
   void count_copy();
@@ -95,11 +98,15 @@ class ModelPort {
   virtual void fence(Order order) { step_.access_fence(order); }
 
   virtual void fill(unsigned slot, std::uint32_t line) {
-    step_.write(step_.places.slots[index(slot, line)], step_.read(step_.places.outgoing[line]));
+    const unsigned data = line - first_line();
+    const Value value =
+        line < first_line() ? head_value() : step_.read(step_.places.outgoing[data]);
+    step_.write(step_.places.slots[index(slot, line)], value);
   }
   virtual void drain(unsigned slot, std::uint32_t line) {
-    step_.write(step_.places.incoming[line], step_.read(step_.places.slots[index(slot, line)]));
-    if (line == 0) step_.count_copy();
+    step_.write(step_.places.incoming[line - first_line()],
+                step_.read(step_.places.slots[index(slot, line)]));
+    if (line == first_line()) step_.count_copy();
   }
   virtual std::uint64_t load_flag(unsigned slot, std::uint32_t line) {
     return load_flag_with(Order::acquire, slot, line);
@@ -110,6 +117,26 @@ class ModelPort {
   virtual void push() { copy(Side::sender); }
   virtual void pull() { copy(Side::receiver); }
   virtual bool copy_failed() const { return step_.fate.failed; }
+
+  // A window's.
+  protocol::window::Head head() const {
+    if (step_.spec.moves_directly(step_.epoch)) return {0, step_.spec.lines};
+    return {step_.spec.lines, 0};
+  }
+  virtual protocol::window::Head read_head(unsigned slot) {
+    const Value value = step_.access_cell(step_.places.slots[index(slot, 0)]);
+    return {value & 3u, value >> 2u & 3u};
+  }
+  virtual void move_part(unsigned part) {
+    step_.copy(Side::sender, part);
+    if (part == 0) step_.count_copy();
+  }
+  virtual void store_part(unsigned part, Order order, std::uint64_t value) {
+    step_.access_store(step_.places.parts[part], order, value, true, "PART");
+  }
+  virtual std::uint64_t load_part(unsigned part, Order order) {
+    return step_.access_load(step_.places.parts[part], order, "PART");
+  }
 
   // The waiting side helps: peer/parts.hpp over the accesses below.
   virtual bool push_with_help(Epoch epoch) {
@@ -136,7 +163,7 @@ class ModelPort {
 
   virtual unsigned slots() const { return step_.spec.slots; }
   virtual unsigned flag_bits() const { return step_.spec.flag_bits; }
-  std::uint32_t lines() const { return step_.spec.lines; }
+  std::uint32_t lines() const { return step_.spec.slot_lines(); }
   bool checks_ready() const { return step_.spec.checks_ready; }
 
  protected:
@@ -157,7 +184,11 @@ class ModelPort {
 
  private:
   unsigned place(Word word) const { return step_.places.words[static_cast<unsigned>(word)]; }
-  unsigned index(unsigned slot, std::uint32_t line) const { return slot * step_.spec.lines + line; }
+  unsigned index(unsigned slot, std::uint32_t line) const {
+    return slot * step_.spec.slot_lines() + line;
+  }
+  unsigned first_line() const { return step_.spec.path == Path::window ? 1 : 0; }  // of data
+  Value head_value() const { return static_cast<Value>(head().lines | head().parts << 2); }
   void copy(Side by) {
     step_.copy_all(by);
     step_.count_copy();

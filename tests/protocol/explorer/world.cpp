@@ -156,8 +156,11 @@ const char* World::zero(State& state, unsigned index, unsigned p) const {
   for (std::uint8_t location : places.words)
     if (location != no_place)
       ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);
-  if (spec.path == Path::ring) {
-    for (unsigned i = 0; i < spec.slots * spec.lines; ++i) {
+  for (std::uint8_t location : places.parts)
+    if (location != no_place)
+      ordered = ordered && state.memory.store(index, location, Order::relaxed, 0);
+  if (spec.path != Path::rendezvous) {
+    for (unsigned i = 0; i < spec.slots * spec.slot_lines(); ++i) {
       ordered = ordered && state.memory.store(index, places.flags[i], Order::relaxed, 0);
       ordered = ordered && state.memory.write_cell(index, places.slots[i], 0);
     }

@@ -17,8 +17,8 @@ constexpr std::uint8_t bit(unsigned index) {
 }
 
 struct Endpoint {
-  protocol::SendState send;
-  protocol::ReceiveState receive;
+  SenderState send;
+  ReceiverState receive;
   std::uint8_t started = 0;
   std::uint8_t ended = 0;
   bool closed = false;  // freed or given up
@@ -102,8 +102,8 @@ class World {
     Step& step;
     ModelPort& port;
     Side side;
-    protocol::SendState send;
-    protocol::ReceiveState receive;
+    SenderState send;
+    ReceiverState receive;
     protocol::StartOutcome outcome = protocol::StartOutcome::started;
     bool settles = false;  // what the look is for: the epoch before the next start, or the one that
                            // has been started

@@ -158,10 +158,11 @@ void World::after_wait(State& state, Step& step, Thread& thread) const {
   }
   if (state.endpoints[e].fate.misplaced)
     step.fail("a copy into a buffer in new use was reported as success (L21)");
-  if (spec.path == Path::rendezvous && state.copied[pair_of(e)] < step.epoch)
+  const bool direct = spec.moves_directly(step.epoch);
+  if (direct && state.copied[pair_of(e)] < step.epoch)
     step.fail("a large send ended before its message was copied");
   const unsigned receives = state.endpoints[e ^ 1u].started;
-  const bool meets = spec.mode == Mode::synchronous || spec.path == Path::rendezvous;
+  const bool meets = spec.mode == Mode::synchronous || direct;
   if (meets && receives < step.epoch) step.fail("a send ended before its receive was started (G5)");
   const bool sees_to_the_next = spec.path == Path::ring && machines_[pair_of(e)].send_has_wait;
   if (sees_to_the_next && spec.mode != Mode::buffered &&

@@ -19,6 +19,11 @@ std::string World::save(const State& state) const {
     put(static_cast<unsigned>(endpoint.send.stage) << 4 |
         static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
+    if (specs_[pair_of(e)].path == Path::window) {
+      put(endpoint.send.announced);
+      put(endpoint.send.part + endpoint.receive.part);
+      put(endpoint.receive.head.lines << 4 | endpoint.receive.head.parts);
+    }
     put(endpoint.started);
     put(endpoint.ended);
   }
@@ -53,6 +58,12 @@ void World::restore(const std::string& bytes, State& state) const {
     endpoint.send.stage = static_cast<protocol::Stage>(*at >> 4);
     endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);
     endpoint.receive.line = *at++;
+    if (specs_[pair_of(e)].path == Path::window) {
+      endpoint.send.announced = *at++;
+      (side_of(e) == Side::sender ? endpoint.send.part : endpoint.receive.part) = *at++;
+      endpoint.receive.head.lines = *at >> 4;
+      endpoint.receive.head.parts = *at++ & 15;
+    }
     endpoint.started = *at++;
     endpoint.ended = *at++;
   }

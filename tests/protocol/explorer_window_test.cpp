@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows: every order of posts, completes and waits of two pairs, sides that close anywhere, and
+// the defects that could be planted. In programs `s w` of a pair stands for a complete, `r` for a
+// post and its `w` for the target's wait.
+#include "protocol/explorer/defects.hpp"
+#include "protocol/explorer/kinds.hpp"
+#include "protocol/explorer/report.hpp"
+
+namespace penstock::explorer {
+namespace {
+
+const auto* const print_totals = ::testing::AddGlobalTestEnvironment(new PrintTotals);
+
+// Bit e % 4: epoch e moves directly. Mixed, so that a slot's line lies unused for as long as it
+// takes 2-bit flags to come again.
+enum Moves : std::uint8_t { eager = 0, direct = 0b1111, mixed = 0b1110 };
+
+PairSpec window(Moves moves, unsigned slots = 2, unsigned lines = 1, unsigned flag_bits = 2) {
+  PairSpec kind{Path::window, Mode::standard, ClaimBy::exchange, slots, lines, flag_bits};
+  kind.direct = moves;
+  return kind;
+}
+
+PairSpec deferred(PairSpec kind) {
+  kind.deferred = true;
+  return kind;
+}
+
+std::vector<PairSpec> kinds() {
+  std::vector<PairSpec> kinds;
+  for (const Moves moves : {Moves::eager, Moves::direct, Moves::mixed}) {
+    kinds.push_back(window(moves));
+    kinds.push_back(window(moves, 2, 2));
+    kinds.push_back(window(moves, 2, 1, 3));  // not all epochs write their slot whole
+    kinds.push_back(deferred(window(moves, 3)));
+  }
+  return kinds;
+}
+
+void expect_ends(const std::string& name, const std::vector<PairSpec>& pairs,
+                 const std::vector<std::string>& programs, unsigned releases = 0) {
+  Scenario scenario{name, pairs, {}};
+  for (const std::string& program : programs) scenario.threads.push_back({program});
+  scenario.releases = releases;
+  expect_holds(scenario, Liveness::programs);
+}
+
+std::string times(const std::string& calls, unsigned count) {
+  return "(" + calls + ")" + std::to_string(count);
+}
+
+class Window : public ::testing::TestWithParam<PairSpec> {
+ protected:
+  const PairSpec kind = GetParam();
+  unsigned flags() const { return kind.slots * kind.slot_lines(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Window, ::testing::ValuesIn(kinds()),
+                         [](const auto& kind) { return test_name(kind.param); });
+
+// 2-bit flags come round twice.
+TEST_P(Window, R1_R17_NineEpochs) {
+  expect_ends("one way", {kind}, {times("s1 w1", 9), times("r1 w1", 9)});
+}
+
+TEST_P(Window, R6_PostCompleteWaitAgainstCompletePostWait) {
+  expect_ends("R6", {kind, kind}, {times("r2 s1 w1 w2", 3), times("s2 w2 r1 w1", 3)});
+  expect_ends("both post first", {kind, kind}, {times("r2 s1 w1 w2", 3), times("r1 s2 w2 w1", 3)});
+}
+
+// With lines a complete needs no post: so far a program may run ahead.
+TEST_P(Window, R5_BothCompleteFirst) {
+  if (kind.direct != 0) GTEST_SKIP() << "a direct complete waits for its post";
+  expect_ends("R5", {kind, kind}, {times("s1 w1 r2 w2", 3), times("s2 w2 r1 w1", 3)});
+  const std::string ahead = times("s1 w1", kind.slots);
+  expect_ends("as far ahead as there are slots", {kind, kind},
+              {ahead + " r2 w2", "s2 w2 " + times("r1 w1", kind.slots)});
+}
+
+TEST_P(Window, R7_RingOfThree) {
+  if (flags() > 4) GTEST_SKIP() << "three such pairs outgrow the model's memory";
+  expect_ends("R7", {kind, kind, kind}, {"r3 s1 w1 w3", "r1 s2 w2 w1", "r2 s3 w3 w2"});
+}
+
+// Each side takes its calls in any order that is legal.
+TEST_P(Window, EveryOrderOfTwoPairs) {
+  if (kind.flag_bits > 2 && !long_run()) GTEST_SKIP() << in_the_whole_form;
+  constexpr unsigned send1 = 0, receive1 = 1, send2 = 2, receive2 = 3;
+  const unsigned epochs = long_run() && flags() == 4 ? 3 : 2;
+  for (const bool both_ways : {false, true}) {
+    const Scenario scenario{"any order",
+                            {kind, kind},
+                            {{"", {send1, both_ways ? receive2 : send2}},
+                             {"", {receive1, both_ways ? send2 : receive2}}},
+                            {epochs, epochs}};
+    expect_holds(scenario, Liveness::lemma);
+  }
+}
+
+// A side is released from a call, or frees its window, at any point; its user takes its memory back
+// at once.
+TEST_P(Window, R20_ReleasedAnywhere) {
+  const PairSpec may_close = closing(kind);
+  for (const unsigned releases : {1u, 2u})
+    expect_ends("R20", {may_close}, {times("s1 w1", 3), times("r1 w1", 3)}, releases);
+  if (flags() > 4) return;  // two that may close would outgrow the model's memory
+  expect_ends("R20", {may_close, may_close}, {"r2 s1 w1 w2", "r1 s2 w2 w1"}, 1);
+}
+
+TEST_P(Window, R19_FreedWhileThePeerGoesOn) {
+  const PairSpec may_close = closing(kind);
+  expect_ends("target", {may_close}, {times("s1 w1", 3), "r1 w1 c1"});
+  expect_ends("origin", {may_close}, {"s1 w1 c1", times("r1 w1", 3)});
+}
+
+// What the search is worth.
+void expect_found(const PairSpec& kind, MakePort make_port, unsigned epochs = 9) {
+  Scenario scenario{"planted", {kind}, {{times("s1 w1", epochs)}, {times("r1 w1", epochs)}}};
+  const Result plain = explore(scenario, Liveness::programs);
+  EXPECT_TRUE(plain.ok()) << plain.failure;
+  scenario.relaxed_orders = true;
+  const Result result = explore(scenario, Liveness::programs, make_port);
+  std::cout << "  " << describe(kind) << ": "
+            << (result.ok() ? "NOT FOUND" : result.failure.substr(0, result.failure.find('\n')))
+            << '\n';
+  EXPECT_FALSE(result.ok());
+}
+
+// A direct epoch leaves HEAD out: its slot is skipped.
+struct NoHead : ModelPort {
+  using ModelPort::ModelPort;
+  void fill(unsigned slot, std::uint32_t line) override {
+    if (head().parts == 0) ModelPort::fill(slot, line);
+  }
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) override {
+    if (head().parts == 0) ModelPort::store_flag(slot, line, flag);
+  }
+};
+
+// Lines that an epoch does not need are never flagged anew.
+struct NoRefresh : ModelPort {
+  using ModelPort::ModelPort;
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) override {
+    if (line <= head().lines) ModelPort::store_flag(slot, line, flag);
+  }
+};
+
+struct RelaxedPart : ModelPort {
+  using ModelPort::ModelPort;
+  void store_part(unsigned part, Order, std::uint64_t value) override {
+    ModelPort::store_part(part, Order::relaxed, value);
+  }
+};
+
+struct PartBeforeData : ModelPort {
+  using ModelPort::ModelPort;
+  void move_part(unsigned) override {}
+  void store_part(unsigned part, Order order, std::uint64_t value) override {
+    ModelPort::store_part(part, order, value);
+    ModelPort::move_part(part);
+  }
+};
+
+// The origin does not wait for the post.
+struct PostAssumed : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t load(Word word, Order order) override {
+    return word == Word::cts ? ~std::uint64_t{0} : ModelPort::load(word, order);
+  }
+};
+
+TEST(PlantedInWindow, HeadSkipped) {
+  expect_found(window(Moves::mixed), &make_port<NoHead>);
+  expect_found(window(Moves::direct), &make_port<NoHead>);
+}
+
+TEST(PlantedInWindow, NoRefresh) {
+  expect_found(window(Moves::mixed), &make_port<NoRefresh>);
+}
+
+TEST(PlantedInWindow, PostRelaxed) {
+  expect_found(window(Moves::direct), &make_port<defects::RelaxedStore<Word::cts>>);
+}
+
+TEST(PlantedInWindow, PostNotAwaited) {
+  expect_found(window(Moves::direct), &make_port<PostAssumed>);
+}
+
+TEST(PlantedInWindow, PartRelaxed) {
+  expect_found(window(Moves::direct), &make_port<RelaxedPart>);
+}
+
+TEST(PlantedInWindow, PartBeforeData) {
+  expect_found(window(Moves::direct, 2, 2), &make_port<PartBeforeData>);
+}
+
+TEST(PlantedInWindow, FinEarlyLateAndRelaxed) {
+  expect_found(window(Moves::eager), &make_port<defects::ShiftedFin<1>>);
+  expect_found(deferred(window(Moves::eager, 3)), &make_port<defects::ShiftedFin<1>>);
+  expect_found(window(Moves::eager), &make_port<defects::RelaxedStore<Word::fin>>);
+}
+
+TEST(PlantedInWindow, FlagBeforeData) {
+  expect_found(window(Moves::eager), &make_port<defects::FlagBeforeData>);
+}
+
+}  // namespace
+}  // namespace penstock::explorer
