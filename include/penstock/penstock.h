@@ -19,12 +19,12 @@
  *      communication, for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread
- *      level. Two calls that name the same queue or the same request must not overlap. PST_Init,
- *      PST_Finalize, PST_Comm_attach and the calls under "Requests" and "Matching" call MPI and
- *      follow the program's MPI thread level; what else calls MPI says so. All others call an error
- *      handler, and drive matches under way, only where MPI may be called: at MPI_THREAD_MULTIPLE
- *      in any thread, at SINGLE and FUNNELED in the thread that initialised the library, at
- *      SERIALIZED in none.
+ *      level. Two calls that name the same queue, request or window must not overlap. PST_Init,
+ *      PST_Finalize, PST_Comm_attach and the calls under "Requests", "Matching" and "Windows" call
+ *      MPI and follow the program's MPI thread level; what else calls MPI says so. All others call
+ * an error handler, and drive matches under way, only where MPI may be called: at
+ * MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised the
+ * library, at SERIALIZED in none.
  *   6. Counts are numbers of requests, sizes are bytes.
  *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one
  *      line. Between MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind
@@ -35,8 +35,8 @@
  *      way (exit, _exit, quick_exit). It sees the parent's memory as after any fork(), with one
  *      exception: see PST_Alloc_mem. system() and posix_spawn() are as ever.
  * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections
- * III-V of "CPU-free two-sided MPI GPU communication"), "MPI" the MPI standard, "Penstock" this
- * project's docs/semantics.md.
+ * III-V of "CPU-free two-sided MPI GPU communication"), "STRMA" that on stream-triggered
+ * active-target RMA, "MPI" the MPI standard, "Penstock" this project's docs/semantics.md.
  */
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H
@@ -65,11 +65,11 @@ extern "C" {
 typedef enum {
   PST_ERROR_NONE = 0,            /* no error */
   PST_ERROR_NOT_INITIALIZED = 1, /* before PST_Init, after PST_Finalize: convention 7 */
-  PST_ERROR_ARGUMENT = 2,        /* null pointer, negative count, unknown enumerator, unfit datatype */
-  PST_ERROR_QUEUE = 3,           /* null or freed queue */
-  PST_ERROR_STREAM = 4,          /* null or freed, or of another type than the queue */
-  PST_ERROR_REQUEST = 5,         /* null, not persistent, not recorded, or freed request */
-  PST_ERROR_NOT_MATCHED = 6,     /* the request has not been matched */
+  PST_ERROR_ARGUMENT = 2,    /* null pointer, negative count, unknown enumerator, unfit datatype */
+  PST_ERROR_QUEUE = 3,       /* null or freed queue */
+  PST_ERROR_STREAM = 4,      /* null or freed, or of another type than the queue */
+  PST_ERROR_REQUEST = 5,     /* null, not persistent, not recorded, or freed request */
+  PST_ERROR_NOT_MATCHED = 6, /* the request has not been matched */
   PST_ERROR_ALREADY_MATCHED = 7, /* matched, or a match of it is under way */
   PST_ERROR_ALREADY_STARTED = 8, /* started before, and no wait enqueued since */
   PST_ERROR_NOT_STARTED = 9,     /* waited for without having been started */
@@ -89,7 +89,10 @@ typedef enum {
   PST_ERROR_SETTING = 23,        /* an environment variable has no valid value */
   PST_ERROR_MPI = 24,            /* the MPI library reported an error */
   PST_ERROR_INTERNAL = 25,       /* a defect of Penstock: please report it with the text */
-  PST_ERROR_FORKED = 26          /* called in a child of fork(): convention 8 */
+  PST_ERROR_FORKED = 26,         /* called in a child of fork(): convention 8 */
+  PST_ERROR_WINDOW = 27,         /* a window that is null, freed or not attached */
+  PST_ERROR_EPOCH = 28,          /* no such epoch is open, or one is, or the rank is not in it */
+  PST_ERROR_RANGE = 29           /* beyond the target's part of the window */
 } PST_Error;
 
 /* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI;
@@ -358,6 +361,90 @@ PST_API int PST_Enqueue_runall(PST_Queue queue, int count, MPI_Request requests[
  * block. Errors: PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in the same
  * graph capture), the queue's own error. Source: ST Fig. 3. */
 PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
+
+/* ---- Windows --------------------------------------------------------------------------------- */
+
+/* One-sided epochs whose calls are work of a stream. A target exposes its part of a window to a
+ * group of origins (post) and ends that epoch (wait); an origin opens an access epoch to a group of
+ * targets (MPI_Win_start), lists puts, gets and accumulates in it, and closes it (complete), which
+ * moves what is listed. Between an origin and a target the n-th start that names the target meets
+ * the n-th post that names the origin; groups may change from epoch to epoch. A window may have one
+ * access epoch and one exposure epoch open, also at once. The next post may come when the wait of
+ * the one before is enqueued, the next start when the complete is. See docs/rma.md. */
+
+/* Added to the assertion of MPI_Win_start: the epoch is closed by PST_Win_complete_stream. It is no
+ * MPI_MODE_, and MPI never sees it. */
+#define PST_MODE_STREAM 0x20000000
+
+/* Makes a window of MPI_Win_create, MPI_Win_allocate or MPI_Win_allocate_shared take streams,
+ * beside MPI's own epochs. Chooses a transport for each member and reserves all that epochs will
+ * need. Collective over the window's group; blocks until all members have called it; does nothing
+ * the second time. Every member's answer is the same. The window is freed by MPI_Win_free. Errors:
+ * PST_ERROR_WINDOW for MPI_WIN_NULL, PST_ERROR_UNSUPPORTED for dynamic windows,
+ * PST_ERROR_COMMUNICATOR for members outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT,
+ * PST_ERROR_RESOURCES. Source: Penstock. */
+PST_API int PST_Win_attach(MPI_Win win);
+
+/* MPI_Win_create, and PST_Win_attach. Collective over `comm`; blocks. Errors: those of both; after
+ * an error there is no window. Source: MPI, Penstock. */
+PST_API int PST_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                           MPI_Win* win);
+
+/* Allocates `size` bytes as PST_Alloc_mem does and writes their address to the pointer at
+ * `baseptr`: memory that processes of the host load and store directly. Then does what
+ * PST_Win_create does. MPI_Win_free frees the memory, too. Collective over `comm`; blocks. Errors:
+ * as PST_Win_create and PST_Alloc_mem. Source: MPI, Penstock. */
+PST_API int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                             void* baseptr, MPI_Win* win);
+
+/* Opens the exposure epoch: from this point of the stream on the origins in `group` may read and
+ * write this rank's part of the window. Stream order: what the stream did before comes before their
+ * accesses. It never makes the stream wait. `assert` is a hint. Does not block. Errors:
+ * PST_ERROR_WINDOW, PST_ERROR_QUEUE, PST_ERROR_EPOCH (an exposure epoch is open),
+ * PST_ERROR_ARGUMENT (the group has a process that is none of the window's, or has one twice),
+ * PST_ERROR_RESOURCES, PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA, MPI. */
+PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Queue queue);
+
+/* Opens the access epoch to the targets in `group`, on the host alone, as MPI_Win_start(group,
+ * assert | PST_MODE_STREAM, win) does where libpenstock records MPI's calls. Then PST_Put, PST_Get
+ * and PST_Accumulate, or MPI_Put, MPI_Get and MPI_Accumulate, list what is to be moved. They check
+ * their arguments and touch no buffer: the origin's buffers must stay until the stream has passed
+ * the complete, and kernels may write them until it gets there. Both sides of an operation have as
+ * many bytes, without gaps; of an accumulate the type is one of 4 or 8 bytes, the operation
+ * predefined. Accumulates are atomic for each element, and are done in the program's order by one
+ * origin. MPI_PROC_NULL is no target: nothing happens. None of them blocks. Errors:
+ * PST_ERROR_WINDOW, PST_ERROR_EPOCH (an access epoch is open; none is; the rank is not in its
+ * group), PST_ERROR_ARGUMENT, PST_ERROR_RANGE, PST_ERROR_UNSUPPORTED (datatypes with gaps; a get
+ * from memory that this rank cannot load; other operations), PST_ERROR_RESOURCES (more than a slot
+ * holds, where memory is reached by slots alone). Source: STRMA, MPI. */
+PST_API int PST_Win_start(MPI_Group group, int assert, MPI_Win win);
+PST_API int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win);
+PST_API int PST_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win);
+PST_API int PST_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type,
+                           int target, MPI_Aint target_disp, int target_count,
+                           MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+
+/* Closes the access epoch: what it lists moves, in stream order. Stream order: origin buffers hold
+ * what the stream's earlier work wrote; later work runs when they may be written again and gets
+ * have come. That may have to wait for the targets' posts. It says nothing of the targets' memory:
+ * their wait does. Does not block. Errors: PST_ERROR_WINDOW, PST_ERROR_QUEUE, PST_ERROR_EPOCH (none
+ * is open; this rank is a target of its own and has not posted), PST_ERROR_RESOURCES,
+ * PST_ERROR_PEER_FREED, and the queue's own error; the epoch stays open. Source: STRMA, MPI. */
+PST_API int PST_Win_complete_stream(MPI_Win win, PST_Queue queue);
+
+/* Closes the exposure epoch. Stream order: later work of the stream runs when all origins of the
+ * epoch's group have completed, and sees what they have moved. Enqueued on the queue of the post.
+ * PST_Queue_wait closes no epoch. Does not block. Errors: PST_ERROR_WINDOW, PST_ERROR_QUEUE,
+ * PST_ERROR_EPOCH (none is open), PST_ERROR_WRONG_QUEUE, PST_ERROR_RESOURCES, and the queue's own
+ * error. Source: STRMA, MPI. */
+PST_API int PST_Win_wait_stream(MPI_Win win, PST_Queue queue);
+
+/* MPI_Win_free for programs whose MPI calls libpenstock does not record. Waits until what is
+ * enqueued for the window here has ended, then for all members. Collective over the window's group;
+ * blocks. Errors: PST_ERROR_EPOCH while an epoch of streams is open, and MPI's own. Source: MPI. */
+PST_API int PST_Win_free(MPI_Win* win);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 

@@ -22,9 +22,10 @@ using base::ErrorKind;
 
 namespace {
 
-constexpr int kinds = PST_ERROR_FORKED + 1;
+constexpr int kinds = PST_ERROR_RANGE + 1;
 static_assert(static_cast<int>(ErrorKind::internal) == PST_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorKind::forked) == PST_ERROR_FORKED);
+static_assert(static_cast<int>(ErrorKind::range) == PST_ERROR_RANGE);
 static_assert(static_cast<int>(ErrorKind::truncate) == PST_ERROR_TRUNCATE);
 static_assert(static_cast<int>(ErrorKind::peer_dead) == PST_ERROR_PEER_DEAD);
 static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
@@ -75,6 +76,11 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: the MPI library reported an error: PST_Last_error has its text",
     "Penstock: internal error: please report it with the text of PST_Last_error",
     "Penstock: called in a child of fork(): only the process that called MPI_Init may use Penstock",
+    "Penstock: the window is null, freed or not attached: make it with PST_Win_create or "
+    "PST_Win_allocate, or call PST_Win_attach on all its members",
+    "Penstock: no such epoch of streams is open, or one is already, or the rank is not in its group: "
+    "PST_Last_error tells which",
+    "Penstock: the operation reaches beyond the target's part of the window",
 };
 
 std::array<std::atomic<int>, kinds> codes{};  // 0 (MPI_SUCCESS): not made yet

@@ -11,6 +11,7 @@
 
 #include "api/errors.hpp"
 #include "api/recorder.hpp"
+#include "api/windows.hpp"
 #include "base/forked.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
@@ -142,6 +143,7 @@ void initialise_library() {
 
 void finalise_library(const char* call) noexcept {
   if (base::forked()) return;
+  end_windows();
   core::Library::finalise(call);
   group::MpiLayout::free_unused();
 }

@@ -36,7 +36,10 @@ enum class ErrorKind : int {
   setting = 23,
   mpi = 24,
   internal = 25,
-  forked = 26
+  forked = 26,
+  window = 27,
+  epoch = 28,
+  range = 29
 };
 
 // What a call failed with: the kind, and the whole text for the log and PST_Last_error. Thrown on

@@ -45,6 +45,8 @@ enum class NetworkGpuMemory {
 struct Settings {
   std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
   std::size_t eager_max = 8192;          // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
+  // PENSTOCK_RMA_EAGER: bytes of an epoch's operations that a slot of a window's pair holds.
+  std::size_t window_eager_max = 32768;
   std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
   // PENSTOCK_CUDA_WIDE_LINES: from so many bytes on, kernels copy in lines of 128 bytes.
   std::size_t cuda_wide_lines = 262144;

@@ -32,8 +32,23 @@ Queue::~Queue() {
   if (trace_) trace_->close();
 }
 
+void Queue::give_up_stream() noexcept {
+  while (first_) remove(*first_);  // windows, where the queue has failed
+  lease_.reset();
+}
+
+bool Queue::outstanding() const noexcept {
+  if (open_ == 0) [[likely]]
+    return first_ != nullptr;
+  std::size_t started = 0;
+  for (const StreamOperation* operation = first_; operation; operation = operation->next) ++started;
+  return started > open_;
+}
+
 void Queue::add(StreamOperation& operation) noexcept {
   operation.started_on = this;
+  if (!operation.ends_with_queue()) [[unlikely]]
+    ++open_;
   operation.previous = last_;
   operation.next = nullptr;
   (last_ ? last_->next : first_) = &operation;
@@ -42,6 +57,8 @@ void Queue::add(StreamOperation& operation) noexcept {
 
 void Queue::remove(StreamOperation& operation) noexcept {
   operation.started_on = nullptr;
+  if (!operation.ends_with_queue()) [[unlikely]]
+    --open_;
   (operation.previous ? operation.previous->next : first_) = operation.next;
   (operation.next ? operation.next->previous : last_) = operation.previous;
 }
@@ -66,12 +83,15 @@ constexpr auto in_another_capture =
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_pair(const StreamOperation& operation,
                                                         PairState state) {
   if (state == PairState::given_up)
-    refuse(operation, ErrorKind::transport,
-           ": the pair was given up when a queue that it was used on failed: free this request, "
-           "and match new ones on both ends");
-  refuse(operation, ErrorKind::peer_freed,
-         ": the peer has freed its half of the pair, has given it up after an error, which its log "
-         "tells, or has called MPI_Finalize: free this one too, and match new ones on both ends");
+    throw RequestError(operation, ErrorKind::transport,
+                       fmt::format(": the pair was given up when a queue that it was used on "
+                                   "failed: {}",
+                                   operation.renewal()));
+  throw RequestError(
+      operation, ErrorKind::peer_freed,
+      fmt::format(": the peer has freed its half of the pair, has given it up after an error, "
+                  "which its log tells, or has called MPI_Finalize: {}",
+                  operation.renewal()));
 }
 
 }  // namespace
@@ -196,28 +216,29 @@ void Queue::enqueue(TraceKind call, std::size_t count, StreamOperation* const* o
 
 // An error leaves what has no wait yet as it was.
 void Queue::enqueue_outstanding() {
+  if (!outstanding()) return;
+  settled_ = false;
   StreamOperation* const first = first_;
-  if (first) settled_ = false;
-  while (first_) {
-    StreamOperation* operation = first_;
+  for (StreamOperation* operation = first; operation; operation = operation->next) {
+    if (!operation->ends_with_queue()) continue;
     const auto begin = trace_ ? Clock::now() : Clock::time_point{};
     operation->enqueue_wait(*stream_, *this);
     remove(*operation);
-    if (!first_) stream_->flush();
+    if (!outstanding()) stream_->flush();
     if (const auto* message = trace_ ? operation->traced() : nullptr)
       trace_->calls.record(
           {TraceKind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
   // They have left the list one after the other, and still know who came next.
   for (StreamOperation* operation = first; operation; operation = operation->next)
-    operation->wait_flushed(*stream_);
+    if (operation->ends_with_queue()) operation->wait_flushed(*stream_);
 }
 
 void Queue::wait_outstanding() {
   raise();
   const std::uint64_t capture = stream_->capture();
   for (StreamOperation* operation = first_; operation; operation = operation->next)
-    if (operation->started_in != capture)
+    if (operation->ends_with_queue() && operation->started_in != capture)
       refuse(*operation, ErrorKind::not_started, in_another_capture);
   enqueue_outstanding();
 }
@@ -253,6 +274,13 @@ void Queue::complete(const std::function<bool()>& meanwhile) {
   if (captured) throw RequestError(*captured);
 }
 
+void Queue::refuse_open() const {
+  if (open_ == 0 || failed()) return;
+  throw Error(ErrorKind::in_use,
+              "a window is exposed on the queue: enqueue PST_Win_wait_stream before the queue is "
+              "freed");
+}
+
 void Queue::refuse_in_capture() const {
   if (stream_->capture() == 0) return;
   throw Error(ErrorKind::stream,
@@ -262,7 +290,7 @@ void Queue::refuse_in_capture() const {
 
 bool Queue::test() {
   raise();
-  if (first_ || !stream_->idle()) return false;
+  if (outstanding() || !stream_->idle()) return false;
   settled_ = true;
   return true;
 }

@@ -54,8 +54,11 @@ class Queue final : public transport::Sink {
   // program's own, and the ends of operations that have been freed.
   bool settled() const noexcept { return settled_; }
   void refuse_in_capture() const;  // throws when what is enqueued cannot run yet
+  // Throws Error(in_use) where something is started that only its own wait ends. A queue that has
+  // failed takes no such wait any more.
+  void refuse_open() const;
   // The last call of the program's on this queue.
-  void give_up_stream() noexcept { lease_.reset(); }
+  void give_up_stream() noexcept;
   // Throws the sticky error, if there is one.
   void raise() const {
     if (failed()) [[unlikely]]
@@ -78,6 +81,7 @@ class Queue final : public transport::Sink {
   [[noreturn]] void raise_error() const;
   void check_start(StreamOperation& operation) const;
   void check_wait(const StreamOperation& operation, std::uint64_t capture) const;
+  bool outstanding() const noexcept;  // something that ends with the queue
   void add(StreamOperation& operation) noexcept;
   void remove(StreamOperation& operation) noexcept;
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
@@ -102,6 +106,7 @@ class Queue final : public transport::Sink {
   // it never allocates.
   StreamOperation* first_ = nullptr;
   StreamOperation* last_ = nullptr;
+  std::size_t open_ = 0;  // of these, how many only their own waits end
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
 };

@@ -27,6 +27,12 @@ class StreamOperation {
   virtual std::shared_ptr<const group::Communicator> communicator() const = 0;
   // Throws why it cannot be started yet: it is not complete.
   [[noreturn]] virtual void refuse_incomplete() const = 0;
+  // Whether a queue that is waited for waits for it too; else only its own wait ends it.
+  virtual bool ends_with_queue() const noexcept { return true; }
+  // What to do where its pair serves no more.
+  virtual const char* renewal() const noexcept {
+    return "free this request, and match new ones on both ends";
+  }
 
   // From then on any thread may start or free it, and sees all that was written before.
   bool complete() const noexcept { return complete_.load(std::memory_order_acquire); }

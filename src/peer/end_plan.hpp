@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "peer/pair_end.hpp"
@@ -17,13 +16,16 @@ using protocol::Progress;
 using protocol::Side;
 
 // The plan of one end of a pair: that end, its port and its private words. End says what it does:
-// its side and port, start, wait, what it waits for, and how it closes out of order (ring_ends.hpp,
-// rendezvous_ends.hpp). A template, so that the state machine is inlined into the two functions
+// its side, port and state, start, wait, what it waits for, and how it closes out of order
+// (ring_ends.hpp, rendezvous_ends.hpp, window_ends.hpp). A template, so that the state machine is inlined into the two functions
 // that the worker calls.
 template <class End>
 class EndPlan final : public plan::HostPlan {
  public:
-  explicit EndPlan(Pair pair) : EndPlan(pair.port, std::move(pair)) {}
+  using Port = typename End::Port;
+
+  explicit EndPlan(Pair pair) : EndPlan(Port(pair.port), pair.port, std::move(pair)) {}
+  EndPlan(const Port& port, Pair pair) : EndPlan(port, pair.port, std::move(pair)) {}
 
   transport::PairState pair_state(protocol::Epoch epoch) const noexcept override {
     return state_by(peer_closed(epoch));
@@ -38,13 +40,9 @@ class EndPlan final : public plan::HostPlan {
   }
 
  private:
-  using Port = typename End::Port;
-  using State =
-      std::conditional_t<End::side == Side::sender, protocol::SendState, protocol::ReceiveState>;
-
-  EndPlan(const PortSetup& port, Pair&& pair)
+  EndPlan(const Port& port, const PortSetup& setup, Pair&& pair)
       : end_(std::move(pair),
-             End::side == Side::sender ? port.sender->closed : port.receiver->closed),
+             End::side == Side::sender ? setup.sender->closed : setup.receiver->closed),
         port_(port) {}
 
   // The epoch of the next start, or of the present wait.
@@ -82,7 +80,7 @@ class EndPlan final : public plan::HostPlan {
   }
   PairEnd end_;
   Port port_;
-  State state_;
+  typename End::State state_;
   bool closed_ = false;
 };
 

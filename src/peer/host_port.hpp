@@ -156,6 +156,17 @@ class HostPort {
   SenderBlock& sender_block() const noexcept { return *sender_; }
   ReceiverBlock& receiver_block() const noexcept { return *receiver_; }
 
+ protected:
+  std::byte* buffer() const noexcept { return buffer_; }
+  const RemoteMemory& other() const noexcept { return other_; }
+  bool other_gone() const noexcept {
+    return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed);
+  }
+  std::byte* line_at(unsigned slot, std::uint32_t line) const noexcept {
+    return lines_at_ + slot * slot_bytes_ + std::size_t{line} * line_bytes;
+  }
+  void set_copy_error(int error) noexcept { copy_error_ = error; }
+
  private:
   template <protocol::Side side>
   bool offer_parts(std::uint64_t& word, protocol::Epoch epoch) noexcept {
@@ -182,9 +193,6 @@ class HostPort {
     return {reinterpret_cast<std::uintptr_t>(buffer_), walk_.view()};
   }
   MessageMemory theirs() const noexcept { return {other_.address, other_segments_}; }
-  bool other_gone() const noexcept {
-    return other_.dead != nullptr && other_.dead->load(std::memory_order_relaxed);
-  }
   void push_part(std::size_t at, std::size_t most) noexcept {
     const std::size_t bytes = std::min(most, bytes_ - at);
     if (other_.process == 0)
@@ -226,9 +234,6 @@ class HostPort {
         break;
     }
     return sender_->closed;
-  }
-  std::byte* line_at(unsigned slot, std::uint32_t line) const noexcept {
-    return lines_at_ + slot * slot_bytes_ + std::size_t{line} * line_bytes;
   }
   std::uint64_t& flag_at(unsigned slot, std::uint32_t line) const noexcept {
     return *reinterpret_cast<std::uint64_t*>(line_at(slot, line) + payload);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -18,6 +19,11 @@
 namespace penstock::peer {
 
 using protocol::StartOutcome;
+
+// The private words of a message's end.
+template <protocol::Side side>
+using StateOf = std::conditional_t<side == protocol::Side::sender, protocol::SendState,
+                                   protocol::ReceiveState>;
 
 // Everything fixed at match.
 struct Pair {

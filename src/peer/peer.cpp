@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "peer/arena_file.hpp"
+#include "peer/window.hpp"
 
 namespace penstock::peer {
 
@@ -79,6 +80,17 @@ transport::Verdict Peer::can_serve(const transport::Message& message) const {
   if (message.memory != device::MemoryKind::host) return {false, "buffer is not in host memory"};
   if (!message.described()) return {false, transport::undescribed_text};
   return reaches(message.peer);
+}
+
+transport::Verdict Peer::can_serve_window(const transport::WindowMemory& ours, int peer) const {
+  if (ours.memory != device::MemoryKind::host) return {false, "the window is not in host memory"};
+  return reaches(peer);
+}
+
+std::unique_ptr<transport::WindowOffer> Peer::open_window(const transport::WindowMemory& ours,
+                                                          int peer) {
+  retired_.sweep();
+  return std::make_unique<PeerWindow>(*this, ours, peer);
 }
 
 transport::Verdict Peer::reaches(int rank) const {

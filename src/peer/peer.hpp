@@ -45,6 +45,11 @@ class Peer final : public transport::Transport {
       const transport::Message& send, const transport::Message& receive,
       std::span<const std::byte> invitation) override;
 
+  transport::Verdict can_serve_window(const transport::WindowMemory& ours,
+                                      int peer) const override;
+  std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
+                                                      int peer) override;
+
   // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
   // They announce themselves later.
   bool announced() const noexcept { return memory_ != nullptr; }
@@ -59,6 +64,9 @@ class Peer final : public transport::Transport {
   std::optional<RemoteMemory> reach(int rank, const MemoryRecord& theirs) const;
   std::byte* map(int rank, const ArenaAddress& place) const;
   Retired& retired() const noexcept { return retired_; }
+  Pair pair_with(int rank) const;
+  const std::atomic<bool>& dead(int rank) const noexcept { return world_.dead(rank); }
+  std::size_t window_eager_max() const noexcept { return settings_.window_eager_max; }
 
   Memory& memory() noexcept { return *memory_; }                        // from address() on
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
@@ -69,7 +77,6 @@ class Peer final : public transport::Transport {
 
   void reach_buffer(PortSetup& port, const transport::Message& ours,
                     const MemoryRecord& theirs) const;
-  Pair pair_with(int rank) const;
   std::unique_ptr<transport::Plan> plan_as_chosen(const transport::Message& ours,
                                                   const ChoiceRecord& choice,
                                                   const MemoryRecord& theirs, Pair& pair) const;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "peer/host_port.hpp"
+#include "peer/pair_end.hpp"
 #include "protocol/rendezvous.hpp"
 
 namespace penstock::peer {
@@ -20,6 +21,7 @@ struct RendezvousEnd {
   static constexpr protocol::Side side = its_side;
   static constexpr bool copies = true;  // between address spaces, which may fail
   using Port = HostPort<cache_line>;
+  using State = StateOf<side>;
 
   static void close_out_of_order(Port& port, protocol::Epoch epoch) noexcept {
     protocol::rendezvous::poison<mode, side>(port, epoch);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "peer/host_port.hpp"
+#include "peer/pair_end.hpp"
 #include "protocol/closing.hpp"
 #include "protocol/ring.hpp"
 
@@ -21,8 +22,8 @@ struct RingEnd {
   static constexpr protocol::Side side = its_side;
   static constexpr bool copies = false;  // by the worker, within this process's memory
   using Port = HostPort<line_bytes>;
+  using State = StateOf<side>;
 
-  template <class State>
   static std::optional<base::Error> broken(const State&) {
     return std::nullopt;
   }

@@ -27,6 +27,7 @@
 #include "base/verdict.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
+#include "transport/window.hpp"
 
 namespace penstock::transport {
 
@@ -96,6 +97,16 @@ class Transport {
                                                         const Message& /*receive*/,
                                                         std::span<const std::byte> /*invitation*/) {
     throw base::Error(base::ErrorKind::internal, name() + " leaves no invitations");
+  }
+
+  // Windows: all members ask about each other, take the first transport that serves both ways, open
+  // their ends, exchange the records of the offers, and connect.
+  virtual Verdict can_serve_window(const WindowMemory& /*ours*/, int /*peer*/) const {
+    return {false, "it serves no windows"};
+  }
+  // Throws Error.
+  virtual std::unique_ptr<WindowOffer> open_window(const WindowMemory& /*ours*/, int /*peer*/) {
+    throw base::Error(base::ErrorKind::internal, name() + " serves no windows");
   }
 };
 

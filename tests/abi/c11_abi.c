@@ -45,6 +45,15 @@ SAME(PST_ERROR_SETTING, 23);
 SAME(PST_ERROR_MPI, 24);
 SAME(PST_ERROR_INTERNAL, 25);
 SAME(PST_ERROR_FORKED, 26);
+SAME(PST_ERROR_WINDOW, 27);
+SAME(PST_ERROR_EPOCH, 28);
+SAME(PST_ERROR_RANGE, 29);
+
+/* No mode of MPI's. */
+SAME(PST_MODE_STREAM, 0x20000000);
+_Static_assert((PST_MODE_STREAM & (MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT |
+                                   MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED)) == 0,
+               "PST_MODE_STREAM is a mode of MPI's");
 
 SAME(sizeof(PST_Queue), sizeof(void*));
 SAME(sizeof(PST_Stream), sizeof(void*));
@@ -94,6 +103,18 @@ TYPED(PST_Enqueue_runall, PST_Queue, int, MPI_Request[]);
 TYPED(PST_Enqueue_wait_outstanding, PST_Queue);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
+TYPED(PST_Win_attach, MPI_Win);
+TYPED(PST_Win_create, void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
+TYPED(PST_Win_allocate, MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
+TYPED(PST_Win_post_stream, MPI_Group, int, MPI_Win, PST_Queue);
+TYPED(PST_Win_start, MPI_Group, int, MPI_Win);
+TYPED(PST_Put, const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+TYPED(PST_Get, void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
+TYPED(PST_Accumulate, const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op,
+      MPI_Win);
+TYPED(PST_Win_complete_stream, MPI_Win, PST_Queue);
+TYPED(PST_Win_wait_stream, MPI_Win, PST_Queue);
+TYPED(PST_Win_free, MPI_Win*);
 
 /* Every function above must also link: the table is read, so that no entry is dropped. */
 typedef void (*Function)(void);
@@ -136,6 +157,17 @@ static const Function table[] = {
     (Function)PST_Enqueue_wait_outstanding,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,
+    (Function)PST_Win_attach,
+    (Function)PST_Win_create,
+    (Function)PST_Win_allocate,
+    (Function)PST_Win_post_stream,
+    (Function)PST_Win_start,
+    (Function)PST_Put,
+    (Function)PST_Get,
+    (Function)PST_Accumulate,
+    (Function)PST_Win_complete_stream,
+    (Function)PST_Win_wait_stream,
+    (Function)PST_Win_free,
 };
 
 int main(void) {

@@ -6,6 +6,7 @@
 
 #include <penstock/halo.hpp>
 #include <penstock/penstock.hpp>
+#include <penstock/window.hpp>
 #include <span>
 #include <vector>
 

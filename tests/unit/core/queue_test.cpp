@@ -16,7 +16,6 @@
 #include "core/matched_request.hpp"
 #include "core/queues.hpp"
 #include "core/registry.hpp"
-#include "transport/pair_group.hpp"
 
 namespace penstock::core {
 namespace {
@@ -248,7 +247,7 @@ TEST_F(QueueTest, AnArrayThatIsEnqueuedInPartFailsTheQueue) {
 }
 
 // What is no request of MPI's: it is complete when its owner says so.
-class TestOperation final : public StreamOperation {
+class TestOperation : public StreamOperation {
  public:
   explicit TestOperation(std::unique_ptr<transport::Plan> plan) { take_plan(std::move(plan)); }
   void open() { set_complete(); }
@@ -273,64 +272,37 @@ TEST_F(QueueTest, TakesWhateverIsAStreamOperation) {
   EXPECT_EQ(calls[0].closed_on, stream.get());
 }
 
-class TestGroup final : public transport::PairGroup {
+// A window's exposure: the queue leaves its end to the wait of its own.
+class OpenOperation final : public TestOperation {
  public:
-  explicit TestGroup(std::string& calls) : calls_(calls) {}
-  void check_stream(const device::Stream&) const override {}
-  void post(Members members, device::Stream&, transport::Sink&) override { note("post", members); }
-  void complete(Members members, device::Stream&, transport::Sink&) override {
-    note("complete", members);
-  }
-  void await(Members members, device::Stream&, transport::Sink&) override {
-    note("await", members);
-  }
-  void close(device::Stream&, void (*ended)(void*), void* argument) override {
-    calls_ += "close";
-    ended(argument);
-  }
-  std::string describe() const override { return ""; }
-  void cancel_wait(const Error&) noexcept override {}
-
- private:
-  void note(const char* call, Members members) {
-    calls_ += call;
-    for (const int member : members) calls_ += " " + std::to_string(member);
-    calls_ += ", ";
-  }
-  std::string& calls_;
+  using TestOperation::TestOperation;
+  bool ends_with_queue() const noexcept override { return false; }
 };
 
-// An exposure: its start posts to the members, and its wait awaits them.
-class ExposurePlan final : public TestPlan {
- public:
-  ExposurePlan(Calls& calls, std::string& group_calls) : TestPlan(calls), group_(group_calls) {}
-  void start(device::Stream& stream, transport::Sink& sink) override {
-    group_.post(members_, stream, sink);
-  }
-  void wait(device::Stream& stream, transport::Sink& sink) override {
-    group_.await(members_, stream, sink);
-  }
-  using TestPlan::close;
-  void close(device::Stream& stream, void (*ended)(void*), void* argument) override {
-    group_.close(stream, ended, argument);
-  }
-
- private:
-  const std::vector<int> members_{0, 2, 3};
-  TestGroup group_;
-};
-
-TEST_F(QueueTest, APairGroupIsStartedAndWaitedForAsAMessageIs) {
-  std::string group_calls;
-  auto exposure =
-      std::make_unique<TestOperation>(std::make_unique<ExposurePlan>(calls[0], group_calls));
+TEST_F(QueueTest, WhatDoesNotEndWithTheQueueIsLeftToItsOwnWait) {
+  auto exposure = std::make_unique<OpenOperation>(std::make_unique<TestPlan>(calls[0]));
   exposure->open();
-  StreamOperation* const both[] = {all[1], exposure.get()};
-  queue->run(2, both);
-  queue->run(1, both + 1);
+  StreamOperation* const mixed[] = {all[1], exposure.get(), all[2]};
+  queue->start(3, mixed);
+  expect_error(ErrorKind::in_use, [&] { queue->refuse_open(); });
+  queue->wait_outstanding();
   EXPECT_EQ(calls[1].waits, 1);
+  EXPECT_EQ(calls[2].waits, 1);
+  EXPECT_EQ(calls[0].waits, 0);
+  queue->complete({});
+  EXPECT_TRUE(queue->test());
+  EXPECT_EQ(exposure->started_on, queue);
+  StreamOperation* const alone = exposure.get();
+  queue->wait(1, &alone);
+  EXPECT_EQ(calls[0].waits, 1);
+  queue->refuse_open();
+  // A queue that has failed takes no wait, and leaves it for good.
+  queue->start(1, &alone);
+  queue->fail(Error(ErrorKind::internal, "planted"));
+  queue->refuse_open();
+  queue->give_up_stream();
+  EXPECT_EQ(exposure->started_on, nullptr);
   StreamOperation::close(exposure.release());
-  EXPECT_EQ(group_calls, "post 0 2 3, await 0 2 3, post 0 2 3, await 0 2 3, close");
 }
 
 // Its half would be closed out of order, beside what still runs.

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI's calls on windows. In an access epoch of streams puts, gets and accumulates are listed; what
+// such an epoch cannot hold, and MPI's own epochs while one is open, are refused. A window that is
+// not attached is MPI's alone.
+#include <limits>
+#include <string>
+
+#include "api/errors.hpp"
+#include "api/windows.hpp"
+#include "penstock/penstock.h"
+#include "penstock_recorder_config.h"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+using transport::Access;
+
+namespace {
+
+// The window, if an access epoch of streams is open in it.
+rma::Window* accessed(MPI_Win win) noexcept {
+  const api::AttachedWindow* const found = api::attached(win);
+  return found && found->window && found->window->accessing() ? found->window.get() : nullptr;
+}
+
+// A call that opens or closes an epoch of MPI's own.
+template <class Pmpi>
+int beside_streams(const char* call, MPI_Win win, Pmpi&& pmpi) {
+  if (const api::AttachedWindow* const found = api::attached(win); found && found->window)
+    if (const int code = api::guard([&] { found->window->refuse_open(call); }); code != MPI_SUCCESS)
+      return code;
+  return pmpi();
+}
+
+template <class Pmpi>
+int not_in_streams(const char* call, MPI_Win win, Pmpi&& pmpi) {
+  if (accessed(win) == nullptr) [[likely]]
+    return pmpi();
+  return api::guard([&] {
+    throw Error(ErrorKind::unsupported,
+                std::string(call) +
+                    " in an access epoch of streams: these take MPI_Put, MPI_Get and "
+                    "MPI_Accumulate");
+  });
+}
+
+template <class Count>
+api::Side side(Count count, MPI_Datatype type) {
+  if (count > std::numeric_limits<int>::max())
+    throw Error(ErrorKind::unsupported, "a count beyond 2^31 - 1 in an epoch of streams");
+  return {static_cast<int>(count), type};
+}
+
+}  // namespace
+
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
+  if ((assert& PST_MODE_STREAM) != 0)
+    return api::guard([&](core::Library&) { api::start_access(win, group); });
+  return beside_streams("MPI_Win_start", win, [&] { return PMPI_Win_start(group, assert, win); });
+}
+
+int MPI_Win_complete(MPI_Win win) {
+  return beside_streams("MPI_Win_complete", win, [&] { return PMPI_Win_complete(win); });
+}
+int MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
+  return beside_streams("MPI_Win_post", win, [&] { return PMPI_Win_post(group, assert, win); });
+}
+int MPI_Win_wait(MPI_Win win) {
+  return beside_streams("MPI_Win_wait", win, [&] { return PMPI_Win_wait(win); });
+}
+int MPI_Win_test(MPI_Win win, int* flag) {
+  return beside_streams("MPI_Win_test", win, [&] { return PMPI_Win_test(win, flag); });
+}
+int MPI_Win_fence(int assert, MPI_Win win) {
+  return beside_streams("MPI_Win_fence", win, [&] { return PMPI_Win_fence(assert, win); });
+}
+int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+  return beside_streams("MPI_Win_lock", win,
+                        [&] { return PMPI_Win_lock(lock_type, rank, assert, win); });
+}
+int MPI_Win_lock_all(int assert, MPI_Win win) {
+  return beside_streams("MPI_Win_lock_all", win, [&] { return PMPI_Win_lock_all(assert, win); });
+}
+
+int MPI_Win_free(MPI_Win* win) {
+  if (win != nullptr && api::attached(*win) != nullptr)
+    if (const int code = api::guard([&] { api::detach_window(*win); }); code != MPI_SUCCESS)
+      return code;
+  return PMPI_Win_free(win);
+}
+
+#define PENSTOCK_OPERATIONS(SUFFIX, COUNT, DISPLACEMENT)                                       \
+  int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
+                      int target, DISPLACEMENT target_disp, COUNT target_count,                \
+                      MPI_Datatype target_type, MPI_Win win) {                                 \
+    if (accessed(win) == nullptr)                                                              \
+      return PMPI_Put##SUFFIX(origin, origin_count, origin_type, target, target_disp,          \
+                              target_count, target_type, win);                                 \
+    return api::guard([&] {                                                                    \
+      api::list_operation(win, Access::put, const_cast<void*>(origin),                         \
+                          side(origin_count, origin_type), target, target_disp,                \
+                          side(target_count, target_type));                                    \
+    });                                                                                        \
+  }                                                                                            \
+  int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int target,  \
+                      DISPLACEMENT target_disp, COUNT target_count, MPI_Datatype target_type,  \
+                      MPI_Win win) {                                                           \
+    if (accessed(win) == nullptr)                                                              \
+      return PMPI_Get##SUFFIX(origin, origin_count, origin_type, target, target_disp,          \
+                              target_count, target_type, win);                                 \
+    return api::guard([&] {                                                                    \
+      api::list_operation(win, Access::get, origin, side(origin_count, origin_type), target,   \
+                          target_disp, side(target_count, target_type));                       \
+    });                                                                                        \
+  }                                                                                            \
+  int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, \
+                             int target, DISPLACEMENT target_disp, COUNT target_count,         \
+                             MPI_Datatype target_type, MPI_Op op, MPI_Win win) {               \
+    if (accessed(win) == nullptr)                                                              \
+      return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, target, target_disp,   \
+                                     target_count, target_type, op, win);                      \
+    return api::guard([&] {                                                                    \
+      api::list_operation(win, Access::accumulate, const_cast<void*>(origin),                  \
+                          side(origin_count, origin_type), target, target_disp,                \
+                          side(target_count, target_type), op);                                \
+    });                                                                                        \
+  }
+
+PENSTOCK_OPERATIONS(, int, MPI_Aint)
+#if PENSTOCK_HAVE_MPI_Put_c
+PENSTOCK_OPERATIONS(_c, MPI_Count, MPI_Aint)
+#endif
+#undef PENSTOCK_OPERATIONS
+
+// ---- What no epoch of streams holds
+
+int MPI_Rput(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win,
+             MPI_Request* request) {
+  return not_in_streams("MPI_Rput", win, [&] {
+    return PMPI_Rput(origin, origin_count, origin_type, target, target_disp, target_count,
+                     target_type, win, request);
+  });
+}
+int MPI_Rget(void* origin, int origin_count, MPI_Datatype origin_type, int target,
+             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win,
+             MPI_Request* request) {
+  return not_in_streams("MPI_Rget", win, [&] {
+    return PMPI_Rget(origin, origin_count, origin_type, target, target_disp, target_count,
+                     target_type, win, request);
+  });
+}
+int MPI_Raccumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+                    MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                    MPI_Win win, MPI_Request* request) {
+  return not_in_streams("MPI_Raccumulate", win, [&] {
+    return PMPI_Raccumulate(origin, origin_count, origin_type, target, target_disp, target_count,
+                            target_type, op, win, request);
+  });
+}
+int MPI_Get_accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, void* result,
+                       int result_count, MPI_Datatype result_type, int target, MPI_Aint target_disp,
+                       int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+  return not_in_streams("MPI_Get_accumulate", win, [&] {
+    return PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count, result_type,
+                               target, target_disp, target_count, target_type, op, win);
+  });
+}
+int MPI_Rget_accumulate(const void* origin, int origin_count, MPI_Datatype origin_type,
+                        void* result, int result_count, MPI_Datatype result_type, int target,
+                        MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                        MPI_Win win, MPI_Request* request) {
+  return not_in_streams("MPI_Rget_accumulate", win, [&] {
+    return PMPI_Rget_accumulate(origin, origin_count, origin_type, result, result_count,
+                                result_type, target, target_disp, target_count, target_type, op,
+                                win, request);
+  });
+}
+int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target,
+                     MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
+  return not_in_streams("MPI_Fetch_and_op", win, [&] {
+    return PMPI_Fetch_and_op(origin, result, type, target, target_disp, op, win);
+  });
+}
+int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type,
+                         int target, MPI_Aint target_disp, MPI_Win win) {
+  return not_in_streams("MPI_Compare_and_swap", win, [&] {
+    return PMPI_Compare_and_swap(origin, compare, result, type, target, target_disp, win);
+  });
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <string>
+
+#include "api/errors.hpp"
+#include "api/handles.hpp"
+#include "api/windows.hpp"
+#include "group/mpi_check.hpp"
+#include "group/mpi_window_group.hpp"
+#include "penstock/penstock.h"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+using transport::Access;
+
+namespace {
+
+// Makes MPI's window and attaches it; where that fails there is none.
+void create_window(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* memory,
+                   MPI_Win* win) {
+  group::check_mpi(PMPI_Win_create(base, size, unit, info, comm, win), "MPI_Win_create");
+  try {
+    api::attach_window(*win, memory);
+  } catch (...) {
+    PMPI_Win_free(win);
+    throw;
+  }
+}
+
+}  // namespace
+
+int PST_Win_attach(MPI_Win win) {
+  return api::guard([&](core::Library&) { api::attach_window(win, nullptr); });
+}
+
+int PST_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win* win) {
+  return api::guard([&](core::Library&) {
+    api::require_pointer(win, "win");
+    create_window(base, size, disp_unit, info, comm, nullptr, win);
+  });
+}
+
+int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                     MPI_Win* win) {
+  return api::guard([&](core::Library& library) {
+    api::require_pointer(win, "win");
+    api::require_pointer(baseptr, "baseptr");
+    void* memory = nullptr;
+    int all = PST_Alloc_mem(size, info, &memory) == MPI_SUCCESS ? 1 : 0;
+    const bool ours = all != 0;
+    group::check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm),
+                     "MPI_Allreduce");
+    try {
+      if (all == 0)
+        throw Error(ErrorKind::resources,
+                    ours ? "a member has no memory for its part of the window" : api::last_error());
+      create_window(memory, size, disp_unit, info, comm, memory, win);
+    } catch (...) {
+      library.transports().peer().memory().free(memory);
+      throw;
+    }
+    *static_cast<void**>(baseptr) = memory;
+  });
+}
+
+int PST_Win_post_stream(MPI_Group group, int /*assert*/, MPI_Win win, PST_Queue queue) {
+  return api::guard([&](core::Library& library) {
+    rma::Window& window = api::window_of(win);
+    window.post(group::members_of(win, group), api::queue_of(library, queue));
+  });
+}
+
+int PST_Win_start(MPI_Group group, int /*assert*/, MPI_Win win) {
+  return api::guard([&](core::Library&) { api::start_access(win, group); });
+}
+
+int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
+  return api::guard([&](core::Library&) {
+    api::list_operation(win, Access::put, const_cast<void*>(origin), {origin_count, origin_type},
+                        target, target_disp, {target_count, target_type});
+  });
+}
+
+int PST_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
+  return api::guard([&](core::Library&) {
+    api::list_operation(win, Access::get, origin, {origin_count, origin_type}, target, target_disp,
+                        {target_count, target_type});
+  });
+}
+
+int PST_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+                   MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                   MPI_Win win) {
+  return api::guard([&](core::Library&) {
+    api::list_operation(win, Access::accumulate, const_cast<void*>(origin),
+                        {origin_count, origin_type}, target, target_disp,
+                        {target_count, target_type}, op);
+  });
+}
+
+int PST_Win_complete_stream(MPI_Win win, PST_Queue queue) {
+  return api::guard(
+      [&](core::Library& library) { api::window_of(win).complete(api::queue_of(library, queue)); });
+}
+
+int PST_Win_wait_stream(MPI_Win win, PST_Queue queue) {
+  return api::guard(
+      [&](core::Library& library) { api::window_of(win).wait(api::queue_of(library, queue)); });
+}
+
+int PST_Win_free(MPI_Win* win) {
+  return api::guard([&](core::Library&) {
+    api::require_pointer(win, "win");
+    if (*win == MPI_WIN_NULL) throw Error(ErrorKind::window, "the window is MPI_WIN_NULL");
+    api::detach_window(*win);
+    group::check_mpi(PMPI_Win_free(win), "MPI_Win_free");
+  });
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attached windows, behind the handles of MPI. What stands for one hangs on the MPI window itself,
+// as MPI may give the handle of a freed one to another.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+
+#include "rma/window.hpp"
+
+namespace penstock::api {
+
+struct AttachedWindow {
+  std::unique_ptr<rma::Window> window;
+  void* memory = nullptr;  // of PST_Win_allocate
+};
+
+// Whether this process has ever attached one: until then calls of MPI on windows need not look.
+bool any_window_attached() noexcept;
+// Null for a window that is not attached, or none.
+AttachedWindow* attached(MPI_Win win) noexcept;
+rma::Window& window_of(MPI_Win win);  // throws Error(window)
+
+// Collective: what PST_Win_attach does. Takes `memory`.
+void attach_window(MPI_Win win, void* memory);
+// Collective, before MPI's own call, which frees the window. Throws Error(epoch).
+void detach_window(MPI_Win win);
+// At the end of the library: ends those that the program has not freed.
+void end_windows() noexcept;
+
+// What PST_Win_start and the operations do, and MPI's own in an epoch of streams. They throw
+// base::Error.
+void start_access(MPI_Win win, MPI_Group group);
+struct Side {
+  int count;
+  MPI_Datatype type;
+};
+void list_operation(MPI_Win win, transport::Access access, void* origin, const Side& ours,
+                    int target, MPI_Aint displacement, const Side& theirs, MPI_Op op = MPI_OP_NULL);
+
+}  // namespace penstock::api

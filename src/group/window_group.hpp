@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of an MPI window, on a communicator of their own: what they tell each other while the
+// window is attached and freed. All of it is collective over them and calls MPI.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace penstock::group {
+
+class WindowGroup {
+ public:
+  using Records = std::vector<std::vector<std::byte>>;  // by member
+
+  virtual ~WindowGroup() = default;
+  int rank() const noexcept { return rank_; }  // ours among the members
+  int size() const noexcept { return static_cast<int>(world_ranks_.size()); }
+  int world_rank(int member) const noexcept {
+    return world_ranks_[static_cast<std::size_t>(member)];
+  }
+
+  virtual Records all_gather(std::span<const std::byte> mine) = 0;
+  // To each member its record, from each one ours.
+  virtual Records exchange(const Records& records) = 0;
+  virtual void meet() = 0;
+  // Runs a step on every member and throws base::Error on all when it fails on one. The step makes
+  // no collective call.
+  void together(const std::function<void()>& step);
+
+ protected:
+  int rank_ = 0;
+  std::vector<int> world_ranks_;
+};
+
+}  // namespace penstock::group

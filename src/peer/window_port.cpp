@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/window_port.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "peer/accumulate.hpp"
+
+namespace penstock::peer {
+
+using transport::Access;
+using transport::Operation;
+using transport::Operations;
+
+namespace {
+
+constexpr std::size_t payload_words = WindowPort::payload / sizeof(StreamWord);
+static_assert(WindowPort::payload % sizeof(StreamWord) == 0);
+static_assert((header_words + 1) * sizeof(StreamWord) <= transport::WindowReach::staged_header);
+
+constexpr std::size_t padded(std::size_t bytes) noexcept {
+  return (bytes + sizeof(StreamWord) - 1) / sizeof(StreamWord) * sizeof(StreamWord);
+}
+
+StreamWord kind_of(const Operation& operation) noexcept {
+  return static_cast<StreamWord>(operation.access) |
+         static_cast<StreamWord>(operation.reduction) << 8 |
+         static_cast<StreamWord>(operation.element) << 16;
+}
+
+}  // namespace
+
+std::size_t staged_words(std::size_t bytes) noexcept {
+  return header_words + padded(bytes) / sizeof(StreamWord);
+}
+
+std::size_t lines_for(std::size_t words) noexcept {
+  return (head_words + words + payload_words - 1) / payload_words;
+}
+
+EpochWay way_of(const Operations& list, const transport::WindowReach& reach,
+                std::size_t eager_max) noexcept {
+  std::size_t words = 0, accumulated = 0, accumulates = 0;
+  bool gets = false;
+  for (const Operation& operation : list) {
+    gets = gets || operation.access == Access::get;
+    if (operation.access == Access::get) continue;
+    words += staged_words(operation.bytes);
+    if (operation.access != Access::accumulate) continue;
+    accumulated += staged_words(operation.bytes);
+    ++accumulates;
+  }
+  const bool all_direct = reach.direct && (reach.atomic || accumulates == 0);
+  EpochWay way;
+  const std::size_t limit = reach.direct ? std::min(eager_max, reach.staged) : reach.staged;
+  if (!gets && words * sizeof(StreamWord) <= limit) {
+    way.staged = list.size();
+  } else {
+    way.head.parts = 1;
+    if (all_direct) return way;
+    way.staged = accumulates;
+    way.accumulates_only = true;
+    words = accumulated;
+  }
+  way.head.lines = static_cast<std::uint32_t>(lines_for(words) - 1);
+  return way;
+}
+
+void WindowPort::restart_stream() noexcept {
+  at_ = 0;
+  current_ = {};
+  through_ = 0;
+  header_at_ = header_words;
+}
+
+void WindowPort::begin(const Operations& list, const EpochWay& way) noexcept {
+  list_ = &list;
+  way_ = way;
+  restart_stream();
+}
+
+bool WindowPort::next_staged() noexcept {
+  while (at_ < list_->size() && !way_.stages((*list_)[at_])) ++at_;
+  if (at_ == list_->size()) return false;
+  current_ = (*list_)[at_++];
+  through_ = 0;
+  header_ = {current_.displacement, current_.bytes, kind_of(current_)};
+  header_at_ = 0;
+  return true;
+}
+
+void WindowPort::fill(unsigned slot, std::uint32_t line) noexcept {
+  std::byte* const to = line_at(slot, line);
+  if (line > 0) return write_stream(to, payload);
+  const StreamWord head[head_words] = {
+      way_.head.lines | static_cast<StreamWord>(way_.head.parts) << 32, way_.staged};
+  std::memcpy(to, head, sizeof head);
+  write_stream(to + sizeof head, payload - sizeof head);
+}
+
+// `bytes` is a multiple of a word's.
+void WindowPort::write_stream(std::byte* to, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    std::size_t written = sizeof(StreamWord);
+    if (header_at_ < header_words) {
+      std::memcpy(to, &header_[header_at_++], sizeof(StreamWord));
+    } else if (through_ < current_.bytes) {
+      const std::size_t count = std::min(bytes, current_.bytes - through_);
+      std::memcpy(to, static_cast<const std::byte*>(current_.origin) + through_, count);
+      through_ += count;
+      written = padded(count);
+    } else if (next_staged()) {
+      continue;
+    } else {
+      return;
+    }
+    to += written;
+    bytes -= written;
+  }
+}
+
+protocol::window::Head WindowPort::read_head(unsigned slot) noexcept {
+  const std::byte* const from = line_at(slot, 0);
+  StreamWord head[head_words];
+  std::memcpy(head, from, sizeof head);
+  restart_stream();
+  operations_left_ = head[1];
+  read_stream(from + sizeof head, payload - sizeof head);
+  return {static_cast<std::uint32_t>(head[0]), static_cast<std::uint32_t>(head[0] >> 32)};
+}
+
+void WindowPort::drain(unsigned slot, std::uint32_t line) noexcept {
+  read_stream(line_at(slot, line), payload);
+}
+
+void WindowPort::read_stream(const std::byte* from, std::size_t bytes) noexcept {
+  while (bytes > 0) {
+    std::size_t taken = sizeof(StreamWord);
+    if (header_at_ < header_words) {
+      std::memcpy(&header_[header_at_++], from, sizeof(StreamWord));
+      if (header_at_ == header_words) take_header();
+    } else if (through_ < current_.bytes) {
+      const std::size_t count = std::min(bytes, current_.bytes - through_);
+      apply(from, count);
+      through_ += count;
+      taken = padded(count);
+    } else if (operations_left_ > 0) {
+      --operations_left_;
+      header_at_ = 0;
+      continue;
+    } else {
+      return;
+    }
+    from += taken;
+    bytes -= taken;
+  }
+}
+
+void WindowPort::take_header() noexcept {
+  current_.displacement = header_[0];
+  current_.bytes = header_[1];
+  current_.access = static_cast<Access>(header_[2] & 0xff);
+  current_.reduction = static_cast<transport::Reduction>(header_[2] >> 8 & 0xff);
+  current_.element = static_cast<transport::Element>(header_[2] >> 16 & 0xff);
+  through_ = 0;
+}
+
+void WindowPort::apply(const std::byte* from, std::size_t bytes) noexcept {
+  std::byte* const to = buffer() + current_.displacement + through_;
+  if (current_.access == Access::accumulate)
+    accumulate(current_, to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
+
+void WindowPort::move(std::uint32_t) noexcept {
+  for (const Operation& operation : *list_) {
+    if (way_.stages(operation) || operation.bytes == 0) continue;
+    move_one(operation);
+    if (copy_failed()) return;
+  }
+}
+
+void WindowPort::move_one(const Operation& operation) noexcept {
+  const std::uint64_t theirs = other().address + operation.displacement;
+  if (other().process != 0) {
+    const MessageMemory far{theirs}, near{reinterpret_cast<std::uintptr_t>(operation.origin)};
+    if (other_gone())
+      set_copy_error(ESRCH);
+    else
+      set_copy_error(operation.access == Access::get
+                         ? read_process(other().process, near, far, 0, operation.bytes)
+                         : write_process(other().process, far, near, 0, operation.bytes));
+    return;
+  }
+  auto* const far = reinterpret_cast<std::byte*>(theirs);
+  auto* const near = static_cast<std::byte*>(operation.origin);
+  if (operation.access == Access::get)
+    std::memcpy(near, far, operation.bytes);
+  else if (operation.access == Access::put)
+    std::memcpy(far, near, operation.bytes);
+  else
+    accumulate(operation, far, near, operation.bytes);
+}
+
+}  // namespace penstock::peer

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port of both ends of a window's pair. What goes by lines is a stream of 8-byte words, cut
+// into the lines of a slot:
+//   HEAD: lines behind the first, parts | number of operations |
+//   of each operation: displacement | bytes | access, reduction, element | its bytes, padded
+// Without gaps between elements, and with a payload that is a multiple of 8, no word and no element
+// lies in two lines.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "peer/host_port.hpp"
+#include "protocol/window.hpp"
+#include "transport/window.hpp"
+
+namespace penstock::peer {
+
+inline constexpr std::size_t window_line = 256;
+inline constexpr unsigned window_slots = 4;
+
+// A word that travels in a slot.
+using StreamWord = std::uint64_t;
+inline constexpr std::size_t header_words = 3;  // of an operation
+
+inline constexpr std::size_t head_words = 2;
+
+std::size_t staged_words(std::size_t bytes) noexcept;  // of an operation, with its header
+std::size_t lines_for(std::size_t words) noexcept;     // of operations, HEAD's among them
+
+// How the list of an epoch is moved.
+struct EpochWay {
+  protocol::window::Head head;
+  std::uint64_t staged = 0;       // operations in lines
+  bool accumulates_only = false;  // else all of the list, or none
+  bool stages(const transport::Operation& operation) const noexcept {
+    return staged != 0 && (!accumulates_only || operation.access == transport::Access::accumulate);
+  }
+};
+EpochWay way_of(const transport::Operations& list, const transport::WindowReach& reach,
+                std::size_t eager_max) noexcept;
+
+class WindowPort : public HostPort<window_line> {
+ public:
+  explicit WindowPort(const PortSetup& setup) noexcept : HostPort(setup) {}
+
+  // ---- Origin
+  // Begins an epoch. The list stays until it has ended.
+  void begin(const transport::Operations& list, const EpochWay& way) noexcept;
+  protocol::window::Head head() const noexcept { return way_.head; }
+  void fill(unsigned slot, std::uint32_t line) noexcept;
+  void move(std::uint32_t part) noexcept;
+  template <protocol::Order order>
+  void store_part(std::uint32_t, protocol::Epoch epoch) const noexcept {
+    store<order>(protocol::Word::done, epoch);
+  }
+
+  // ---- Target
+  protocol::window::Head read_head(unsigned slot) noexcept;
+  void drain(unsigned slot, std::uint32_t line) noexcept;
+  template <protocol::Order order>
+  protocol::Epoch load_part(std::uint32_t) const noexcept {
+    return load<order>(protocol::Word::done);
+  }
+
+ private:
+  bool next_staged() noexcept;
+  void restart_stream() noexcept;
+  void write_stream(std::byte* to, std::size_t bytes) noexcept;
+  void read_stream(const std::byte* from, std::size_t bytes) noexcept;
+  void take_header() noexcept;
+  void apply(const std::byte* from, std::size_t bytes) noexcept;
+  void move_one(const transport::Operation& operation) noexcept;
+
+  const transport::Operations* list_ = nullptr;
+  EpochWay way_;
+  // Where the stream stands: the operation, and how many bytes of it are through.
+  std::size_t at_ = 0;  // in the list, of the next operation
+  transport::Operation current_;
+  std::size_t through_ = 0;
+  std::array<StreamWord, header_words> header_{};
+  std::size_t header_at_ = header_words;
+  std::uint64_t operations_left_ = 0;
+};
+
+static_assert(protocol::window::WindowPort<WindowPort>);
+
+// An origin's, with the lists of its epochs.
+class OriginPort : public WindowPort {
+ public:
+  struct Setup {
+    transport::OperationLists* lists = nullptr;
+    transport::WindowReach reach;
+    std::size_t eager_max = 0;
+  };
+  OriginPort(const PortSetup& port, const Setup& setup) noexcept
+      : WindowPort(port), setup_(setup) {}
+
+  void begin_next() noexcept {
+    const transport::Operations& list = setup_.lists->next();
+    begin(list, way_of(list, setup_.reach, setup_.eager_max));
+  }
+
+ private:
+  Setup setup_;
+};
+
+}  // namespace penstock::peer

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rma/window.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "base/log.hpp"
+#include "transport/wire_record.hpp"
+
+namespace penstock::rma {
+
+using base::Error;
+using base::ErrorKind;
+using transport::Access;
+using transport::Operation;
+using transport::WindowMemory;
+using transport::WindowOffer;
+using transport::WindowReach;
+
+namespace {
+
+std::atomic<std::uint64_t> windows_made{0};
+
+// What a member tells of its part.
+struct PartRecord {
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0;
+  std::uint64_t unit = 1;
+};
+
+constexpr std::size_t element_bytes(transport::Element element) noexcept {
+  using enum transport::Element;
+  return element == int32 || element == uint32 || element == float32 ? 4 : 8;
+}
+
+// What an operation takes of a slot, at most.
+constexpr std::size_t staged_bytes(const Operation& operation) noexcept {
+  return operation.access == Access::get ? 0 : operation.bytes + WindowReach::staged_header;
+}
+
+}  // namespace
+
+Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours, int unit,
+               core::Transports& transports)
+    : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1), group_(std::move(group)) {
+  const PartRecord mine{ours.bytes, reinterpret_cast<std::uintptr_t>(ours.base),
+                        static_cast<std::uint64_t>(unit)};
+  const auto parts = group_->all_gather(transport::to_wire(mine));
+  group_->together([&] {
+    for (int member = 0; member < group_->size(); ++member) {
+      const auto part = transport::from_wire<PartRecord>(parts[static_cast<std::size_t>(member)]);
+      auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
+      peer.world_rank = group_->world_rank(member);
+      peer.bytes = part.bytes;
+      peer.unit = part.unit;
+      peer.misalignment = part.address % 8;
+    }
+    ended_ = std::make_shared<std::latch>(2 * group_->size());
+    scratch_.reserve(peers_.size());
+  });
+  try {
+    connect(ours, transports);
+  } catch (...) {
+    end_pairs();
+    throw;
+  }
+}
+
+Window::~Window() {
+  end_pairs();
+}
+
+// The first transport that serves both ways, as both members see it: a bit a transport, for each
+// peer.
+std::vector<std::size_t> Window::choose(const WindowMemory& ours,
+                                        const core::Transports& transports) const {
+  const auto& entries = transports.entries();
+  group::WindowGroup::Records told;
+  std::vector<std::string> reasons;
+  for (const auto& peer : peers_) {
+    std::uint64_t served = 0;
+    std::string& why = reasons.emplace_back();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const auto verdict = entries[i].allowed
+                               ? entries[i].transport->can_serve_window(ours, peer->world_rank)
+                               : base::refused("not in PENSTOCK_TRANSPORT");
+      if (verdict.yes) served |= std::uint64_t{1} << i;
+      why += (why.empty() ? "" : "; ") + entries[i].transport->name() + ": " + verdict.why;
+    }
+    told.push_back(transport::to_wire(served));
+  }
+  const auto theirs = group_->exchange(told);
+  std::vector<std::size_t> chosen;
+  group_->together([&] {
+    for (std::size_t member = 0; member < peers_.size(); ++member) {
+      const auto both = transport::from_wire<std::uint64_t>(told[member]) &
+                        transport::from_wire<std::uint64_t>(theirs[member]);
+      if (both == 0)
+        throw Error(ErrorKind::transport,
+                    fmt::format("no transport serves the window between this rank and rank {} ({})",
+                                peers_[member]->world_rank, reasons[member]));
+      chosen.push_back(static_cast<std::size_t>(__builtin_ctzll(both)));
+    }
+  });
+  return chosen;
+}
+
+void Window::connect(const WindowMemory& ours, core::Transports& transports) {
+  const auto chosen = choose(ours, transports);
+  std::vector<std::unique_ptr<WindowOffer>> offers;
+  group_->together([&] {
+    for (std::size_t member = 0; member < peers_.size(); ++member)
+      offers.push_back(transports.entries()[chosen[member]].transport->open_window(
+          ours, peers_[member]->world_rank));
+  });
+  group::WindowGroup::Records records;
+  for (const auto& offer : offers) records.push_back(offer->record());
+  const auto theirs = group_->exchange(records);
+  group_->together([&] {
+    for (std::size_t member = 0; member < peers_.size(); ++member) {
+      Peer& peer = *peers_[member];
+      peer.transport = transports.entries()[chosen[member]].transport->name();
+      transport::WindowEnds ends = offers[member]->connect(theirs[member], peer.lists);
+      peer.reach = ends.reach;
+      peer.origin = end_of(Role::origin, peer, std::move(ends.origin)).release();
+      peer.target = end_of(Role::target, peer, std::move(ends.target)).release();
+    }
+  });
+}
+
+std::unique_ptr<WindowEnd> Window::end_of(Role role, const Peer& peer,
+                                          std::unique_ptr<transport::Plan> plan) const {
+  return std::make_unique<WindowEnd>(role, label_of(role, peer), std::move(plan), ended_);
+}
+
+std::string Window::label_of(Role role, const Peer& peer) const {
+  return fmt::format("{}, {} rank {}", name(), role == Role::origin ? "access to" : "exposure to",
+                     peer.world_rank);
+}
+
+std::string Window::transport_of(int member) const {
+  return peers_[static_cast<std::size_t>(member)]->transport;
+}
+
+void Window::refuse(ErrorKind kind, const std::string& why) const {
+  throw Error(kind, name() + ": " + why);
+}
+
+void Window::check_members(const Members& members) const {
+  std::vector<bool> named(peers_.size(), false);
+  for (const int member : members) {
+    if (named[static_cast<std::size_t>(member)])
+      refuse(ErrorKind::argument, fmt::format("the group names its member {} twice", member));
+    named[static_cast<std::size_t>(member)] = true;
+  }
+}
+
+// ---- Access
+
+void Window::start(Members members) {
+  if (access_)
+    refuse(ErrorKind::epoch,
+           "an access epoch is open: enqueue PST_Win_complete_stream before the next "
+           "MPI_Win_start");
+  check_members(members);
+  for (const int member : members) peer(member).accessed = true;
+  access_ = std::move(members);
+}
+
+void Window::add(int target, std::int64_t displacement, const OperationShape& shape,
+                 const Operation& operation) {
+  if (!access_)
+    refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
+  if (target < 0 || target >= static_cast<int>(peers_.size()) || !peer(target).accessed)
+    refuse(ErrorKind::epoch,
+           fmt::format("member {} is not in the group of the access epoch that is open", target));
+  Peer& to = peer(target);
+  if (shape.origin_bytes != shape.target_bytes)
+    refuse(ErrorKind::argument,
+           fmt::format("{} bytes at the origin and {} at the target: streams move as many as there "
+                       "are",
+                       shape.origin_bytes, shape.target_bytes));
+  // Units and bytes of the target, so that nothing below can overflow.
+  const bool inside =
+      displacement >= 0 && static_cast<std::uint64_t>(displacement) <= to.bytes / to.unit &&
+      shape.target_bytes <= to.bytes - static_cast<std::uint64_t>(displacement) * to.unit;
+  if (!inside)
+    refuse(ErrorKind::range,
+           fmt::format("{} bytes at displacement {} (units of {} bytes) are beyond the {} bytes of "
+                       "member {}",
+                       shape.target_bytes, displacement, to.unit, to.bytes, target));
+  Operation whole = operation;
+  whole.bytes = shape.target_bytes;
+  whole.displacement = static_cast<std::size_t>(displacement) * to.unit;
+  if (whole.access == Access::get && !to.reach.direct)
+    refuse(ErrorKind::unsupported,
+           fmt::format("a get from member {}, whose memory this rank cannot load: make the window "
+                       "with PST_Win_allocate",
+                       target));
+  if (whole.access == Access::accumulate &&
+      (whole.displacement + to.misalignment) % element_bytes(whole.element) != 0)
+    refuse(ErrorKind::unsupported, "an accumulate into elements that are not aligned");
+  const std::size_t staged = to.staged + staged_bytes(whole);
+  const bool needs_slot = whole.access == Access::accumulate ? !to.reach.atomic : !to.reach.direct;
+  if (needs_slot && staged > to.reach.staged)
+    refuse(ErrorKind::resources,
+           fmt::format("the operations towards member {} take {} bytes of a slot of {}: use "
+                       "PST_Win_allocate, raise PENSTOCK_RMA_EAGER, or complete more often",
+                       target, staged, to.reach.staged));
+  to.pending.push_back(whole);
+  if (needs_slot) to.staged = staged;
+}
+
+// Its data, or its post, would wait behind itself.
+void Window::check_self(const Members& members) const {
+  const int self = group_->rank();
+  if (std::find(members.begin(), members.end(), self) == members.end()) return;
+  if (!exposure_ || std::find(exposure_->begin(), exposure_->end(), self) == exposure_->end())
+    refuse(ErrorKind::epoch,
+           "this rank is a target of its own: enqueue its PST_Win_post_stream before "
+           "PST_Win_complete_stream");
+}
+
+std::span<core::StreamOperation* const> Window::ends_of(Role role, const Members& members) {
+  scratch_.clear();
+  for (const int member : members)
+    scratch_.push_back(role == Role::origin ? peer(member).origin : peer(member).target);
+  return scratch_;
+}
+
+void Window::complete(core::Queue& queue) {
+  if (!access_)
+    refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
+  check_self(*access_);
+  const auto ends = ends_of(Role::origin, *access_);
+  std::size_t pushed = 0;
+  try {
+    for (const int member : *access_) {
+      peer(member).lists.push(peer(member).pending);
+      ++pushed;
+    }
+    queue.run(ends.size(), ends.data());
+  } catch (...) {
+    // What has been enqueued in spite of the error is read by its stream.
+    for (std::size_t i = 0; i < pushed; ++i) {
+      Peer& to = peer((*access_)[i]);
+      if (to.origin->started_on == nullptr) to.lists.take_back(to.pending);
+    }
+    throw;
+  }
+  for (const int member : *access_) {
+    peer(member).accessed = false;
+    peer(member).staged = 0;
+  }
+  access_.reset();
+}
+
+// ---- Exposure
+
+void Window::post(Members members, core::Queue& queue) {
+  if (exposure_)
+    refuse(ErrorKind::epoch,
+           "an exposure epoch is open: enqueue PST_Win_wait_stream before the next "
+           "PST_Win_post_stream");
+  check_members(members);
+  const auto ends = ends_of(Role::target, members);
+  queue.start(ends.size(), ends.data());
+  exposure_ = std::move(members);
+}
+
+void Window::wait(core::Queue& queue) {
+  if (!exposure_) refuse(ErrorKind::epoch, "no exposure epoch is open: PST_Win_post_stream first");
+  const auto ends = ends_of(Role::target, *exposure_);
+  queue.wait(ends.size(), ends.data());
+  exposure_.reset();
+}
+
+void Window::refuse_open(const char* call) const {
+  if (access_)
+    refuse(ErrorKind::epoch, fmt::format("{} while an access epoch of streams is open: enqueue "
+                                         "PST_Win_complete_stream first",
+                                         call));
+  if (exposure_)
+    refuse(ErrorKind::epoch, fmt::format("{} while an exposure epoch of streams is open: enqueue "
+                                         "PST_Win_wait_stream first",
+                                         call));
+}
+
+// ---- The end
+
+void Window::end_pairs() noexcept {
+  if (!ended_) return;
+  std::ptrdiff_t never_made = 0;
+  for (const auto& peer : peers_) {
+    for (WindowEnd* end :
+         {std::exchange(peer->origin, nullptr), std::exchange(peer->target, nullptr)}) {
+      if (end)
+        core::StreamOperation::close(end);
+      else
+        ++never_made;
+    }
+  }
+  if (never_made > 0) ended_->count_down(never_made);
+  ended_->wait();
+  ended_.reset();
+}
+
+void Window::detach() {
+  end_pairs();
+  group_->meet();
+}
+
+}  // namespace penstock::rma

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/window.hpp"
+
+namespace penstock::transport {
+
+struct OperationLists::Node {
+  Operations list;
+  std::atomic<Node*> next{nullptr};
+};
+
+OperationLists::OperationLists() : oldest_(new Node), last_(oldest_), current_(oldest_) {}
+
+OperationLists::~OperationLists() {
+  while (oldest_) delete std::exchange(oldest_, oldest_->next.load(std::memory_order_relaxed));
+}
+
+// Acquire: whoever carries out has read the list before it went on to the next.
+OperationLists::Node* OperationLists::reusable_node() noexcept {
+  if (oldest_ == current_.load(std::memory_order_acquire)) return nullptr;
+  Node* const node = oldest_;
+  oldest_ = node->next.load(std::memory_order_relaxed);
+  node->next.store(nullptr, std::memory_order_relaxed);
+  return node;
+}
+
+void OperationLists::push(Operations& list) {
+  Node* node = last_;
+  if (!unused_) {
+    node = reusable_node();
+    if (node == nullptr) node = new Node;
+  }
+  node->list.clear();
+  node->list.swap(list);
+  if (unused_) {
+    unused_ = false;
+    return;
+  }
+  // Release: the list comes before. The command behind it, on a stream, would do as well.
+  last_->next.store(node, std::memory_order_release);
+  last_ = node;
+}
+
+void OperationLists::take_back(Operations& list) noexcept {
+  list.swap(last_->list);
+  unused_ = true;
+}
+
+const Operations& OperationLists::next() noexcept {
+  Node* const node = current_.load(std::memory_order_relaxed)->next.load(std::memory_order_acquire);
+  current_.store(node, std::memory_order_release);
+  return node->list;
+}
+
+}  // namespace penstock::transport

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window of 64-bit numbers as the tests use it, with epochs whose buffers streams fill and check.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/endpoint.hpp"
+#include "support/environment.hpp"
+
+namespace penstock::test {
+
+using Number = std::uint64_t;
+using Ranks = std::vector<int>;
+
+// Where windows are served so far.
+inline bool windows_served() {
+  return transport_allowed("peer");
+}
+
+// Whether a rank loads and stores such memory of another one.
+inline bool reaches(Memory memory) {
+  const char* const cross_memory = std::getenv("PENSTOCK_CMA");
+  return memory == Memory::allocated || cross_memory == nullptr || std::string(cross_memory) != "0";
+}
+// Whether small epochs go without a post.
+inline bool goes_ahead() {
+  const char* const eager = std::getenv("PENSTOCK_RMA_EAGER");
+  return eager == nullptr || std::string(eager) != "0";
+}
+
+class Group {
+ public:
+  explicit Group(const Ranks& ranks) {
+    MPI_Group world = MPI_GROUP_NULL;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &group_);
+    MPI_Group_free(&world);
+  }
+  ~Group() {
+    if (group_ != MPI_GROUP_EMPTY) MPI_Group_free(&group_);
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  operator MPI_Group() const { return group_; }
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+};
+
+class Window {
+ public:
+  // Of so many numbers on each rank; of PST_Win_allocate, or of ordinary memory.
+  explicit Window(std::size_t numbers, Memory memory = Memory::allocated) : own_(numbers, 0) {
+    const auto bytes = static_cast<MPI_Aint>(numbers * sizeof(Number));
+    if (memory == Memory::allocated) {
+      EXPECT_PST(
+          PST_Win_allocate(bytes, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &base_, &win_));
+      std::fill_n(base_, numbers, Number{0});
+    } else {
+      base_ = own_.data();
+      EXPECT_PST(
+          PST_Win_create(base_, bytes, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &win_));
+    }
+    numbers_ = numbers;
+    meet();
+  }
+  ~Window() {
+    if (win_ == MPI_WIN_NULL) return;
+    EXPECT_EQ(MPI_Win_free(&win_), MPI_SUCCESS);
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  MPI_Win win() const { return win_; }
+  MPI_Win& handle() { return win_; }
+  std::span<Number> numbers() const { return {base_, numbers_}; }
+
+  void post(Lane& lane, const Ranks& origins) {
+    EXPECT_PST(PST_Win_post_stream(Group(origins), 0, win_, lane.queue()));
+  }
+  void start(const Ranks& targets) {
+    EXPECT_PST(MPI_Win_start(Group(targets), PST_MODE_STREAM, win_));
+  }
+  void put(const Number* from, std::size_t count, int target, std::size_t at) {
+    EXPECT_PST(MPI_Put(from, static_cast<int>(count), MPI_UINT64_T, target,
+                       static_cast<MPI_Aint>(at), static_cast<int>(count), MPI_UINT64_T, win_));
+  }
+  void get(Number* to, std::size_t count, int target, std::size_t at) {
+    EXPECT_PST(MPI_Get(to, static_cast<int>(count), MPI_UINT64_T, target, static_cast<MPI_Aint>(at),
+                       static_cast<int>(count), MPI_UINT64_T, win_));
+  }
+  void add(const Number* from, std::size_t count, int target, std::size_t at) {
+    EXPECT_PST(MPI_Accumulate(from, static_cast<int>(count), MPI_UINT64_T, target,
+                              static_cast<MPI_Aint>(at), static_cast<int>(count), MPI_UINT64_T,
+                              MPI_SUM, win_));
+  }
+  void complete(Lane& lane) { EXPECT_PST(PST_Win_complete_stream(win_, lane.queue())); }
+  void wait(Lane& lane) { EXPECT_PST(PST_Win_wait_stream(win_, lane.queue())); }
+
+ private:
+  std::vector<Number> own_;
+  Number* base_ = nullptr;
+  std::size_t numbers_ = 0;
+  MPI_Win win_ = MPI_WIN_NULL;
+};
+
+// What a stream does between its communication: functions of the test, which stay until the end.
+class Script {
+ public:
+  void run(Lane& lane, std::function<void()> function) {
+    functions_.push_back(std::make_unique<std::function<void()>>(std::move(function)));
+    lane.launch([](void* one) { (*static_cast<std::function<void()>*>(one))(); },
+                functions_.back().get());
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::function<void()>>> functions_;
+};
+
+// A number that tells who has written it, when and where.
+inline Number stamp(int writer, std::uint64_t epoch, std::size_t place) {
+  return (static_cast<Number>(writer) + 1) << 48 | epoch << 16 | (place & 0xffff);
+}
+
+}  // namespace penstock::test
