@@ -39,8 +39,9 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
 const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add",
                                               "mpi",  "contiguous", "packed"};
 const std::vector<std::string> host_baselines{
-    "mpi-nonblocking", "contiguous",           "packed", "ofi-chain", "ofi-chain-direct",
-    "ofi-chain-auto",  "ofi-chain-auto-direct"};
+    "mpi-nonblocking",  "contiguous",     "packed",
+    "windows",          "mpi-windows",    "ofi-chain",
+    "ofi-chain-direct", "ofi-chain-auto", "ofi-chain-auto-direct"};
 
 std::vector<std::string> baseline_names() {
   std::vector<std::string> names = cuda_baselines;
@@ -61,6 +62,8 @@ void require_known_baselines(const Options& options) {
           "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
     if (without_gaps && !options.layout.has_gaps())
       throw CLI::ValidationError("--baseline", name + " is for messages in --rows");
+    if (name.ends_with("windows") && is_windowed(options.kind))
+      throw CLI::ValidationError("--baseline", name + " is for latency and halo");
     if (name.starts_with("ofi-") && options.kind != Kind::latency)
       throw CLI::ValidationError(
           "--baseline", std::string(about(options.kind).command) + " has no baseline " + name);
@@ -125,12 +128,14 @@ void add_common_options(CLI::App& app, Options& options) {
              "Streams and memory of: host (the default) or cuda");
   app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
-  app.add_option("--baseline", options.baselines,
-                 "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
-                 "(put with signal), nvshmem-add (signals added to, not set), mpi. "
-                 "host: mpi-nonblocking (MPI_Isend, MPI_Irecv); latency also "
-                 "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
-                 "(libfabric's deferred write and atomic alone)")
+  app.add_option(
+         "--baseline", options.baselines,
+         "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
+         "(put with signal), nvshmem-add (signals added to, not set), mpi. "
+         "host: mpi-nonblocking (MPI_Isend, MPI_Irecv); latency and halo also windows and "
+         "mpi-windows (one-sided epochs by Penstock, on the stream, and by MPI); latency also "
+         "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
+         "(libfabric's deferred write and atomic alone)")
       ->delimiter(',')
       ->check(CLI::IsMember(baseline_names()));
   app.add_flag("--check", options.check,

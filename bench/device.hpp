@@ -65,10 +65,14 @@ std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Ses
 // The first tag of each library's messages on MPI_COMM_WORLD: each needs as many as a halo has
 // directions.
 namespace tags {
-inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 400, packed = 500;
+inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 400, packed = 500,
+                     windows = 600, mpi_windows = 700;
 }
 
 inline constexpr const char* nonblocking = "mpi-nonblocking";
+// One-sided: Penstock's epochs on a stream, and MPI's own.
+inline constexpr const char* windows = "windows";
+inline constexpr const char* mpi_windows = "mpi-windows";
 // Beside messages in rows.
 inline constexpr const char* contiguous = "contiguous";
 inline constexpr const char* packed = "packed";

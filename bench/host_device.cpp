@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rows.hpp"
+#include "window_exchange.hpp"
 #if PENSTOCK_OFI_CHAIN
 #include "ofi_chain/chain.hpp"
 #endif
@@ -40,6 +41,10 @@ class HostDevice final : public Device {
     else if (library == nonblocking)
       exchange = make_host_exchange<NonblockingCalls>(options_, traffic, MemoryKind::malloc,
                                                       tags::nonblocking);
+    else if (library == windows)
+      exchange = make_window_exchange<StreamEpochs>(traffic, tags::windows, stream_.queue);
+    else if (library == mpi_windows)
+      exchange = make_window_exchange<MpiEpochs>(traffic, tags::mpi_windows);
     else
       return make_chain_side(library, traffic, options_.check, why_not);
     require_transport(options_, exchange->transport());
@@ -70,6 +75,15 @@ class HostDevice final : public Device {
     if (library == packed)
       pack_rows(*exchange, stream_.stream, options_.layout, options_.memory, options_.check);
     return exchange;
+  }
+
+  template <class Epochs, class... More>
+  std::unique_ptr<Exchange> make_window_exchange(const Traffic& traffic, int tag, More&&... more) {
+    const MemoryKind memory = Epochs::on_stream ? options_.memory : MemoryKind::malloc;
+    const MemorySource source{64,
+                              [memory](std::size_t bytes) { return host_memory(bytes, memory); }};
+    return std::make_unique<WindowExchange<Epochs>>(
+        traffic, source, options_.order == Order::preposted, tag, std::forward<More>(more)...);
   }
 
   const Options& options_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/errors.hpp"
+#include "api/recording_guard.hpp"
 #include "api/windows.hpp"
 #include "penstock/penstock.h"
 #include "penstock_recorder_config.h"
@@ -51,7 +52,46 @@ api::Side side(Count count, MPI_Datatype type) {
   return {static_cast<int>(count), type};
 }
 
+// Lists the operation where an access epoch of streams is open, and is MPI's elsewhere.
+template <class Pmpi, class Count>
+int operation(MPI_Win win, Pmpi&& pmpi, Access access, void* origin, Count origin_count,
+              MPI_Datatype origin_type, int target, MPI_Aint displacement, Count target_count,
+              MPI_Datatype target_type, MPI_Op op = MPI_OP_NULL) {
+  rma::Window* const window = accessed(win);
+  if (window == nullptr) [[likely]]
+    return pmpi();
+  return api::guard([&] {
+    api::list_operation(*window, access, origin, side(origin_count, origin_type), target,
+                        displacement, side(target_count, target_type), op);
+  });
+}
+
+// PENSTOCK_RMA=1. What fails does so on all members, and the window stays MPI's alone.
+int attached_at_creation(const char* call, int code, const MPI_Win* win) {
+  const core::Library* const library = core::Library::get();
+  if (code == MPI_SUCCESS && library && library->settings().attach_windows)
+    api::recording(call, "the window takes no streams", [&] { api::attach_window(*win, nullptr); });
+  return code;
+}
+
 }  // namespace
+
+int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win* win) {
+  return attached_at_creation("MPI_Win_create",
+                              PMPI_Win_create(base, size, disp_unit, info, comm, win), win);
+}
+int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                     MPI_Win* win) {
+  return attached_at_creation("MPI_Win_allocate",
+                              PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win), win);
+}
+int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                            void* baseptr, MPI_Win* win) {
+  return attached_at_creation("MPI_Win_allocate_shared",
+                              PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win),
+                              win);
+}
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   if ((assert& PST_MODE_STREAM) != 0)
@@ -89,48 +129,64 @@ int MPI_Win_free(MPI_Win* win) {
   return PMPI_Win_free(win);
 }
 
-#define PENSTOCK_OPERATIONS(SUFFIX, COUNT, DISPLACEMENT)                                       \
-  int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
-                      int target, DISPLACEMENT target_disp, COUNT target_count,                \
-                      MPI_Datatype target_type, MPI_Win win) {                                 \
-    if (accessed(win) == nullptr)                                                              \
-      return PMPI_Put##SUFFIX(origin, origin_count, origin_type, target, target_disp,          \
-                              target_count, target_type, win);                                 \
-    return api::guard([&] {                                                                    \
-      api::list_operation(win, Access::put, const_cast<void*>(origin),                         \
-                          side(origin_count, origin_type), target, target_disp,                \
-                          side(target_count, target_type));                                    \
-    });                                                                                        \
-  }                                                                                            \
-  int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int target,  \
-                      DISPLACEMENT target_disp, COUNT target_count, MPI_Datatype target_type,  \
-                      MPI_Win win) {                                                           \
-    if (accessed(win) == nullptr)                                                              \
-      return PMPI_Get##SUFFIX(origin, origin_count, origin_type, target, target_disp,          \
-                              target_count, target_type, win);                                 \
-    return api::guard([&] {                                                                    \
-      api::list_operation(win, Access::get, origin, side(origin_count, origin_type), target,   \
-                          target_disp, side(target_count, target_type));                       \
-    });                                                                                        \
-  }                                                                                            \
-  int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, \
-                             int target, DISPLACEMENT target_disp, COUNT target_count,         \
-                             MPI_Datatype target_type, MPI_Op op, MPI_Win win) {               \
-    if (accessed(win) == nullptr)                                                              \
-      return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, target, target_disp,   \
-                                     target_count, target_type, op, win);                      \
-    return api::guard([&] {                                                                    \
-      api::list_operation(win, Access::accumulate, const_cast<void*>(origin),                  \
-                          side(origin_count, origin_type), target, target_disp,                \
-                          side(target_count, target_type), op);                                \
-    });                                                                                        \
-  }
-
-PENSTOCK_OPERATIONS(, int, MPI_Aint)
+int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
+  const auto pmpi = [&] {
+    return PMPI_Put(origin, origin_count, origin_type, target, target_disp, target_count,
+                    target_type, win);
+  };
+  return operation(win, pmpi, Access::put, const_cast<void*>(origin), origin_count, origin_type,
+                   target, target_disp, target_count, target_type);
+}
+int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
+  const auto pmpi = [&] {
+    return PMPI_Get(origin, origin_count, origin_type, target, target_disp, target_count,
+                    target_type, win);
+  };
+  return operation(win, pmpi, Access::get, origin, origin_count, origin_type, target, target_disp,
+                   target_count, target_type);
+}
+int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
+                   MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
+                   MPI_Win win) {
+  const auto pmpi = [&] {
+    return PMPI_Accumulate(origin, origin_count, origin_type, target, target_disp, target_count,
+                           target_type, op, win);
+  };
+  return operation(win, pmpi, Access::accumulate, const_cast<void*>(origin), origin_count,
+                   origin_type, target, target_disp, target_count, target_type, op);
+}
 #if PENSTOCK_HAVE_MPI_Put_c
-PENSTOCK_OPERATIONS(_c, MPI_Count, MPI_Aint)
+int MPI_Put_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
+              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  const auto pmpi = [&] {
+    return PMPI_Put_c(origin, origin_count, origin_type, target, target_disp, target_count,
+                      target_type, win);
+  };
+  return operation(win, pmpi, Access::put, const_cast<void*>(origin), origin_count, origin_type,
+                   target, target_disp, target_count, target_type);
+}
+int MPI_Get_c(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
+              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  const auto pmpi = [&] {
+    return PMPI_Get_c(origin, origin_count, origin_type, target, target_disp, target_count,
+                      target_type, win);
+  };
+  return operation(win, pmpi, Access::get, origin, origin_count, origin_type, target, target_disp,
+                   target_count, target_type);
+}
+int MPI_Accumulate_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                     int target, MPI_Aint target_disp, MPI_Count target_count,
+                     MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+  const auto pmpi = [&] {
+    return PMPI_Accumulate_c(origin, origin_count, origin_type, target, target_disp, target_count,
+                             target_type, op, win);
+  };
+  return operation(win, pmpi, Access::accumulate, const_cast<void*>(origin), origin_count,
+                   origin_type, target, target_disp, target_count, target_type, op);
+}
 #endif
-#undef PENSTOCK_OPERATIONS
 
 // ---- What no epoch of streams holds
 

@@ -79,16 +79,17 @@ int PST_Win_start(MPI_Group group, int /*assert*/, MPI_Win win) {
 int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
   return api::guard([&](core::Library&) {
-    api::list_operation(win, Access::put, const_cast<void*>(origin), {origin_count, origin_type},
-                        target, target_disp, {target_count, target_type});
+    api::list_operation(api::window_of(win), Access::put, const_cast<void*>(origin),
+                        {origin_count, origin_type}, target, target_disp,
+                        {target_count, target_type});
   });
 }
 
 int PST_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
   return api::guard([&](core::Library&) {
-    api::list_operation(win, Access::get, origin, {origin_count, origin_type}, target, target_disp,
-                        {target_count, target_type});
+    api::list_operation(api::window_of(win), Access::get, origin, {origin_count, origin_type},
+                        target, target_disp, {target_count, target_type});
   });
 }
 
@@ -96,7 +97,7 @@ int PST_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_typ
                    MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                    MPI_Win win) {
   return api::guard([&](core::Library&) {
-    api::list_operation(win, Access::accumulate, const_cast<void*>(origin),
+    api::list_operation(api::window_of(win), Access::accumulate, const_cast<void*>(origin),
                         {origin_count, origin_type}, target, target_disp,
                         {target_count, target_type}, op);
   });

@@ -37,7 +37,7 @@ struct Side {
   int count;
   MPI_Datatype type;
 };
-void list_operation(MPI_Win win, transport::Access access, void* origin, const Side& ours,
+void list_operation(rma::Window& window, transport::Access access, void* origin, const Side& ours,
                     int target, MPI_Aint displacement, const Side& theirs, MPI_Op op = MPI_OP_NULL);
 
 }  // namespace penstock::api

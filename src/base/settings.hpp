@@ -43,10 +43,11 @@ enum class NetworkGpuMemory {
 };
 
 struct Settings {
-  std::vector<std::string> transports;   // PENSTOCK_TRANSPORT: allowed, best first; empty: all
-  std::size_t eager_max = 8192;          // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
+  std::vector<std::string> transports;  // PENSTOCK_TRANSPORT: allowed, best first; empty: all
+  std::size_t eager_max = 8192;         // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
   // PENSTOCK_RMA_EAGER: bytes of an epoch's operations that a slot of a window's pair holds.
   std::size_t window_eager_max = 32768;
+  bool attach_windows = false;  // PENSTOCK_RMA: windows take streams from their creation on
   std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
   // PENSTOCK_CUDA_WIDE_LINES: from so many bytes on, kernels copy in lines of 128 bytes.
   std::size_t cuda_wide_lines = 262144;

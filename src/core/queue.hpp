@@ -57,6 +57,8 @@ class Queue final : public transport::Sink {
   // Throws Error(in_use) where something is started that only its own wait ends. A queue that has
   // failed takes no such wait any more.
   void refuse_open() const;
+  // It ends without a wait: its owner goes.
+  void forget(StreamOperation& operation) noexcept { remove(operation); }
   // The last call of the program's on this queue.
   void give_up_stream() noexcept;
   // Throws the sticky error, if there is one.

@@ -130,6 +130,11 @@ std::optional<RemoteMemory> Peer::reach(int rank, const MemoryRecord& theirs) co
   return std::nullopt;
 }
 
+bool Peer::reached_by(int rank, const MemoryRecord& ours) const noexcept {
+  return rank == world_.rank() || ours.in_arena != 0 ||
+         peers_[static_cast<std::size_t>(rank)].cross_memory;
+}
+
 Pair Peer::pair_with(int rank) const {
   Pair pair;
   pair.peer = rank;

@@ -18,8 +18,9 @@ using transport::WindowReach;
 
 namespace {
 
-// Up to here the copy through a slot costs less than the second cache line of a direct move.
-constexpr std::size_t mapped_eager_max = 4096;
+// In memory that the origin stores into itself, a slot gains only where the target has not posted:
+// the direct way is as fast at 8 bytes and faster above (docs/performance.md).
+constexpr std::size_t mapped_eager_max = 128;
 
 Cut cut_of(std::size_t slot_bytes) noexcept {
   constexpr std::size_t payload = window_line - sizeof(std::uint64_t);
@@ -52,7 +53,7 @@ std::string missing_from_target(const SenderBlock& block, protocol::Epoch epoch)
 PeerWindow::PeerWindow(Peer& owner, const transport::WindowMemory& ours, int peer)
     : owner_(owner), ours_(ours), peer_(peer) {
   ExposedMemory exposed = owner.expose(ours.base, ours.bytes);
-  const bool reached = owner.reach(peer, exposed.record).has_value();
+  const bool reached = owner.reached_by(peer, exposed.record);
   const std::size_t least = owner.window_eager_max();
   record_.bytes = ours.bytes;
   record_.slot_bytes =

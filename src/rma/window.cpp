@@ -290,6 +290,13 @@ void Window::refuse_open(const char* call) const {
                                          call));
 }
 
+bool Window::spoiled() const noexcept {
+  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+    return peer->origin->pair_state() != transport::PairState::serves ||
+           peer->target->pair_state() != transport::PairState::serves;
+  });
+}
+
 // ---- The end
 
 void Window::end_pairs() noexcept {
@@ -298,10 +305,12 @@ void Window::end_pairs() noexcept {
   for (const auto& peer : peers_) {
     for (WindowEnd* end :
          {std::exchange(peer->origin, nullptr), std::exchange(peer->target, nullptr)}) {
-      if (end)
-        core::StreamOperation::close(end);
-      else
+      if (end == nullptr) {
         ++never_made;
+        continue;
+      }
+      if (end->started_on) end->started_on->forget(*end);
+      core::StreamOperation::close(end);
     }
   }
   if (never_made > 0) ended_->count_down(never_made);

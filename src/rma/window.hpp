@@ -53,6 +53,8 @@ class Window : private base::NoCopy {
   void wait(core::Queue& queue);
   bool accessing() const noexcept { return access_.has_value(); }
   bool exposing() const noexcept { return exposure_.has_value(); }
+  // A pair with some member serves no more: all that can be done is to free the window.
+  bool spoiled() const noexcept;
   // Throws Error(epoch) while one is open: `call` cannot be made then.
   void refuse_open(const char* call) const;
   // Collective: ends the pairs when all that has been enqueued for them has ended, then waits for

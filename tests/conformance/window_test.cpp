@@ -511,6 +511,32 @@ TEST(Windows, R23_WindowErrors) {
   EXPECT_EQ(MPI_Win_free(&plain), MPI_SUCCESS);
 }
 
+// What PENSTOCK_RMA=1 does, in the run that sets it.
+TEST(Windows, TakeStreamsFromTheirCreation) {
+  const char* const setting = std::getenv("PENSTOCK_RMA");
+  if (!windows_served() || setting == nullptr) GTEST_SKIP() << "PENSTOCK_RMA is not set";
+  for (const bool allocated : {false, true}) {
+    Number memory[2] = {0, 0};
+    Number* base = memory;
+    MPI_Win win = MPI_WIN_NULL;
+    if (allocated)
+      MPI_Win_allocate(sizeof memory, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    else
+      MPI_Win_create(memory, sizeof memory, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    Lane lane;
+    const Number seven = 7;
+    const Group left({previous_rank()}), right({next_rank()});
+    EXPECT_PST(PST_Win_post_stream(left, 0, win, lane.queue()));
+    EXPECT_PST(MPI_Win_start(right, PST_MODE_STREAM, win));
+    EXPECT_PST(MPI_Put(&seven, 1, MPI_UINT64_T, next_rank(), 1, 1, MPI_UINT64_T, win));
+    EXPECT_PST(PST_Win_complete_stream(win, lane.queue()));
+    EXPECT_PST(PST_Win_wait_stream(win, lane.queue()));
+    lane.finish();
+    EXPECT_EQ(base[1], 7U);
+    EXPECT_EQ(MPI_Win_free(&win), MPI_SUCCESS);
+  }
+}
+
 TEST(Windows, AWindowThatNoTransportServes) {
   if (windows_served()) GTEST_SKIP() << "an allowed transport serves windows";
   Number memory = 0;

@@ -66,6 +66,8 @@ struct Duplex {
 };
 
 void dead_peer(const Job& job);
+void dead_window_peer(const Job& job);
+void silent_window_peer(const Job& job);
 void dead_context(const Job& job);
 void dead_parent(const Job& job);
 void dead_peer_in_match(const Job& job);

@@ -25,6 +25,8 @@ std::map<std::string, Scenario> scenarios() {
           {"traffic", {traffic}},
           {"small_memory", {small_memory}},
           {"no_memory", {no_memory}},
+          {"dead_window_peer", {dead_window_peer}},
+          {"silent_window_peer", {silent_window_peer}},
           {"idle", {idle}}};
 }
 

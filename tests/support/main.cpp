@@ -104,7 +104,11 @@ int main(int argc, char** argv) {
   }
 #endif
   penstock::test::prepare_output();
-  const int result = RUN_ALL_TESTS();
+  int result = RUN_ALL_TESTS();
+  if (::testing::UnitTest::GetInstance()->test_to_run_count() == 0) {
+    std::fprintf(stderr, "no test has such a name\n");
+    result = 1;
+  }
   MPI_Finalize();
   return result;
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same trips by puts: Penstock's windows on a stream, and MPI's own active-target calls.
+#pragma once
+
+#include <penstock/penstock.hpp>
+#include <string>
+#include <vector>
+
+#include "exchange.hpp"
+
+namespace penstock::bench {
+
+// A window over the memory that messages come to, and where each goes at its receiver.
+class WindowEnds {
+ public:
+  // Collective; the window is `make`'s.
+  template <class Make>
+  WindowEnds(const Exchange& exchange, std::span<std::byte> incoming, int tag, Make&& make)
+      : sent_(exchange.sent()), places_(sent_.size()) {
+    find_places(exchange, incoming, tag);
+    make(incoming, &window_);
+  }
+  ~WindowEnds();
+  WindowEnds(const WindowEnds&) = delete;
+  WindowEnds& operator=(const WindowEnds&) = delete;
+
+  MPI_Win window() const { return window_; }
+  MPI_Group origins() const { return origins_; }
+  MPI_Group targets() const { return targets_; }
+  void put_all() const {
+    for (std::size_t i = 0; i < sent_.size(); ++i)
+      MPI_Put(sent_[i].bytes.data(), static_cast<int>(sent_[i].bytes.size()), MPI_BYTE,
+              sent_[i].part.peer, places_[i], static_cast<int>(sent_[i].bytes.size()), MPI_BYTE,
+              window_);
+  }
+
+ private:
+  void find_places(const Exchange& exchange, std::span<std::byte> incoming, int tag);
+
+  const std::span<const Message> sent_;
+  std::vector<MPI_Aint> places_;
+  MPI_Group origins_ = MPI_GROUP_NULL, targets_ = MPI_GROUP_NULL;
+  MPI_Win window_ = MPI_WIN_NULL;
+};
+
+// Epochs as work of a stream.
+class StreamEpochs {
+ public:
+  static constexpr bool on_stream = true;
+  explicit StreamEpochs(QueueView queue) : queue_(queue) {}
+  static void make(std::span<std::byte> incoming, MPI_Win* window);
+  void post(const WindowEnds& ends) const;
+  void complete(const WindowEnds& ends) const;
+  void wait(const WindowEnds& ends) const;
+
+ private:
+  QueueView queue_;
+};
+
+// Epochs that the host opens and closes.
+class MpiEpochs {
+ public:
+  static constexpr bool on_stream = false;
+  static void make(std::span<std::byte> incoming, MPI_Win* window);
+  void post(const WindowEnds& ends) const { MPI_Win_post(ends.origins(), 0, ends.window()); }
+  void complete(const WindowEnds& ends) const {
+    MPI_Win_start(ends.targets(), 0, ends.window());
+    ends.put_all();
+    MPI_Win_complete(ends.window());
+  }
+  void wait(const WindowEnds& ends) const { MPI_Win_wait(ends.window()); }
+};
+
+// `ahead`: the next exposure is posted before the message that lets the peer put.
+template <class Epochs>
+class WindowExchange final : public LibraryExchange<WindowExchange<Epochs>> {
+  using Base = LibraryExchange<WindowExchange<Epochs>>;
+
+ public:
+  template <class... More>
+  WindowExchange(const Traffic& traffic, const MemorySource& source, bool ahead, int tag,
+                 More&&... more)
+      : Base(traffic, source),
+        epochs_(std::forward<More>(more)...),
+        ends_(*this, this->incoming().all(), tag, &Epochs::make),
+        ahead_(ahead && traffic.shape == Traffic::Shape::ping_pong) {}
+
+  bool on_stream() const override { return Epochs::on_stream; }
+  std::string transport() const override { return Epochs::on_stream ? "peer" : ""; }
+  void begin() override {
+    if (ahead_ && !this->traffic().leads) post();
+  }
+  void trip(bool first, bool last) {
+    if (!ahead_) return Base::trip(first, last);
+    if (this->traffic().leads) {
+      post();
+      this->prepare();
+      complete();
+      wait();
+      return this->use();
+    }
+    wait();
+    this->use();
+    if (!last) post();
+    this->prepare();
+    complete();
+  }
+  void move(bool sending, bool receiving) {
+    if (receiving) post();
+    if (sending) complete();
+    if (receiving) wait();
+  }
+
+ private:
+  void post() {
+    this->timed("post", [&] { epochs_.post(ends_); });
+  }
+  void complete() {
+    this->timed("start, put, complete", [&] { epochs_.complete(ends_); });
+  }
+  void wait() {
+    this->timed("wait", [&] { epochs_.wait(ends_); });
+  }
+
+  const Epochs epochs_;
+  const WindowEnds ends_;
+  const bool ahead_;
+};
+
+}  // namespace penstock::bench
