@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@
 #include "conformance/boundary_calls.hpp"
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
+#include "conformance/window.hpp"
 #if PENSTOCK_OFI
 #include "network/layer.hpp"
 #endif
@@ -105,41 +107,83 @@ void expect_others_at_work(const Calls& all, std::uint64_t epochs) {
   }
 }
 
+using HeldStreams = std::vector<std::unique_ptr<Held>>;
+
+// Everything is enqueued, with these calls: lets the streams go, sleeps until they have ended, and
+// looks who has done what meanwhile.
+void sleep_through(HeldStreams& streams, const Calls& enqueuing, std::uint64_t epochs) {
+  EXPECT_GT(enqueuing.boundary.library, 2u * epochs);
+  EXPECT_GT(enqueuing.boundary.mpi, 0u);
+  for (const auto& stream : streams) stream->lane.launch(Semaphore::post, &stream->ended);
+  meet();
+
+  const Calls before = calls_of_this_thread(), all_before = calls_of_all_threads();
+  Activity activity;
+  for (const auto& stream : streams) Semaphore::post(&stream->go);
+  begin_counting(activity);
+  for (const auto& stream : streams) Semaphore::wait(&stream->ended);
+  end_counting();
+  const Calls ours = calls_of_this_thread() - before, all = calls_of_all_threads() - all_before;
+
+  EXPECT_EQ(ours.boundary.library, 0u);
+  EXPECT_EQ(ours.boundary.mpi, 0u);
+  EXPECT_EQ(ours.network, 0u);
+  expect_asleep(activity);
+  expect_others_at_work(all, epochs);
+}
+
 TEST(Asleep, NoHostInTheWayOfAThousandEpochs) {
   if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
-  constexpr int epochs = 1000;
   for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous},
                 [](const auto& options) {
+                  constexpr int epochs = 1000;
                   const Calls at_first = calls_of_this_thread();
                   OneWay pair(options);
-                  std::vector<std::unique_ptr<Held>> streams;
+                  HeldStreams streams;
                   if (pair.sends()) streams.push_back(std::make_unique<Held>(pair.send_lane()));
                   if (pair.receives())
                     streams.push_back(std::make_unique<Held>(pair.receive_lane()));
                   enqueue(pair, epochs);
-                  for (const auto& stream : streams)
-                    stream->lane.launch(Semaphore::post, &stream->ended);
-                  const Calls so_far = calls_of_this_thread() - at_first;
-                  EXPECT_GT(so_far.boundary.library, 2u * epochs);
-                  EXPECT_GT(so_far.boundary.mpi, 0u);
-                  meet();
-
-                  const Calls before = calls_of_this_thread(), all_before = calls_of_all_threads();
-                  Activity activity;
-                  for (const auto& stream : streams) Semaphore::post(&stream->go);
-                  begin_counting(activity);
-                  for (const auto& stream : streams) Semaphore::wait(&stream->ended);
-                  end_counting();
-                  const Calls ours = calls_of_this_thread() - before,
-                              all = calls_of_all_threads() - all_before;
-
-                  EXPECT_EQ(ours.boundary.library, 0u);
-                  EXPECT_EQ(ours.boundary.mpi, 0u);
-                  EXPECT_EQ(ours.network, 0u);
-                  expect_asleep(activity);
-                  expect_others_at_work(all, epochs);
+                  sleep_through(streams, calls_of_this_thread() - at_first, epochs);
                   pair.expect_good(epochs);
                 });
+}
+
+// The same of one-sided epochs.
+TEST(Asleep, NoHostInTheWayOfAThousandEpochsOfAWindow) {
+  if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
+  if (!windows_served()) GTEST_SKIP() << "no allowed transport serves windows";
+  constexpr std::uint64_t epochs = 1000;
+  for (const Memory memory : {Memory::allocated, Memory::ordinary}) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{5000}}) {
+      const Calls at_first = calls_of_this_thread();
+      Window window(count, memory);
+      Lane lane;
+      Script script;
+      std::vector<Number> source(count);
+      std::atomic<std::uint64_t> wrong = 0;
+      const int self = rank(), left = previous_rank();  // functions on the stream call no MPI
+      HeldStreams streams;
+      streams.push_back(std::make_unique<Held>(lane));
+      for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+        window.post(lane, {previous_rank()});
+        window.start({next_rank()});
+        window.put(source.data(), count, next_rank(), 0);
+        script.run(lane, [&, epoch] {
+          for (std::size_t i = 0; i < count; ++i) source[i] = stamp(self, epoch, i);
+        });
+        window.complete(lane);
+        window.wait(lane);
+        script.run(lane, [&, epoch] {
+          for (std::size_t i = 0; i < count; ++i)
+            wrong += window.numbers()[i] != stamp(left, epoch, i);
+        });
+      }
+      sleep_through(streams, calls_of_this_thread() - at_first, epochs);
+      lane.finish();
+      EXPECT_EQ(wrong, 0U);
+    }
+  }
 }
 
 }  // namespace
