@@ -24,11 +24,22 @@ rma::Window* accessed(MPI_Win win) noexcept {
   return found && found->window && found->window->accessing() ? found->window.get() : nullptr;
 }
 
+[[noreturn]] void refuse_streams_only(const char* call) {
+  throw Error(ErrorKind::unsupported,
+              std::string(call) +
+                  ": MPI has refused a window over these processes, so this one takes epochs of "
+                  "streams only");
+}
+
 // A call that opens or closes an epoch of MPI's own.
 template <class Pmpi>
 int beside_streams(const char* call, MPI_Win win, Pmpi&& pmpi) {
   if (const api::AttachedWindow* const found = api::attached(win); found && found->window)
-    if (const int code = api::guard([&] { found->window->refuse_open(call); }); code != MPI_SUCCESS)
+    if (const int code = api::guard([&] {
+          found->window->refuse_open(call);
+          if (found->streams_only) refuse_streams_only(call);
+        });
+        code != MPI_SUCCESS)
       return code;
   return pmpi();
 }
@@ -70,7 +81,7 @@ int operation(MPI_Win win, Pmpi&& pmpi, Access access, void* origin, Count origi
 int attached_at_creation(const char* call, int code, const MPI_Win* win) {
   const core::Library* const library = core::Library::get();
   if (code == MPI_SUCCESS && library && library->settings().attach_windows)
-    api::recording(call, "the window takes no streams", [&] { api::attach_window(*win, nullptr); });
+    api::recording(call, "the window takes no streams", [&] { api::attach_window(*win); });
   return code;
 }
 

@@ -6,7 +6,6 @@
 #include "api/handles.hpp"
 #include "api/windows.hpp"
 #include "group/mpi_check.hpp"
-#include "group/mpi_window_group.hpp"
 #include "penstock/penstock.h"
 
 using namespace penstock;
@@ -14,31 +13,15 @@ using base::Error;
 using base::ErrorKind;
 using transport::Access;
 
-namespace {
-
-// Makes MPI's window and attaches it; where that fails there is none.
-void create_window(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* memory,
-                   MPI_Win* win) {
-  group::check_mpi(PMPI_Win_create(base, size, unit, info, comm, win), "MPI_Win_create");
-  try {
-    api::attach_window(*win, memory);
-  } catch (...) {
-    PMPI_Win_free(win);
-    throw;
-  }
-}
-
-}  // namespace
-
 int PST_Win_attach(MPI_Win win) {
-  return api::guard([&](core::Library&) { api::attach_window(win, nullptr); });
+  return api::guard([&](core::Library&) { api::attach_window(win); });
 }
 
 int PST_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                    MPI_Win* win) {
   return api::guard([&](core::Library&) {
     api::require_pointer(win, "win");
-    create_window(base, size, disp_unit, info, comm, nullptr, win);
+    *win = api::create_window({base, size, disp_unit}, info, comm);
   });
 }
 
@@ -56,7 +39,7 @@ int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
       if (all == 0)
         throw Error(ErrorKind::resources,
                     ours ? "a member has no memory for its part of the window" : api::last_error());
-      create_window(memory, size, disp_unit, info, comm, memory, win);
+      *win = api::create_window({memory, size, disp_unit, memory}, info, comm);
     } catch (...) {
       library.transports().peer().memory().free(memory);
       throw;
@@ -68,7 +51,7 @@ int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
 int PST_Win_post_stream(MPI_Group group, int /*assert*/, MPI_Win win, PST_Queue queue) {
   return api::guard([&](core::Library& library) {
     rma::Window& window = api::window_of(win);
-    window.post(group::members_of(win, group), api::queue_of(library, queue));
+    window.post(api::members_of(window, group), api::queue_of(library, queue));
   });
 }
 

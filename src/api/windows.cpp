@@ -74,17 +74,18 @@ T* attribute(MPI_Win win, int key) {
   return found != 0 ? value : nullptr;
 }
 
+transport::WindowMemory describe_memory(void* base, std::size_t bytes) {
+  return {base, bytes, device::memory_kind(base), -1};
+}
+
 transport::WindowMemory memory_of(MPI_Win win) {
   const int* const flavour = attribute<int>(win, MPI_WIN_CREATE_FLAVOR);
   if (flavour != nullptr && *flavour == MPI_WIN_FLAVOR_DYNAMIC)
     throw Error(ErrorKind::unsupported,
                 "a dynamic window takes no streams: make it with PST_Win_create");
-  transport::WindowMemory memory;
-  memory.base = attribute<void>(win, MPI_WIN_BASE);
-  if (const auto* size = attribute<MPI_Aint>(win, MPI_WIN_SIZE))
-    memory.bytes = static_cast<std::size_t>(*size);
-  memory.memory = device::memory_kind(memory.base);
-  return memory;
+  const auto* const size = attribute<MPI_Aint>(win, MPI_WIN_SIZE);
+  return describe_memory(attribute<void>(win, MPI_WIN_BASE),
+                         size == nullptr ? 0 : static_cast<std::size_t>(*size));
 }
 
 // Types that need no look at MPI, and which of them an accumulate takes.
@@ -206,23 +207,60 @@ rma::Window& window_of(MPI_Win win) {
   return *found->window;
 }
 
-void attach_window(MPI_Win win, void* memory) {
+namespace {
+
+// From here on the window's attribute owns it.
+void attach(MPI_Win win, std::unique_ptr<AttachedWindow> made) {
+  group::check_mpi(PMPI_Win_set_attr(win, keyval(), made.get()), "MPI_Win_set_attr");
+  {
+    const std::lock_guard lock(mutex);
+    all.insert(made.release());
+  }
+  freed.fetch_add(1, std::memory_order_relaxed);  // answers about its handle hold no more
+  any.store(true, std::memory_order_relaxed);
+  core::Library::require().monitor().begin_watching();
+}
+
+}  // namespace
+
+void attach_window(MPI_Win win) {
   if (win == MPI_WIN_NULL) throw Error(ErrorKind::window, "the window is MPI_WIN_NULL");
   core::Library& library = core::Library::require();
   if (attached(win) != nullptr) return;
   const transport::WindowMemory ours = memory_of(win);
   const int* const unit = attribute<int>(win, MPI_WIN_DISP_UNIT);
   auto made = std::make_unique<AttachedWindow>();
-  made->window = std::make_unique<rma::Window>(group::open_window_group(win), ours,
+  made->window = std::make_unique<rma::Window>(group::MpiWindowGroup::of_window(win), ours,
                                                unit == nullptr ? 1 : *unit, library.transports());
-  made->memory = memory;
-  group::check_mpi(PMPI_Win_set_attr(win, keyval(), made.get()), "MPI_Win_set_attr");
-  {
-    const std::lock_guard lock(mutex);
-    all.insert(made.release());
+  attach(win, std::move(made));
+}
+
+MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
+  core::Library& library = core::Library::require();
+  auto group = group::MpiWindowGroup::of_communicator(comm);
+  const auto bytes = static_cast<std::size_t>(part.bytes);
+  group->together([&] {
+    if (part.bytes < 0) throw Error(ErrorKind::argument, "the window's size is negative");
+    if (part.unit <= 0)
+      throw Error(ErrorKind::argument, "the window's displacement unit is not positive");
+    if (part.base == nullptr && part.bytes > 0)
+      throw Error(ErrorKind::argument, "the window's memory is a null pointer");
+  });
+  const auto mpi =
+      group->create_window({static_cast<std::byte*>(part.base), bytes}, part.unit, info);
+  MPI_Win win = mpi.window;
+  try {
+    auto made = std::make_unique<AttachedWindow>();
+    made->window = std::make_unique<rma::Window>(
+        std::move(group), describe_memory(part.base, bytes), part.unit, library.transports());
+    made->memory = part.allocated;
+    made->streams_only = mpi.streams_only;
+    attach(win, std::move(made));
+  } catch (...) {
+    PMPI_Win_free(&win);
+    throw;
   }
-  any.store(true, std::memory_order_relaxed);
-  library.monitor().begin_watching();
+  return win;
 }
 
 void detach_window(MPI_Win win) {
@@ -246,8 +284,13 @@ void end_windows() noexcept {
   }
 }
 
+rma::Members members_of(const rma::Window& window, MPI_Group group) {
+  return static_cast<const group::MpiWindowGroup&>(window.group()).members_of(group);
+}
+
 void start_access(MPI_Win win, MPI_Group group) {
-  window_of(win).start(group::members_of(win, group));
+  rma::Window& window = window_of(win);
+  window.start(members_of(window, group));
 }
 
 void list_operation(rma::Window& window, Access access, void* origin, const Side& ours, int target,

@@ -14,7 +14,8 @@ namespace penstock::api {
 
 struct AttachedWindow {
   std::unique_ptr<rma::Window> window;
-  void* memory = nullptr;  // of PST_Win_allocate
+  void* memory = nullptr;     // of PST_Win_allocate
+  bool streams_only = false;  // MPI's own window has this process alone
 };
 
 // Whether this process has ever attached one: until then calls of MPI on windows need not look.
@@ -23,8 +24,16 @@ bool any_window_attached() noexcept;
 AttachedWindow* attached(MPI_Win win) noexcept;
 rma::Window& window_of(MPI_Win win);  // throws Error(window)
 
-// Collective: what PST_Win_attach does. Takes `memory`.
-void attach_window(MPI_Win win, void* memory);
+// Collective: what PST_Win_attach does.
+void attach_window(MPI_Win win);
+// Collective: makes MPI's window over this memory, and attaches it. Where that fails there is none.
+struct WindowPart {
+  void* base;
+  MPI_Aint bytes;
+  int unit;
+  void* allocated = nullptr;  // to be freed with the window
+};
+MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm);
 // Collective, before MPI's own call, which frees the window. Throws Error(epoch).
 void detach_window(MPI_Win win);
 // At the end of the library: ends those that the program has not freed.
@@ -33,6 +42,7 @@ void end_windows() noexcept;
 // What PST_Win_start and the operations do, and MPI's own in an epoch of streams. They throw
 // base::Error.
 void start_access(MPI_Win win, MPI_Group group);
+rma::Members members_of(const rma::Window& window, MPI_Group group);
 struct Side {
   int count;
   MPI_Datatype type;

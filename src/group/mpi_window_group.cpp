@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "group/mpi_check.hpp"
 
 namespace penstock::group {
@@ -21,30 +22,6 @@ namespace {
 // another thread at the same time, is not known.
 constexpr int creation_tag = 20567;
 
-class OwnGroup {
- public:
-  explicit OwnGroup(MPI_Group group) : group_(group) {}
-  ~OwnGroup() { PMPI_Group_free(&group_); }
-  OwnGroup(const OwnGroup&) = delete;
-  OwnGroup& operator=(const OwnGroup&) = delete;
-  MPI_Group get() const noexcept { return group_; }
-
- private:
-  MPI_Group group_;
-};
-
-MPI_Group group_of(MPI_Win window) {
-  MPI_Group group = MPI_GROUP_NULL;
-  check_mpi(PMPI_Win_get_group(window, &group), "MPI_Win_get_group");
-  return group;
-}
-
-MPI_Group world_group() {
-  MPI_Group group = MPI_GROUP_NULL;
-  check_mpi(PMPI_Comm_group(MPI_COMM_WORLD, &group), "MPI_Comm_group");
-  return group;
-}
-
 // MPI_UNDEFINED where `to` has no such process.
 std::vector<int> translate(MPI_Group from, MPI_Group to) {
   int size = 0;
@@ -56,62 +33,124 @@ std::vector<int> translate(MPI_Group from, MPI_Group to) {
   return translated;
 }
 
-class MpiWindowGroup final : public WindowGroup {
- public:
-  explicit MpiWindowGroup(MPI_Win window) {
-    const OwnGroup members(group_of(window)), world(world_group());
-    world_ranks_ = translate(members.get(), world.get());
-    for (const int rank : world_ranks_)
-      if (rank == MPI_UNDEFINED)
-        throw Error(ErrorKind::communicator,
-                    "the window has members outside MPI_COMM_WORLD, which streams do not reach");
-    check_mpi(PMPI_Comm_create_group(MPI_COMM_WORLD, members.get(), creation_tag, &comm_),
-              "MPI_Comm_create_group");
-    check_mpi(PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check_mpi(PMPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-  }
-  ~MpiWindowGroup() override {
-    int finalized = 0;
-    PMPI_Finalized(&finalized);
-    if (!finalized && comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
-  }
-
-  Records all_gather(std::span<const std::byte> mine) override {
-    return exchange(Records(world_ranks_.size(), {mine.begin(), mine.end()}));
-  }
-
-  Records exchange(const Records& records) override {
-    const std::size_t count = records.size();
-    std::vector<int> sizes(count), starts(count), their_sizes(count), their_starts(count);
-    std::vector<std::byte> out;
-    for (std::size_t i = 0; i < count; ++i) {
-      starts[i] = static_cast<int>(out.size());
-      sizes[i] = static_cast<int>(records[i].size());
-      out.insert(out.end(), records[i].begin(), records[i].end());
-    }
-    check_mpi(PMPI_Alltoall(sizes.data(), 1, MPI_INT, their_sizes.data(), 1, MPI_INT, comm_),
-              "MPI_Alltoall");
-    std::exclusive_scan(their_sizes.begin(), their_sizes.end(), their_starts.begin(), 0);
-    std::vector<std::byte> in(
-        static_cast<std::size_t>(std::accumulate(their_sizes.begin(), their_sizes.end(), 0)));
-    check_mpi(PMPI_Alltoallv(out.data(), sizes.data(), starts.data(), MPI_BYTE, in.data(),
-                             their_sizes.data(), their_starts.data(), MPI_BYTE, comm_),
-              "MPI_Alltoallv");
-    Records theirs(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto begin = in.begin() + their_starts[i];
-      theirs[i].assign(begin, begin + their_sizes[i]);
-    }
-    return theirs;
-  }
-
-  void meet() override { check_mpi(PMPI_Barrier(comm_), "MPI_Barrier"); }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
 }  // namespace
+
+std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_window(MPI_Win window) {
+  MPI_Group members = MPI_GROUP_NULL;
+  check_mpi(PMPI_Win_get_group(window, &members), "MPI_Win_get_group");
+  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members));
+}
+
+std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_communicator(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL)
+    throw Error(ErrorKind::communicator, "the communicator is MPI_COMM_NULL");
+  int inter = 0;
+  check_mpi(PMPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  if (inter != 0) throw Error(ErrorKind::communicator, "an intercommunicator has no windows");
+  MPI_Group members = MPI_GROUP_NULL;
+  check_mpi(PMPI_Comm_group(comm, &members), "MPI_Comm_group");
+  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members));
+}
+
+// Takes the group.
+MpiWindowGroup::MpiWindowGroup(MPI_Group members) : members_(members) {
+  try {
+    open();
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+void MpiWindowGroup::open() {
+  MPI_Group world = MPI_GROUP_NULL;
+  check_mpi(PMPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  world_ranks_ = translate(members_, world);
+  PMPI_Group_free(&world);
+  for (const int rank : world_ranks_)
+    if (rank == MPI_UNDEFINED)
+      throw Error(ErrorKind::communicator,
+                  "the window has members outside MPI_COMM_WORLD, which streams do not reach");
+  check_mpi(PMPI_Comm_create_group(MPI_COMM_WORLD, members_, creation_tag, &comm_),
+            "MPI_Comm_create_group");
+  check_mpi(PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(PMPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+}
+
+MpiWindowGroup::~MpiWindowGroup() {
+  int finalized = 0;
+  PMPI_Finalized(&finalized);
+  if (!finalized) release();
+}
+
+void MpiWindowGroup::release() noexcept {
+  if (comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
+  if (members_ != MPI_GROUP_NULL) PMPI_Group_free(&members_);
+}
+
+WindowGroup::Records MpiWindowGroup::exchange(const Records& records) {
+  const std::size_t count = records.size();
+  std::vector<int> sizes(count), starts(count), their_sizes(count), their_starts(count);
+  std::vector<std::byte> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    starts[i] = static_cast<int>(out.size());
+    sizes[i] = static_cast<int>(records[i].size());
+    out.insert(out.end(), records[i].begin(), records[i].end());
+  }
+  check_mpi(PMPI_Alltoall(sizes.data(), 1, MPI_INT, their_sizes.data(), 1, MPI_INT, comm_),
+            "MPI_Alltoall");
+  std::exclusive_scan(their_sizes.begin(), their_sizes.end(), their_starts.begin(), 0);
+  std::vector<std::byte> in(
+      static_cast<std::size_t>(std::accumulate(their_sizes.begin(), their_sizes.end(), 0)));
+  check_mpi(PMPI_Alltoallv(out.data(), sizes.data(), starts.data(), MPI_BYTE, in.data(),
+                           their_sizes.data(), their_starts.data(), MPI_BYTE, comm_),
+            "MPI_Alltoallv");
+  Records theirs(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = in.begin() + their_starts[i];
+    theirs[i].assign(begin, begin + their_sizes[i]);
+  }
+  return theirs;
+}
+
+void MpiWindowGroup::meet() {
+  check_mpi(PMPI_Barrier(comm_), "MPI_Barrier");
+}
+
+int MpiWindowGroup::on_all(int value) {
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce");
+  return value;
+}
+
+std::vector<int> MpiWindowGroup::members_of(MPI_Group group) const {
+  if (group == MPI_GROUP_NULL) throw Error(ErrorKind::argument, "the group is MPI_GROUP_NULL");
+  std::vector<int> found = translate(group, members_);
+  for (const int member : found)
+    if (member == MPI_UNDEFINED)
+      throw Error(ErrorKind::argument, "the group has a process that is none of the window's");
+  return found;
+}
+
+MpiWindowGroup::MadeWindow MpiWindowGroup::create_window(std::span<std::byte> memory, int unit,
+                                                         MPI_Info info) {
+  MPI_Win window = MPI_WIN_NULL;
+  const int code = PMPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size()), unit, info,
+                                   comm_, &window);
+  if (on_all(code == MPI_SUCCESS ? 1 : 0) == 1) return {window, false};
+  if (code == MPI_SUCCESS)
+    PMPI_Win_free(&window);
+  else
+    base::log::info("MPI_Win_create: " + mpi_error_text(code) +
+                    ": the window takes epochs of streams only");
+  void* none = nullptr;
+  check_mpi(PMPI_Win_allocate(0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &none, &window),
+            "MPI_Win_allocate");
+  return {window, true};
+}
+
+WindowGroup::Records WindowGroup::all_gather(std::span<const std::byte> mine) {
+  return exchange(Records(world_ranks_.size(), {mine.begin(), mine.end()}));
+}
 
 void WindowGroup::together(const std::function<void()>& step) {
   int kind = 0;
@@ -139,19 +178,6 @@ void WindowGroup::together(const std::function<void()>& step) {
                     std::string_view(reinterpret_cast<const char*>(theirs.data()), theirs.size())
                         .substr(sizeof kind)));
   }
-}
-
-std::unique_ptr<WindowGroup> open_window_group(MPI_Win window) {
-  return std::make_unique<MpiWindowGroup>(window);
-}
-
-std::vector<int> members_of(MPI_Win window, MPI_Group group) {
-  const OwnGroup members(group_of(window));
-  std::vector<int> found = translate(group, members.get());
-  for (const int member : found)
-    if (member == MPI_UNDEFINED)
-      throw Error(ErrorKind::argument, "the group has a process that is none of the window's");
-  return found;
 }
 
 }  // namespace penstock::group

@@ -4,18 +4,43 @@
 #include <mpi.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "group/window_group.hpp"
 
 namespace penstock::group {
 
-// Collective over the window's group. Throws base::Error(communicator) where it reaches beyond
-// MPI_COMM_WORLD, base::Error(mpi).
-std::unique_ptr<WindowGroup> open_window_group(MPI_Win window);
+class MpiWindowGroup final : public WindowGroup {
+ public:
+  // Collective over the processes of the window, or of the communicator. Throw
+  // base::Error(communicator) where these reach beyond MPI_COMM_WORLD, base::Error(mpi). In some
+  // MPIs both handles are of one type.
+  static std::unique_ptr<MpiWindowGroup> of_window(MPI_Win window);
+  static std::unique_ptr<MpiWindowGroup> of_communicator(MPI_Comm comm);
+  ~MpiWindowGroup() override;
 
-// Which members of the window's group the processes of `group` are. Throws base::Error(argument)
-// where one is none.
-std::vector<int> members_of(MPI_Win window, MPI_Group group);
+  Records exchange(const Records& records) override;
+  void meet() override;
+
+  // Which members the processes of `group` are. Throws base::Error(argument) where one is none.
+  std::vector<int> members_of(MPI_Group group) const;
+  // Collective. MPI may refuse a window over these processes (Open MPI 4 for one process alone, or
+  // between hosts): then each has one of its own, which takes epochs of streams only.
+  struct MadeWindow {
+    MPI_Win window = MPI_WIN_NULL;
+    bool streams_only = false;
+  };
+  MadeWindow create_window(std::span<std::byte> memory, int unit, MPI_Info info);
+
+ private:
+  explicit MpiWindowGroup(MPI_Group members);
+  void open();
+  void release() noexcept;
+  int on_all(int value);  // the least of all
+
+  MPI_Group members_ = MPI_GROUP_NULL;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
 
 }  // namespace penstock::group

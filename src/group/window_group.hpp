@@ -22,7 +22,7 @@ class WindowGroup {
     return world_ranks_[static_cast<std::size_t>(member)];
   }
 
-  virtual Records all_gather(std::span<const std::byte> mine) = 0;
+  Records all_gather(std::span<const std::byte> mine);
   // To each member its record, from each one ours.
   virtual Records exchange(const Records& records) = 0;
   virtual void meet() = 0;

@@ -40,6 +40,7 @@ class Window : private base::NoCopy {
   ~Window();
 
   std::uint64_t number() const noexcept { return number_; }
+  const group::WindowGroup& group() const noexcept { return *group_; }
   std::string name() const { return "window " + std::to_string(number_); }
   std::string transport_of(int member) const;
 

@@ -490,9 +490,11 @@ TEST(Windows, R23_EpochErrors) {
 
 TEST(Windows, R23_WindowErrors) {
   if (!windows_served()) GTEST_SKIP() << not_served;
+  // Open MPI has no MPI_Win_create for one process alone.
   Number memory = 0;
+  void* base = nullptr;
   MPI_Win plain = MPI_WIN_NULL;
-  MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &plain);
+  MPI_Win_allocate(sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &plain);
   MPI_Win_set_errhandler(plain, MPI_ERRORS_RETURN);
   Lane lane;
   const Group self({rank()});
@@ -515,7 +517,8 @@ TEST(Windows, R23_WindowErrors) {
 TEST(Windows, TakeStreamsFromTheirCreation) {
   const char* const setting = std::getenv("PENSTOCK_RMA");
   if (!windows_served() || setting == nullptr) GTEST_SKIP() << "PENSTOCK_RMA is not set";
-  for (const bool allocated : {false, true}) {
+  for (const bool allocated : {true, false}) {
+    if (!allocated && size() == 1) continue;  // Open MPI has no MPI_Win_create there
     Number memory[2] = {0, 0};
     Number* base = memory;
     MPI_Win win = MPI_WIN_NULL;
@@ -539,9 +542,11 @@ TEST(Windows, TakeStreamsFromTheirCreation) {
 
 TEST(Windows, AWindowThatNoTransportServes) {
   if (windows_served()) GTEST_SKIP() << "an allowed transport serves windows";
+  // Open MPI has no MPI_Win_create for one process alone.
   Number memory = 0;
+  void* base = nullptr;
   MPI_Win plain = MPI_WIN_NULL;
-  MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &plain);
+  MPI_Win_allocate(sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &plain);
   EXPECT_PST_KIND(PST_Win_attach(plain), PST_ERROR_TRANSPORT);
   EXPECT_NE(last_error().find("serves no windows"), std::string::npos) << last_error();
   EXPECT_EQ(MPI_Win_free(&plain), MPI_SUCCESS);
