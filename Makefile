@@ -40,11 +40,11 @@ demo-multihost: setup ## the same between four ranks on two hosts, which are nam
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done
 	@apps/life/demo_multihost.sh $(addprefix build/,$(RELEASE))
 
-# Units, command lines and what goes by libfabric know no MPI: one is enough for everyday. Jobs of three ranks, and the label whole, are test-all's.
+# Units, command lines and what goes by libfabric know no MPI: one is enough for everyday. Jobs of three ranks, and the label seldom, are test-all's.
 test: setup ## release builds for both MPIs, every suite; those that know no MPI with MPICH alone
 	@tools/build release-mpich
 	@tools/build release-openmpi everyday
-	@tools/run_tests.py "release-mpich,-LE ranks3|whole" "release-openmpi,-LE ofi|multihost|unit|command|layering|plot|foreign|ranks3|whole"
+	@tools/run_tests.py "release-mpich,-LE ranks3|seldom" "release-openmpi,-LE ofi|multihost|unit|command|layering|plot|foreign|ranks3|seldom"
 
 test-multihost: setup ## of these the jobs on several hosts, which are namespaces of this machine (need root, else skipped)
 	@for tree in $(RELEASE); do tools/build $$tree multihost || exit 1; done

@@ -8,7 +8,7 @@
 # penstock_add_mpi_runs(NAME <name> TARGET <target> ...)
 #     The runs of penstock_mpi_test for a program that exists already. LONG: with PENSTOCK_TEST_LONG=1, and only
 #     under `ctest -C Long`.
-# What `make test` has no time for has the label whole: make test-all runs it.
+# What `make test` has no time for has the label seldom: make test-all runs it.
 # penstock_brief_suite()
 #     At the end of a folder: the target brief builds its programs, and its tests of two ranks get the label brief. It is
 #     what continuous integration has time for in the trees of sanitizers and flags.

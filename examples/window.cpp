@@ -40,7 +40,7 @@ int run(int rank, int ranks) {
       if (fetch)
         access.get({&fetched[static_cast<std::size_t>(step)], 1}, 0, 0);
       else
-        access.accumulate({&part, 1}, MPI_INT64_T, MPI_SUM, 0, 0);
+        access.accumulate({&part, 1}, MPI_SUM, 0, 0);
       access.complete(queue);
       for (auto& epoch : exposure) epoch.wait();
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Penstock: stream-triggered two-sided message passing for MPI programs.
+ * Penstock: stream-triggered messages and one-sided epochs for MPI programs.
  *
  * The program records persistent MPI requests, matches each send with its receive once, and from
  * then on enqueues starts and waits on the stream that its computation runs on. No CPU thread of
@@ -12,9 +12,9 @@
  *      kind of a code, PST_Last_error() the whole text of the calling thread's last error: peer,
  *      tag, communicator, bytes, what to do.
  *   2. An error goes through an MPI error handler first: that of the request's communicator where
- *      there is one, otherwise that of MPI_COMM_WORLD. It runs only where the calling thread may
- *      call MPI: see 5. Elsewhere the code is returned all the same. A call that returns an error
- *      has enqueued nothing and changed nothing.
+ *      there is one, otherwise that of MPI_COMM_WORLD, for queues and windows too. It runs only
+ * where the calling thread may call MPI: see 5. Elsewhere the code is returned all the same. A call
+ * that returns an error has enqueued nothing and changed nothing.
  *   3. "Blocks" speaks of the calling thread. A function that says "does not block" never waits for
  *      communication, for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
@@ -22,9 +22,9 @@
  *      level. Two calls that name the same queue, request or window must not overlap. PST_Init,
  *      PST_Finalize, PST_Comm_attach and the calls under "Requests", "Matching" and "Windows" call
  *      MPI and follow the program's MPI thread level; what else calls MPI says so. All others call
- * an error handler, and drive matches under way, only where MPI may be called: at
- * MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised the
- * library, at SERIALIZED in none.
+ *      an error handler, and drive matches under way, only where MPI may be called: at
+ *      MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised the
+ *      library, at SERIALIZED in none.
  *   6. Counts are numbers of requests, sizes are bytes.
  *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one
  *      line. Between MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind
@@ -226,15 +226,16 @@ PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 PST_API int PST_Queue_free(PST_Queue* queue);
 
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait
- * is enqueued for it), and until everything enqueued on its stream before the call has ended. MPI's
- * own messages move meanwhile, where this thread may call MPI (docs/semantics.md). Returns the
- * queue's error if communication has failed on it: such an error is sticky, and every later enqueue
- * on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a function that
- * runs on a stream; the stream is being captured), PST_ERROR_NOT_STARTED (something was started in
- * a graph capture that has ended without its wait: all else has been waited for, and the next call
- * does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED,
- * PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed),
- * PST_ERROR_MPI. Source: ST III-D. */
+ * is enqueued for it; an exposure epoch alone is left to PST_Win_wait_stream), and until everything
+ * enqueued on its stream before the call has ended. MPI's own messages move meanwhile, where this
+ * thread may call MPI (docs/semantics.md). Returns the queue's error if communication has failed on
+ * it: such an error is sticky, and every later enqueue on the queue returns it. Errors:
+ * PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a function that runs on a stream; the stream is
+ * being captured), PST_ERROR_NOT_STARTED (something was started in a graph capture that has ended
+ * without its wait: all else has been waited for, and the next call does not tell it again),
+ * PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT,
+ * PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed), PST_ERROR_MPI.
+ * Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that
@@ -379,10 +380,10 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 /* Makes a window of MPI_Win_create, MPI_Win_allocate or MPI_Win_allocate_shared take streams,
  * beside MPI's own epochs. Chooses a transport for each member and reserves all that epochs will
  * need. Collective over the window's group; blocks until all members have called it; does nothing
- * the second time. Every member's answer is the same. The window is freed by MPI_Win_free. Errors:
- * PST_ERROR_WINDOW for MPI_WIN_NULL, PST_ERROR_UNSUPPORTED for dynamic windows,
- * PST_ERROR_COMMUNICATOR for members outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT,
- * PST_ERROR_RESOURCES. Source: Penstock. */
+ * the second time. Every member's answer is the same. Two threads must not attach windows of the
+ * same members at once. The window is freed by MPI_Win_free. Errors: PST_ERROR_WINDOW for
+ * MPI_WIN_NULL, PST_ERROR_UNSUPPORTED for dynamic windows, PST_ERROR_COMMUNICATOR for members
+ * outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT, PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Win_attach(MPI_Win win);
 
 /* MPI_Win_create, and PST_Win_attach. Collective over `comm`; blocks. Errors: those of both; after
@@ -441,9 +442,11 @@ PST_API int PST_Win_complete_stream(MPI_Win win, PST_Queue queue);
  * error. Source: STRMA, MPI. */
 PST_API int PST_Win_wait_stream(MPI_Win win, PST_Queue queue);
 
-/* MPI_Win_free for programs whose MPI calls libpenstock does not record. Waits until what is
- * enqueued for the window here has ended, then for all members. Collective over the window's group;
- * blocks. Errors: PST_ERROR_EPOCH while an epoch of streams is open, and MPI's own. Source: MPI. */
+/* MPI_Win_free for programs whose MPI calls libpenstock does not record. Waits until all members
+ * have called it (PENSTOCK_TIMEOUT bounds that), then until what is enqueued for the window here
+ * has ended; MPI's own messages move meanwhile, as in PST_Queue_wait. Collective over the window's
+ * group; blocks. Errors: PST_ERROR_EPOCH while an epoch of streams, or of MPI's own, is open,
+ * PST_ERROR_TIMEOUT, and MPI's own; the window stays. Source: MPI. */
 PST_API int PST_Win_free(MPI_Win* win);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */

@@ -63,26 +63,26 @@ class AccessEpoch {
  public:
   explicit AccessEpoch(MPI_Win window) noexcept : window_(window) {}
 
-  // `place` counts the target's elements. The origin's elements are read when the stream gets to
-  // complete().
-  void put(std::span<const Element> elements, int target, MPI_Aint place) {
+  // `displacement` counts the target's elements. The origin's elements are read when the stream
+  // gets to complete().
+  void put(std::span<const Element> elements, int target, MPI_Aint displacement) {
     const int bytes = detail::to_count(elements.size_bytes());
     detail::check(
-        PST_Put(elements.data(), bytes, MPI_BYTE, target, place, bytes, MPI_BYTE, window_),
+        PST_Put(elements.data(), bytes, MPI_BYTE, target, displacement, bytes, MPI_BYTE, window_),
         "PST_Put");
   }
-  void get(std::span<Element> elements, int target, MPI_Aint place) {
+  void get(std::span<Element> elements, int target, MPI_Aint displacement) {
     const int bytes = detail::to_count(elements.size_bytes());
     detail::check(
-        PST_Get(elements.data(), bytes, MPI_BYTE, target, place, bytes, MPI_BYTE, window_),
+        PST_Get(elements.data(), bytes, MPI_BYTE, target, displacement, bytes, MPI_BYTE, window_),
         "PST_Get");
   }
-  // `type` is the MPI datatype of one element.
-  void accumulate(std::span<const Element> elements, MPI_Datatype type, MPI_Op operation,
-                  int target, MPI_Aint place) {
+  void accumulate(std::span<const Element> elements, MPI_Op reduction, int target,
+                  MPI_Aint displacement) {
     const int count = detail::to_count(elements.size());
-    detail::check(PST_Accumulate(elements.data(), count, type, target, place, count, type,
-                                 operation, window_),
+    const MPI_Datatype type = datatype<Element>();
+    detail::check(PST_Accumulate(elements.data(), count, type, target, displacement, count, type,
+                                 reduction, window_),
                   "PST_Accumulate");
   }
   // PST_Win_complete_stream.
@@ -124,7 +124,8 @@ class Window {
     std::swap(size_, other.size_);
     return *this;
   }
-  // Collective; blocks.
+  // Collective; blocks. A window with an epoch open stays, and its memory with it, until the end of
+  // the library.
   ~Window() {
     if (handle_ != MPI_WIN_NULL && detail::library_is_running()) PST_Win_free(&handle_);
   }
@@ -134,13 +135,13 @@ class Window {
   std::span<Element> local() const noexcept { return {data_, size_}; }
 
   // PST_Win_post_stream.
-  ExposureEpoch post(const Group& origins, QueueView queue) {
+  [[nodiscard]] ExposureEpoch post(const Group& origins, QueueView queue) {
     detail::check(PST_Win_post_stream(origins.get(), 0, handle_, queue.get()),
                   "PST_Win_post_stream");
     return {handle_, queue};
   }
   // PST_Win_start.
-  AccessEpoch<Element> start(const Group& targets) {
+  [[nodiscard]] AccessEpoch<Element> start(const Group& targets) {
     detail::check(PST_Win_start(targets.get(), 0, handle_), "PST_Win_start");
     return AccessEpoch<Element>(handle_);
   }

@@ -33,6 +33,9 @@ inline core::MatchedRequest& request_of(MPI_Request request) {
   return *found;
 }
 
+// Throws Error(unsupported) where the info key mpi_memory_alloc_kinds names no kind that is served.
+void require_served_kinds(MPI_Info info);
+
 // What an array of requests stands for, for as long as the calling thread makes no other such call.
 // Allocates only when an array is longer than any before it in this thread.
 std::span<core::MatchedRequest* const> requests_of(int count, const MPI_Request* requests);

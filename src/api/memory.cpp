@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/errors.hpp"
+#include "api/handles.hpp"
 #include "core/library.hpp"
 #include "core/transports.hpp"
 #include "penstock/penstock.h"
@@ -26,7 +27,11 @@ bool names_a_served_kind(std::string_view kinds) {
   return false;
 }
 
-void check_kinds(MPI_Info info) {
+}  // namespace
+
+namespace penstock::api {
+
+void require_served_kinds(MPI_Info info) {
   if (info == MPI_INFO_NULL) return;
   std::array<char, MPI_MAX_INFO_VAL + 1> kinds{};
   int found = 0;
@@ -40,7 +45,7 @@ void check_kinds(MPI_Info info) {
                     "\": this library serves \"system\" and \"mpi\"");
 }
 
-}  // namespace
+}  // namespace penstock::api
 
 int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return api::guard_any_thread([&](core::Library& library) {
@@ -48,7 +53,7 @@ int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
     if (size < 0)
       throw Error(ErrorKind::argument,
                   "the size of the memory is negative: " + std::to_string(size));
-    check_kinds(info);
+    api::require_served_kinds(info);
     *static_cast<void**>(baseptr) =
         library.transports().peer().memory().allocate(static_cast<std::size_t>(size));
   });

@@ -31,17 +31,25 @@ rma::Window* accessed(MPI_Win win) noexcept {
                   "streams only");
 }
 
-// A call that opens or closes an epoch of MPI's own.
+// How many of MPI's own epochs are open in an attached window.
+int counted(MPI_Win win, int code, int change) {
+  if (code == MPI_SUCCESS)
+    if (api::AttachedWindow* const found = api::attached(win))
+      found->plain_epochs.fetch_add(change, std::memory_order_relaxed);
+  return code;
+}
+
+// A call that opens (+1) or closes (-1) an epoch of MPI's own.
 template <class Pmpi>
-int beside_streams(const char* call, MPI_Win win, Pmpi&& pmpi) {
-  if (const api::AttachedWindow* const found = api::attached(win); found && found->window)
-    if (const int code = api::guard([&] {
-          found->window->refuse_open(call);
-          if (found->streams_only) refuse_streams_only(call);
-        });
-        code != MPI_SUCCESS)
-      return code;
-  return pmpi();
+int beside_streams(const char* call, MPI_Win win, int change, Pmpi&& pmpi) {
+  api::AttachedWindow* const found = api::attached(win);
+  if (found == nullptr || !found->window) return pmpi();
+  const int refused = api::guard([&] {
+    found->window->refuse_open(call);
+    if (found->streams_only) refuse_streams_only(call);
+  });
+  if (refused != MPI_SUCCESS) return refused;
+  return counted(win, pmpi(), change);
 }
 
 template <class Pmpi>
@@ -69,19 +77,26 @@ int operation(MPI_Win win, Pmpi&& pmpi, Access access, void* origin, Count origi
               MPI_Datatype origin_type, int target, MPI_Aint displacement, Count target_count,
               MPI_Datatype target_type, MPI_Op op = MPI_OP_NULL) {
   rma::Window* const window = accessed(win);
-  if (window == nullptr) [[likely]]
-    return pmpi();
+  if (window == nullptr) [[likely]] {
+    const int code = pmpi();
+    if (code != MPI_SUCCESS && api::any_window_attached()) api::note_mpi_error(code);
+    return code;
+  }
   return api::guard([&] {
     api::list_operation(*window, access, origin, side(origin_count, origin_type), target,
                         displacement, side(target_count, target_type), op);
   });
 }
 
-// PENSTOCK_RMA=1. What fails does so on all members, and the window stays MPI's alone.
-int attached_at_creation(const char* call, int code, const MPI_Win* win) {
+// Notes what the window is over, and with PENSTOCK_RMA=1 attaches it: what fails does so on all
+// members, and the window stays MPI's alone.
+int created(const char* call, int code, MPI_Win win, const api::WindowPart& part, MPI_Comm comm) {
   const core::Library* const library = core::Library::get();
-  if (code == MPI_SUCCESS && library && library->settings().attach_windows)
-    api::recording(call, "the window takes no streams", [&] { api::attach_window(*win); });
+  if (code != MPI_SUCCESS || library == nullptr) return code;
+  api::recording(call, "the window's memory is what MPI says",
+                 [&] { api::note_creation(win, part); });
+  if (library->settings().attach_windows)
+    api::recording(call, "the window takes no streams", [&] { api::attach_window(win, &comm); });
   return code;
 }
 
@@ -89,48 +104,59 @@ int attached_at_creation(const char* call, int code, const MPI_Win* win) {
 
 int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                    MPI_Win* win) {
-  return attached_at_creation("MPI_Win_create",
-                              PMPI_Win_create(base, size, disp_unit, info, comm, win), win);
+  const int code = PMPI_Win_create(base, size, disp_unit, info, comm, win);
+  return created("MPI_Win_create", code, *win, {base, size, disp_unit}, comm);
 }
 int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                      MPI_Win* win) {
-  return attached_at_creation("MPI_Win_allocate",
-                              PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win), win);
+  const int code = PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+  return created("MPI_Win_allocate", code, *win, {*static_cast<void**>(baseptr), size, disp_unit},
+                 comm);
 }
 int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                             void* baseptr, MPI_Win* win) {
-  return attached_at_creation("MPI_Win_allocate_shared",
-                              PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win),
-                              win);
+  const int code = PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+  return created("MPI_Win_allocate_shared", code, *win,
+                 {*static_cast<void**>(baseptr), size, disp_unit}, comm);
 }
 
-int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  if ((assert& PST_MODE_STREAM) != 0)
+int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+  if ((assertion & PST_MODE_STREAM) != 0)
     return api::guard([&](core::Library&) { api::start_access(win, group); });
-  return beside_streams("MPI_Win_start", win, [&] { return PMPI_Win_start(group, assert, win); });
+  return beside_streams("MPI_Win_start without PST_MODE_STREAM", win, 1,
+                        [&] { return PMPI_Win_start(group, assertion, win); });
 }
 
 int MPI_Win_complete(MPI_Win win) {
-  return beside_streams("MPI_Win_complete", win, [&] { return PMPI_Win_complete(win); });
+  return beside_streams("MPI_Win_complete", win, -1, [&] { return PMPI_Win_complete(win); });
 }
-int MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  return beside_streams("MPI_Win_post", win, [&] { return PMPI_Win_post(group, assert, win); });
+int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+  return beside_streams("MPI_Win_post", win, 1,
+                        [&] { return PMPI_Win_post(group, assertion, win); });
 }
 int MPI_Win_wait(MPI_Win win) {
-  return beside_streams("MPI_Win_wait", win, [&] { return PMPI_Win_wait(win); });
+  return beside_streams("MPI_Win_wait", win, -1, [&] { return PMPI_Win_wait(win); });
 }
 int MPI_Win_test(MPI_Win win, int* flag) {
-  return beside_streams("MPI_Win_test", win, [&] { return PMPI_Win_test(win, flag); });
+  const int code = beside_streams("MPI_Win_test", win, 0, [&] { return PMPI_Win_test(win, flag); });
+  return code == MPI_SUCCESS && *flag != 0 ? counted(win, code, -1) : code;
 }
-int MPI_Win_fence(int assert, MPI_Win win) {
-  return beside_streams("MPI_Win_fence", win, [&] { return PMPI_Win_fence(assert, win); });
+int MPI_Win_fence(int assertion, MPI_Win win) {
+  return beside_streams("MPI_Win_fence", win, 0, [&] { return PMPI_Win_fence(assertion, win); });
 }
-int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  return beside_streams("MPI_Win_lock", win,
-                        [&] { return PMPI_Win_lock(lock_type, rank, assert, win); });
+int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
+  return beside_streams("MPI_Win_lock", win, 1,
+                        [&] { return PMPI_Win_lock(lock_type, rank, assertion, win); });
 }
-int MPI_Win_lock_all(int assert, MPI_Win win) {
-  return beside_streams("MPI_Win_lock_all", win, [&] { return PMPI_Win_lock_all(assert, win); });
+int MPI_Win_unlock(int rank, MPI_Win win) {
+  return beside_streams("MPI_Win_unlock", win, -1, [&] { return PMPI_Win_unlock(rank, win); });
+}
+int MPI_Win_lock_all(int assertion, MPI_Win win) {
+  return beside_streams("MPI_Win_lock_all", win, 1,
+                        [&] { return PMPI_Win_lock_all(assertion, win); });
+}
+int MPI_Win_unlock_all(MPI_Win win) {
+  return beside_streams("MPI_Win_unlock_all", win, -1, [&] { return PMPI_Win_unlock_all(win); });
 }
 
 int MPI_Win_free(MPI_Win* win) {

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <string>
-
 #include "api/errors.hpp"
 #include "api/handles.hpp"
 #include "api/windows.hpp"
@@ -27,30 +24,18 @@ int PST_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_
 
 int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
                      MPI_Win* win) {
-  return api::guard([&](core::Library& library) {
+  return api::guard([&](core::Library&) {
     api::require_pointer(win, "win");
     api::require_pointer(baseptr, "baseptr");
-    void* memory = nullptr;
-    int all = PST_Alloc_mem(size, info, &memory) == MPI_SUCCESS ? 1 : 0;
-    const bool ours = all != 0;
-    group::check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm),
-                     "MPI_Allreduce");
-    try {
-      if (all == 0)
-        throw Error(ErrorKind::resources,
-                    ours ? "a member has no memory for its part of the window" : api::last_error());
-      *win = api::create_window({memory, size, disp_unit, memory}, info, comm);
-    } catch (...) {
-      library.transports().peer().memory().free(memory);
-      throw;
-    }
-    *static_cast<void**>(baseptr) = memory;
+    api::require_served_kinds(info);
+    *win = api::allocate_window(size, disp_unit, info, comm, static_cast<void**>(baseptr));
   });
 }
 
 int PST_Win_post_stream(MPI_Group group, int /*assert*/, MPI_Win win, PST_Queue queue) {
   return api::guard([&](core::Library& library) {
     rma::Window& window = api::window_of(win);
+    api::refuse_plain_epochs(win, "PST_Win_post_stream");
     window.post(api::members_of(window, group), api::queue_of(library, queue));
   });
 }

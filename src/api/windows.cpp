@@ -35,34 +35,40 @@ std::atomic<std::uint64_t> freed{0};  // attached windows that are no more
 std::mutex mutex;
 std::set<AttachedWindow*> all;  // under the mutex
 
-void end(AttachedWindow* window) noexcept {
+// MPI frees the window. Its attribute is what owns the rest.
+extern "C" int penstock_window_deleted(MPI_Win, int, void* attached, void*) {
+  if (base::forked()) return MPI_SUCCESS;
+  const std::unique_ptr<AttachedWindow> owned(static_cast<AttachedWindow*>(attached));
   {
     const std::lock_guard lock(mutex);
-    if (all.erase(window) == 0) return;
+    all.erase(owned.get());
   }
   freed.fetch_add(1, std::memory_order_relaxed);
-  const std::unique_ptr<AttachedWindow> owned(window);
   owned->window.reset();
   if (core::Library* library = core::Library::get(); library && owned->memory)
     library->transports().peer().memory().free(owned->memory);
-}
-
-// MPI frees the window: without our having seen the call, if it is still there.
-extern "C" int penstock_window_deleted(MPI_Win, int, void* attached, void*) {
-  if (!base::forked()) end(static_cast<AttachedWindow*>(attached));
   return MPI_SUCCESS;
 }
 
-int make_keyval() {
+extern "C" int penstock_creation_deleted(MPI_Win, int, void* part, void*) {
+  delete static_cast<WindowPart*>(part);
+  return MPI_SUCCESS;
+}
+
+int make_keyval(MPI_Win_delete_attr_function* deleted) {
   int keyval = MPI_KEYVAL_INVALID;
-  group::check_mpi(
-      PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, penstock_window_deleted, &keyval, nullptr),
-      "MPI_Win_create_keyval");
+  group::check_mpi(PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, deleted, &keyval, nullptr),
+                   "MPI_Win_create_keyval");
   return keyval;
 }
 
 int keyval() {
-  static const int one = make_keyval();
+  static const int one = make_keyval(penstock_window_deleted);
+  return one;
+}
+
+int creation_keyval() {
+  static const int one = make_keyval(penstock_creation_deleted);
   return one;
 }
 
@@ -74,18 +80,20 @@ T* attribute(MPI_Win win, int key) {
   return found != 0 ? value : nullptr;
 }
 
-transport::WindowMemory describe_memory(void* base, std::size_t bytes) {
-  return {base, bytes, device::memory_kind(base), -1};
+transport::WindowMemory memory_of(const WindowPart& part) {
+  return {part.base, static_cast<std::size_t>(part.bytes), device::memory_kind(part.base), -1};
 }
 
-transport::WindowMemory memory_of(MPI_Win win) {
+WindowPart part_of(MPI_Win win) {
   const int* const flavour = attribute<int>(win, MPI_WIN_CREATE_FLAVOR);
   if (flavour != nullptr && *flavour == MPI_WIN_FLAVOR_DYNAMIC)
     throw Error(ErrorKind::unsupported,
                 "a dynamic window takes no streams: make it with PST_Win_create");
+  if (const auto* const noted = attribute<WindowPart>(win, creation_keyval())) return *noted;
   const auto* const size = attribute<MPI_Aint>(win, MPI_WIN_SIZE);
-  return describe_memory(attribute<void>(win, MPI_WIN_BASE),
-                         size == nullptr ? 0 : static_cast<std::size_t>(*size));
+  const int* const unit = attribute<int>(win, MPI_WIN_DISP_UNIT);
+  return {attribute<void>(win, MPI_WIN_BASE), size == nullptr ? 0 : *size,
+          unit == nullptr ? 1 : *unit};
 }
 
 // Types that need no look at MPI, and which of them an accumulate takes.
@@ -209,53 +217,53 @@ rma::Window& window_of(MPI_Win win) {
 
 namespace {
 
-// From here on the window's attribute owns it.
-void attach(MPI_Win win, std::unique_ptr<AttachedWindow> made) {
-  group::check_mpi(PMPI_Win_set_attr(win, keyval(), made.get()), "MPI_Win_set_attr");
-  {
-    const std::lock_guard lock(mutex);
-    all.insert(made.release());
-  }
+// The last step of an attachment, on all members or on none. From here on the window's attribute
+// owns it.
+void hang_on(MPI_Win win, std::unique_ptr<AttachedWindow> made, group::WindowGroup& members) {
+  members.together([&] {
+    {
+      const std::lock_guard lock(mutex);
+      all.insert(made.get());
+    }
+    if (const int code = PMPI_Win_set_attr(win, keyval(), made.get()); code != MPI_SUCCESS) {
+      const std::lock_guard lock(mutex);
+      all.erase(made.get());
+      group::check_mpi(code, "MPI_Win_set_attr");
+    }
+    made.release();
+  });
   freed.fetch_add(1, std::memory_order_relaxed);  // answers about its handle hold no more
   any.store(true, std::memory_order_relaxed);
   core::Library::require().monitor().begin_watching();
 }
 
-}  // namespace
-
-void attach_window(MPI_Win win) {
-  if (win == MPI_WIN_NULL) throw Error(ErrorKind::window, "the window is MPI_WIN_NULL");
-  core::Library& library = core::Library::require();
-  if (attached(win) != nullptr) return;
-  const transport::WindowMemory ours = memory_of(win);
-  const int* const unit = attribute<int>(win, MPI_WIN_DISP_UNIT);
+std::unique_ptr<AttachedWindow> open_window(core::Library& library,
+                                            std::unique_ptr<group::WindowGroup> members,
+                                            const WindowPart& part) {
   auto made = std::make_unique<AttachedWindow>();
-  made->window = std::make_unique<rma::Window>(group::MpiWindowGroup::of_window(win), ours,
-                                               unit == nullptr ? 1 : *unit, library.transports());
-  attach(win, std::move(made));
+  made->window = std::make_unique<rma::Window>(std::move(members), memory_of(part), part.unit,
+                                               library.transports(), library.settings().timeout);
+  return made;
 }
 
-MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
-  core::Library& library = core::Library::require();
-  auto group = group::MpiWindowGroup::of_communicator(comm);
-  const auto bytes = static_cast<std::size_t>(part.bytes);
-  group->together([&] {
-    if (part.bytes < 0) throw Error(ErrorKind::argument, "the window's size is negative");
-    if (part.unit <= 0)
-      throw Error(ErrorKind::argument, "the window's displacement unit is not positive");
-    if (part.base == nullptr && part.bytes > 0)
-      throw Error(ErrorKind::argument, "the window's memory is a null pointer");
-  });
-  const auto mpi =
-      group->create_window({static_cast<std::byte*>(part.base), bytes}, part.unit, info);
+void require_valid(const WindowPart& part) {
+  if (part.bytes < 0) throw Error(ErrorKind::argument, "the window's size is negative");
+  if (part.unit <= 0)
+    throw Error(ErrorKind::argument, "the window's displacement unit is not positive");
+}
+
+// MPI's window over the part, attached. It frees `allocated` with itself.
+MPI_Win make_window(core::Library& library, std::unique_ptr<group::MpiWindowGroup> group,
+                    const WindowPart& part, MPI_Info info, void* allocated) {
+  group::MpiWindowGroup& members = *group;
+  const auto mpi = members.create_window(
+      {static_cast<std::byte*>(part.base), static_cast<std::size_t>(part.bytes)}, part.unit, info);
   MPI_Win win = mpi.window;
   try {
-    auto made = std::make_unique<AttachedWindow>();
-    made->window = std::make_unique<rma::Window>(
-        std::move(group), describe_memory(part.base, bytes), part.unit, library.transports());
-    made->memory = part.allocated;
+    auto made = open_window(library, std::move(group), part);
+    made->memory = allocated;
     made->streams_only = mpi.streams_only;
-    attach(win, std::move(made));
+    hang_on(win, std::move(made), members);
   } catch (...) {
     PMPI_Win_free(&win);
     throw;
@@ -263,25 +271,84 @@ MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
   return win;
 }
 
+}  // namespace
+
+void note_creation(MPI_Win win, const WindowPart& part) {
+  auto noted = std::make_unique<WindowPart>(part);
+  group::check_mpi(PMPI_Win_set_attr(win, creation_keyval(), noted.get()), "MPI_Win_set_attr");
+  noted.release();
+}
+
+void attach_window(MPI_Win win, const MPI_Comm* comm) {
+  if (win == MPI_WIN_NULL) throw Error(ErrorKind::window, "the window is MPI_WIN_NULL");
+  core::Library& library = core::Library::require();
+  if (attached(win) != nullptr) return;
+  const WindowPart part = part_of(win);
+  auto group = comm != nullptr ? group::MpiWindowGroup::of_communicator(*comm)
+                               : group::MpiWindowGroup::of_window(win);
+  group::WindowGroup& members = *group;
+  hang_on(win, open_window(library, std::move(group), part), members);
+}
+
+MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
+  core::Library& library = core::Library::require();
+  auto group = group::MpiWindowGroup::of_communicator(comm);
+  group->together([&] {
+    require_valid(part);
+    if (part.base == nullptr && part.bytes > 0)
+      throw Error(ErrorKind::argument, "the window's memory is a null pointer");
+  });
+  return make_window(library, std::move(group), part, info, nullptr);
+}
+
+MPI_Win allocate_window(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void** base) {
+  core::Library& library = core::Library::require();
+  auto group = group::MpiWindowGroup::of_communicator(comm);
+  WindowPart part{nullptr, bytes, unit};
+  peer::Memory& memory = library.transports().peer().memory();
+  try {
+    group->together([&] {
+      require_valid(part);
+      part.base = memory.allocate(static_cast<std::size_t>(bytes));
+    });
+  } catch (...) {
+    memory.free(part.base);
+    throw;
+  }
+  const MPI_Win win = make_window(library, std::move(group), part, info, part.base);
+  *base = part.base;
+  return win;
+}
+
 void detach_window(MPI_Win win) {
   AttachedWindow* const found = attached(win);
   if (found == nullptr || !found->window) return;
-  if (!found->window->spoiled()) found->window->refuse_open("MPI_Win_free");
-  found->window->detach();
+  found->window->refuse_open("MPI_Win_free");
+  // MPI would refuse it, too, but too late: it calls what the attribute deletes before.
+  if (found->plain_epochs.load(std::memory_order_relaxed) > 0)
+    throw Error(ErrorKind::epoch,
+                found->window->name() + ": MPI_Win_free while an epoch of MPI's own is open");
+  found->window->detach(core::Library::require().meanwhile());
 }
 
+// What hangs on the windows stays until MPI frees them.
 void end_windows() noexcept {
-  for (;;) {
-    AttachedWindow* first = nullptr;
-    {
-      const std::lock_guard lock(mutex);
-      if (all.empty()) return;
-      first = *all.begin();
-    }
-    base::log::warn(first->window->name() +
-                    " has not been freed: call MPI_Win_free before the end");
-    end(first);
+  const std::lock_guard lock(mutex);
+  for (AttachedWindow* window : all) {
+    base::log::failures_in([&] {
+      base::log::warn(window->window->name() +
+                      " has not been freed: call MPI_Win_free before the end");
+    });
+    window->window.reset();
   }
+  all.clear();
+}
+
+void refuse_plain_epochs(MPI_Win win, const char* call) {
+  const AttachedWindow* const found = attached(win);
+  if (found && found->plain_epochs.load(std::memory_order_relaxed) > 0)
+    throw Error(ErrorKind::epoch, found->window->name() + ": " + call +
+                                      " while an epoch of MPI's own is open: close that first");
 }
 
 rma::Members members_of(const rma::Window& window, MPI_Group group) {
@@ -290,6 +357,7 @@ rma::Members members_of(const rma::Window& window, MPI_Group group) {
 
 void start_access(MPI_Win win, MPI_Group group) {
   rma::Window& window = window_of(win);
+  refuse_plain_epochs(win, "MPI_Win_start with PST_MODE_STREAM");
   window.start(members_of(window, group));
 }
 

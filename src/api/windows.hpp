@@ -13,9 +13,10 @@
 namespace penstock::api {
 
 struct AttachedWindow {
-  std::unique_ptr<rma::Window> window;
-  void* memory = nullptr;     // of PST_Win_allocate
-  bool streams_only = false;  // MPI's own window has this process alone
+  std::unique_ptr<rma::Window> window;  // null when the library has ended
+  void* memory = nullptr;               // of PST_Win_allocate; freed when MPI frees the window
+  bool streams_only = false;            // MPI's own window has this process alone
+  std::atomic<int> plain_epochs{0};     // of MPI's own that are open, but for fences
 };
 
 // Whether this process has ever attached one: until then calls of MPI on windows need not look.
@@ -24,20 +25,27 @@ bool any_window_attached() noexcept;
 AttachedWindow* attached(MPI_Win win) noexcept;
 rma::Window& window_of(MPI_Win win);  // throws Error(window)
 
-// Collective: what PST_Win_attach does.
-void attach_window(MPI_Win win);
-// Collective: makes MPI's window over this memory, and attaches it. Where that fails there is none.
+// A member's memory, as the call that made the window had it.
 struct WindowPart {
   void* base;
   MPI_Aint bytes;
   int unit;
-  void* allocated = nullptr;  // to be freed with the window
 };
+// Keeps what a recorded call has made the window over: MPICH tells a base that is rounded down.
+void note_creation(MPI_Win win, const WindowPart& part);
+// Collective: what PST_Win_attach does. `comm` may be null: that which the window was made over.
+void attach_window(MPI_Win win, const MPI_Comm* comm = nullptr);
+// Collective: makes MPI's window over this memory, and attaches it. Where that fails there is none.
 MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm);
+// The same over memory that is allocated here, whose address goes to `base`.
+MPI_Win allocate_window(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void** base);
 // Collective, before MPI's own call, which frees the window. Throws Error(epoch).
 void detach_window(MPI_Win win);
 // At the end of the library: ends those that the program has not freed.
 void end_windows() noexcept;
+
+// Throws Error(epoch).
+void refuse_plain_epochs(MPI_Win win, const char* call);
 
 // What PST_Win_start and the operations do, and MPI's own in an epoch of streams. They throw
 // base::Error.

@@ -18,12 +18,13 @@ namespace penstock::base::trace {
 // The same in all processes of a host.
 using Clock = std::chrono::steady_clock;
 
-// One half of a matched pair.
+// One half of a matched pair, or of a window's pair: then `sends` says that it is the origin.
 struct TracedMessage {
   bool sends = false;
   int peer = -1;
   int tag = -1;
   std::uint64_t bytes = 0;
+  std::int64_t window = -1;  // its number; -1: a message
 };
 
 enum class TraceKind : std::uint8_t {

@@ -89,10 +89,18 @@ const char* name_of(TraceKind kind) {
 }
 
 std::string half_of(const Event& event) {
-  return fmt::format("{} {}", event.message.sends ? "send to" : "receive from", event.message.peer);
+  const auto& message = event.message;
+  if (message.window >= 0)
+    return fmt::format("{} rank {}, window {}", message.sends ? "access to" : "exposure to",
+                       message.peer, message.window);
+  return fmt::format("{} {}", message.sends ? "send to" : "receive from", message.peer);
 }
 
 std::string arguments_of(const Event& event) {
+  if (event.message.window >= 0)
+    return fmt::format(R"("args":{{"half":"{}","peer":{},"window":{},"epoch":{}}})",
+                       event.message.sends ? "access" : "exposure", event.message.peer,
+                       event.message.window, event.epoch);
   return fmt::format(R"("args":{{"half":"{}","peer":{},"tag":{},"bytes":{},"epoch":{}}})",
                      event.message.sends ? "send" : "receive", event.message.peer,
                      event.message.tag, event.message.bytes, event.epoch);

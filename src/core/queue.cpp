@@ -33,22 +33,15 @@ Queue::~Queue() {
 }
 
 void Queue::give_up_stream() noexcept {
-  while (first_) remove(*first_);  // windows, where the queue has failed
+  // A failed queue takes no wait for what only its own wait ends.
+  while (first_) remove(*first_);
   lease_.reset();
-}
-
-bool Queue::outstanding() const noexcept {
-  if (open_ == 0) [[likely]]
-    return first_ != nullptr;
-  std::size_t started = 0;
-  for (const StreamOperation* operation = first_; operation; operation = operation->next) ++started;
-  return started > open_;
 }
 
 void Queue::add(StreamOperation& operation) noexcept {
   operation.started_on = this;
-  if (!operation.ends_with_queue()) [[unlikely]]
-    ++open_;
+  if (operation.ends_with_queue()) [[likely]]
+    ++outstanding_;
   operation.previous = last_;
   operation.next = nullptr;
   (last_ ? last_->next : first_) = &operation;
@@ -57,8 +50,8 @@ void Queue::add(StreamOperation& operation) noexcept {
 
 void Queue::remove(StreamOperation& operation) noexcept {
   operation.started_on = nullptr;
-  if (!operation.ends_with_queue()) [[unlikely]]
-    --open_;
+  if (operation.ends_with_queue()) [[likely]]
+    --outstanding_;
   (operation.previous ? operation.previous->next : first_) = operation.next;
   (operation.next ? operation.next->previous : last_) = operation.previous;
 }
@@ -214,24 +207,26 @@ void Queue::enqueue(TraceKind call, std::size_t count, StreamOperation* const* o
   }
 }
 
-// An error leaves what has no wait yet as it was.
+// An error leaves what has no wait yet as it was. What has left the list is chained by itself, as
+// others may stay between.
 void Queue::enqueue_outstanding() {
   if (!outstanding()) return;
   settled_ = false;
-  StreamOperation* const first = first_;
-  for (StreamOperation* operation = first; operation; operation = operation->next) {
+  StreamOperation* waited = nullptr;
+  for (StreamOperation *operation = first_, *next = nullptr; operation; operation = next) {
+    next = operation->next;
     if (!operation->ends_with_queue()) continue;
     const auto begin = trace_ ? Clock::now() : Clock::time_point{};
     operation->enqueue_wait(*stream_, *this);
     remove(*operation);
+    operation->next = std::exchange(waited, operation);
     if (!outstanding()) stream_->flush();
     if (const auto* message = trace_ ? operation->traced() : nullptr)
       trace_->calls.record(
           {TraceKind::wait_call, *message, operation->starts(), begin, Clock::now()});
   }
-  // They have left the list one after the other, and still know who came next.
-  for (StreamOperation* operation = first; operation; operation = operation->next)
-    if (operation->ends_with_queue()) operation->wait_flushed(*stream_);
+  for (StreamOperation* operation = waited; operation; operation = operation->next)
+    operation->wait_flushed(*stream_);
 }
 
 void Queue::wait_outstanding() {
@@ -274,11 +269,12 @@ void Queue::complete(const std::function<bool()>& meanwhile) {
   if (captured) throw RequestError(*captured);
 }
 
-void Queue::refuse_open() const {
-  if (open_ == 0 || failed()) return;
-  throw Error(ErrorKind::in_use,
-              "a window is exposed on the queue: enqueue PST_Win_wait_stream before the queue is "
-              "freed");
+void Queue::refuse_unwaited() const {
+  if (failed()) return;
+  for (const StreamOperation* operation = first_; operation; operation = operation->next)
+    if (!operation->ends_with_queue())
+      throw RequestError(*operation, ErrorKind::in_use,
+                         " is open on the queue: enqueue its wait before the queue is freed");
 }
 
 void Queue::refuse_in_capture() const {

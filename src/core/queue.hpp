@@ -56,7 +56,7 @@ class Queue final : public transport::Sink {
   void refuse_in_capture() const;  // throws when what is enqueued cannot run yet
   // Throws Error(in_use) where something is started that only its own wait ends. A queue that has
   // failed takes no such wait any more.
-  void refuse_open() const;
+  void refuse_unwaited() const;
   // It ends without a wait: its owner goes.
   void forget(StreamOperation& operation) noexcept { remove(operation); }
   // The last call of the program's on this queue.
@@ -83,7 +83,7 @@ class Queue final : public transport::Sink {
   [[noreturn]] void raise_error() const;
   void check_start(StreamOperation& operation) const;
   void check_wait(const StreamOperation& operation, std::uint64_t capture) const;
-  bool outstanding() const noexcept;  // something that ends with the queue
+  bool outstanding() const noexcept { return outstanding_ != 0; }
   void add(StreamOperation& operation) noexcept;
   void remove(StreamOperation& operation) noexcept;
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
@@ -108,7 +108,7 @@ class Queue final : public transport::Sink {
   // it never allocates.
   StreamOperation* first_ = nullptr;
   StreamOperation* last_ = nullptr;
-  std::size_t open_ = 0;  // of these, how many only their own waits end
+  std::size_t outstanding_ = 0;  // of these, how many end with the queue
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
 };

@@ -82,7 +82,7 @@ std::optional<Error> Queues::free_queue(std::uintptr_t handle,
   Queue* queue = queues_.find(handle);
   if (!queue) throw Error(ErrorKind::queue, "the queue is null or has been freed");
   queue->refuse_in_capture();
-  queue->refuse_open();
+  queue->refuse_unwaited();
   std::optional<Error> failure;
   try {
     queue->complete(meanwhile);

@@ -40,11 +40,8 @@ void TimeLimit::cancel(BlockedWait& wait) noexcept {
   wait.released = true;
   wait.waiter->cancel_wait(base::error_by(base::ErrorKind::timeout, [&] {
     return fmt::format(
-        "PENSTOCK_TIMEOUT={} has passed ({}): see that the other half "
-        "is started as often as this one, and that neither rank waits for the other before that "
-        "(one PST_Enqueue_runall takes all that they exchange); SIGUSR1 prints what a rank waits "
-        "for",
-        seconds(limit_), wait.waiter->describe());
+        "PENSTOCK_TIMEOUT={} has passed ({}): {}; SIGUSR1 prints what a rank waits for",
+        seconds(limit_), wait.waiter->describe(), wait.waiter->advice());
   }));
 }
 

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -18,9 +20,9 @@ using base::ErrorKind;
 
 namespace {
 
-// Of the call that makes the communicator; a program that makes another with the same tag, in
-// another thread at the same time, is not known.
-constexpr int creation_tag = 20567;
+// Where the window alone is known, its members find each other by this tag: two threads must not
+// attach windows of the same members at once (penstock.h).
+constexpr int attach_tag = 20567;
 
 // MPI_UNDEFINED where `to` has no such process.
 std::vector<int> translate(MPI_Group from, MPI_Group to) {
@@ -38,7 +40,7 @@ std::vector<int> translate(MPI_Group from, MPI_Group to) {
 std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_window(MPI_Win window) {
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Win_get_group(window, &members), "MPI_Win_get_group");
-  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members));
+  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members, nullptr));
 }
 
 std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_communicator(MPI_Comm comm) {
@@ -49,20 +51,21 @@ std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_communicator(MPI_Comm comm) {
   if (inter != 0) throw Error(ErrorKind::communicator, "an intercommunicator has no windows");
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(comm, &members), "MPI_Comm_group");
-  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members));
+  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members, &comm));
 }
 
 // Takes the group.
-MpiWindowGroup::MpiWindowGroup(MPI_Group members) : members_(members) {
+MpiWindowGroup::MpiWindowGroup(MPI_Group members, const MPI_Comm* comm) : members_(members) {
   try {
-    open();
+    open(comm);
   } catch (...) {
     release();
     throw;
   }
 }
 
-void MpiWindowGroup::open() {
+// Not by MPI_Comm_dup: that would run the program's attribute copy functions.
+void MpiWindowGroup::open(const MPI_Comm* comm) {
   MPI_Group world = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
   world_ranks_ = translate(members_, world);
@@ -71,8 +74,11 @@ void MpiWindowGroup::open() {
     if (rank == MPI_UNDEFINED)
       throw Error(ErrorKind::communicator,
                   "the window has members outside MPI_COMM_WORLD, which streams do not reach");
-  check_mpi(PMPI_Comm_create_group(MPI_COMM_WORLD, members_, creation_tag, &comm_),
-            "MPI_Comm_create_group");
+  if (comm != nullptr)
+    check_mpi(PMPI_Comm_create(*comm, members_, &comm_), "MPI_Comm_create");
+  else
+    check_mpi(PMPI_Comm_create_group(MPI_COMM_WORLD, members_, attach_tag, &comm_),
+              "MPI_Comm_create_group");
   check_mpi(PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(PMPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
 }
@@ -113,8 +119,22 @@ WindowGroup::Records MpiWindowGroup::exchange(const Records& records) {
   return theirs;
 }
 
-void MpiWindowGroup::meet() {
-  check_mpi(PMPI_Barrier(comm_), "MPI_Barrier");
+// Who waits sleeps: the others may need the core.
+bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
+  if (comm_ == MPI_COMM_NULL) return false;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+  const auto began = std::chrono::steady_clock::now();
+  for (int polls = 0;; ++polls) {
+    int done = 0;
+    check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return true;
+    if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit) break;
+    if (meanwhile) meanwhile();
+    if (polls > 100) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  comm_ = MPI_COMM_NULL;  // left to MPI, with the barrier that has not ended
+  return false;
 }
 
 int MpiWindowGroup::on_all(int value) {

@@ -21,7 +21,7 @@ class MpiWindowGroup final : public WindowGroup {
   ~MpiWindowGroup() override;
 
   Records exchange(const Records& records) override;
-  void meet() override;
+  bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) override;
 
   // Which members the processes of `group` are. Throws base::Error(argument) where one is none.
   std::vector<int> members_of(MPI_Group group) const;
@@ -34,8 +34,8 @@ class MpiWindowGroup final : public WindowGroup {
   MadeWindow create_window(std::span<std::byte> memory, int unit, MPI_Info info);
 
  private:
-  explicit MpiWindowGroup(MPI_Group members);
-  void open();
+  MpiWindowGroup(MPI_Group members, const MPI_Comm* comm);
+  void open(const MPI_Comm* comm);
   void release() noexcept;
   int on_all(int value);  // the least of all
 

@@ -3,6 +3,7 @@
 // window is attached and freed. All of it is collective over them and calls MPI.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -25,7 +26,9 @@ class WindowGroup {
   Records all_gather(std::span<const std::byte> mine);
   // To each member its record, from each one ours.
   virtual Records exchange(const Records& records) = 0;
-  virtual void meet() = 0;
+  // Calls meanwhile(), which may be empty, until all members have come. False: some member has not
+  // within this time (0: no limit).
+  virtual bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) = 0;
   // Runs a step on every member and throws base::Error on all when it fails on one. The step makes
   // no collective call.
   void together(const std::function<void()>& step);

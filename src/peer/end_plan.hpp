@@ -17,8 +17,8 @@ using protocol::Side;
 
 // The plan of one end of a pair: that end, its port and its private words. End says what it does:
 // its side, port and state, start, wait, what it waits for, and how it closes out of order
-// (ring_ends.hpp, rendezvous_ends.hpp, window_ends.hpp). A template, so that the state machine is inlined into the two functions
-// that the worker calls.
+// (ring_ends.hpp, rendezvous_ends.hpp, window_ends.hpp). A template, so that the state machine is
+// inlined into the two functions that the worker calls.
 template <class End>
 class EndPlan final : public plan::HostPlan {
  public:
@@ -37,6 +37,12 @@ class EndPlan final : public plan::HostPlan {
     const protocol::Epoch epoch = end_.epoch();
     return "epoch " + std::to_string(epoch) + ", " + end_.path() + ", waits for " +
            End::missing(port_, epoch);
+  }
+  const char* advice() const noexcept override {
+    if constexpr (requires { End::advice; })
+      return End::advice;
+    else
+      return HostPlan::advice();
   }
 
  private:

@@ -22,14 +22,15 @@ PairEnd::PairEnd(Pair pair, const std::uint64_t& closed_by_peer)
       other_segments_(std::move(pair.other_segments)),
       holding_(std::move(pair.holding)),
       retired_(*pair.retired),
-      path_(std::move(pair.path)) {}
+      path_(std::move(pair.path)),
+      window_(pair.window) {}
 
 PairEnd::~PairEnd() {
   retired_.add(std::move(holding_), &closed_by_peer_, &peer_dead_);
 }
 
 std::optional<Error> PairEnd::why_hopeless(protocol::Epoch epoch, bool peer_closed) const {
-  if (peer_closed) return plan::peer_closed_error(peer_, epoch);
+  if (peer_closed) return closed_error(epoch);
   if (peer_dead_.load(std::memory_order_acquire))
     return Error(ErrorKind::peer_dead,
                  fmt::format("rank {} has ended before epoch {}: see its output", peer_, epoch));
@@ -41,7 +42,7 @@ std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Ep
     case StartOutcome::started:
       break;
     case StartOutcome::peer_closed:
-      return plan::peer_closed_error(peer_, epoch);
+      return closed_error(epoch);
     case StartOutcome::no_buffer:
       return Error(ErrorKind::buffer,
                    "the receiver has taken none of the buffered messages: let it catch up, or "
@@ -52,6 +53,16 @@ std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Ep
           "ready send started before its receive: use a standard send, or order the start");
   }
   return std::nullopt;
+}
+
+Error PairEnd::closed_error(protocol::Epoch epoch) const {
+  if (!window_) return plan::peer_closed_error(peer_, epoch);
+  return Error(
+      ErrorKind::peer_freed,
+      fmt::format("rank {} has freed the window, given it up after an error, which its log "
+                  "tells, or called MPI_Finalize, and epoch {} here has none there: free "
+                  "the window on all its members, and make a new one",
+                  peer_, epoch));
 }
 
 Error PairEnd::copy_failed(int error) const {

@@ -22,8 +22,8 @@ using protocol::StartOutcome;
 
 // The private words of a message's end.
 template <protocol::Side side>
-using StateOf = std::conditional_t<side == protocol::Side::sender, protocol::SendState,
-                                   protocol::ReceiveState>;
+using StateOf =
+    std::conditional_t<side == protocol::Side::sender, protocol::SendState, protocol::ReceiveState>;
 
 // Everything fixed at match.
 struct Pair {
@@ -33,7 +33,8 @@ struct Pair {
   std::shared_ptr<const datatype::Segments> segments, other_segments;  // that the port looks at
   Holding holding;
   Retired* retired = nullptr;
-  std::string path;  // for the pair's log line
+  std::string path;     // for the pair's log line
+  bool window = false;  // of a window's: told otherwise
 };
 
 class PairEnd {
@@ -52,6 +53,8 @@ class PairEnd {
   base::Error copy_failed(int error) const;
 
  private:
+  base::Error closed_error(protocol::Epoch epoch) const;
+
   const std::uint64_t& closed_by_peer_;
   int peer_;
   const std::atomic<bool>& peer_dead_;
@@ -60,6 +63,7 @@ class PairEnd {
   Holding holding_;
   Retired& retired_;
   std::string path_;
+  bool window_;
 };
 
 }  // namespace penstock::peer

@@ -45,8 +45,7 @@ class Peer final : public transport::Transport {
       const transport::Message& send, const transport::Message& receive,
       std::span<const std::byte> invitation) override;
 
-  transport::Verdict can_serve_window(const transport::WindowMemory& ours,
-                                      int peer) const override;
+  transport::Verdict can_serve_window(const transport::WindowMemory& ours, int peer) const override;
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
                                                       int peer) override;
 

@@ -24,9 +24,7 @@ struct RingEnd {
   using Port = HostPort<line_bytes>;
   using State = StateOf<side>;
 
-  static std::optional<base::Error> broken(const State&) {
-    return std::nullopt;
-  }
+  static std::optional<base::Error> broken(const State&) { return std::nullopt; }
   static void close_out_of_order(Port& port, protocol::Epoch epoch) noexcept {
     protocol::closing::close<side>(port, epoch);
   }

@@ -29,8 +29,11 @@ Cut cut_of(std::size_t slot_bytes) noexcept {
 
 // Lines for that many words of operations.
 std::size_t slot_bytes_for(std::size_t bytes) noexcept {
-  return lines_for(bytes / sizeof(StreamWord)) * window_line;
+  return lines_for((bytes + sizeof(StreamWord) - 1) / sizeof(StreamWord)) * window_line;
 }
+
+// All of a window that is reached by slots alone, in some hundreds of pieces.
+constexpr std::size_t room_for_pieces = 16384;
 
 // What an epoch's operations may take of a slot.
 std::size_t staged_in(std::size_t slot_bytes) noexcept {
@@ -56,8 +59,8 @@ PeerWindow::PeerWindow(Peer& owner, const transport::WindowMemory& ours, int pee
   const bool reached = owner.reached_by(peer, exposed.record);
   const std::size_t least = owner.window_eager_max();
   record_.bytes = ours.bytes;
-  record_.slot_bytes =
-      slot_bytes_for(reached ? least : std::max(least, ours.bytes + WindowReach::staged_header));
+  record_.slot_bytes = slot_bytes_for(
+      reached ? least : std::max(least, ours.bytes + ours.bytes / 8 + room_for_pieces));
   record_.memory = exposed.record;
   origin_ = owner.hold(sizeof(SenderBlock), nullptr);
   target_ = owner.hold(sizeof(ReceiverBlock) + window_slots * record_.slot_bytes,
@@ -89,6 +92,7 @@ WindowEnds PeerWindow::connect(std::span<const std::byte> theirs, OperationLists
   ends.reach.staged = staged_in(record.slot_bytes);
 
   Pair origin = owner_.pair_with(peer_);
+  origin.window = true;
   origin.port.sender = reinterpret_cast<SenderBlock*>(origin_.block());
   std::byte* const their_target = owner_.map(peer_, record.target_block);
   origin.port.receiver = reinterpret_cast<ReceiverBlock*>(their_target);
@@ -100,6 +104,7 @@ WindowEnds PeerWindow::connect(std::span<const std::byte> theirs, OperationLists
                                         : "window by cross-memory copy";
 
   Pair target = owner_.pair_with(peer_);
+  target.window = true;
   target.port.sender = reinterpret_cast<SenderBlock*>(owner_.map(peer_, record.origin_block));
   target.port.receiver = reinterpret_cast<ReceiverBlock*>(target_.block());
   target.port.lines = target_.block() + sizeof(ReceiverBlock);

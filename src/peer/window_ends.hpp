@@ -28,10 +28,13 @@ struct WindowEnd {
 };
 
 struct WindowOrigin : WindowEnd<protocol::Side::sender, OriginPort, protocol::window::OriginState> {
+  static constexpr const char* advice =
+      "see that the target posts as often as this rank names it, and that each rank posts before "
+      "it "
+      "completes";
   static StartOutcome start(Port& port, const State& state) noexcept {
     port.begin_next();
-    return protocol::closing::peer_closed<side>(port, state.done + 1) ? StartOutcome::peer_closed
-                                                                      : StartOutcome::started;
+    return protocol::window::begin_complete(port, state);
   }
   static protocol::Progress wait(Port& port, State& state) noexcept {
     return protocol::window::complete(port, state);
@@ -43,6 +46,8 @@ struct WindowOrigin : WindowEnd<protocol::Side::sender, OriginPort, protocol::wi
 
 struct WindowTarget
     : WindowEnd<protocol::Side::receiver, WindowPort, protocol::window::TargetState> {
+  static constexpr const char* advice =
+      "see that the origin completes as often as this rank names it in a post";
   static StartOutcome start(Port& port, const State& state) noexcept {
     protocol::window::post(port, state);
     return StartOutcome::started;

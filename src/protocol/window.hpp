@@ -29,13 +29,13 @@ struct Head {
   std::uint32_t parts = 0;
 };
 
-// `copied`: some part has been moved.
+// `copied` says that this end has begun to move parts.
 struct OriginState : SendState {
   bool announced = false;  // HEAD of this epoch has been stored, and the lines behind it
   std::uint32_t part = 0;  // parts moved
 };
 
-// `line`: lines taken, HEAD among them.
+// `line` counts the lines taken, HEAD among them.
 struct TargetState : ReceiveState {
   std::uint32_t part = 0;  // parts seen
   Head head;               // known when HEAD has been taken
@@ -90,6 +90,13 @@ PENSTOCK_HD bool move_parts(P& port, OriginState& state, std::uint32_t parts, Ep
     port.template store_part<Order::release>(state.part, epoch);
   }
   return closing::copy_holds<Side::sender>(port, epoch);
+}
+
+// Before complete, and once: whether the target serves this epoch.
+template <WindowPort P>
+PENSTOCK_HD StartOutcome begin_complete(P& port, const OriginState& state) {
+  return closing::peer_closed<Side::sender>(port, state.done + 1) ? StartOutcome::peer_closed
+                                                                  : StartOutcome::started;
 }
 
 template <WindowPort P>

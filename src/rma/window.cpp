@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <thread>
 #include <utility>
 
-#include "base/log.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::rma {
@@ -45,8 +44,10 @@ constexpr std::size_t staged_bytes(const Operation& operation) noexcept {
 }  // namespace
 
 Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours, int unit,
-               core::Transports& transports)
-    : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1), group_(std::move(group)) {
+               core::Transports& transports, std::chrono::milliseconds timeout)
+    : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1),
+      timeout_(timeout),
+      group_(std::move(group)) {
   const PartRecord mine{ours.bytes, reinterpret_cast<std::uintptr_t>(ours.base),
                         static_cast<std::uint64_t>(unit)};
   const auto parts = group_->all_gather(transport::to_wire(mine));
@@ -65,13 +66,13 @@ Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ou
   try {
     connect(ours, transports);
   } catch (...) {
-    end_pairs();
+    end_pairs({});
     throw;
   }
 }
 
 Window::~Window() {
-  end_pairs();
+  end_pairs({});
 }
 
 // The first transport that serves both ways, as both members see it: a bit a transport, for each
@@ -123,7 +124,6 @@ void Window::connect(const WindowMemory& ours, core::Transports& transports) {
   group_->together([&] {
     for (std::size_t member = 0; member < peers_.size(); ++member) {
       Peer& peer = *peers_[member];
-      peer.transport = transports.entries()[chosen[member]].transport->name();
       transport::WindowEnds ends = offers[member]->connect(theirs[member], peer.lists);
       peer.reach = ends.reach;
       peer.origin = end_of(Role::origin, peer, std::move(ends.origin)).release();
@@ -134,7 +134,11 @@ void Window::connect(const WindowMemory& ours, core::Transports& transports) {
 
 std::unique_ptr<WindowEnd> Window::end_of(Role role, const Peer& peer,
                                           std::unique_ptr<transport::Plan> plan) const {
-  return std::make_unique<WindowEnd>(role, label_of(role, peer), std::move(plan), ended_);
+  base::trace::TracedMessage traced;
+  traced.sends = role == Role::origin;
+  traced.peer = peer.world_rank;
+  traced.window = static_cast<std::int64_t>(number_);
+  return std::make_unique<WindowEnd>(role, label_of(role, peer), traced, std::move(plan), ended_);
 }
 
 std::string Window::label_of(Role role, const Peer& peer) const {
@@ -142,12 +146,16 @@ std::string Window::label_of(Role role, const Peer& peer) const {
                      peer.world_rank);
 }
 
-std::string Window::transport_of(int member) const {
-  return peers_[static_cast<std::size_t>(member)]->transport;
-}
-
 void Window::refuse(ErrorKind kind, const std::string& why) const {
   throw Error(kind, name() + ": " + why);
+}
+
+void Window::require_attached() const {
+  if (!ended_) refuse(ErrorKind::window, "it has been freed here, and not by all members");
+  if (lost_)
+    refuse(ErrorKind::transport,
+           "it was given up when a queue failed in one of its epochs: free it on all its members, "
+           "and make a new one");
 }
 
 void Window::check_members(const Members& members) const {
@@ -162,6 +170,8 @@ void Window::check_members(const Members& members) const {
 // ---- Access
 
 void Window::start(Members members) {
+  const std::lock_guard lock(mutex_);
+  require_attached();
   if (access_)
     refuse(ErrorKind::epoch,
            "an access epoch is open: enqueue PST_Win_complete_stream before the next "
@@ -169,10 +179,12 @@ void Window::start(Members members) {
   check_members(members);
   for (const int member : members) peer(member).accessed = true;
   access_ = std::move(members);
+  accessing_.store(true, std::memory_order_relaxed);
 }
 
 void Window::add(int target, std::int64_t displacement, const OperationShape& shape,
                  const Operation& operation) {
+  const std::lock_guard lock(mutex_);
   if (!access_)
     refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
   if (target < 0 || target >= static_cast<int>(peers_.size()) || !peer(target).accessed)
@@ -181,8 +193,7 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
   Peer& to = peer(target);
   if (shape.origin_bytes != shape.target_bytes)
     refuse(ErrorKind::argument,
-           fmt::format("{} bytes at the origin and {} at the target: streams move as many as there "
-                       "are",
+           fmt::format("{} bytes at the origin and {} at the target: name as many on both sides",
                        shape.origin_bytes, shape.target_bytes));
   // Units and bytes of the target, so that nothing below can overflow.
   const bool inside =
@@ -215,11 +226,13 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
   if (needs_slot) to.staged = staged;
 }
 
-// Its data, or its post, would wait behind itself.
+bool Window::names_self(const Members& members) const {
+  return std::find(members.begin(), members.end(), group_->rank()) != members.end();
+}
+
+// The complete would wait for a post that stands behind it, or nowhere.
 void Window::check_self(const Members& members) const {
-  const int self = group_->rank();
-  if (std::find(members.begin(), members.end(), self) == members.end()) return;
-  if (!exposure_ || std::find(exposure_->begin(), exposure_->end(), self) == exposure_->end())
+  if (names_self(members) && self_completes_ >= self_posts_)
     refuse(ErrorKind::epoch,
            "this rank is a target of its own: enqueue its PST_Win_post_stream before "
            "PST_Win_complete_stream");
@@ -233,35 +246,53 @@ std::span<core::StreamOperation* const> Window::ends_of(Role role, const Members
 }
 
 void Window::complete(core::Queue& queue) {
+  const std::lock_guard lock(mutex_);
   if (!access_)
     refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
   check_self(*access_);
   const auto ends = ends_of(Role::origin, *access_);
-  std::size_t pushed = 0;
+  std::vector<std::uint64_t> starts;
   try {
+    starts.reserve(ends.size());
     for (const int member : *access_) {
       peer(member).lists.push(peer(member).pending);
-      ++pushed;
+      starts.push_back(peer(member).origin->starts());
     }
     queue.run(ends.size(), ends.data());
   } catch (...) {
     // What has been enqueued in spite of the error is read by its stream.
-    for (std::size_t i = 0; i < pushed; ++i) {
+    for (std::size_t i = 0; i < starts.size(); ++i) {
       Peer& to = peer((*access_)[i]);
-      if (to.origin->started_on == nullptr) to.lists.take_back(to.pending);
+      if (to.origin->starts() == starts[i]) to.lists.take_back(to.pending);
     }
+    if (queue.failed() || spoiled()) lose_access();
     throw;
   }
+  if (names_self(*access_)) ++self_completes_;
+  end_access();
+}
+
+void Window::lose_access() noexcept {
+  lost_ = true;
+  end_access();
+}
+
+void Window::end_access() noexcept {
   for (const int member : *access_) {
-    peer(member).accessed = false;
-    peer(member).staged = 0;
+    Peer& to = peer(member);
+    to.accessed = false;
+    to.staged = 0;
+    to.pending.clear();
   }
   access_.reset();
+  accessing_.store(false, std::memory_order_relaxed);
 }
 
 // ---- Exposure
 
 void Window::post(Members members, core::Queue& queue) {
+  const std::lock_guard lock(mutex_);
+  require_attached();
   if (exposure_)
     refuse(ErrorKind::epoch,
            "an exposure epoch is open: enqueue PST_Win_wait_stream before the next "
@@ -269,17 +300,40 @@ void Window::post(Members members, core::Queue& queue) {
   check_members(members);
   const auto ends = ends_of(Role::target, members);
   queue.start(ends.size(), ends.data());
+  if (names_self(members)) ++self_posts_;
   exposure_ = std::move(members);
 }
 
 void Window::wait(core::Queue& queue) {
+  const std::lock_guard lock(mutex_);
   if (!exposure_) refuse(ErrorKind::epoch, "no exposure epoch is open: PST_Win_post_stream first");
   const auto ends = ends_of(Role::target, *exposure_);
-  queue.wait(ends.size(), ends.data());
+  // Its queue has failed and is gone.
+  if (!ends.empty() && ends.front()->started_on == nullptr) {
+    lose_exposure();
+    require_attached();
+  }
+  try {
+    queue.wait(ends.size(), ends.data());
+  } catch (...) {
+    if (queue.failed() || spoiled()) lose_exposure();
+    throw;
+  }
+  exposure_.reset();
+}
+
+// Where communication has failed no wait can be enqueued any more.
+void Window::lose_exposure() noexcept {
+  lost_ = true;
+  for (const int member : *exposure_) {
+    WindowEnd& end = *peer(member).target;
+    if (end.started_on) end.started_on->forget(end);
+  }
   exposure_.reset();
 }
 
 void Window::refuse_open(const char* call) const {
+  const std::lock_guard lock(mutex_);
   if (access_)
     refuse(ErrorKind::epoch, fmt::format("{} while an access epoch of streams is open: enqueue "
                                          "PST_Win_complete_stream first",
@@ -291,15 +345,16 @@ void Window::refuse_open(const char* call) const {
 }
 
 bool Window::spoiled() const noexcept {
-  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
-    return peer->origin->pair_state() != transport::PairState::serves ||
-           peer->target->pair_state() != transport::PairState::serves;
-  });
+  return ended_ && std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+           return peer->origin->pair_state() != transport::PairState::serves ||
+                  peer->target->pair_state() != transport::PairState::serves;
+         });
 }
 
 // ---- The end
 
-void Window::end_pairs() noexcept {
+// What is enqueued may need MPI's progress, here or at a peer that waits for us in a call of MPI.
+void Window::end_pairs(const std::function<bool()>& meanwhile) noexcept {
   if (!ended_) return;
   std::ptrdiff_t never_made = 0;
   for (const auto& peer : peers_) {
@@ -313,14 +368,24 @@ void Window::end_pairs() noexcept {
       core::StreamOperation::close(end);
     }
   }
+  never_made += 2 * (group_->size() - static_cast<std::ptrdiff_t>(peers_.size()));
   if (never_made > 0) ended_->count_down(never_made);
-  ended_->wait();
+  for (int polls = 0; !ended_->try_wait(); ++polls) {
+    if (meanwhile) meanwhile();
+    if (polls > 100) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   ended_.reset();
 }
 
-void Window::detach() {
-  end_pairs();
-  group_->meet();
+// All come before any pair ends: a member that is late may still have epochs with others, and would
+// take an end for a failure.
+void Window::detach(const std::function<bool()>& meanwhile) {
+  if (!group_->meet(timeout_, meanwhile))
+    refuse(ErrorKind::timeout,
+           fmt::format("MPI_Win_free is collective, and PENSTOCK_TIMEOUT={} has passed before all "
+                       "members have called it",
+                       std::chrono::duration<double>(timeout_).count()));
+  end_pairs(meanwhile);
 }
 
 }  // namespace penstock::rma

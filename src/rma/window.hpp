@@ -3,10 +3,14 @@
 // the program has open.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <latch>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,8 +37,9 @@ class Window : private base::NoCopy {
  public:
   // Collective over the group, which it takes. `unit`: in bytes, of displacements into our part.
   // Throws base::Error on all members.
+  // `timeout`: PENSTOCK_TIMEOUT, for members that do not come to its end.
   Window(std::unique_ptr<group::WindowGroup> group, const transport::WindowMemory& ours, int unit,
-         core::Transports& transports);
+         core::Transports& transports, std::chrono::milliseconds timeout);
   // Blocks until all that has been enqueued for it here has ended. The members call detach()
   // before.
   ~Window();
@@ -42,7 +47,6 @@ class Window : private base::NoCopy {
   std::uint64_t number() const noexcept { return number_; }
   const group::WindowGroup& group() const noexcept { return *group_; }
   std::string name() const { return "window " + std::to_string(number_); }
-  std::string transport_of(int member) const;
 
   // ---- Calls of the program. They throw base::Error and then have enqueued and changed nothing.
   void start(Members members);
@@ -52,15 +56,13 @@ class Window : private base::NoCopy {
   void complete(core::Queue& queue);
   void post(Members members, core::Queue& queue);
   void wait(core::Queue& queue);
-  bool accessing() const noexcept { return access_.has_value(); }
-  bool exposing() const noexcept { return exposure_.has_value(); }
-  // A pair with some member serves no more: all that can be done is to free the window.
-  bool spoiled() const noexcept;
+  // Read without the lock, by every put: who puts has seen the start.
+  bool accessing() const noexcept { return accessing_.load(std::memory_order_relaxed); }
   // Throws Error(epoch) while one is open: `call` cannot be made then.
   void refuse_open(const char* call) const;
-  // Collective: ends the pairs when all that has been enqueued for them has ended, then waits for
-  // the others.
-  void detach();
+  // Collective: waits for the others, then ends the pairs when all that has been enqueued for them
+  // has ended. Throws Error(timeout). `meanwhile` may be empty; it is called again and again.
+  void detach(const std::function<bool()>& meanwhile);
 
  private:
   struct Peer {
@@ -68,7 +70,6 @@ class Window : private base::NoCopy {
     std::size_t bytes = 0;  // of its part
     std::size_t unit = 1;
     std::size_t misalignment = 0;  // of its part's address, modulo 8
-    std::string transport;
     transport::WindowReach reach;
     transport::OperationLists lists;
     transport::Operations pending;  // of the epoch that is open
@@ -85,17 +86,30 @@ class Window : private base::NoCopy {
                                     std::unique_ptr<transport::Plan> plan) const;
   Peer& peer(int member) noexcept { return *peers_[static_cast<std::size_t>(member)]; }
   std::string label_of(Role role, const Peer& peer) const;
+  // A pair with some member serves no more: all that can be done is to free the window.
+  bool spoiled() const noexcept;
   void check_members(const Members& members) const;
+  bool names_self(const Members& members) const;
   void check_self(const Members& members) const;
   std::span<core::StreamOperation* const> ends_of(Role role, const Members& members);
-  void end_pairs() noexcept;
+  void end_access() noexcept;
+  void lose_access() noexcept;
+  void lose_exposure() noexcept;
+  void end_pairs(const std::function<bool()>& meanwhile) noexcept;
+  void require_attached() const;
   [[noreturn]] void refuse(base::ErrorKind kind, const std::string& why) const;
 
   const std::uint64_t number_;
+  const std::chrono::milliseconds timeout_;
   std::unique_ptr<group::WindowGroup> group_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by member
   std::shared_ptr<std::latch> ended_;         // our ends that are not gone
+  // MPI lets several threads put into one epoch, and the two roles go by different queues.
+  mutable std::mutex mutex_;
   std::optional<Members> access_, exposure_;
+  std::atomic<bool> accessing_{false};  // access_ holds a group
+  std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
+  bool lost_ = false;                                  // an epoch of it was on a queue that failed
   std::vector<core::StreamOperation*> scratch_;
 };
 

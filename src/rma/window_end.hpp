@@ -17,10 +17,11 @@ enum class Role { origin, target };
 class WindowEnd final : public core::StreamOperation {
  public:
   // `label`: "window 2, access to rank 3". `ended` counts down when the end is gone.
-  WindowEnd(Role role, std::string label, std::unique_ptr<transport::Plan> plan,
-            std::shared_ptr<std::latch> ended)
+  WindowEnd(Role role, std::string label, const base::trace::TracedMessage& traced,
+            std::unique_ptr<transport::Plan> plan, std::shared_ptr<std::latch> ended)
       : role_(role), label_(std::move(label)), ended_(std::move(ended)) {
     plan->set_label(label_);
+    plan->set_traced(traced);
     take_plan(std::move(plan));
     set_complete();
   }

@@ -22,6 +22,11 @@ class Waiter {
   // "epoch 17, rendezvous, waits for CTS": what the monitor prints besides what core knows. Called
   // between blocked_since and unblocked only.
   virtual std::string describe() const = 0;
+  // What to look at when the wait lasts too long.
+  virtual const char* advice() const noexcept {
+    return "see that the other half is started as often as this one, and that neither rank waits "
+           "for the other before that (one PST_Enqueue_runall takes all that they exchange)";
+  }
   // Makes a wait that is under way end with this error, and poisons what it is for. Any thread.
   virtual void cancel_wait(const base::Error& error) noexcept = 0;
 

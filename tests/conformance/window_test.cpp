@@ -4,6 +4,7 @@
 #include "conformance/window.hpp"
 
 #include <atomic>
+#include <thread>
 
 namespace penstock::test {
 namespace {
@@ -57,6 +58,8 @@ TEST(Windows, R1_AThousandEpochsWithoutAWaitOfTheHost) {
 
 // The target reads its window for long between its wait and its next post.
 TEST(Windows, R2_ASlowReaderSeesNothingOfTheNextEpoch) {
+  const int self = rank();
+  const int left = previous_rank();  // functions on the stream call no MPI
   if (!windows_served()) GTEST_SKIP() << not_served;
   for (const std::size_t count : {std::size_t{8}, std::size_t{5000}}) {
     Window window(count);
@@ -68,8 +71,8 @@ TEST(Windows, R2_ASlowReaderSeesNothingOfTheNextEpoch) {
       window.post(lane, {previous_rank()});
       window.start({next_rank()});
       window.put(source.data(), count, next_rank(), 0);
-      script.run(lane, [&source, epoch] {
-        for (std::size_t i = 0; i < source.size(); ++i) source[i] = stamp(rank(), epoch, i);
+      script.run(lane, [&source, self, epoch] {
+        for (std::size_t i = 0; i < source.size(); ++i) source[i] = stamp(self, epoch, i);
       });
       window.complete(lane);
       window.wait(lane);
@@ -77,7 +80,7 @@ TEST(Windows, R2_ASlowReaderSeesNothingOfTheNextEpoch) {
         if (rank() % 2 == 0) enqueue_delay(lane, 300);
         script.run(lane, [&, epoch] {
           for (std::size_t i = 0; i < count; ++i)
-            wrong += window.numbers()[i] != stamp(previous_rank(), epoch, i);
+            wrong += window.numbers()[i] != stamp(left, epoch, i);
         });
       }
     }
@@ -171,6 +174,7 @@ TEST(Windows, R6_PostCompleteWaitAgainstCompletePostWait) {
 
 // The group of an epoch names another target each time, the posts another origin.
 TEST(Windows, R8_GroupsChangeFromEpochToEpoch) {
+  const int self = rank();  // functions on the stream call no MPI
   if (!windows_served()) GTEST_SKIP() << not_served;
   constexpr std::size_t count = 3000;
   Window window(count);
@@ -185,7 +189,7 @@ TEST(Windows, R8_GroupsChangeFromEpochToEpoch) {
     window.start({to});
     window.put(source.data(), count, to, 0);
     script.run(lane, [&, epoch] {
-      for (std::size_t i = 0; i < count; ++i) source[i] = stamp(rank(), epoch, i);
+      for (std::size_t i = 0; i < count; ++i) source[i] = stamp(self, epoch, i);
     });
     window.complete(lane);
     window.wait(lane);
@@ -199,6 +203,8 @@ TEST(Windows, R8_GroupsChangeFromEpochToEpoch) {
 
 // Two windows on two streams, in opposite orders on neighbours.
 TEST(Windows, R9_TwoWindowsInOppositeOrders) {
+  const int left = previous_rank();  // functions on the stream call no MPI
+  const int self = rank();
   if (!windows_served()) GTEST_SKIP() << not_served;
   Window first(600), second(600);
   Lane lanes[2];
@@ -215,16 +221,15 @@ TEST(Windows, R9_TwoWindowsInOppositeOrders) {
       window.post(lane, {previous_rank()});
       window.start({next_rank()});
       window.put(source.data(), count, next_rank(), 0);
-      script.run(lane, [&source, epoch, which] {
+      script.run(lane, [&source, self, epoch, which] {
         for (std::size_t i = 0; i < source.size(); ++i)
-          source[i] = stamp(rank(), 2 * epoch + static_cast<unsigned>(which), i);
+          source[i] = stamp(self, 2 * epoch + static_cast<unsigned>(which), i);
       });
       window.complete(lane);
       window.wait(lane);
-      script.run(lane, [&wrong, &window, count, epoch, which] {
+      script.run(lane, [&wrong, &window, left, count, epoch, which] {
         for (std::size_t i = 0; i < count; ++i)
-          wrong += window.numbers()[i] !=
-                   stamp(previous_rank(), 2 * epoch + static_cast<unsigned>(which), i);
+          wrong += window.numbers()[i] != stamp(left, 2 * epoch + static_cast<unsigned>(which), i);
       });
     }
   }
@@ -318,6 +323,8 @@ TEST(Windows, R12_RolesChangeStreams) {
 
 // A get has come when the complete has ended; the target overwrites its window behind its wait.
 TEST(Windows, R13_GetsSeeNoLaterValue) {
+  const int right = next_rank();  // functions on the stream call no MPI
+  const int self = rank();
   if (!windows_served()) GTEST_SKIP() << not_served;
   for (const Memory memory : {Memory::allocated, Memory::ordinary}) {
     constexpr std::size_t count = 2000;
@@ -338,15 +345,15 @@ TEST(Windows, R13_GetsSeeNoLaterValue) {
     }
     std::atomic<std::uint64_t> wrong = 0;
     for (std::uint64_t epoch = 1; epoch <= 40; ++epoch) {
-      script.run(lane, [&window, epoch] {
-        for (std::size_t i = 0; i < count; ++i) window.numbers()[i] = stamp(rank(), epoch, i);
+      script.run(lane, [&window, self, epoch] {
+        for (std::size_t i = 0; i < count; ++i) window.numbers()[i] = stamp(self, epoch, i);
       });
       window.post(lane, {previous_rank()});
       window.start({next_rank()});
       window.get(taken.data(), count, next_rank(), 0);
       window.complete(lane);
       script.run(lane, [&, epoch] {
-        for (std::size_t i = 0; i < count; ++i) wrong += taken[i] != stamp(next_rank(), epoch, i);
+        for (std::size_t i = 0; i < count; ++i) wrong += taken[i] != stamp(right, epoch, i);
       });
       window.wait(lane);
     }
@@ -486,6 +493,174 @@ TEST(Windows, R23_EpochErrors) {
   window.wait(lane);
   lane.finish();
   EXPECT_EQ(window.numbers()[3], 1U);
+}
+
+// Towards oneself a complete stands behind a post of its own, on whichever queue.
+TEST(Windows, R6_TowardsOneself) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  Window window(20000);
+  Lane lane, other;
+  std::vector<Number> source(20000, 3);
+  window.post(lane, {rank()});
+  window.start({rank()});
+  window.put(source.data(), source.size(), rank(), 0);
+  window.complete(lane);
+  window.start({rank()});
+  EXPECT_PST_KIND(PST_Win_complete_stream(window.win(), lane.queue()), PST_ERROR_EPOCH);
+  window.wait(lane);
+  window.post(lane, {rank()});
+  window.wait(lane);
+  window.complete(other);  // its post is enqueued, and waited for
+  lane.finish();
+  other.finish();
+  EXPECT_EQ(window.numbers().back(), 3U);
+}
+
+// MPI's messages move while a window is freed, as in any call that waits.
+TEST(Windows, FreeingDrivesMpi) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  constexpr int many = 4 << 20;
+  std::vector<int> numbers(many, rank());
+  Window window(1);
+  Lane lane;
+  if (partner() == rank()) {
+    EXPECT_EQ(MPI_Win_free(&window.handle()), MPI_SUCCESS);
+  } else if (rank() % 2 == 0) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(numbers.data(), many, MPI_INT, partner(), 7, MPI_COMM_WORLD, &request);
+    window.post(lane, {partner()});
+    window.wait(lane);
+    EXPECT_EQ(MPI_Win_free(&window.handle()), MPI_SUCCESS);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_EQ(numbers.back(), partner());
+  } else {
+    MPI_Send(numbers.data(), many, MPI_INT, partner(), 7, MPI_COMM_WORLD);
+    window.start({partner()});
+    window.complete(lane);
+    EXPECT_EQ(MPI_Win_free(&window.handle()), MPI_SUCCESS);
+  }
+  lane.finish();
+  meet();
+}
+
+TEST(Windows, R23_EpochsOfMpisOwn) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (size() == 1) GTEST_SKIP() << "Open MPI has no MPI_Win_create for one process alone";
+  Window window(4, Memory::ordinary);
+  MPI_Win_set_errhandler(window.win(), MPI_ERRORS_RETURN);
+  Lane lane;
+  const Group right({next_rank()});
+  ASSERT_EQ(MPI_Win_lock(MPI_LOCK_SHARED, next_rank(), 0, window.win()), MPI_SUCCESS);
+  EXPECT_PST_KIND(MPI_Win_start(right, PST_MODE_STREAM, window.win()), PST_ERROR_EPOCH);
+  EXPECT_PST_KIND(PST_Win_post_stream(right, 0, window.win(), lane.queue()), PST_ERROR_EPOCH);
+  EXPECT_PST_KIND(MPI_Win_free(&window.handle()), PST_ERROR_EPOCH);
+  ASSERT_EQ(MPI_Win_unlock(next_rank(), window.win()), MPI_SUCCESS);
+  // The window is as it was.
+  const Number seven = 7;
+  window.post(lane, {previous_rank()});
+  window.start({next_rank()});
+  window.put(&seven, 1, next_rank(), 2);
+  window.complete(lane);
+  window.wait(lane);
+  lane.finish();
+  EXPECT_EQ(window.numbers()[2], 7U);
+}
+
+// MPICH tells the base of such memory rounded down.
+TEST(Windows, MemoryMayBeginAnywhere) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (size() == 1) GTEST_SKIP() << "Open MPI has no MPI_Win_create for one process alone";
+  std::vector<Number> memory(16, 0);
+  auto* const base = reinterpret_cast<char*>(memory.data()) + 9;
+  for (const bool attached_later : {false, true}) {
+    MPI_Win win = MPI_WIN_NULL;
+    if (attached_later) {
+      MPI_Win_create(base, 50, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+      EXPECT_PST(PST_Win_attach(win));
+    } else {
+      EXPECT_PST(PST_Win_create(base, 50, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    }
+    Lane lane;
+    const Group left({previous_rank()}), right({next_rank()});
+    const char letter = attached_later ? 'b' : 'a';
+    EXPECT_PST(PST_Win_post_stream(left, 0, win, lane.queue()));
+    EXPECT_PST(PST_Win_start(right, 0, win));
+    EXPECT_PST(PST_Put(&letter, 1, MPI_CHAR, next_rank(), 1, 1, MPI_CHAR, win));
+    EXPECT_PST(PST_Win_complete_stream(win, lane.queue()));
+    EXPECT_PST(PST_Win_wait_stream(win, lane.queue()));
+    lane.finish();
+    EXPECT_EQ(base[1], letter);
+    EXPECT_EQ(base[0], 0);
+    EXPECT_EQ(MPI_Win_free(&win), MPI_SUCCESS);
+  }
+}
+
+bool threads_may_call_mpi() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+// As MPI lets them.
+TEST(Windows, SeveralThreadsPutIntoOneEpoch) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!threads_may_call_mpi()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
+  constexpr std::size_t threads = 3, each = 400;
+  Window window(threads * each);
+  Lane lane;
+  std::vector<Number> source(threads * each);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = stamp(rank(), 1, i);
+  window.post(lane, {previous_rank()});
+  window.start({next_rank()});
+  const int target = next_rank();
+  std::vector<std::thread> putting;
+  for (std::size_t thread = 0; thread < threads; ++thread)
+    putting.emplace_back([&, thread] {
+      for (std::size_t i = thread * each; i < (thread + 1) * each; ++i)
+        window.put(&source[i], 1, target, i);
+    });
+  for (std::thread& thread : putting) thread.join();
+  window.complete(lane);
+  window.wait(lane);
+  lane.finish();
+  for (std::size_t i = 0; i < source.size(); ++i)
+    ASSERT_EQ(window.numbers()[i], stamp(previous_rank(), 1, i));
+}
+
+// Each thread over a communicator of its own.
+TEST(Windows, SeveralThreadsMakeWindowsAtOnce) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!threads_may_call_mpi()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
+  constexpr int threads = 3, rounds = 30;
+  const int self = rank(), left = previous_rank(), right = next_rank();
+  std::atomic<int> wrong = 0;
+  std::vector<MPI_Comm> comms(threads);
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  std::vector<std::thread> making;
+  for (int thread = 0; thread < threads; ++thread)
+    making.emplace_back([&, thread] {
+      PST_Stream stream = PST_STREAM_NULL;
+      PST_Queue queue = PST_QUEUE_NULL;
+      wrong += PST_Stream_create(&stream) + PST_Queue_init(&queue, PST_QUEUE_HOST, &stream);
+      for (int round = 0; round < rounds; ++round) {
+        Number* base = nullptr;
+        MPI_Win win = MPI_WIN_NULL;
+        wrong += PST_Win_allocate(8 * (thread + 1), 8, MPI_INFO_NULL,
+                                  comms[static_cast<std::size_t>(thread)], &base, &win);
+        const Number value = stamp(self, static_cast<unsigned>(round), thread);
+        const Group from({left}), to({right});
+        wrong += PST_Win_post_stream(from, 0, win, queue) + PST_Win_start(to, 0, win) +
+                 PST_Put(&value, 1, MPI_UINT64_T, right, thread, 1, MPI_UINT64_T, win) +
+                 PST_Win_complete_stream(win, queue) + PST_Win_wait_stream(win, queue) +
+                 PST_Queue_wait(queue);
+        wrong += base[thread] != stamp(left, static_cast<unsigned>(round), thread);
+        wrong += PST_Win_free(&win);
+      }
+      wrong += PST_Queue_free(&queue) + PST_Stream_free(&stream);
+    });
+  for (std::thread& thread : making) thread.join();
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Windows, R23_WindowErrors) {

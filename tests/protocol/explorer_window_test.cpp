@@ -2,6 +2,8 @@
 // Windows: every order of posts, completes and waits of two pairs, sides that close anywhere, and
 // the defects that could be planted. In programs `s w` of a pair stands for a complete, `r` for a
 // post and its `w` for the target's wait.
+#include <numeric>
+
 #include "protocol/explorer/defects.hpp"
 #include "protocol/explorer/kinds.hpp"
 #include "protocol/explorer/report.hpp"
@@ -11,9 +13,15 @@ namespace {
 
 const auto* const print_totals = ::testing::AddGlobalTestEnvironment(new PrintTotals);
 
-// Bit e % 4: epoch e moves directly. Mixed, so that a slot's line lies unused for as long as it
-// takes 2-bit flags to come again.
-enum Moves : std::uint8_t { eager = 0, direct = 0b1111, mixed = 0b1110 };
+// Bit e: epoch e moves directly. Mixed, so that a slot's line lies unused for as long as it takes
+// 2-bit flags to come again; and so that each of two slots does for the time of 3-bit flags, which
+// leave some epochs without a refresh.
+enum Moves : std::uint32_t {
+  eager = 0,
+  direct = ~0u,
+  mixed = ~(1u << 4 | 1u << 8 | 1u << 12),
+  far_apart = ~(1u << 2 | 1u << 3 | 1u << 10 | 1u << 11)
+};
 
 PairSpec window(Moves moves, unsigned slots = 2, unsigned lines = 1, unsigned flag_bits = 2) {
   PairSpec kind{Path::window, Mode::standard, ClaimBy::exchange, slots, lines, flag_bits};
@@ -34,6 +42,7 @@ std::vector<PairSpec> kinds() {
     kinds.push_back(window(moves, 2, 1, 3));  // not all epochs write their slot whole
     kinds.push_back(deferred(window(moves, 3)));
   }
+  kinds.push_back(window(Moves::far_apart, 2, 1, 3));
   return kinds;
 }
 
@@ -58,9 +67,25 @@ class Window : public ::testing::TestWithParam<PairSpec> {
 INSTANTIATE_TEST_SUITE_P(, Window, ::testing::ValuesIn(kinds()),
                          [](const auto& kind) { return test_name(kind.param); });
 
-// 2-bit flags come round twice.
-TEST_P(Window, R1_R17_NineEpochs) {
-  expect_ends("one way", {kind}, {times("s1 w1", 9), times("r1 w1", 9)});
+// 2-bit flags come round three times, 3-bit ones once.
+TEST_P(Window, R1_R17_ThirteenEpochs) {
+  expect_ends("one way", {kind}, {times("s1 w1", 13), times("r1 w1", 13)});
+}
+
+// Between two epochs that share a slot and a flag, the slot is written whole.
+TEST(WindowRefresh, R17_EverySlotIsWrittenWholeBetweenEqualFlags) {
+  for (unsigned bits = 2; bits <= 5; ++bits) {
+    for (unsigned slots = 2; slots < 1u << bits; ++slots) {
+      const protocol::Epoch period = protocol::Epoch{1} << bits;
+      const protocol::Epoch alike = std::lcm(period, protocol::Epoch{slots});
+      for (protocol::Epoch epoch = 1; epoch <= alike; ++epoch) {
+        bool whole = false;
+        for (protocol::Epoch later = epoch + slots; later < epoch + alike; later += slots)
+          whole = whole || protocol::window::writes_whole_slot(later, slots, bits);
+        ASSERT_TRUE(whole) << bits << " bits, " << slots << " slots, epoch " << epoch;
+      }
+    }
+  }
 }
 
 TEST_P(Window, R6_PostCompleteWaitAgainstCompletePostWait) {
@@ -176,6 +201,18 @@ TEST(PlantedInWindow, HeadSkipped) {
 
 TEST(PlantedInWindow, NoRefresh) {
   expect_found(window(Moves::mixed), &make_port<NoRefresh>);
+}
+
+// Of one slot alone.
+struct NoRefreshOfSlotOne : ModelPort {
+  using ModelPort::ModelPort;
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) override {
+    if (slot != 1 || line <= head().lines) ModelPort::store_flag(slot, line, flag);
+  }
+};
+
+TEST(PlantedInWindow, NoRefreshOfOneSlot) {
+  expect_found(window(Moves::far_apart, 2, 1, 3), &make_port<NoRefreshOfSlotOne>, 13);
 }
 
 TEST(PlantedInWindow, PostRelaxed) {

@@ -173,16 +173,14 @@ Machine rendezvous_machine() {
       {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
 }
 
-// A start of the origin's does nothing: what complete enqueues is its start and its wait.
+// A complete is a start, which only sees whether the target still serves, and a wait.
 template <class P>
 Machine window_machine() {
   static_assert(window::WindowPort<P>);
   return {[](ModelPort&, SenderState&) { return Progress::ended; },
           [](ModelPort& model, SenderState& state) {
             P port(model);
-            return closing::peer_closed<Side::sender>(port, state.done + 1)
-                       ? StartOutcome::peer_closed
-                       : StartOutcome::started;
+            return window::begin_complete(port, state);
           },
           [](ModelPort& model, SenderState& state) {
             P port(model);

@@ -87,7 +87,9 @@ std::string describe(const PairSpec& spec) {
   constexpr const char* paths[] = {"ring", "rendezvous", "window"};
   std::string text = paths[static_cast<unsigned>(spec.path)];
   if (spec.path == Path::window)
-    text += spec.direct == 0 ? " eager" : spec.direct == 15 ? " direct" : " mixed";
+    text += spec.direct == 0    ? " eager"
+            : ~spec.direct == 0 ? " direct"
+                                : " mixed (" + std::to_string(~spec.direct) + ")";
   else
     text += std::string(" ") + modes[static_cast<unsigned>(spec.mode)];
   if (spec.path != Path::rendezvous) {

@@ -35,14 +35,14 @@ struct PairSpec {
   bool may_close = false;  // a side may be released or freed early: the pair has CLOSED words
   // Rendezvous that may close: any copy of a message or a part may be refused.
   bool copy_may_fail = false;
-  // Window, bit e % 4: epoch e moves from memory to memory, each line a part. The others go by
-  // lines behind HEAD.
-  std::uint8_t direct = 0;
+  // Window, bit e: epoch e moves from memory to memory, each line a part. The others go by lines
+  // behind HEAD.
+  std::uint32_t direct = 0;
 
   // Of a slot.
   unsigned slot_lines() const { return path == Path::window ? lines + 1 : lines; }
   bool moves_directly(Epoch epoch) const {
-    return path == Path::rendezvous || (path == Path::window && (direct >> epoch % 4 & 1) != 0);
+    return path == Path::rendezvous || (path == Path::window && (direct >> epoch & 1) != 0);
   }
 };
 

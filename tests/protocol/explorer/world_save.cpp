@@ -21,7 +21,7 @@ std::string World::save(const State& state) const {
     put(endpoint.receive.line);
     if (specs_[pair_of(e)].path == Path::window) {
       put(endpoint.send.announced);
-      put(endpoint.send.part + endpoint.receive.part);
+      put(side_of(e) == Side::sender ? endpoint.send.part : endpoint.receive.part);
       put(endpoint.receive.head.lines << 4 | endpoint.receive.head.parts);
     }
     put(endpoint.started);

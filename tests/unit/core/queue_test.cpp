@@ -284,7 +284,7 @@ TEST_F(QueueTest, WhatDoesNotEndWithTheQueueIsLeftToItsOwnWait) {
   exposure->open();
   StreamOperation* const mixed[] = {all[1], exposure.get(), all[2]};
   queue->start(3, mixed);
-  expect_error(ErrorKind::in_use, [&] { queue->refuse_open(); });
+  expect_error(ErrorKind::in_use, [&] { queue->refuse_unwaited(); });
   queue->wait_outstanding();
   EXPECT_EQ(calls[1].waits, 1);
   EXPECT_EQ(calls[2].waits, 1);
@@ -295,11 +295,11 @@ TEST_F(QueueTest, WhatDoesNotEndWithTheQueueIsLeftToItsOwnWait) {
   StreamOperation* const alone = exposure.get();
   queue->wait(1, &alone);
   EXPECT_EQ(calls[0].waits, 1);
-  queue->refuse_open();
+  queue->refuse_unwaited();
   // A queue that has failed takes no wait, and leaves it for good.
   queue->start(1, &alone);
   queue->fail(Error(ErrorKind::internal, "planted"));
-  queue->refuse_open();
+  queue->refuse_unwaited();
   queue->give_up_stream();
   EXPECT_EQ(exposure->started_on, nullptr);
   StreamOperation::close(exposure.release());
