@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names that the stream-triggering API paper (ST) uses, for Penstock's functions. Only what
- * exists is mapped.
+ * The names that the papers on the stream-triggering API (ST) and on stream-triggered RMA (STRMA)
+ * use, for Penstock's functions. Only what exists is mapped.
  *
- * These are macros and not functions: some MPI libraries export MPIX_ functions of the same names
- * with other meanings. <mpi.h>, and <mpi-ext.h> where it is used, must be included before this
- * file.
+ * These are macros: some MPI libraries export MPIX_ functions of the same names with other
+ * meanings. <mpi.h>, and <mpi-ext.h> where it is used, must be included before this file.
  */
 #ifndef PENSTOCK_MPIX_H
 #define PENSTOCK_MPIX_H
@@ -54,5 +53,31 @@
                    PST_Enqueue_wait_outstanding, )(__VA_ARGS__)
 /* clang-format on */
 #define PST_MPIX_FOURTH_(first, second, third, fourth, ...) fourth
+
+/* Epochs of windows (STRMA), which take the handle of a stream: a PST_Stream. They go by the queue
+ * of PST_Stream_queue. An error of its making is returned like any other. */
+#define MPIX_MODE_STREAM PST_MODE_STREAM
+#define MPI_MODE_STREAM PST_MODE_STREAM
+#define MPIX_Win_post_stream PST_MPIX_Win_post_stream
+#define MPIX_Win_complete_stream PST_MPIX_Win_complete_stream
+#define MPIX_Win_wait_stream PST_MPIX_Win_wait_stream
+
+static inline int PST_MPIX_Win_post_stream(MPI_Group group, MPI_Win win, void* stream) {
+  PST_Queue queue = PST_QUEUE_NULL;
+  const int code = PST_Stream_queue(stream, &queue);
+  return code != MPI_SUCCESS ? code : PST_Win_post_stream(group, 0, win, queue);
+}
+
+static inline int PST_MPIX_Win_complete_stream(MPI_Win win, void* stream) {
+  PST_Queue queue = PST_QUEUE_NULL;
+  const int code = PST_Stream_queue(stream, &queue);
+  return code != MPI_SUCCESS ? code : PST_Win_complete_stream(win, queue);
+}
+
+static inline int PST_MPIX_Win_wait_stream(MPI_Win win, void* stream) {
+  PST_Queue queue = PST_QUEUE_NULL;
+  const int code = PST_Stream_queue(stream, &queue);
+  return code != MPI_SUCCESS ? code : PST_Win_wait_stream(win, queue);
+}
 
 #endif /* PENSTOCK_MPIX_H */

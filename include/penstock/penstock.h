@@ -186,9 +186,10 @@ PST_API int PST_Stream_launch(PST_Stream stream, void (*function)(void*), void* 
 PST_API int PST_Stream_synchronize(PST_Stream stream);
 
 /* Synchronises, ends the worker and sets *stream to PST_STREAM_NULL. Blocks. Queues of the stream
- * must have been freed before: otherwise PST_ERROR_IN_USE. Errors: PST_ERROR_ARGUMENT,
- * PST_ERROR_STREAM (also in a function that runs on a stream), PST_ERROR_IN_USE. Source: Penstock.
- */
+ * must have been freed before: otherwise PST_ERROR_IN_USE. The one of PST_Stream_queue is freed
+ * here, and an error of communication on it is returned when the stream is gone. Errors:
+ * PST_ERROR_ARGUMENT, PST_ERROR_STREAM (also in a function that runs on a stream),
+ * PST_ERROR_IN_USE, and those of PST_Queue_free for that queue. Source: Penstock. */
 PST_API int PST_Stream_free(PST_Stream* stream);
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
@@ -218,6 +219,13 @@ typedef enum PST_ANY_INT {
  * Errors: PST_ERROR_ARGUMENT (null pointer, unknown type), PST_ERROR_STREAM, PST_ERROR_UNSUPPORTED
  * (type not built in, or no such device here). Source: ST III-B. */
 PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
+
+/* Gives the one queue that belongs to a stream: the first call makes it, PST_Stream_free frees it.
+ * The names of penstock/mpix.h that take a stream use it, so that errors and waits of what they
+ * enqueue are found there. `stream` is the handle itself; streams of a GPU have no such queue yet.
+ * Does not block. Threads as in PST_Queue_init. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM,
+ * PST_ERROR_RESOURCES. Source: Penstock. */
+PST_API int PST_Stream_queue(void* stream, PST_Queue* queue);
 
 /* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when
  * it returns an error of communication. After any other error (its stream is being captured, it is

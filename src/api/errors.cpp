@@ -78,7 +78,8 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: called in a child of fork(): only the process that called MPI_Init may use Penstock",
     "Penstock: the window is null, freed or not attached: make it with PST_Win_create or "
     "PST_Win_allocate, or call PST_Win_attach on all its members",
-    "Penstock: no such epoch of streams is open, or one is already, or the rank is not in its group: "
+    "Penstock: no such epoch of streams is open, or one is already, or the rank is not in its "
+    "group: "
     "PST_Last_error tells which",
     "Penstock: the operation reaches beyond the target's part of the window",
 };

@@ -78,6 +78,19 @@ int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
   });
 }
 
+int PST_Stream_queue(void* stream, PST_Queue* queue) {
+  return api::guard_any_thread([&](core::Library& library) {
+    api::require_pointer(queue, "queue");
+    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+    std::uintptr_t own = library.queues().own_queue(handle);
+    if (own == 0) {
+      own = library.queues().make_own_queue(handle, abort_if_fatal(library));
+      library.monitor().begin_watching();
+    }
+    *queue = reinterpret_cast<PST_Queue>(own);
+  });
+}
+
 int PST_Queue_free(PST_Queue* queue) {
   return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(queue, "queue");

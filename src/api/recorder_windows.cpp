@@ -14,7 +14,7 @@
 using namespace penstock;
 using base::Error;
 using base::ErrorKind;
-using transport::Access;
+using transport::Verb;
 
 namespace {
 
@@ -65,7 +65,7 @@ int not_in_streams(const char* call, MPI_Win win, Pmpi&& pmpi) {
 }
 
 template <class Count>
-api::Side side(Count count, MPI_Datatype type) {
+api::TypedCount typed_count(Count count, MPI_Datatype type) {
   if (count > std::numeric_limits<int>::max())
     throw Error(ErrorKind::unsupported, "a count beyond 2^31 - 1 in an epoch of streams");
   return {static_cast<int>(count), type};
@@ -73,9 +73,9 @@ api::Side side(Count count, MPI_Datatype type) {
 
 // Lists the operation where an access epoch of streams is open, and is MPI's elsewhere.
 template <class Pmpi, class Count>
-int operation(MPI_Win win, Pmpi&& pmpi, Access access, void* origin, Count origin_count,
-              MPI_Datatype origin_type, int target, MPI_Aint displacement, Count target_count,
-              MPI_Datatype target_type, MPI_Op op = MPI_OP_NULL) {
+int list_or_pass(MPI_Win win, Pmpi&& pmpi, Verb verb, void* origin, Count origin_count,
+                 MPI_Datatype origin_type, int target, MPI_Aint displacement, Count target_count,
+                 MPI_Datatype target_type, MPI_Op op = MPI_OP_NULL) {
   rma::Window* const window = accessed(win);
   if (window == nullptr) [[likely]] {
     const int code = pmpi();
@@ -83,8 +83,8 @@ int operation(MPI_Win win, Pmpi&& pmpi, Access access, void* origin, Count origi
     return code;
   }
   return api::guard([&] {
-    api::list_operation(*window, access, origin, side(origin_count, origin_type), target,
-                        displacement, side(target_count, target_type), op);
+    api::list_operation(*window, verb, origin, typed_count(origin_count, origin_type), target,
+                        displacement, typed_count(target_count, target_type), op);
   });
 }
 
@@ -119,6 +119,25 @@ int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Com
   return created("MPI_Win_allocate_shared", code, *win,
                  {*static_cast<void**>(baseptr), size, disp_unit}, comm);
 }
+#if PENSTOCK_HAVE_MPI_Win_create_c
+int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                     MPI_Win* win) {
+  const int code = PMPI_Win_create_c(base, size, disp_unit, info, comm, win);
+  return created("MPI_Win_create_c", code, *win, {base, size, disp_unit}, comm);
+}
+int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                       void* baseptr, MPI_Win* win) {
+  const int code = PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+  return created("MPI_Win_allocate_c", code, *win, {*static_cast<void**>(baseptr), size, disp_unit},
+                 comm);
+}
+int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                              void* baseptr, MPI_Win* win) {
+  const int code = PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+  return created("MPI_Win_allocate_shared_c", code, *win,
+                 {*static_cast<void**>(baseptr), size, disp_unit}, comm);
+}
+#endif
 
 int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
   if ((assertion & PST_MODE_STREAM) != 0)
@@ -172,8 +191,8 @@ int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int 
     return PMPI_Put(origin, origin_count, origin_type, target, target_disp, target_count,
                     target_type, win);
   };
-  return operation(win, pmpi, Access::put, const_cast<void*>(origin), origin_count, origin_type,
-                   target, target_disp, target_count, target_type);
+  return list_or_pass(win, pmpi, Verb::put, const_cast<void*>(origin), origin_count, origin_type,
+                      target, target_disp, target_count, target_type);
 }
 int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
@@ -181,8 +200,8 @@ int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target
     return PMPI_Get(origin, origin_count, origin_type, target, target_disp, target_count,
                     target_type, win);
   };
-  return operation(win, pmpi, Access::get, origin, origin_count, origin_type, target, target_disp,
-                   target_count, target_type);
+  return list_or_pass(win, pmpi, Verb::get, origin, origin_count, origin_type, target, target_disp,
+                      target_count, target_type);
 }
 int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
                    MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
@@ -191,8 +210,8 @@ int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_typ
     return PMPI_Accumulate(origin, origin_count, origin_type, target, target_disp, target_count,
                            target_type, op, win);
   };
-  return operation(win, pmpi, Access::accumulate, const_cast<void*>(origin), origin_count,
-                   origin_type, target, target_disp, target_count, target_type, op);
+  return list_or_pass(win, pmpi, Verb::accumulate, const_cast<void*>(origin), origin_count,
+                      origin_type, target, target_disp, target_count, target_type, op);
 }
 #if PENSTOCK_HAVE_MPI_Put_c
 int MPI_Put_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
@@ -201,8 +220,8 @@ int MPI_Put_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_ty
     return PMPI_Put_c(origin, origin_count, origin_type, target, target_disp, target_count,
                       target_type, win);
   };
-  return operation(win, pmpi, Access::put, const_cast<void*>(origin), origin_count, origin_type,
-                   target, target_disp, target_count, target_type);
+  return list_or_pass(win, pmpi, Verb::put, const_cast<void*>(origin), origin_count, origin_type,
+                      target, target_disp, target_count, target_type);
 }
 int MPI_Get_c(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
@@ -210,8 +229,8 @@ int MPI_Get_c(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, in
     return PMPI_Get_c(origin, origin_count, origin_type, target, target_disp, target_count,
                       target_type, win);
   };
-  return operation(win, pmpi, Access::get, origin, origin_count, origin_type, target, target_disp,
-                   target_count, target_type);
+  return list_or_pass(win, pmpi, Verb::get, origin, origin_count, origin_type, target, target_disp,
+                      target_count, target_type);
 }
 int MPI_Accumulate_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
                      int target, MPI_Aint target_disp, MPI_Count target_count,
@@ -220,8 +239,8 @@ int MPI_Accumulate_c(const void* origin, MPI_Count origin_count, MPI_Datatype or
     return PMPI_Accumulate_c(origin, origin_count, origin_type, target, target_disp, target_count,
                              target_type, op, win);
   };
-  return operation(win, pmpi, Access::accumulate, const_cast<void*>(origin), origin_count,
-                   origin_type, target, target_disp, target_count, target_type, op);
+  return list_or_pass(win, pmpi, Verb::accumulate, const_cast<void*>(origin), origin_count,
+                      origin_type, target, target_disp, target_count, target_type, op);
 }
 #endif
 
@@ -281,3 +300,49 @@ int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, 
     return PMPI_Compare_and_swap(origin, compare, result, type, target, target_disp, win);
   });
 }
+#if PENSTOCK_HAVE_MPI_Rput_c
+int MPI_Rput_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
+               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win,
+               MPI_Request* request) {
+  return not_in_streams("MPI_Rput_c", win, [&] {
+    return PMPI_Rput_c(origin, origin_count, origin_type, target, target_disp, target_count,
+                       target_type, win, request);
+  });
+}
+int MPI_Rget_c(void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
+               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_type, MPI_Win win,
+               MPI_Request* request) {
+  return not_in_streams("MPI_Rget_c", win, [&] {
+    return PMPI_Rget_c(origin, origin_count, origin_type, target, target_disp, target_count,
+                       target_type, win, request);
+  });
+}
+int MPI_Raccumulate_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                      int target, MPI_Aint target_disp, MPI_Count target_count,
+                      MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return not_in_streams("MPI_Raccumulate_c", win, [&] {
+    return PMPI_Raccumulate_c(origin, origin_count, origin_type, target, target_disp, target_count,
+                              target_type, op, win, request);
+  });
+}
+int MPI_Get_accumulate_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                         void* result, MPI_Count result_count, MPI_Datatype result_type, int target,
+                         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_type,
+                         MPI_Op op, MPI_Win win) {
+  return not_in_streams("MPI_Get_accumulate_c", win, [&] {
+    return PMPI_Get_accumulate_c(origin, origin_count, origin_type, result, result_count,
+                                 result_type, target, target_disp, target_count, target_type, op,
+                                 win);
+  });
+}
+int MPI_Rget_accumulate_c(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                          void* result, MPI_Count result_count, MPI_Datatype result_type,
+                          int target, MPI_Aint target_disp, MPI_Count target_count,
+                          MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return not_in_streams("MPI_Rget_accumulate_c", win, [&] {
+    return PMPI_Rget_accumulate_c(origin, origin_count, origin_type, result, result_count,
+                                  result_type, target, target_disp, target_count, target_type, op,
+                                  win, request);
+  });
+}
+#endif

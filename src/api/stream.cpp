@@ -52,7 +52,9 @@ int PST_Stream_free(PST_Stream* stream) {
   return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(stream, "stream");
     core::refuse_on_workers("PST_Stream_free");
-    library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream), library.meanwhile());
+    const auto failure = library.queues().free_stream(reinterpret_cast<std::uintptr_t>(*stream),
+                                                      library.meanwhile());
     *stream = PST_STREAM_NULL;
+    if (failure) throw Error(*failure);
   });
 }

@@ -8,7 +8,7 @@
 using namespace penstock;
 using base::Error;
 using base::ErrorKind;
-using transport::Access;
+using transport::Verb;
 
 int PST_Win_attach(MPI_Win win) {
   return api::guard([&](core::Library&) { api::attach_window(win); });
@@ -47,7 +47,7 @@ int PST_Win_start(MPI_Group group, int /*assert*/, MPI_Win win) {
 int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
   return api::guard([&](core::Library&) {
-    api::list_operation(api::window_of(win), Access::put, const_cast<void*>(origin),
+    api::list_operation(api::window_of(win), Verb::put, const_cast<void*>(origin),
                         {origin_count, origin_type}, target, target_disp,
                         {target_count, target_type});
   });
@@ -56,8 +56,8 @@ int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int 
 int PST_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target,
             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
   return api::guard([&](core::Library&) {
-    api::list_operation(api::window_of(win), Access::get, origin, {origin_count, origin_type},
-                        target, target_disp, {target_count, target_type});
+    api::list_operation(api::window_of(win), Verb::get, origin, {origin_count, origin_type}, target,
+                        target_disp, {target_count, target_type});
   });
 }
 
@@ -65,7 +65,7 @@ int PST_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_typ
                    MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Op op,
                    MPI_Win win) {
   return api::guard([&](core::Library&) {
-    api::list_operation(api::window_of(win), Access::accumulate, const_cast<void*>(origin),
+    api::list_operation(api::window_of(win), Verb::accumulate, const_cast<void*>(origin),
                         {origin_count, origin_type}, target, target_disp,
                         {target_count, target_type}, op);
   });

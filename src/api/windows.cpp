@@ -24,26 +24,26 @@ namespace penstock::api {
 
 using base::Error;
 using base::ErrorKind;
-using transport::Access;
 using transport::Element;
 using transport::Reduction;
+using transport::Verb;
 
 namespace {
 
-std::atomic<bool> any{false};
-std::atomic<std::uint64_t> freed{0};  // attached windows that are no more
+std::atomic<bool> ever_attached{false};
+std::atomic<std::uint64_t> windows_freed{0};  // attached windows that are no more
 std::mutex mutex;
-std::set<AttachedWindow*> all;  // under the mutex
+std::set<AttachedWindow*> windows;  // under the mutex
 
-// MPI frees the window. Its attribute is what owns the rest.
+// MPI calls this when it frees the window, whose attribute owns the rest.
 extern "C" int penstock_window_deleted(MPI_Win, int, void* attached, void*) {
   if (base::forked()) return MPI_SUCCESS;
   const std::unique_ptr<AttachedWindow> owned(static_cast<AttachedWindow*>(attached));
   {
     const std::lock_guard lock(mutex);
-    all.erase(owned.get());
+    windows.erase(owned.get());
   }
-  freed.fetch_add(1, std::memory_order_relaxed);
+  windows_freed.fetch_add(1, std::memory_order_relaxed);
   owned->window.reset();
   if (core::Library* library = core::Library::get(); library && owned->memory)
     library->transports().peer().memory().free(owned->memory);
@@ -166,7 +166,7 @@ struct Bytes {
   std::int64_t lowest = 0;
   std::size_t count = 0;
 };
-Bytes bytes_of(const Side& side, const char* which) {
+Bytes bytes_of(const TypedCount& side, const char* which) {
   if (side.count < 0)
     throw Error(ErrorKind::argument, fmt::format("the {}'s count is {}", which, side.count));
   if (const BasicType* const known = basic_type(side.type))
@@ -184,7 +184,7 @@ Bytes bytes_of(const Side& side, const char* which) {
 }  // namespace
 
 bool any_window_attached() noexcept {
-  return any.load(std::memory_order_relaxed);
+  return ever_attached.load(std::memory_order_relaxed);
 }
 
 AttachedWindow* attached(MPI_Win win) noexcept {
@@ -196,7 +196,7 @@ AttachedWindow* attached(MPI_Win win) noexcept {
     AttachedWindow* found = nullptr;
     std::uint64_t freed = 0;
   } last;
-  const std::uint64_t now = freed.load(std::memory_order_relaxed);
+  const std::uint64_t now = windows_freed.load(std::memory_order_relaxed);
   if (last.win == win && last.freed == now) return last.found;
   void* found = nullptr;
   int flag = 0;
@@ -223,17 +223,17 @@ void hang_on(MPI_Win win, std::unique_ptr<AttachedWindow> made, group::WindowGro
   members.together([&] {
     {
       const std::lock_guard lock(mutex);
-      all.insert(made.get());
+      windows.insert(made.get());
     }
     if (const int code = PMPI_Win_set_attr(win, keyval(), made.get()); code != MPI_SUCCESS) {
       const std::lock_guard lock(mutex);
-      all.erase(made.get());
+      windows.erase(made.get());
       group::check_mpi(code, "MPI_Win_set_attr");
     }
     made.release();
   });
-  freed.fetch_add(1, std::memory_order_relaxed);  // answers about its handle hold no more
-  any.store(true, std::memory_order_relaxed);
+  windows_freed.fetch_add(1, std::memory_order_relaxed);  // answers about its handle hold no more
+  ever_attached.store(true, std::memory_order_relaxed);
   core::Library::require().monitor().begin_watching();
 }
 
@@ -257,7 +257,8 @@ MPI_Win make_window(core::Library& library, std::unique_ptr<group::MpiWindowGrou
                     const WindowPart& part, MPI_Info info, void* allocated) {
   group::MpiWindowGroup& members = *group;
   const auto mpi = members.create_window(
-      {static_cast<std::byte*>(part.base), static_cast<std::size_t>(part.bytes)}, part.unit, info);
+      {static_cast<std::byte*>(part.base), static_cast<std::size_t>(part.bytes)},
+      static_cast<int>(part.unit), info);
   MPI_Win win = mpi.window;
   try {
     auto made = open_window(library, std::move(group), part);
@@ -334,14 +335,14 @@ void detach_window(MPI_Win win) {
 // What hangs on the windows stays until MPI frees them.
 void end_windows() noexcept {
   const std::lock_guard lock(mutex);
-  for (AttachedWindow* window : all) {
+  for (AttachedWindow* window : windows) {
     base::log::failures_in([&] {
       base::log::warn(window->window->name() +
                       " has not been freed: call MPI_Win_free before the end");
     });
     window->window.reset();
   }
-  all.clear();
+  windows.clear();
 }
 
 void refuse_plain_epochs(MPI_Win win, const char* call) {
@@ -361,8 +362,8 @@ void start_access(MPI_Win win, MPI_Group group) {
   window.start(members_of(window, group));
 }
 
-void list_operation(rma::Window& window, Access access, void* origin, const Side& ours, int target,
-                    MPI_Aint displacement, const Side& theirs, MPI_Op op) {
+void list_operation(rma::Window& window, Verb verb, void* origin, const TypedCount& ours,
+                    int target, MPI_Aint displacement, const TypedCount& theirs, MPI_Op op) {
   if (target == MPI_PROC_NULL) return;
   const Bytes here = bytes_of(ours, "origin"), there = bytes_of(theirs, "target");
   if (origin == nullptr && here.count != 0)
@@ -370,9 +371,9 @@ void list_operation(rma::Window& window, Access access, void* origin, const Side
   if (there.lowest != 0)
     throw Error(ErrorKind::unsupported, "the target's datatype does not begin at its address");
   transport::Operation operation;
-  operation.access = access;
+  operation.verb = verb;
   operation.origin = static_cast<std::byte*>(origin) + here.lowest;
-  if (access == Access::accumulate) {
+  if (verb == Verb::accumulate) {
     operation.element = element_of(theirs.type);
     operation.reduction = reduction_of(op, operation.element);
     if (ours.type != theirs.type)

@@ -29,7 +29,7 @@ rma::Window& window_of(MPI_Win win);  // throws Error(window)
 struct WindowPart {
   void* base;
   MPI_Aint bytes;
-  int unit;
+  MPI_Aint unit;
 };
 // Keeps what a recorded call has made the window over: MPICH tells a base that is rounded down.
 void note_creation(MPI_Win win, const WindowPart& part);
@@ -51,11 +51,12 @@ void refuse_plain_epochs(MPI_Win win, const char* call);
 // base::Error.
 void start_access(MPI_Win win, MPI_Group group);
 rma::Members members_of(const rma::Window& window, MPI_Group group);
-struct Side {
+struct TypedCount {
   int count;
   MPI_Datatype type;
 };
-void list_operation(rma::Window& window, transport::Access access, void* origin, const Side& ours,
-                    int target, MPI_Aint displacement, const Side& theirs, MPI_Op op = MPI_OP_NULL);
+void list_operation(rma::Window& window, transport::Verb verb, void* origin, const TypedCount& ours,
+                    int target, MPI_Aint displacement, const TypedCount& theirs,
+                    MPI_Op op = MPI_OP_NULL);
 
 }  // namespace penstock::api

@@ -27,16 +27,41 @@ std::uintptr_t Queues::create_stream(std::chrono::microseconds spin, int most_sp
   return handle;
 }
 
-void Queues::free_stream(std::uintptr_t handle, const std::function<bool()>& meanwhile) {
+std::optional<Error> Queues::free_stream(std::uintptr_t handle,
+                                         const std::function<bool()>& meanwhile) {
   HostStream* stream = streams_.find(handle);
   if (!stream)
     throw Error(ErrorKind::stream,
                 "the stream is null or has been freed: make one with PST_Stream_create");
-  if (stream->queues.load() > 0)
-    throw Error(ErrorKind::in_use,
-                "a queue still uses the stream: free it first with PST_Queue_free");
+  const std::optional<Error> failure = free_own_queue(*stream, meanwhile);
   stream->stream.synchronize(meanwhile);
   streams_.remove(handle);
+  return failure;
+}
+
+std::optional<Error> Queues::free_own_queue(HostStream& stream,
+                                            const std::function<bool()>& meanwhile) {
+  const std::uintptr_t own = stream.own_queue.load();
+  const bool has_own = queues_.find(own) != nullptr;
+  if (stream.queues.load() > (has_own ? 1 : 0))
+    throw Error(ErrorKind::in_use,
+                "a queue still uses the stream: free it first with PST_Queue_free");
+  return has_own ? free_queue(own, meanwhile) : std::nullopt;
+}
+
+std::uintptr_t Queues::own_queue(std::uintptr_t stream) noexcept {
+  const HostStream* const owner = streams_.find(stream);
+  const std::uintptr_t own = owner ? owner->own_queue.load() : 0;
+  return queues_.find(own) ? own : 0;
+}
+
+std::uintptr_t Queues::make_own_queue(std::uintptr_t stream,
+                                      std::function<void(const Error&)> when_failed) {
+  const std::lock_guard lock(own_queues_mutex_);
+  if (const std::uintptr_t own = own_queue(stream)) return own;
+  const std::uintptr_t made = create_queue(stream, std::move(when_failed));
+  if (HostStream* const owner = streams_.find(stream)) owner->own_queue = made;
+  return made;
 }
 
 std::uintptr_t Queues::create_queue(std::uintptr_t stream,

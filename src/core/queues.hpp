@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,7 @@ struct HostStream {
   const std::unique_ptr<base::trace::StreamTrace, Close> trace;  // closed when the stream has ended
   device::host::Stream stream;
   std::atomic<int> queues{0};
+  std::atomic<std::uintptr_t> own_queue{0};  // the last that was made; it may have been freed
 };
 
 // Throws Error(stream) on the worker of any stream, which `call` would keep from what it waits for.
@@ -45,11 +47,18 @@ class Queues {
 
   // Throws Error(resources).
   std::uintptr_t create_stream(std::chrono::microseconds spin, int most_spinning);
-  void free_stream(std::uintptr_t handle,
-                   const std::function<bool()>& meanwhile);  // throws Error(stream), Error(in_use)
+  // Frees its own queue, too, whose error it returns, if communication has failed on it. Throws
+  // Error(stream), Error(in_use), and then both are as they were.
+  std::optional<base::Error> free_stream(std::uintptr_t handle,
+                                         const std::function<bool()>& meanwhile);
   // Throws Error(stream), Error(resources).
   std::uintptr_t create_queue(std::uintptr_t stream,
                               std::function<void(const base::Error&)> when_failed);
+  // The one queue that belongs to a stream and is freed with it; 0 if it is not there. The second
+  // makes it unless another thread has. Throws as create_queue.
+  std::uintptr_t own_queue(std::uintptr_t stream) noexcept;
+  std::uintptr_t make_own_queue(std::uintptr_t stream,
+                                std::function<void(const base::Error&)> when_failed);
   // Over a stream that the program made by other means; the transports have prepared it. Throws
   // Error(resources).
   std::uintptr_t create_queue(std::shared_ptr<device::Stream> stream,
@@ -65,6 +74,8 @@ class Queues {
   }
 
  private:
+  std::optional<base::Error> free_own_queue(HostStream& stream,
+                                            const std::function<bool()>& meanwhile);
   std::uintptr_t add(std::shared_ptr<device::Stream> stream, std::uint64_t host_stream,
                      std::shared_ptr<void> lease,
                      std::function<void(const base::Error&)> when_failed);
@@ -72,6 +83,7 @@ class Queues {
   base::TraceFile* const trace_;
   HandleTable<HostStream> streams_{1};
   HandleTable<Queue> queues_{2};
+  std::mutex own_queues_mutex_;
   std::atomic<std::uint64_t> numbers_{0};
   std::atomic<std::uint64_t> stream_numbers_{0};
 };

@@ -61,7 +61,8 @@ class Peer final : public transport::Transport {
   // memory nor a copy by the kernel gets there. Throws Error(resources).
   ExposedMemory expose(const void* memory, std::size_t bytes) const;
   std::optional<RemoteMemory> reach(int rank, const MemoryRecord& theirs) const;
-  bool reached_by(int rank, const MemoryRecord& ours) const noexcept;  // the same of them
+  // Whether that rank gets at this memory of ours.
+  bool reached_by(int rank, const MemoryRecord& ours) const noexcept;
   std::byte* map(int rank, const ArenaAddress& place) const;
   Retired& retired() const noexcept { return retired_; }
   Pair pair_with(int rank) const;

@@ -36,7 +36,7 @@ std::size_t slot_bytes_for(std::size_t bytes) noexcept {
 constexpr std::size_t room_for_pieces = 16384;
 
 // What an epoch's operations may take of a slot.
-std::size_t staged_in(std::size_t slot_bytes) noexcept {
+std::size_t eager_room(std::size_t slot_bytes) noexcept {
   return cut_of(slot_bytes).message_bytes - head_words * sizeof(StreamWord);
 }
 
@@ -89,7 +89,7 @@ WindowEnds PeerWindow::connect(std::span<const std::byte> theirs, OperationLists
   const auto reached = owner_.reach(peer_, record.memory);
   ends.reach.direct = reached.has_value();
   ends.reach.atomic = reached && reached->process == 0;
-  ends.reach.staged = staged_in(record.slot_bytes);
+  ends.reach.eager_bytes = eager_room(record.slot_bytes);
 
   Pair origin = owner_.pair_with(peer_);
   origin.window = true;

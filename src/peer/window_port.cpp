@@ -9,29 +9,29 @@
 
 namespace penstock::peer {
 
-using transport::Access;
 using transport::Operation;
 using transport::Operations;
+using transport::Verb;
 
 namespace {
 
 constexpr std::size_t payload_words = WindowPort::payload / sizeof(StreamWord);
 static_assert(WindowPort::payload % sizeof(StreamWord) == 0);
-static_assert((header_words + 1) * sizeof(StreamWord) <= transport::WindowReach::staged_header);
+static_assert((header_words + 1) * sizeof(StreamWord) <= transport::WindowReach::eager_header);
 
 constexpr std::size_t padded(std::size_t bytes) noexcept {
   return (bytes + sizeof(StreamWord) - 1) / sizeof(StreamWord) * sizeof(StreamWord);
 }
 
 StreamWord kind_of(const Operation& operation) noexcept {
-  return static_cast<StreamWord>(operation.access) |
+  return static_cast<StreamWord>(operation.verb) |
          static_cast<StreamWord>(operation.reduction) << 8 |
          static_cast<StreamWord>(operation.element) << 16;
 }
 
 }  // namespace
 
-std::size_t staged_words(std::size_t bytes) noexcept {
+std::size_t eager_words(std::size_t bytes) noexcept {
   return header_words + padded(bytes) / sizeof(StreamWord);
 }
 
@@ -44,22 +44,23 @@ EpochWay way_of(const Operations& list, const transport::WindowReach& reach,
   std::size_t words = 0, accumulated = 0, accumulates = 0;
   bool gets = false;
   for (const Operation& operation : list) {
-    gets = gets || operation.access == Access::get;
-    if (operation.access == Access::get) continue;
-    words += staged_words(operation.bytes);
-    if (operation.access != Access::accumulate) continue;
-    accumulated += staged_words(operation.bytes);
+    gets = gets || operation.verb == Verb::get;
+    if (operation.verb == Verb::get) continue;
+    words += eager_words(operation.bytes);
+    if (operation.verb != Verb::accumulate) continue;
+    accumulated += eager_words(operation.bytes);
     ++accumulates;
   }
   const bool all_direct = reach.direct && (reach.atomic || accumulates == 0);
   EpochWay way;
-  const std::size_t limit = reach.direct ? std::min(eager_max, reach.staged) : reach.staged;
+  const std::size_t limit =
+      reach.direct ? std::min(eager_max, reach.eager_bytes) : reach.eager_bytes;
   if (!gets && words * sizeof(StreamWord) <= limit) {
-    way.staged = list.size();
+    way.eager_operations = list.size();
   } else {
     way.head.parts = 1;
     if (all_direct) return way;
-    way.staged = accumulates;
+    way.eager_operations = accumulates;
     way.accumulates_only = true;
     words = accumulated;
   }
@@ -80,8 +81,8 @@ void WindowPort::begin(const Operations& list, const EpochWay& way) noexcept {
   restart_stream();
 }
 
-bool WindowPort::next_staged() noexcept {
-  while (at_ < list_->size() && !way_.stages((*list_)[at_])) ++at_;
+bool WindowPort::next_eager() noexcept {
+  while (at_ < list_->size() && !way_.goes_eager((*list_)[at_])) ++at_;
   if (at_ == list_->size()) return false;
   current_ = (*list_)[at_++];
   through_ = 0;
@@ -94,7 +95,7 @@ void WindowPort::fill(unsigned slot, std::uint32_t line) noexcept {
   std::byte* const to = line_at(slot, line);
   if (line > 0) return write_stream(to, payload);
   const StreamWord head[head_words] = {
-      way_.head.lines | static_cast<StreamWord>(way_.head.parts) << 32, way_.staged};
+      way_.head.lines | static_cast<StreamWord>(way_.head.parts) << 32, way_.eager_operations};
   std::memcpy(to, head, sizeof head);
   write_stream(to + sizeof head, payload - sizeof head);
 }
@@ -110,7 +111,7 @@ void WindowPort::write_stream(std::byte* to, std::size_t bytes) noexcept {
       std::memcpy(to, static_cast<const std::byte*>(current_.origin) + through_, count);
       through_ += count;
       written = padded(count);
-    } else if (next_staged()) {
+    } else if (next_eager()) {
       continue;
     } else {
       return;
@@ -160,7 +161,7 @@ void WindowPort::read_stream(const std::byte* from, std::size_t bytes) noexcept 
 void WindowPort::take_header() noexcept {
   current_.displacement = header_[0];
   current_.bytes = header_[1];
-  current_.access = static_cast<Access>(header_[2] & 0xff);
+  current_.verb = static_cast<Verb>(header_[2] & 0xff);
   current_.reduction = static_cast<transport::Reduction>(header_[2] >> 8 & 0xff);
   current_.element = static_cast<transport::Element>(header_[2] >> 16 & 0xff);
   through_ = 0;
@@ -168,7 +169,7 @@ void WindowPort::take_header() noexcept {
 
 void WindowPort::apply(const std::byte* from, std::size_t bytes) noexcept {
   std::byte* const to = buffer() + current_.displacement + through_;
-  if (current_.access == Access::accumulate)
+  if (current_.verb == Verb::accumulate)
     accumulate(current_, to, from, bytes);
   else
     std::memcpy(to, from, bytes);
@@ -176,7 +177,7 @@ void WindowPort::apply(const std::byte* from, std::size_t bytes) noexcept {
 
 void WindowPort::move(std::uint32_t) noexcept {
   for (const Operation& operation : *list_) {
-    if (way_.stages(operation) || operation.bytes == 0) continue;
+    if (way_.goes_eager(operation) || operation.bytes == 0) continue;
     move_one(operation);
     if (copy_failed()) return;
   }
@@ -189,16 +190,16 @@ void WindowPort::move_one(const Operation& operation) noexcept {
     if (other_gone())
       set_copy_error(ESRCH);
     else
-      set_copy_error(operation.access == Access::get
+      set_copy_error(operation.verb == Verb::get
                          ? read_process(other().process, near, far, 0, operation.bytes)
                          : write_process(other().process, far, near, 0, operation.bytes));
     return;
   }
   auto* const far = reinterpret_cast<std::byte*>(theirs);
   auto* const near = static_cast<std::byte*>(operation.origin);
-  if (operation.access == Access::get)
+  if (operation.verb == Verb::get)
     std::memcpy(near, far, operation.bytes);
-  else if (operation.access == Access::put)
+  else if (operation.verb == Verb::put)
     std::memcpy(far, near, operation.bytes);
   else
     accumulate(operation, far, near, operation.bytes);

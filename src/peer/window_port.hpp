@@ -2,7 +2,7 @@
 // The port of both ends of a window's pair. What goes by lines is a stream of 8-byte words, cut
 // into the lines of a slot:
 //   HEAD: lines behind the first, parts | number of operations |
-//   of each operation: displacement | bytes | access, reduction, element | its bytes, padded
+//   of each operation: displacement | bytes | verb, reduction, element | its bytes, padded
 // Without gaps between elements, and with a payload that is a multiple of 8, no word and no element
 // lies in two lines.
 #pragma once
@@ -26,16 +26,17 @@ inline constexpr std::size_t header_words = 3;  // of an operation
 
 inline constexpr std::size_t head_words = 2;
 
-std::size_t staged_words(std::size_t bytes) noexcept;  // of an operation, with its header
-std::size_t lines_for(std::size_t words) noexcept;     // of operations, HEAD's among them
+std::size_t eager_words(std::size_t bytes) noexcept;  // of an operation, with its header
+std::size_t lines_for(std::size_t words) noexcept;    // of operations, HEAD's among them
 
 // How the list of an epoch is moved.
 struct EpochWay {
   protocol::window::Head head;
-  std::uint64_t staged = 0;       // operations in lines
-  bool accumulates_only = false;  // else all of the list, or none
-  bool stages(const transport::Operation& operation) const noexcept {
-    return staged != 0 && (!accumulates_only || operation.access == transport::Access::accumulate);
+  std::uint64_t eager_operations = 0;  // operations in lines
+  bool accumulates_only = false;       // else all of the list, or none
+  bool goes_eager(const transport::Operation& operation) const noexcept {
+    return eager_operations != 0 &&
+           (!accumulates_only || operation.verb == transport::Verb::accumulate);
   }
 };
 EpochWay way_of(const transport::Operations& list, const transport::WindowReach& reach,
@@ -65,7 +66,7 @@ class WindowPort : public HostPort<window_line> {
   }
 
  private:
-  bool next_staged() noexcept;
+  bool next_eager() noexcept;
   void restart_stream() noexcept;
   void write_stream(std::byte* to, std::size_t bytes) noexcept;
   void read_stream(const std::byte* from, std::size_t bytes) noexcept;

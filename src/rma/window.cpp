@@ -14,8 +14,8 @@ namespace penstock::rma {
 
 using base::Error;
 using base::ErrorKind;
-using transport::Access;
 using transport::Operation;
+using transport::Verb;
 using transport::WindowMemory;
 using transport::WindowOffer;
 using transport::WindowReach;
@@ -37,14 +37,14 @@ constexpr std::size_t element_bytes(transport::Element element) noexcept {
 }
 
 // What an operation takes of a slot, at most.
-constexpr std::size_t staged_bytes(const Operation& operation) noexcept {
-  return operation.access == Access::get ? 0 : operation.bytes + WindowReach::staged_header;
+constexpr std::size_t eager_bytes_of(const Operation& operation) noexcept {
+  return operation.verb == Verb::get ? 0 : operation.bytes + WindowReach::eager_header;
 }
 
 }  // namespace
 
-Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours, int unit,
-               core::Transports& transports, std::chrono::milliseconds timeout)
+Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours,
+               std::int64_t unit, core::Transports& transports, std::chrono::milliseconds timeout)
     : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1),
       timeout_(timeout),
       group_(std::move(group)) {
@@ -158,6 +158,11 @@ void Window::require_attached() const {
            "and make a new one");
 }
 
+void Window::require_access() const {
+  if (!access_)
+    refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
+}
+
 void Window::check_members(const Members& members) const {
   std::vector<bool> named(peers_.size(), false);
   for (const int member : members) {
@@ -185,8 +190,7 @@ void Window::start(Members members) {
 void Window::add(int target, std::int64_t displacement, const OperationShape& shape,
                  const Operation& operation) {
   const std::lock_guard lock(mutex_);
-  if (!access_)
-    refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
+  require_access();
   if (target < 0 || target >= static_cast<int>(peers_.size()) || !peer(target).accessed)
     refuse(ErrorKind::epoch,
            fmt::format("member {} is not in the group of the access epoch that is open", target));
@@ -207,23 +211,23 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
   Operation whole = operation;
   whole.bytes = shape.target_bytes;
   whole.displacement = static_cast<std::size_t>(displacement) * to.unit;
-  if (whole.access == Access::get && !to.reach.direct)
+  if (whole.verb == Verb::get && !to.reach.direct)
     refuse(ErrorKind::unsupported,
            fmt::format("a get from member {}, whose memory this rank cannot load: make the window "
                        "with PST_Win_allocate",
                        target));
-  if (whole.access == Access::accumulate &&
+  if (whole.verb == Verb::accumulate &&
       (whole.displacement + to.misalignment) % element_bytes(whole.element) != 0)
     refuse(ErrorKind::unsupported, "an accumulate into elements that are not aligned");
-  const std::size_t staged = to.staged + staged_bytes(whole);
-  const bool needs_slot = whole.access == Access::accumulate ? !to.reach.atomic : !to.reach.direct;
-  if (needs_slot && staged > to.reach.staged)
+  const std::size_t eager = to.eager_bytes + eager_bytes_of(whole);
+  const bool needs_slot = whole.verb == Verb::accumulate ? !to.reach.atomic : !to.reach.direct;
+  if (needs_slot && eager > to.reach.eager_bytes)
     refuse(ErrorKind::resources,
            fmt::format("the operations towards member {} take {} bytes of a slot of {}: use "
                        "PST_Win_allocate, raise PENSTOCK_RMA_EAGER, or complete more often",
-                       target, staged, to.reach.staged));
+                       target, eager, to.reach.eager_bytes));
   to.pending.push_back(whole);
-  if (needs_slot) to.staged = staged;
+  if (needs_slot) to.eager_bytes = eager;
 }
 
 bool Window::names_self(const Members& members) const {
@@ -247,8 +251,7 @@ std::span<core::StreamOperation* const> Window::ends_of(Role role, const Members
 
 void Window::complete(core::Queue& queue) {
   const std::lock_guard lock(mutex_);
-  if (!access_)
-    refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
+  require_access();
   check_self(*access_);
   const auto ends = ends_of(Role::origin, *access_);
   std::vector<std::uint64_t> starts;
@@ -281,7 +284,7 @@ void Window::end_access() noexcept {
   for (const int member : *access_) {
     Peer& to = peer(member);
     to.accessed = false;
-    to.staged = 0;
+    to.eager_bytes = 0;
     to.pending.clear();
   }
   access_.reset();

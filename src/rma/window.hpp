@@ -38,8 +38,8 @@ class Window : private base::NoCopy {
   // Collective over the group, which it takes. `unit`: in bytes, of displacements into our part.
   // Throws base::Error on all members.
   // `timeout`: PENSTOCK_TIMEOUT, for members that do not come to its end.
-  Window(std::unique_ptr<group::WindowGroup> group, const transport::WindowMemory& ours, int unit,
-         core::Transports& transports, std::chrono::milliseconds timeout);
+  Window(std::unique_ptr<group::WindowGroup> group, const transport::WindowMemory& ours,
+         std::int64_t unit, core::Transports& transports, std::chrono::milliseconds timeout);
   // Blocks until all that has been enqueued for it here has ended. The members call detach()
   // before.
   ~Window();
@@ -73,7 +73,7 @@ class Window : private base::NoCopy {
     transport::WindowReach reach;
     transport::OperationLists lists;
     transport::Operations pending;  // of the epoch that is open
-    std::size_t staged = 0;         // what these take of a slot
+    std::size_t eager_bytes = 0;    // what these take of a slot
     WindowEnd* origin = nullptr;
     WindowEnd* target = nullptr;
     bool accessed = false;  // named by the epoch that is open
@@ -97,6 +97,7 @@ class Window : private base::NoCopy {
   void lose_exposure() noexcept;
   void end_pairs(const std::function<bool()>& meanwhile) noexcept;
   void require_attached() const;
+  void require_access() const;
   [[noreturn]] void refuse(base::ErrorKind kind, const std::string& why) const;
 
   const std::uint64_t number_;
@@ -107,7 +108,7 @@ class Window : private base::NoCopy {
   // MPI lets several threads put into one epoch, and the two roles go by different queues.
   mutable std::mutex mutex_;
   std::optional<Members> access_, exposure_;
-  std::atomic<bool> accessing_{false};  // access_ holds a group
+  std::atomic<bool> accessing_{false};                 // access_ holds a group
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
   std::vector<core::StreamOperation*> scratch_;

@@ -21,13 +21,13 @@
 
 namespace penstock::transport {
 
-enum class Access : std::uint8_t { put, get, accumulate };
+enum class Verb : std::uint8_t { put, get, accumulate };
 enum class Reduction : std::uint8_t { replace, sum, product, min, max, bit_and, bit_or, bit_xor };
 enum class Element : std::uint8_t { int32, uint32, int64, uint64, float32, float64 };
 
-// Of bytes without gaps on both sides.
+// Its bytes lie without gaps on both sides.
 struct Operation {
-  Access access = Access::put;
+  Verb verb = Verb::put;
   Reduction reduction = Reduction::replace;  // of an accumulate, as is
   Element element = Element::int32;
   void* origin = nullptr;  // never written but by a get
@@ -44,14 +44,15 @@ class OperationLists : private base::NoCopy {
   OperationLists();
   ~OperationLists();
 
-  // Enqueues. The list's content is exchanged for an old one's, which is empty and has room. Throws
-  // std::bad_alloc.
+  // The enqueuing thread calls it: `list` is exchanged for an old one, which is empty and has room.
+  // Throws std::bad_alloc.
   void push(Operations& list);
   // The last list has found no start: it goes back to where it came from, and the next push() takes
   // its place.
   void take_back(Operations& list) noexcept;
 
-  // Carries out. The list of the next start, until the next call.
+  // The thread that carries out calls it: the list of the next start, which stays until the next
+  // call.
   const Operations& next() noexcept;
 
  private:
@@ -59,7 +60,7 @@ class OperationLists : private base::NoCopy {
   Node* reusable_node() noexcept;
 
   Node* oldest_;                // the next one to be used again; the enqueuing thread's
-  Node* last_;                  // its, too
+  Node* last_;                  // the enqueuing thread's, too
   std::atomic<Node*> current_;  // the one that next() has returned, or the first, which holds none
   bool unused_ = false;
 };
@@ -74,11 +75,11 @@ struct WindowMemory {
 
 // What a pair can do for its origin.
 struct WindowReach {
-  bool direct = false;     // it loads and stores the target's memory: any put, any get
-  bool atomic = false;     // and adds to it
-  std::size_t staged = 0;  // bytes of puts and accumulates that an epoch can bring without that
+  bool direct = false;          // it loads and stores the target's memory: any put, any get
+  bool atomic = false;          // and adds to it
+  std::size_t eager_bytes = 0;  // of puts and accumulates that an epoch brings without that
   // What an operation takes of these besides its own bytes, rounded up.
-  static constexpr std::size_t staged_header = 32;
+  static constexpr std::size_t eager_header = 32;
 };
 
 struct WindowEnds {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// R20: a peer of a window that dies or goes silent is an error of the queue that waits for it, never
-// a hang, and nothing that did not come is taken for good.
+// R20: a peer of a window that dies or goes silent is an error of the queue that waits for it,
+// never a hang, and nothing that did not come is taken for good.
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -69,8 +69,7 @@ void dead_window_peer(const Job& job) {
     maybe_die(epoch, 0);
     code = window.post(lane);
     maybe_die(epoch, 1);
-    if (code == MPI_SUCCESS)
-      code = window.complete(lane, job, epoch % 2 == 0 ? numbers : few);
+    if (code == MPI_SUCCESS) code = window.complete(lane, job, epoch % 2 == 0 ? numbers : few);
     maybe_die(epoch, 2);
     if (code == MPI_SUCCESS) code = window.wait(lane);
   }

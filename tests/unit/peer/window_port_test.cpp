@@ -15,11 +15,11 @@
 namespace penstock::peer {
 namespace {
 
-using transport::Access;
 using transport::Element;
 using transport::Operation;
 using transport::Operations;
 using transport::Reduction;
+using transport::Verb;
 using transport::WindowReach;
 
 constexpr std::size_t window_bytes = 20000;
@@ -72,7 +72,7 @@ TEST_F(WindowPortTest, PutsOfAllSizesInOneEpoch) {
           std::min(window_bytes - at, std::size_t{random() % (random() % 4 == 0 ? 3000u : 20u)});
       auto& source = sources.emplace_back(count);
       for (auto& one : source) one = static_cast<std::byte>(random());
-      list.push_back({Access::put, {}, {}, source.data(), count, at});
+      list.push_back({Verb::put, {}, {}, source.data(), count, at});
       if (count > 0) std::memcpy(expected.data() + at, source.data(), count);
       at += count + random() % 5;
     }
@@ -83,25 +83,25 @@ TEST_F(WindowPortTest, PutsOfAllSizesInOneEpoch) {
 
 TEST_F(WindowPortTest, TheWaysOfAnEpoch) {
   std::uint64_t number = 5;
-  const Operation put{Access::put, {}, {}, &number, 8, 0};
-  const Operation large{Access::put, {}, {}, nullptr, 10000, 0};
-  const Operation get{Access::get, {}, {}, &number, 8, 8};
-  const Operation add{Access::accumulate, Reduction::sum, Element::uint64, &number, 8, 16};
+  const Operation put{Verb::put, {}, {}, &number, 8, 0};
+  const Operation large{Verb::put, {}, {}, nullptr, 10000, 0};
+  const Operation get{Verb::get, {}, {}, &number, 8, 8};
+  const Operation add{Verb::accumulate, Reduction::sum, Element::uint64, &number, 8, 16};
   constexpr WindowReach mapped{true, true, 30000}, across{true, false, 30000};
   EXPECT_EQ(way_of({}, mapped, 100).head.lines, 0U);
   EXPECT_EQ(way_of({}, mapped, 100).head.parts, 0U);
   EXPECT_EQ(way_of({put, add}, mapped, 100).head.parts, 0U);
-  EXPECT_EQ(way_of({put, add}, mapped, 100).staged, 2U);
+  EXPECT_EQ(way_of({put, add}, mapped, 100).eager_operations, 2U);
   EXPECT_EQ(way_of({large}, mapped, 100).head.parts, 1U);
-  EXPECT_EQ(way_of({large}, mapped, 100).staged, 0U);
+  EXPECT_EQ(way_of({large}, mapped, 100).eager_operations, 0U);
   EXPECT_EQ(way_of({large}, by_lines, 0).head.parts, 0U);
   EXPECT_EQ(way_of({put, get}, mapped, 100).head.parts, 1U);
   // What cannot be added to from here goes by lines beside the get.
   const EpochWay both = way_of({put, get, add}, across, 100);
   EXPECT_EQ(both.head.parts, 1U);
-  EXPECT_EQ(both.staged, 1U);
-  EXPECT_TRUE(both.stages(add));
-  EXPECT_FALSE(both.stages(put));
+  EXPECT_EQ(both.eager_operations, 1U);
+  EXPECT_TRUE(both.goes_eager(add));
+  EXPECT_FALSE(both.goes_eager(put));
 }
 
 template <class T>
@@ -110,7 +110,7 @@ void expect_reductions(Element element, const std::vector<Reduction>& reductions
   for (std::size_t i = 0; i < reductions.size(); ++i) {
     alignas(8) T target = 12;
     const T ours = 10;
-    const Operation operation{Access::accumulate, reductions[i], element, nullptr, sizeof(T), 0};
+    const Operation operation{Verb::accumulate, reductions[i], element, nullptr, sizeof(T), 0};
     accumulate(operation, reinterpret_cast<std::byte*>(&target),
                reinterpret_cast<const std::byte*>(&ours), sizeof(T));
     EXPECT_EQ(target, expected[i]);
