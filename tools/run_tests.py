@@ -23,10 +23,20 @@ NOISE = re.compile(r"^(\s*Start\s+\d+: |Test project |Internal ctest |\s*$)")
 SUMMARY = re.compile(r"^\d+% tests passed")
 PASSED_CASES = re.compile(r"\[  PASSED  \] (\d+) tests?\.")
 SKIPPED_CASES = re.compile(r"\[  SKIPPED \] (\d+) tests?, listed below")
+# What says why a test has failed: a report of a sanitizer to its end, and what GoogleTest prints of a failure.
+REPORT = re.compile(r"^(?:WARNING: ThreadSanitizer|=+\d+=+ERROR: |.*: runtime error: ).*?(?=^=+$|^\[ |\Z)", re.M | re.S)
+FAILURE = re.compile(r"^\S+:\d+: Failure$.*?(?=^\[ )", re.M | re.S)
+REPORTS, REPORT_LINES = 3, 60  # shown of each test
 
 
 def number(pattern, text):
     return sum(int(found) for found in pattern.findall(text))
+
+
+def why(output):
+    """The reports in what a failed test has printed; they may stand far above its end."""
+    found = [match.group() for pattern in (REPORT, FAILURE) for match in pattern.finditer(output)]
+    return ["\n".join(text.rstrip().splitlines()[:REPORT_LINES]) for text in found[:REPORTS]]
 
 
 class Suite:
@@ -36,6 +46,7 @@ class Suite:
         self.variables = dict(word.split("=", 1) for word in rest if not word.startswith("-"))
         self.name = " ".join([self.tree] + [word for word in rest])
         self.passed, self.skipped, self.failed = 0, 0, []
+        self.reports = []  # of the failed ones
         self.skipped_cases = 0  # of programs that have passed
 
     def count(self, report):
@@ -47,6 +58,7 @@ class Suite:
                 self.skipped_cases += number(SKIPPED_CASES, output)
             elif case.get("status") == "fail":
                 self.failed.append(case.get("name"))
+                self.reports += [f"{case.get('name')}:\n{text}" for text in why(case.findtext("system-out") or "")]
             elif case.get("status") == "disabled" or case.find("skipped").get("message").startswith("SKIP_"):
                 self.skipped += 1
             else:
@@ -59,7 +71,7 @@ class Suite:
         report.unlink(missing_ok=True)
         # Many tests wait most of the time (for a lost host, a time-out, MPI's start), so more run at once than there are cores.
         command = ["ctest", "--parallel", str(2 * os.cpu_count()), "--output-on-failure", "--no-tests=error", "--output-junit", report,
-                   "--test-output-size-passed", str(1 << 20),
+                   "--test-output-size-passed", str(1 << 20), "--test-output-size-failed", str(1 << 24),
                    *" ".join(self.options).split()]
         process = subprocess.Popen(command, cwd=tree, env=os.environ | {"GTEST_COLOR": "no"} | self.variables, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -97,6 +109,9 @@ def main():
     for suite in suites:
         suite.run(sys.stdout.isatty())
     failures = [f"{suite.name}: {name}" for suite in suites for name in suite.failed]
+    # At the end, since a log may keep that alone of much output.
+    for report in (report for suite in suites for report in suite.reports):
+        print(f"\n{report}")
     if failures:
         print("\nFailed:\n  " + "\n  ".join(failures))
     summary = f"{sum(suite.passed for suite in suites)} passed, {len(failures)} failed"
