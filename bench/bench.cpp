@@ -36,7 +36,7 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
       ->check(CLI::IsMember(words));
 }
 
-const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add",
+const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add", "windows",
                                               "mpi",  "contiguous", "packed"};
 const std::vector<std::string> host_baselines{
     "mpi-nonblocking",  "contiguous",     "packed",
@@ -131,9 +131,10 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option(
          "--baseline", options.baselines,
          "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
-         "(put with signal), nvshmem-add (signals added to, not set), mpi. "
+         "(put with signal), nvshmem-add (signals added to, not set), mpi; latency and halo also "
+         "windows (one-sided epochs by Penstock, on the stream). "
          "host: mpi-nonblocking (MPI_Isend, MPI_Irecv); latency and halo also windows and "
-         "mpi-windows (one-sided epochs by Penstock, on the stream, and by MPI); latency also "
+         "mpi-windows (the same by MPI); latency also "
          "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
          "(libfabric's deferred write and atomic alone)")
       ->delimiter(',')

@@ -49,11 +49,20 @@ class StreamEpochs {
   static constexpr bool on_stream = true;
   explicit StreamEpochs(QueueView queue) : queue_(queue) {}
   static void make(std::span<std::byte> incoming, MPI_Win* window);
+  template <class Calls>
+  void in_batch(Calls&& calls) const {
+    begin_batch();
+    calls();
+    end_batch();
+  }
   void post(const WindowEnds& ends) const;
   void complete(const WindowEnds& ends) const;
   void wait(const WindowEnds& ends) const;
 
  private:
+  void begin_batch() const;
+  void end_batch() const;
+
   QueueView queue_;
 };
 
@@ -62,6 +71,10 @@ class MpiEpochs {
  public:
   static constexpr bool on_stream = false;
   static void make(std::span<std::byte> incoming, MPI_Win* window);
+  template <class Calls>
+  void in_batch(Calls&& calls) const {
+    calls();
+  }
   void post(const WindowEnds& ends) const { MPI_Win_post(ends.origins(), 0, ends.window()); }
   void complete(const WindowEnds& ends) const {
     MPI_Win_start(ends.targets(), 0, ends.window());
@@ -71,7 +84,8 @@ class MpiEpochs {
   void wait(const WindowEnds& ends) const { MPI_Win_wait(ends.window()); }
 };
 
-// `ahead`: the next exposure is posted before the message that lets the peer put.
+// `ahead`: the next exposure is posted before the message that lets the peer put, so that a trip is
+// one batch of post, complete and wait.
 template <class Epochs>
 class WindowExchange final : public LibraryExchange<WindowExchange<Epochs>> {
   using Base = LibraryExchange<WindowExchange<Epochs>>;
@@ -87,23 +101,28 @@ class WindowExchange final : public LibraryExchange<WindowExchange<Epochs>> {
 
   bool on_stream() const override { return Epochs::on_stream; }
   std::string transport() const override { return Epochs::on_stream ? "peer" : ""; }
-  void begin() override {
-    if (ahead_ && !this->traffic().leads) post();
-  }
   void trip(bool first, bool last) {
     if (!ahead_) return Base::trip(first, last);
     if (this->traffic().leads) {
-      post();
       this->prepare();
-      complete();
-      wait();
+      epochs_.in_batch([&] {
+        post();
+        complete();
+        wait();
+      });
       return this->use();
     }
-    wait();
+    if (first) {
+      post();
+      wait();
+    }
     this->use();
-    if (!last) post();
     this->prepare();
-    complete();
+    epochs_.in_batch([&] {
+      if (!last) post();
+      complete();
+      if (!last) wait();
+    });
   }
   void move(bool sending, bool receiving) {
     if (receiving) post();

@@ -11,6 +11,7 @@
 #include "device_rows.hpp"
 #include "request_exchange.hpp"
 #include "support/agreement.hpp"
+#include "window_exchange.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -69,6 +70,7 @@ class CudaDevice final : public Device {
     const MemorySource source{gpu_line, device_memory};
     if (library == "penstock") return make_penstock(traffic, tags::penstock);
     if (library == contiguous || library == packed) return make_without_gaps(library, traffic);
+    if (library == windows) return make_windows(traffic);
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")
       return make_nvshmem_exchange(traffic, library == "nvshmem-add", options_.graph, stream_.get(),
@@ -90,6 +92,13 @@ class CudaDevice final : public Device {
     return std::make_unique<RequestExchange<QueueCalls>>(
         traffic, MemorySource{gpu_line, device_memory},
         options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue_);
+  }
+  // On a queue of its own in graphs, as above.
+  std::unique_ptr<Exchange> make_windows(const Traffic& traffic) {
+    if (!queue_ || options_.graph) queue_.emplace(PST_QUEUE_CUDA, &handle_);
+    return std::make_unique<WindowExchange<StreamEpochs>>(
+        traffic, MemorySource{gpu_line, device_memory}, options_.order == Order::preposted,
+        tags::windows, *queue_);
   }
   // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {

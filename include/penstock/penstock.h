@@ -246,6 +246,18 @@ PST_API int PST_Queue_free(PST_Queue* queue);
  * Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
+/* Between the two, PST_Win_post_stream, PST_Win_complete_stream and PST_Win_wait_stream on this
+ * queue may be gathered, for one launch of a kernel on a GPU: calls that stand in the order posts,
+ * completes, waits are one, over several windows too; any other order begins a new one. All is
+ * launched at the end at the latest, in the order of the calls, and before whatever else the queue
+ * enqueues. What the program itself puts on the stream in between may run before all of it. On host
+ * streams a batch changes nothing. A batch lies in one graph capture, or outside. Do not block.
+ * Errors: PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (begin: a batch is open; end: none is),
+ * PST_ERROR_STREAM (end: a capture has begun or ended since), and the queue's own. Source: STRMA
+ * (merged kernels). */
+PST_API int PST_Queue_batch_begin(PST_Queue queue);
+PST_API int PST_Queue_batch_end(PST_Queue queue);
+
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that
  * was started on the queue has no wait enqueued. Where the answer is 0, and this thread may call
  * MPI, it moves MPI's own messages and matches along, as MPI_Test does. Enqueues nothing. Never
@@ -410,8 +422,8 @@ PST_API int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
  * write this rank's part of the window. Stream order: what the stream did before comes before their
  * accesses. It never makes the stream wait. `assert` is a hint. Does not block. Errors:
  * PST_ERROR_WINDOW, PST_ERROR_QUEUE, PST_ERROR_EPOCH (an exposure epoch is open),
- * PST_ERROR_ARGUMENT (the group has a process that is none of the window's, or has one twice),
- * PST_ERROR_RESOURCES, PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA, MPI. */
+ * PST_ERROR_ARGUMENT (the group has a process that is none of the window's), PST_ERROR_RESOURCES,
+ * PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA, MPI. */
 PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Queue queue);
 
 /* Opens the access epoch to the targets in `group`, on the host alone, as MPI_Win_start(group,

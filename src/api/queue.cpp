@@ -111,6 +111,16 @@ int PST_Queue_wait(PST_Queue queue) {
   });
 }
 
+int PST_Queue_batch_begin(PST_Queue queue) {
+  return api::guard_any_thread(
+      [&](core::Library& library) { api::queue_of(library, queue).begin_batch(); });
+}
+
+int PST_Queue_batch_end(PST_Queue queue) {
+  return api::guard_any_thread(
+      [&](core::Library& library) { api::queue_of(library, queue).end_batch(); });
+}
+
 int PST_Queue_test(PST_Queue queue, int* flag) {
   return api::guard_any_thread([&](core::Library& library) {
     core::Queue& target = api::queue_of(library, queue);

@@ -241,8 +241,10 @@ std::unique_ptr<AttachedWindow> open_window(core::Library& library,
                                             std::unique_ptr<group::WindowGroup> members,
                                             const WindowPart& part) {
   auto made = std::make_unique<AttachedWindow>();
+  const rma::Callers callers{library.world().thread_level() == group::ThreadLevel::multiple,
+                             library.settings().timeout};
   made->window = std::make_unique<rma::Window>(std::move(members), memory_of(part), part.unit,
-                                               library.transports(), library.settings().timeout);
+                                               library.transports(), callers);
   return made;
 }
 
@@ -352,8 +354,10 @@ void refuse_plain_epochs(MPI_Win win, const char* call) {
                                       " while an epoch of MPI's own is open: close that first");
 }
 
-rma::Members members_of(const rma::Window& window, MPI_Group group) {
-  return static_cast<const group::MpiWindowGroup&>(window.group()).members_of(group);
+const rma::Members& members_of(const rma::Window& window, MPI_Group group) {
+  thread_local rma::Members members;
+  static_cast<const group::MpiWindowGroup&>(window.group()).members_of(group, members);
+  return members;
 }
 
 void start_access(MPI_Win win, MPI_Group group) {
@@ -365,7 +369,9 @@ void start_access(MPI_Win win, MPI_Group group) {
 void list_operation(rma::Window& window, Verb verb, void* origin, const TypedCount& ours,
                     int target, MPI_Aint displacement, const TypedCount& theirs, MPI_Op op) {
   if (target == MPI_PROC_NULL) return;
-  const Bytes here = bytes_of(ours, "origin"), there = bytes_of(theirs, "target");
+  const Bytes here = bytes_of(ours, "origin");
+  const bool alike = ours.type == theirs.type && ours.count == theirs.count;
+  const Bytes there = alike ? here : bytes_of(theirs, "target");
   if (origin == nullptr && here.count != 0)
     throw Error(ErrorKind::argument, "the origin's buffer is a null pointer");
   if (there.lowest != 0)

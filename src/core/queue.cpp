@@ -181,7 +181,7 @@ void Queue::trace_calls(TraceKind call, std::size_t count, StreamOperation* cons
     StreamOperation& operation = *operations[enqueued];
     const auto begin = Clock::now();
     enqueue_one(operation);
-    if (enqueued + 1 == count) stream_->flush();
+    if (enqueued + 1 == count) flush();
     if (const auto* message = operation.traced())
       trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
   }
@@ -196,11 +196,13 @@ void Queue::enqueue(TraceKind call, std::size_t count, StreamOperation* const* o
                     std::size_t& enqueued, Enqueue&& enqueue_one) {
   if (count > 1) stream_->make_room(count);
   settled_ = false;
+  gathers_ = in_batch_ && operations[0]->joins_batches();
+  if (!gathers_) flush_batch();
   try {
     if (trace_) [[unlikely]]
       return trace_calls(call, count, operations, enqueued, enqueue_one);
     for (; enqueued < count; ++enqueued) enqueue_one(*operations[enqueued]);
-    stream_->flush();
+    flush();
   } catch (const Error& error) {
     if (enqueued > 0) fail(error);
     throw;
@@ -210,6 +212,7 @@ void Queue::enqueue(TraceKind call, std::size_t count, StreamOperation* const* o
 // An error leaves what has no wait yet as it was. What has left the list is chained by itself, as
 // others may stay between.
 void Queue::enqueue_outstanding() {
+  flush_batch();
   if (!outstanding()) return;
   settled_ = false;
   StreamOperation* waited = nullptr;
@@ -227,6 +230,25 @@ void Queue::enqueue_outstanding() {
   }
   for (StreamOperation* operation = waited; operation; operation = operation->next)
     operation->wait_flushed(*stream_);
+}
+
+void Queue::begin_batch() {
+  raise();
+  if (in_batch_) throw Error(ErrorKind::argument, "a batch is open on the queue: end it first");
+  batch_capture_ = stream_->capture();
+  in_batch_ = true;
+}
+
+void Queue::end_batch() {
+  raise();
+  if (!in_batch_) throw Error(ErrorKind::argument, "no batch is open on the queue");
+  flush_batch();
+  in_batch_ = false;
+  if (stream_->capture() != batch_capture_)
+    throw Error(
+        ErrorKind::stream,
+        "the batch began in another capture of the queue's stream, or outside: begin and end "
+        "it in the same");
 }
 
 void Queue::wait_outstanding() {
@@ -286,6 +308,7 @@ void Queue::refuse_in_capture() const {
 
 bool Queue::test() {
   raise();
+  flush_batch();
   if (outstanding() || !stream_->idle()) return false;
   settled_ = true;
   return true;

@@ -46,6 +46,10 @@ class Queue final : public transport::Sink {
   // All starts, then all waits.
   void run(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
+  // What operations enqueue that join batches is launched at end_batch() at the latest, in as few
+  // launches as their order allows. Throw base::Error.
+  void begin_batch();
+  void end_batch();
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky
   // error.
   void complete(const std::function<bool()>& meanwhile);
@@ -86,6 +90,13 @@ class Queue final : public transport::Sink {
   bool outstanding() const noexcept { return outstanding_ != 0; }
   void add(StreamOperation& operation) noexcept;
   void remove(StreamOperation& operation) noexcept;
+  // Launches what a batch has gathered. Before whatever is to come behind it.
+  void flush_batch() noexcept {
+    if (in_batch_) stream_->flush();
+  }
+  void flush() noexcept {
+    if (!gathers_) stream_->flush();
+  }
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none
@@ -104,6 +115,9 @@ class Queue final : public transport::Sink {
   std::function<void(const base::Error&)> when_failed_;
   base::trace::QueueTrace* trace_;
   bool settled_ = true;
+  bool in_batch_ = false;
+  bool gathers_ = false;             // the call under way leaves its launch to the batch
+  std::uint64_t batch_capture_ = 0;  // in which the batch has begun
   // Started, no wait enqueued, in the order of the starts: a list through the operations, so that
   // it never allocates.
   StreamOperation* first_ = nullptr;

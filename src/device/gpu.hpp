@@ -2,6 +2,7 @@
 // What the layers below ask about GPUs, the same whether or not their devices are built in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -68,6 +69,18 @@ std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);
 MemoryKind memory_kind(const void* address) noexcept;
 // The device of an address of kind `cuda`.
 int gpu_of(const void* address) noexcept;
+// The allocation of a GPU's memory that holds the address; where there is none, nothing is inside.
+struct GpuAllocation {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  int device = -1;
+  bool on_all = false;  // managed memory: all devices reach it
+
+  bool holds(const void* address) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(address) - base < bytes;
+  }
+};
+GpuAllocation gpu_allocation(const void* address) noexcept;
 // Whether a network card reads this memory of a GPU by itself, or, `written`, writes it so that the
 // stream that waits for it sees it: as far as is known here.
 base::Verdict network_reaches(const void* address, bool written);

@@ -28,6 +28,10 @@ int gpu_of(const void*) noexcept {
   return -1;
 }
 
+GpuAllocation gpu_allocation(const void*) noexcept {
+  return {};
+}
+
 base::Verdict network_reaches(const void*, bool) {
   return base::accepted();
 }

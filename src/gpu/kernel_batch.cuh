@@ -50,14 +50,19 @@ cudaError_t launch_batch(const Launch& launch, unsigned blocks, unsigned threads
   return kernel.launch({std::max(blocks, 1u), threads, launch.stream, launch.dependent}, &batch);
 }
 
-// Which item the block serves, where each has as many blocks beside each other as it says.
+// Which item block `index` serves, where each has as many blocks beside each other as it says.
 template <class Item, int capacity>
-__device__ const Item& item_of_block(const KernelBatch<Item, capacity>& batch, BlockIndex& place) {
+__device__ const Item& item_at(const KernelBatch<Item, capacity>& batch, unsigned index,
+                               BlockIndex& place) {
   int which = 0;
-  place.index = blockIdx.x;
+  place.index = index;
   for (; place.index >= batch.item[which].blocks; ++which) place.index -= batch.item[which].blocks;
   place.blocks = batch.item[which].blocks;
   return batch.item[which];
+}
+template <class Item, int capacity>
+__device__ const Item& item_of_block(const KernelBatch<Item, capacity>& batch, BlockIndex& place) {
+  return item_at(batch, blockIdx.x, place);
 }
 
 }  // namespace penstock::gpu

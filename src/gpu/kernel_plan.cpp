@@ -35,6 +35,7 @@ KernelQueue& KernelPlan::kernel_queue_on(device::Stream& stream, transport::Sink
 
 void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
   if (last == nullptr) return;
+  last->flush();  // of a batch
   try {
     auto& next_stream = static_cast<device::gpu::Stream&>(next);
     end_on(next_stream).order(static_cast<device::gpu::Stream&>(*last), next_stream);
@@ -44,12 +45,14 @@ void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
 }
 
 void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
+  stream.flush();  // of a batch
   const auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   end_on(cuda_stream).record(cuda_stream);
 }
 
 void KernelPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
   auto& gpu_stream = static_cast<device::gpu::Stream&>(stream);
+  gpu_stream.flush();  // of a batch
   ended_ = ended;
   ended_argument_ = argument;
   direct_end_.drop();

@@ -22,8 +22,8 @@ class KernelWatchdog;
 
 // What an enqueue call launches, in this order: messages with gaps are packed before the
 // transports' kernels, and unpacked behind them.
-enum class LaunchStep : std::uint8_t { pack, peer, relay, unpack };
-inline constexpr std::size_t launch_steps = 4;
+enum class LaunchStep : std::uint8_t { pack, peer, window, relay, unpack };
+inline constexpr std::size_t launch_steps = 5;
 
 // What an enqueue call has gathered for the kernels of one step.
 class LaunchBatch {

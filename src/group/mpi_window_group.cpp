@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <numeric>
 #include <string>
-#include <thread>
 
+#include "base/backoff.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "group/mpi_check.hpp"
@@ -24,15 +25,10 @@ namespace {
 // attach windows of the same members at once (penstock.h).
 constexpr int attach_tag = 20567;
 
-// MPI_UNDEFINED where `to` has no such process.
-std::vector<int> translate(MPI_Group from, MPI_Group to) {
+int ranks_in(MPI_Group group) {
   int size = 0;
-  check_mpi(PMPI_Group_size(from, &size), "MPI_Group_size");
-  std::vector<int> ranks(static_cast<std::size_t>(size)), translated(ranks.size());
-  std::iota(ranks.begin(), ranks.end(), 0);
-  check_mpi(PMPI_Group_translate_ranks(from, size, ranks.data(), to, translated.data()),
-            "MPI_Group_translate_ranks");
-  return translated;
+  check_mpi(PMPI_Group_size(group, &size), "MPI_Group_size");
+  return size;
 }
 
 }  // namespace
@@ -68,7 +64,13 @@ MpiWindowGroup::MpiWindowGroup(MPI_Group members, const MPI_Comm* comm) : member
 void MpiWindowGroup::open(const MPI_Comm* comm) {
   MPI_Group world = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  world_ranks_ = translate(members_, world);
+  const int size = ranks_in(members_);
+  all_ranks_.resize(static_cast<std::size_t>(size));
+  std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
+  world_ranks_.resize(all_ranks_.size());
+  check_mpi(
+      PMPI_Group_translate_ranks(members_, size, all_ranks_.data(), world, world_ranks_.data()),
+      "MPI_Group_translate_ranks");
   PMPI_Group_free(&world);
   for (const int rank : world_ranks_)
     if (rank == MPI_UNDEFINED)
@@ -125,30 +127,37 @@ bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<b
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
   const auto began = std::chrono::steady_clock::now();
-  for (int polls = 0;; ++polls) {
+  base::Backoff backoff(std::chrono::microseconds(0));
+  for (;;) {
     int done = 0;
     check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return true;
     if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit) break;
     if (meanwhile) meanwhile();
-    if (polls > 100) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    backoff.pause();
   }
   comm_ = MPI_COMM_NULL;  // left to MPI, with the barrier that has not ended
   return false;
 }
 
-int MpiWindowGroup::on_all(int value) {
+bool MpiWindowGroup::on_all(bool mine) {
+  int value = mine ? 1 : 0;
   check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce");
-  return value;
+  return value != 0;
 }
 
-std::vector<int> MpiWindowGroup::members_of(MPI_Group group) const {
+void MpiWindowGroup::members_of(MPI_Group group, std::vector<int>& found) const {
   if (group == MPI_GROUP_NULL) throw Error(ErrorKind::argument, "the group is MPI_GROUP_NULL");
-  std::vector<int> found = translate(group, members_);
-  for (const int member : found)
-    if (member == MPI_UNDEFINED)
-      throw Error(ErrorKind::argument, "the group has a process that is none of the window's");
-  return found;
+  const int size = ranks_in(group);
+  bool inside = size <= this->size();
+  if (inside) {
+    found.resize(static_cast<std::size_t>(size));
+    check_mpi(PMPI_Group_translate_ranks(group, size, all_ranks_.data(), members_, found.data()),
+              "MPI_Group_translate_ranks");
+    inside = std::find(found.begin(), found.end(), MPI_UNDEFINED) == found.end();
+  }
+  if (!inside)
+    throw Error(ErrorKind::argument, "the group has a process that is none of the window's");
 }
 
 MpiWindowGroup::MadeWindow MpiWindowGroup::create_window(std::span<std::byte> memory, int unit,
@@ -156,7 +165,7 @@ MpiWindowGroup::MadeWindow MpiWindowGroup::create_window(std::span<std::byte> me
   MPI_Win window = MPI_WIN_NULL;
   const int code = PMPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size()), unit, info,
                                    comm_, &window);
-  if (on_all(code == MPI_SUCCESS ? 1 : 0) == 1) return {window, false};
+  if (on_all(code == MPI_SUCCESS)) return {window, false};
   if (code == MPI_SUCCESS)
     PMPI_Win_free(&window);
   else
@@ -184,6 +193,7 @@ void WindowGroup::together(const std::function<void()>& step) {
     kind = static_cast<int>(ErrorKind::resources);
     text = error.what();
   }
+  if (on_all(kind == 0)) return;
   std::vector<std::byte> mine(sizeof kind + text.size());
   std::memcpy(mine.data(), &kind, sizeof kind);
   std::memcpy(mine.data() + sizeof kind, text.data(), text.size());

@@ -21,10 +21,12 @@ class MpiWindowGroup final : public WindowGroup {
   ~MpiWindowGroup() override;
 
   Records exchange(const Records& records) override;
+  bool on_all(bool mine) override;
   bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) override;
 
   // Which members the processes of `group` are. Throws base::Error(argument) where one is none.
-  std::vector<int> members_of(MPI_Group group) const;
+  // Takes no memory where `found` has room.
+  void members_of(MPI_Group group, std::vector<int>& found) const;
   // Collective. MPI may refuse a window over these processes (Open MPI 4 for one process alone, or
   // between hosts): then each has one of its own, which takes epochs of streams only.
   struct MadeWindow {
@@ -37,9 +39,9 @@ class MpiWindowGroup final : public WindowGroup {
   MpiWindowGroup(MPI_Group members, const MPI_Comm* comm);
   void open(const MPI_Comm* comm);
   void release() noexcept;
-  int on_all(int value);  // the least of all
 
   MPI_Group members_ = MPI_GROUP_NULL;
+  std::vector<int> all_ranks_;  // 0, 1, ...
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 

@@ -26,6 +26,7 @@ class WindowGroup {
   Records all_gather(std::span<const std::byte> mine);
   // To each member its record, from each one ours.
   virtual Records exchange(const Records& records) = 0;
+  virtual bool on_all(bool mine) = 0;  // whether it is so on each member
   // Calls meanwhile(), which may be empty, until all members have come. False: some member has not
   // within this time (0: no limit).
   virtual bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) = 0;

@@ -3,51 +3,14 @@
 // their targets' workers, leave none out.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
-#include "transport/window.hpp"
+#include "transport/reduce.hpp"
 
 namespace penstock::peer {
-
-template <class T>
-T reduce(transport::Reduction reduction, T ours, T theirs) noexcept {
-  using enum transport::Reduction;
-  if constexpr (std::is_integral_v<T>) {
-    using Bits = std::make_unsigned_t<T>;  // which wrap around
-    const Bits a = static_cast<Bits>(ours), b = static_cast<Bits>(theirs);
-    switch (reduction) {
-      case sum:
-        return static_cast<T>(a + b);
-      case product:
-        return static_cast<T>(a * b);
-      case bit_and:
-        return static_cast<T>(a & b);
-      case bit_or:
-        return static_cast<T>(a | b);
-      case bit_xor:
-        return static_cast<T>(a ^ b);
-      default:
-        break;
-    }
-  }
-  switch (reduction) {
-    case sum:
-      return ours + theirs;
-    case product:
-      return ours * theirs;
-    case min:
-      return std::min(ours, theirs);
-    case max:
-      return std::max(ours, theirs);
-    default:
-      return theirs;  // replace
-  }
-}
 
 template <class T>
 void accumulate_elements(transport::Reduction reduction, std::byte* to, const std::byte* from,
@@ -57,7 +20,7 @@ void accumulate_elements(transport::Reduction reduction, std::byte* to, const st
     std::memcpy(&theirs, from + at, sizeof(T));
     std::atomic_ref<T> element(*reinterpret_cast<T*>(to + at));
     T ours = element.load(std::memory_order_relaxed);
-    while (!element.compare_exchange_weak(ours, reduce(reduction, ours, theirs),
+    while (!element.compare_exchange_weak(ours, transport::reduce(reduction, ours, theirs),
                                           std::memory_order_relaxed)) {
     }
   }

@@ -85,7 +85,7 @@ class WindowPort : public HostPort<window_line> {
   std::uint64_t operations_left_ = 0;
 };
 
-static_assert(protocol::window::WindowPort<WindowPort>);
+static_assert(protocol::window::MovesOperations<WindowPort>);
 
 // An origin's, with the lists of its epochs.
 class OriginPort : public WindowPort {

@@ -101,11 +101,12 @@ struct alignas(64) Gate {
 };
 
 // ring: small messages, in cells that carry their own flags. wide_ring: the same in lines of 128
-// bytes, where the link carries such a line whole. rendezvous: from buffer to buffer.
-enum class Path : std::uint8_t { ring, wide_ring, rendezvous };
+// bytes, where the link carries such a line whole. rendezvous: from buffer to buffer. window: what
+// the origin of one-sided epochs has listed, from memory to memory.
+enum class Path : std::uint8_t { ring, wide_ring, rendezvous, window };
 
 PENSTOCK_HD constexpr bool is_ring(Path path) noexcept {
-  return path != Path::rendezvous;
+  return path == Path::ring || path == Path::wide_ring;
 }
 
 inline constexpr unsigned wide_cells = device_line / sizeof(Cell);
@@ -129,6 +130,12 @@ static_assert(ring_slots >= protocol::ring::least_slots(rings_are_deferred));
 static_assert(std::uint64_t{1} << PENSTOCK_FLAG_BITS > ring_slots,
               "a line's flag must tell the epochs of a slot apart");
 
+// The parts in which an origin moves an epoch, each by one block; the target waits for all of them.
+// Its blocks keep their places while they wait for the post: as many as a wait's of a rendezvous.
+inline constexpr unsigned most_window_parts = 16;
+// What a slot of a window's pair may hold besides HEAD, in bytes: one block takes it out.
+inline constexpr std::size_t most_window_eager = 16 * 1024;
+
 // One half of a pair, as one of its kernels knows it: fixed at match, carried by value in every
 // launch.
 //
@@ -140,11 +147,11 @@ struct Pair {
   SenderWords* sender = nullptr;
   ReceiverWords* receiver = nullptr;  // ring: the first slot follows
   std::byte* buffer = nullptr;        // ours
-  std::byte* other = nullptr;         // rendezvous: the other end's, as this device addresses it
+  std::byte* other = nullptr;         // the other end's, as this device addresses it; not of a ring
   Gate* posts = nullptr;              // the peer's, which this kernel opens
   std::uint64_t bytes = 0;
   std::uint64_t share = 0;  // of each part: bytes, or units of a ring
-  // Ring: units of a slot. The memory of a GPU has fewer units than this can count.
+  // Ring, and window: units of a slot. The memory of a GPU has fewer units than this can count.
   std::uint32_t units = 0;
   std::uint16_t parts = 1;
   bool native_atomics = false;

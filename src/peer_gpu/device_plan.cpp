@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "device/gpu/runtime.hpp"
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/shape.hpp"
+#include "peer_gpu/window_batch.hpp"
 #include "plan/peer_closed.hpp"
 #include "protocol/team.hpp"
 
@@ -23,6 +25,7 @@ namespace {
 // What the peer cannot do without being told: small standard and ready sends find their slot free,
 // and large ready sends rely on the promise alone.
 bool start_has_work(const Pair& pair) noexcept {
+  if (pair.path == Path::window) return !pair.sends;  // a post
   if (pair.sends || (pair.mode == protocol::Mode::ready && pair.checks_ready)) return true;
   return is_ring(pair.path) ? pair.mode == protocol::Mode::synchronous
                             : pair.mode != protocol::Mode::ready;
@@ -35,6 +38,16 @@ bool wait_has_work(const Pair& pair) noexcept {
 
 PairBatch& pairs_on(const KernelQueue& queue) noexcept {
   return static_cast<PairBatch&>(*queue.batch(LaunchStep::peer));
+}
+
+WindowBatch& windows_on(const KernelQueue& queue) noexcept {
+  return static_cast<WindowBatch&>(*queue.batch(LaunchStep::window));
+}
+
+std::uint64_t bytes_of(std::span<const transport::Operation> list) noexcept {
+  std::uint64_t bytes = 0;
+  for (const transport::Operation& operation : list) bytes += operation.bytes;
+  return bytes;
 }
 
 Pair behind_gate(Pair pair) noexcept {
@@ -51,7 +64,7 @@ Pair with(Pair pair, const KernelShape& shape) noexcept {
 }  // namespace
 
 DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_blocks)
-    : fixed_(std::move(pair)) {
+    : fixed_(std::move(pair)), most_blocks_(most_blocks) {
   try {
     fixed_.pair.id = enter(watchdog);
   } catch (...) {
@@ -62,9 +75,11 @@ DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_
   }
   if (fixed_.packed) fixed_.packed->set_id(fixed_.pair.id);
   start_ = with(fixed_.pair, shape_of_start(fixed_.pair, most_blocks));
-  start_.work = work_of_start(start_);
   wait_ = with(fixed_.pair, shape_of_wait(fixed_.pair, most_blocks));
-  wait_.work = work_of_wait(wait_);
+  if (!of_window()) {
+    start_.work = work_of_start(start_);
+    wait_.work = work_of_wait(wait_);
+  }
   starts_by_kernel_ = start_has_work(fixed_.pair);
   waits_by_kernel_ = wait_has_work(fixed_.pair);
   if (fixed_.gate != nullptr && start_passes_gate(fixed_.pair)) start_gating_ = gating(true);
@@ -74,7 +89,12 @@ DevicePlan::DevicePlan(DevicePair pair, KernelWatchdog& watchdog, unsigned most_
 }
 
 Gating DevicePlan::gating(bool starts) const noexcept {
-  return {fixed_.gate, fixed_.pair.words, fixed_.pair.notice, fixed_.pair.id, starts};
+  return {fixed_.gate,
+          fixed_.pair.words,
+          fixed_.pair.notice,
+          fixed_.pair.id,
+          starts,
+          static_cast<std::uint8_t>(starts ? ring_slots : 0)};
 }
 
 bool DevicePlan::at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept {
@@ -102,6 +122,7 @@ void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
   if (given_up_by_host_.load(std::memory_order_relaxed))
     return queue.fail(error_of(Failure::given_up));
   if (!starts_by_kernel_) return;
+  if (of_window()) return windows_on(queue).add({start_, WindowCall::post}, {}, {});
   if (fixed_.packed) fixed_.packed->before_start(queue);
   if (at_gates(queue, stream) && start_gating_)
     pairs_on(queue).start(behind_gate(start_), start_gating_);
@@ -112,11 +133,48 @@ void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
 void DevicePlan::wait(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   if (!waits_by_kernel_) return;
-  if (at_gates(queue, stream) && wait_gating_)
+  const bool gated = at_gates(queue, stream) && wait_gating_;
+  if (of_window()) return wait_in_window(queue, gated);
+  if (gated)
     pairs_on(queue).wait(behind_gate(wait_), wait_gating_);
   else
     pairs_on(queue).wait(wait_, Gating{});
   if (fixed_.packed) fixed_.packed->after_wait(queue);
+}
+
+// A list that no launch can carry goes in several.
+void DevicePlan::wait_in_window(KernelQueue& queue, bool gated) const noexcept {
+  WindowItem item{gated ? behind_gate(wait_) : wait_,
+                  fixed_.lists != nullptr ? WindowCall::complete : WindowCall::wait};
+  std::span<const transport::Operation> list;
+  if (fixed_.lists != nullptr) list = fixed_.lists->next();
+  item.eager_cells = eager_cells(list);
+  Gating gating = gated ? wait_gating_ : Gating{};
+  // It waits for room: for the wait, behind a post, that tells of the epoch before.
+  if (item.eager_cells != 0) gating.behind = ring_slots - 1;
+  do {
+    const auto some = list.first(std::min<std::size_t>(list.size(), most_operations));
+    list = list.subspan(some.size());
+    item.ends = list.empty();
+    if (fixed_.lists != nullptr) {
+      const KernelShape shape = item.eager_cells != 0
+                                    ? shape_of_slot(item.eager_cells)
+                                    : shape_of_complete(bytes_of(some), most_blocks_);
+      static_cast<Pair&>(item) = with(item, shape);
+    }
+    windows_on(queue).add(item, gating, some);
+  } while (!item.ends);
+}
+
+// 0: it moves from memory to memory. Puts of no bytes take no cell.
+std::uint32_t DevicePlan::eager_cells(std::span<const transport::Operation> list) const noexcept {
+  if (list.size() > most_eager_puts || bytes_of(list) > fixed_.eager_max) return 0;
+  std::uint32_t cells = 0;
+  for (const transport::Operation& operation : list) {
+    if (operation.verb != transport::Verb::put) return 0;
+    cells += cells_for(operation.bytes);
+  }
+  return cells <= fixed_.pair.units ? cells : 0;
 }
 
 // The last epoch is known to the device alone.
@@ -240,12 +298,14 @@ Error DevicePlan::error_of(Failure failure) const {
                        ": a later ready send was started before its receive: use standard sends, "
                        "or order their starts");
     case Failure::peer_closed:
-      return Error(ErrorKind::peer_freed, fmt::format("{}: rank {} has freed its request, or given "
-                                                      "it up, and what was copied since is lost",
-                                                      label(), fixed_.peer));
+      return Error(ErrorKind::peer_freed,
+                   fmt::format("{}: rank {} has freed its {}, or given it up, and what was copied "
+                               "since is lost",
+                               label(), fixed_.peer, of_window() ? "window" : "request"));
     case Failure::given_up:
       return Error(ErrorKind::transport,
-                   label() + ": the pair was given up when another queue failed; free the request");
+                   fmt::format("{}: the pair was given up when another queue failed; free the {}",
+                               label(), of_window() ? "window" : "request"));
     case Failure::started_twice:
       return started_twice();
     case Failure::none:
@@ -257,7 +317,10 @@ Error DevicePlan::error_of(Failure failure) const {
 
 std::string DevicePlan::describe() const {
   return fmt::format("epoch {}, {}, waits for {}", reported_epoch(), fixed_.path,
-                     fixed_.pair.sends ? "the receive" : "the send");
+                     of_window()
+                         ? (fixed_.pair.sends ? "the target's post" : "the origin's complete")
+                     : fixed_.pair.sends ? "the receive"
+                                         : "the send");
 }
 
 }  // namespace penstock::peer_gpu

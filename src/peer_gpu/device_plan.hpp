@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "peer/holding.hpp"
 #include "peer_gpu/batch.hpp"
 #include "peer_gpu/gate.hpp"
+#include "transport/operations.hpp"
 
 namespace penstock::peer_gpu {
 
@@ -27,9 +29,12 @@ struct DevicePair {
   std::shared_ptr<std::byte> private_words;  // ours, on the device
   std::vector<std::shared_ptr<std::byte>> imports;
   std::shared_ptr<gpu::PackedMessage> packed;  // null: kernels move the message where it lies
-  std::shared_ptr<void> notice;                // pinned
-  peer::Holding holding;  // host words, and the memory that the peer's kernels store into
-  Gate* gate = nullptr;   // ours; kept by the holding. Null: there are no gates here
+  // Of a window's origin: what it moves in each epoch.
+  transport::OperationLists* lists = nullptr;
+  std::size_t eager_max = 0;     // of these, in bytes
+  std::shared_ptr<void> notice;  // pinned
+  peer::Holding holding;         // host words, and the memory that the peer's kernels store into
+  Gate* gate = nullptr;          // ours; kept by the holding. Null: there are no gates here
   Gate* peer_gate = nullptr;
   bool always_at_gates = false;
   std::shared_ptr<void> wait_place;  // the half waits by kernels, unless always_at_gates
@@ -68,6 +73,9 @@ class DevicePlan final : public KernelPlan {
   bool peer_closed(protocol::Epoch epoch) const noexcept;
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   HostNotice& notice() const noexcept { return *static_cast<HostNotice*>(fixed_.notice.get()); }
+  bool of_window() const noexcept { return fixed_.pair.path == Path::window; }
+  void wait_in_window(KernelQueue& queue, bool gated) const noexcept;
+  std::uint32_t eager_cells(std::span<const transport::Operation> list) const noexcept;
   Gating gating(bool starts) const noexcept;
   bool at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept;
   void close_at(protocol::Epoch first_not_served) noexcept;
@@ -82,6 +90,7 @@ class DevicePlan final : public KernelPlan {
   Pair wait_;
   Gating start_gating_;  // empty where the call never waits, or there are no gates
   Gating wait_gating_;
+  const unsigned most_blocks_;
   bool starts_by_kernel_;
   bool waits_by_kernel_;
   std::atomic<bool> closed_{false};

@@ -15,9 +15,14 @@ bool leaves_wait_to_start(const Pair& pair) noexcept {
   return is_ring(pair.path) && pair.mode != protocol::Mode::synchronous;
 }
 
-// Large ready: the sender waits for nothing.
+// Large ready: the sender waits for nothing. An origin waits for the target's post.
 bool sender_waits(const Pair& pair) noexcept {
   return is_ring(pair.path) || pair.mode != protocol::Mode::ready;
+}
+
+// Its start has no kernel: what the target waits for is said by the wait.
+bool says_by_wait(const Pair& pair) noexcept {
+  return pair.path == Path::window && pair.sends;
 }
 
 }  // namespace
@@ -31,10 +36,11 @@ bool wait_passes_gate(const Pair& pair) noexcept {
   return !pair.sends || (sender_waits(pair) && !leaves_wait_to_start(pair));
 }
 bool start_opens_gate(const Pair& pair) noexcept {
+  if (says_by_wait(pair)) return false;
   return pair.sends || (sender_waits(pair) && !leaves_wait_to_start(pair));
 }
 bool wait_opens_gate(const Pair& pair) noexcept {
-  return !pair.sends && leaves_wait_to_start(pair);
+  return says_by_wait(pair) || (!pair.sends && leaves_wait_to_start(pair));
 }
 
 cudaError_t stand_at_gates(const Launch& launch, std::span<const Gating> gates) {

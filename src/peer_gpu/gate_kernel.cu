@@ -18,10 +18,8 @@ __device__ void close(const Gating& gating, bool failed) {
   // A start that stands at the gate does so for the wait before it.
   SystemWord(gating.notice->gated)
       .store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
-  if (!gating.starts)
-    protocol::gate::close(gate, next);
-  else if (next > ring_slots)  // its slot has been used before
-    protocol::gate::close(gate, next - ring_slots);
+  if (gating.behind == 0 || next > ring_slots)  // its slot has been used before
+    protocol::gate::close(gate, next - gating.behind);
   else
     gate.store_open(1);
 }

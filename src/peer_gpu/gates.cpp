@@ -47,9 +47,14 @@ bool Gates::may_be_always(int rank, int device) const {
 
 bool Gates::always(int rank, const OfferRecord& offer, const MemoryRecord& ours) {
   if (rank == rank_ || offer.end.has_gate == 0) return false;
-  const GateUse possible = use_on(ours.device);
-  const bool wanted = offer.gates == GateUse::wanted || possible == GateUse::wanted;
-  return possible != GateUse::none && (wanted || take_turns(rank, ours, offer.end.buffer));
+  return always(rank, use_on(ours.device), ours, offer.gates, offer.end.buffer);
+}
+
+bool Gates::always(int rank, GateUse our_use, const MemoryRecord& ours, GateUse their_use,
+                   const MemoryRecord& theirs) const {
+  if (rank == rank_ || our_use == GateUse::none) return false;
+  const bool wanted = our_use == GateUse::wanted || their_use == GateUse::wanted;
+  return wanted || take_turns(rank, ours, theirs);
 }
 
 std::shared_ptr<Gate> Gates::take(EndRecord& end) {

@@ -27,6 +27,9 @@ class Gates {
   bool may_be_always(int rank, int device) const;
   // The receiver's, which knows both and decides.
   bool always(int rank, const OfferRecord& offer, const MemoryRecord& ours);
+  // Likewise where both ends can stand at gates, and each decides alike.
+  bool always(int rank, GateUse our_use, const MemoryRecord& ours, GateUse their_use,
+              const MemoryRecord& theirs) const;
 
   // A gate for a half. The caller keeps it as long as the peer's kernels may open it.
   std::shared_ptr<Gate> take(EndRecord& end);

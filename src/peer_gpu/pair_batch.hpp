@@ -36,16 +36,10 @@ class PairList {
  private:
   using LaunchPairs = cudaError_t (*)(const Launch&, std::span<const Pair>);
 
-  // All gates first: each wait ends once the peer's start has run, so all of them do when all
-  // starts have.
   cudaError_t launch_by(const Launch& launch, LaunchPairs launch_pairs) const noexcept {
-    const std::span pairs(pairs_.data(), count_);
-    if (gated_ == 0) return launch_pairs(launch, pairs);
-    const std::span gates(gatings_.data(), gated_);
-    if (const cudaError_t code = stand_at_gates(launch, gates); code != cudaSuccess) return code;
-    Launch behind = launch;
-    behind.dependent = false;  // on a kernel, which a gate is not
-    return launch_pairs(behind, pairs);
+    return behind_gates(launch, {gatings_.data(), gated_}, [&](const Launch& behind) {
+      return launch_pairs(behind, {pairs_.data(), count_});
+    });
   }
 
   std::size_t count_ = 0;

@@ -3,9 +3,7 @@
 // one decides for all.
 #pragma once
 
-#include "peer_gpu/crew.cuh"
-#include "peer_gpu/failure.cuh"
-#include "peer_gpu/poll_end.cuh"
+#include "peer_gpu/block_poll.cuh"
 #include "peer_gpu/start_receive.cuh"
 
 namespace penstock::peer_gpu {
@@ -139,44 +137,12 @@ struct StartRendezvousReceive {
   }
 };
 
-// A later kernel may have more blocks than this one, so each block speaks for those that it stands
-// for. After a failure too: the blocks of a kernel must agree on its epoch.
-__device__ void advance(const Pair& pair, const BlockIndex& place, Word64 epoch) {
-  if (threadIdx.x != 0) return;
-  for (unsigned part = place.index; part < pair.parts; part += place.blocks)
-    pair.words[part].done = epoch;
-}
-
-// Does what poll_alone does, by a block. A claim that it may have made stands for good, so it
-// leaves only before that; but then the others still may.
-template <Form form, class State, class Step>
-__device__ PollEnd poll(const Context& context, const Pair& pair, Word64 epoch, Crew<form>& crew,
-                        const State& state, Step step) {
-  if (context.given_up != 0) return PollEnd::ended;
-  PollTimer timer(context, pair.id, pair.notice->awaited, epoch);
-  Request request = context.failed != 0 ? Request::end : Request::go_on;
-  bool ended = step() == Progress::ended;
-  for (unsigned looks = 1; !ended && request == Request::go_on; ++looks) {
-    // Only thread 0's clock counts, so that the block stays together.
-    if (looks % PollTimer::polls_between == 0) {
-      const Request mine = threadIdx.x == 0 ? Crew<form>::ask(timer) : Request::go_on;
-      request = static_cast<Request>(agree(static_cast<Word64>(mine)));
-      const bool decided = state.stage != protocol::Stage::open || state.copied;
-      if (request == Request::leave && decided) crew.stay();
-      if (request == Request::leave && (decided || crew.stays())) request = Request::go_on;
-    }
-    ended = step() == Progress::ended;
-  }
-  if (threadIdx.x == 0) timer.ended();
-  return ended ? PollEnd::found : request == Request::end ? PollEnd::ended : PollEnd::left;
-}
-
 // The end of a leader's wait. Where it has had a message copied, there is one thing that can fail.
 __device__ void end_leading(const Context& context, const Pair& pair, Team& team, Word64 epoch,
                             Failure why) {
   team.dismiss();
   if (team.counted())
-    end_of_copy(context, pair, team, epoch, why == Failure::none);
+    end_of_copy<Path::rendezvous>(context, pair, team, epoch, why);
   else if (why != Failure::none)
     fail<Path::rendezvous>(context, pair, epoch, why);
 }
@@ -191,8 +157,9 @@ __device__ bool follow_leader(const Context& context, const Pair& pair, Team& te
     end_without_leader(context, pair, team, epoch);
   } else if (help == Team::Help::needed) {
     BlockPort<native> port(pair, team);
-    end_of_copy(context, pair, team, epoch,
-                willing && protocol::closing::copy_holds<side>(port, epoch));
+    const bool holds = willing && protocol::closing::copy_holds<side>(port, epoch);
+    end_of_copy<Path::rendezvous>(context, pair, team, epoch,
+                                  holds ? Failure::none : Failure::peer_closed);
   }
   return help != Team::Help::later;
 }

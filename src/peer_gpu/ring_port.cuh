@@ -12,11 +12,6 @@ namespace penstock::peer_gpu {
 using gpu::Order, gpu::SystemWord, gpu::order_of;
 using protocol::Word;
 
-// A kernel behind a gate may begin after the peer's end.
-__device__ inline bool peer_is_there(const Pair& pair) {
-  return !pair.gated || SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed) == 0;
-}
-
 // Each part has a range of the units, the same at both ends whatever their numbers of blocks and
 // threads. `group`: units that a thread loads at once; with 1, there is a thread for each cell of
 // the part.

@@ -65,12 +65,26 @@ std::uint64_t share_of(Path path, std::uint64_t bytes, unsigned parts) noexcept 
 }
 
 KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
-  // A receive only says that it is there.
+  // A receive, or a target, only says that it is there.
   return pair.sends ? shape_of(pair, most_blocks) : KernelShape{};
 }
 
+KernelShape shape_of_complete(std::uint64_t bytes, unsigned most_blocks) noexcept {
+  const std::uint64_t most = std::clamp(most_blocks, 1u, most_window_parts);
+  const std::uint64_t threads = (bytes / sizeof(Cell) + 31) / 32 * 32;
+  return {static_cast<std::uint16_t>(
+              std::clamp<std::uint64_t>((bytes + bytes_a_part - 1) / bytes_a_part, 1, most)),
+          static_cast<std::uint16_t>(std::clamp<std::uint64_t>(threads, 32, most_threads))};
+}
+
+KernelShape shape_of_slot(std::uint64_t cells) noexcept {
+  return {1, static_cast<std::uint16_t>(
+                 std::clamp<std::uint64_t>((cells + 31) / 32 * 32, 32, most_threads))};
+}
+
 KernelShape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {
-  if (is_ring(pair.path) && pair.sends) return {};  // looks at one word
+  if (pair.path == Path::window) return shape_of_slot(pair.units);  // an origin's: by its list
+  if (is_ring(pair.path) && pair.sends) return {};                  // looks at one word
   return shape_of(pair,
                   std::min(most_blocks, is_ring(pair.path) ? most_waiting_in_rings : most_waiting));
 }

@@ -30,14 +30,18 @@ std::uint64_t share_of(Path path, std::uint64_t bytes, unsigned parts) noexcept;
 // `most_blocks` bounds kernels that only start.
 KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept;
 KernelShape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept;
+// An origin's kernel that moves so many bytes, a part for each of its blocks.
+KernelShape shape_of_complete(std::uint64_t bytes, unsigned most_blocks) noexcept;
+// One that fills a slot, or takes it out.
+KernelShape shape_of_slot(std::uint64_t cells) noexcept;
 
 // Shares the blocks of a kernel out among those of its pairs that `counts` says, as each wants
 // them: together no more than `most`, or one each. The blocks of all these.
-template <class Counts>
-unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) noexcept {
+template <class Item, class Counts>
+unsigned share_out(std::span<Item> pairs, unsigned most, Counts counts) noexcept {
   unsigned sharers = 0;
   unsigned wanted = 0;
-  for (const Pair& pair : pairs) {
+  for (const Item& pair : pairs) {
     if (!counts(pair)) continue;
     ++sharers;
     wanted += pair.blocks;
@@ -45,7 +49,7 @@ unsigned share_out(std::span<Pair> pairs, unsigned most, Counts counts) noexcept
   if (wanted <= most) return wanted;
   const unsigned spare = most > sharers ? most - sharers : 0;
   unsigned given = 0;
-  for (Pair& pair : pairs) {
+  for (Item& pair : pairs) {
     if (!counts(pair)) continue;
     if (wanted > sharers)
       pair.blocks = static_cast<std::uint16_t>(1 + (pair.blocks - 1) * spare / (wanted - sharers));

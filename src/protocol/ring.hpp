@@ -11,6 +11,7 @@
 #pragma once
 
 #include "protocol/closing.hpp"
+#include "protocol/deferred_fin.hpp"
 #include "protocol/port.hpp"
 #include "protocol/state.hpp"
 
@@ -112,11 +113,7 @@ PENSTOCK_HD void start_receive(P& port, const ReceiveState& state) {
 template <Port P>
 PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
   const Epoch epoch = state.done + 1;
-  if constexpr (Deferred<P>) {
-    // Release: the loads from the slot, in the wait before, come first.
-    if (!state.told) port.template store<Order::release>(Word::fin, state.done);
-    state.told = true;
-  }
+  tell_deferred_fin(port, state);
   const unsigned slot = static_cast<unsigned>(epoch % port.slots());
   const std::uint64_t flag = line_flag(epoch, port.flag_bits());
   const std::uint32_t lines = port.lines();

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "protocol/closing.hpp"
+#include "protocol/deferred_fin.hpp"
 #include "protocol/port.hpp"
 #include "protocol/state.hpp"
 
@@ -44,7 +45,8 @@ struct TargetState : ReceiveState {
 // What a window asks of its port beside words and lines. Line 0 of a slot is HEAD; lines() counts
 // it and all that a slot holds.
 template <class P>
-concept WindowPort = Port<P> && requires(P port, unsigned slot, std::uint32_t number, Epoch epoch) {
+concept MovesOperations = Port<P> &&
+    requires(P port, unsigned slot, std::uint32_t number, Epoch epoch) {
   { port.head() } -> std::same_as<Head>;           // origin: of the present epoch
   { port.read_head(slot) } -> std::same_as<Head>;  // target: behind the flag of line 0
   port.move(number);                               // origin: the operations of this part
@@ -58,14 +60,14 @@ PENSTOCK_HD constexpr bool writes_whole_slot(Epoch epoch, unsigned slots, unsign
   return flag_bits < 64 && epoch % (std::uint64_t{1} << (flag_bits - 1)) < slots;
 }
 
-template <WindowPort P>
+template <MovesOperations P>
 PENSTOCK_HD void post(P& port, const TargetState& state) {
   // Release: the target's earlier use of its memory comes before the origin's.
   port.template store<Order::release>(Word::cts, state.done + 1);
 }
 
 // A line without operations carries its flag alone.
-template <WindowPort P>
+template <MovesOperations P>
 PENSTOCK_HD void announce(P& port, Epoch epoch) {
   const unsigned slots = port.slots();
   const unsigned slot = static_cast<unsigned>(epoch % slots);
@@ -79,7 +81,7 @@ PENSTOCK_HD void announce(P& port, Epoch epoch) {
   }
 }
 
-template <WindowPort P>
+template <MovesOperations P>
 PENSTOCK_HD bool move_parts(P& port, OriginState& state, std::uint32_t parts, Epoch epoch) {
   state.copied = true;
   for (; state.part < parts; ++state.part) {
@@ -93,13 +95,13 @@ PENSTOCK_HD bool move_parts(P& port, OriginState& state, std::uint32_t parts, Ep
 }
 
 // Before complete, and once: whether the target serves this epoch.
-template <WindowPort P>
+template <MovesOperations P>
 PENSTOCK_HD StartOutcome begin_complete(P& port, const OriginState& state) {
   return closing::peer_closed<Side::sender>(port, state.done + 1) ? StartOutcome::peer_closed
                                                                   : StartOutcome::started;
 }
 
-template <WindowPort P>
+template <MovesOperations P>
 PENSTOCK_HD Progress complete(P& port, OriginState& state) {
   const Epoch epoch = state.done + 1;
   if (closing::peer_closed<Side::sender>(port, epoch)) return Progress::pending;
@@ -119,14 +121,10 @@ PENSTOCK_HD Progress complete(P& port, OriginState& state) {
   return Progress::ended;
 }
 
-template <WindowPort P>
+template <MovesOperations P>
 PENSTOCK_HD Progress wait(P& port, TargetState& state) {
   const Epoch epoch = state.done + 1;
-  if constexpr (Deferred<P>) {
-    // Release: the loads from the slot, in the wait before, come first.
-    if (!state.told) port.template store<Order::release>(Word::fin, state.done);
-    state.told = true;
-  }
+  tell_deferred_fin(port, state);
   const unsigned slot = static_cast<unsigned>(epoch % port.slots());
   const std::uint64_t flag = line_flag(epoch, port.flag_bits());
   for (; state.line <= state.head.lines; ++state.line) {

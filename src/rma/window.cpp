@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::rma {
@@ -29,6 +29,7 @@ struct PartRecord {
   std::uint64_t bytes = 0;
   std::uint64_t address = 0;
   std::uint64_t unit = 1;
+  device::MemoryKind memory = device::MemoryKind::host;
 };
 
 constexpr std::size_t element_bytes(transport::Element element) noexcept {
@@ -44,27 +45,32 @@ constexpr std::size_t eager_bytes_of(const Operation& operation) noexcept {
 }  // namespace
 
 Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours,
-               std::int64_t unit, core::Transports& transports, std::chrono::milliseconds timeout)
+               std::int64_t unit, core::Transports& transports, const Callers& callers)
     : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1),
-      timeout_(timeout),
+      callers_(callers),
       group_(std::move(group)) {
   const PartRecord mine{ours.bytes, reinterpret_cast<std::uintptr_t>(ours.base),
-                        static_cast<std::uint64_t>(unit)};
+                        static_cast<std::uint64_t>(unit), ours.memory};
   const auto parts = group_->all_gather(transport::to_wire(mine));
+  WindowMemory part_of_ours = ours;
   group_->together([&] {
     for (int member = 0; member < group_->size(); ++member) {
       const auto part = transport::from_wire<PartRecord>(parts[static_cast<std::size_t>(member)]);
       auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
       peer.world_rank = group_->world_rank(member);
       peer.bytes = part.bytes;
-      peer.unit = part.unit;
+      peer.unit = std::max<std::uint64_t>(part.unit, 1);
+      peer.units = peer.bytes / peer.unit;
       peer.misalignment = part.address % 8;
+      // Nothing lies nowhere: who exposes nothing goes with those that expose something.
+      if (ours.bytes == 0 && part.memory != device::MemoryKind::host)
+        part_of_ours.memory = part.memory;
     }
-    ended_ = std::make_shared<std::latch>(2 * group_->size());
+    living_ = std::make_shared<std::atomic<int>>(0);
     scratch_.reserve(peers_.size());
   });
   try {
-    connect(ours, transports);
+    connect(part_of_ours, transports);
   } catch (...) {
     end_pairs({});
     throw;
@@ -138,7 +144,7 @@ std::unique_ptr<WindowEnd> Window::end_of(Role role, const Peer& peer,
   traced.sends = role == Role::origin;
   traced.peer = peer.world_rank;
   traced.window = static_cast<std::int64_t>(number_);
-  return std::make_unique<WindowEnd>(role, label_of(role, peer), traced, std::move(plan), ended_);
+  return std::make_unique<WindowEnd>(role, label_of(role, peer), traced, std::move(plan), living_);
 }
 
 std::string Window::label_of(Role role, const Peer& peer) const {
@@ -151,7 +157,7 @@ void Window::refuse(ErrorKind kind, const std::string& why) const {
 }
 
 void Window::require_attached() const {
-  if (!ended_) refuse(ErrorKind::window, "it has been freed here, and not by all members");
+  if (!living_) refuse(ErrorKind::window, "it has been freed here, and not by all members");
   if (lost_)
     refuse(ErrorKind::transport,
            "it was given up when a queue failed in one of its epochs: free it on all its members, "
@@ -159,37 +165,39 @@ void Window::require_attached() const {
 }
 
 void Window::require_access() const {
-  if (!access_)
+  if (!access_.open)
     refuse(ErrorKind::epoch, "no access epoch is open: MPI_Win_start with PST_MODE_STREAM first");
-}
-
-void Window::check_members(const Members& members) const {
-  std::vector<bool> named(peers_.size(), false);
-  for (const int member : members) {
-    if (named[static_cast<std::size_t>(member)])
-      refuse(ErrorKind::argument, fmt::format("the group names its member {} twice", member));
-    named[static_cast<std::size_t>(member)] = true;
-  }
 }
 
 // ---- Access
 
-void Window::start(Members members) {
-  const std::lock_guard lock(mutex_);
+void Window::start(const Members& members) {
+  const auto held = lock();
   require_attached();
-  if (access_)
+  if (access_.open)
     refuse(ErrorKind::epoch,
            "an access epoch is open: enqueue PST_Win_complete_stream before the next "
            "MPI_Win_start");
-  check_members(members);
+  access_.members = members;
+  origin_ = {};
   for (const int member : members) peer(member).accessed = true;
-  access_ = std::move(members);
-  accessing_.store(true, std::memory_order_relaxed);
+  access_.open.store(true, std::memory_order_relaxed);
+}
+
+// A kernel that touches memory that its GPU cannot reach takes the GPU's context along. The driver
+// is asked once an allocation and epoch.
+void Window::require_origin(int gpu, const Operation& operation) {
+  if (gpu < 0 || operation.bytes == 0) return;
+  if (!origin_.holds(operation.origin)) origin_ = device::gpu_allocation(operation.origin);
+  if (!origin_.on_all && origin_.device != gpu)
+    refuse(ErrorKind::unsupported,
+           fmt::format(
+               "the origin's buffer is not in memory of GPU {}, where this rank's window is", gpu));
 }
 
 void Window::add(int target, std::int64_t displacement, const OperationShape& shape,
                  const Operation& operation) {
-  const std::lock_guard lock(mutex_);
+  const auto held = lock();
   require_access();
   if (target < 0 || target >= static_cast<int>(peers_.size()) || !peer(target).accessed)
     refuse(ErrorKind::epoch,
@@ -201,7 +209,7 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
                        shape.origin_bytes, shape.target_bytes));
   // Units and bytes of the target, so that nothing below can overflow.
   const bool inside =
-      displacement >= 0 && static_cast<std::uint64_t>(displacement) <= to.bytes / to.unit &&
+      displacement >= 0 && static_cast<std::uint64_t>(displacement) <= to.units &&
       shape.target_bytes <= to.bytes - static_cast<std::uint64_t>(displacement) * to.unit;
   if (!inside)
     refuse(ErrorKind::range,
@@ -211,6 +219,7 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
   Operation whole = operation;
   whole.bytes = shape.target_bytes;
   whole.displacement = static_cast<std::size_t>(displacement) * to.unit;
+  require_origin(to.reach.gpu, whole);
   if (whole.verb == Verb::get && !to.reach.direct)
     refuse(ErrorKind::unsupported,
            fmt::format("a get from member {}, whose memory this rank cannot load: make the window "
@@ -221,6 +230,11 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
     refuse(ErrorKind::unsupported, "an accumulate into elements that are not aligned");
   const std::size_t eager = to.eager_bytes + eager_bytes_of(whole);
   const bool needs_slot = whole.verb == Verb::accumulate ? !to.reach.atomic : !to.reach.direct;
+  if (needs_slot && to.reach.eager_bytes == 0)
+    refuse(ErrorKind::unsupported,
+           fmt::format("an accumulate towards member {}, whose GPU this rank's reaches without "
+                       "atomic operations",
+                       target));
   if (needs_slot && eager > to.reach.eager_bytes)
     refuse(ErrorKind::resources,
            fmt::format("the operations towards member {} take {} bytes of a slot of {}: use "
@@ -250,28 +264,28 @@ std::span<core::StreamOperation* const> Window::ends_of(Role role, const Members
 }
 
 void Window::complete(core::Queue& queue) {
-  const std::lock_guard lock(mutex_);
+  const auto held = lock();
   require_access();
-  check_self(*access_);
-  const auto ends = ends_of(Role::origin, *access_);
-  std::vector<std::uint64_t> starts;
+  check_self(access_.members);
+  const auto ends = ends_of(Role::origin, access_.members);
+  std::size_t pushed = 0;
   try {
-    starts.reserve(ends.size());
-    for (const int member : *access_) {
-      peer(member).lists.push(peer(member).pending);
-      starts.push_back(peer(member).origin->starts());
+    for (; pushed < access_.members.size(); ++pushed) {
+      Peer& to = peer(access_.members[pushed]);
+      to.lists.push(to.pending);
+      to.starts = to.origin->starts();
     }
     queue.run(ends.size(), ends.data());
   } catch (...) {
     // What has been enqueued in spite of the error is read by its stream.
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      Peer& to = peer((*access_)[i]);
-      if (to.origin->starts() == starts[i]) to.lists.take_back(to.pending);
+    while (pushed-- > 0) {
+      Peer& to = peer(access_.members[pushed]);
+      if (to.origin->starts() == to.starts) to.lists.take_back(to.pending);
     }
     if (queue.failed() || spoiled()) lose_access();
     throw;
   }
-  if (names_self(*access_)) ++self_completes_;
+  if (names_self(access_.members)) ++self_completes_;
   end_access();
 }
 
@@ -281,36 +295,36 @@ void Window::lose_access() noexcept {
 }
 
 void Window::end_access() noexcept {
-  for (const int member : *access_) {
+  for (const int member : access_.members) {
     Peer& to = peer(member);
     to.accessed = false;
     to.eager_bytes = 0;
     to.pending.clear();
   }
-  access_.reset();
-  accessing_.store(false, std::memory_order_relaxed);
+  access_.open.store(false, std::memory_order_relaxed);
 }
 
 // ---- Exposure
 
-void Window::post(Members members, core::Queue& queue) {
-  const std::lock_guard lock(mutex_);
+void Window::post(const Members& members, core::Queue& queue) {
+  const auto held = lock();
   require_attached();
-  if (exposure_)
+  if (exposure_.open)
     refuse(ErrorKind::epoch,
            "an exposure epoch is open: enqueue PST_Win_wait_stream before the next "
            "PST_Win_post_stream");
-  check_members(members);
+  exposure_.members = members;
   const auto ends = ends_of(Role::target, members);
   queue.start(ends.size(), ends.data());
   if (names_self(members)) ++self_posts_;
-  exposure_ = std::move(members);
+  exposure_.open.store(true, std::memory_order_relaxed);
 }
 
 void Window::wait(core::Queue& queue) {
-  const std::lock_guard lock(mutex_);
-  if (!exposure_) refuse(ErrorKind::epoch, "no exposure epoch is open: PST_Win_post_stream first");
-  const auto ends = ends_of(Role::target, *exposure_);
+  const auto held = lock();
+  if (!exposure_.open)
+    refuse(ErrorKind::epoch, "no exposure epoch is open: PST_Win_post_stream first");
+  const auto ends = ends_of(Role::target, exposure_.members);
   // Its queue has failed and is gone.
   if (!ends.empty() && ends.front()->started_on == nullptr) {
     lose_exposure();
@@ -322,33 +336,33 @@ void Window::wait(core::Queue& queue) {
     if (queue.failed() || spoiled()) lose_exposure();
     throw;
   }
-  exposure_.reset();
+  exposure_.open.store(false, std::memory_order_relaxed);
 }
 
 // Where communication has failed no wait can be enqueued any more.
 void Window::lose_exposure() noexcept {
   lost_ = true;
-  for (const int member : *exposure_) {
+  for (const int member : exposure_.members) {
     WindowEnd& end = *peer(member).target;
     if (end.started_on) end.started_on->forget(end);
   }
-  exposure_.reset();
+  exposure_.open.store(false, std::memory_order_relaxed);
 }
 
 void Window::refuse_open(const char* call) const {
-  const std::lock_guard lock(mutex_);
-  if (access_)
+  const auto held = lock();
+  if (access_.open)
     refuse(ErrorKind::epoch, fmt::format("{} while an access epoch of streams is open: enqueue "
                                          "PST_Win_complete_stream first",
                                          call));
-  if (exposure_)
+  if (exposure_.open)
     refuse(ErrorKind::epoch, fmt::format("{} while an exposure epoch of streams is open: enqueue "
                                          "PST_Win_wait_stream first",
                                          call));
 }
 
 bool Window::spoiled() const noexcept {
-  return ended_ && std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+  return living_ && std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
            return peer->origin->pair_state() != transport::PairState::serves ||
                   peer->target->pair_state() != transport::PairState::serves;
          });
@@ -358,36 +372,30 @@ bool Window::spoiled() const noexcept {
 
 // What is enqueued may need MPI's progress, here or at a peer that waits for us in a call of MPI.
 void Window::end_pairs(const std::function<bool()>& meanwhile) noexcept {
-  if (!ended_) return;
-  std::ptrdiff_t never_made = 0;
-  for (const auto& peer : peers_) {
+  if (!living_) return;
+  for (const auto& peer : peers_)
     for (WindowEnd* end :
          {std::exchange(peer->origin, nullptr), std::exchange(peer->target, nullptr)}) {
-      if (end == nullptr) {
-        ++never_made;
-        continue;
-      }
+      if (end == nullptr) continue;
       if (end->started_on) end->started_on->forget(*end);
       core::StreamOperation::close(end);
     }
-  }
-  never_made += 2 * (group_->size() - static_cast<std::ptrdiff_t>(peers_.size()));
-  if (never_made > 0) ended_->count_down(never_made);
-  for (int polls = 0; !ended_->try_wait(); ++polls) {
+  base::Backoff backoff(std::chrono::microseconds(0));
+  while (living_->load(std::memory_order_acquire) > 0) {
     if (meanwhile) meanwhile();
-    if (polls > 100) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    backoff.pause();
   }
-  ended_.reset();
+  living_.reset();
 }
 
 // All come before any pair ends: a member that is late may still have epochs with others, and would
 // take an end for a failure.
 void Window::detach(const std::function<bool()>& meanwhile) {
-  if (!group_->meet(timeout_, meanwhile))
+  if (!group_->meet(callers_.timeout, meanwhile))
     refuse(ErrorKind::timeout,
            fmt::format("MPI_Win_free is collective, and PENSTOCK_TIMEOUT={} has passed before all "
                        "members have called it",
-                       std::chrono::duration<double>(timeout_).count()));
+                       std::chrono::duration<double>(callers_.timeout).count()));
   end_pairs(meanwhile);
 }
 

@@ -8,10 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <latch>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "base/no_copy.hpp"
 #include "core/queue.hpp"
 #include "core/transports.hpp"
+#include "device/gpu.hpp"
 #include "group/window_group.hpp"
 #include "rma/window_end.hpp"
 #include "transport/window.hpp"
@@ -33,13 +32,18 @@ struct OperationShape {
   std::size_t target_bytes = 0;
 };
 
+// What the program's calls are known to do.
+struct Callers {
+  bool several_threads = false;       // call at once: MPI_THREAD_MULTIPLE
+  std::chrono::milliseconds timeout;  // PENSTOCK_TIMEOUT, for members that do not come to the end
+};
+
 class Window : private base::NoCopy {
  public:
   // Collective over the group, which it takes. `unit`: in bytes, of displacements into our part.
   // Throws base::Error on all members.
-  // `timeout`: PENSTOCK_TIMEOUT, for members that do not come to its end.
   Window(std::unique_ptr<group::WindowGroup> group, const transport::WindowMemory& ours,
-         std::int64_t unit, core::Transports& transports, std::chrono::milliseconds timeout);
+         std::int64_t unit, core::Transports& transports, const Callers& callers);
   // Blocks until all that has been enqueued for it here has ended. The members call detach()
   // before.
   ~Window();
@@ -49,15 +53,15 @@ class Window : private base::NoCopy {
   std::string name() const { return "window " + std::to_string(number_); }
 
   // ---- Calls of the program. They throw base::Error and then have enqueued and changed nothing.
-  void start(Members members);
+  void start(const Members& members);
   // `displacement` in the target's units.
   void add(int target, std::int64_t displacement, const OperationShape& shape,
            const transport::Operation& operation);
   void complete(core::Queue& queue);
-  void post(Members members, core::Queue& queue);
+  void post(const Members& members, core::Queue& queue);
   void wait(core::Queue& queue);
   // Read without the lock, by every put: who puts has seen the start.
-  bool accessing() const noexcept { return accessing_.load(std::memory_order_relaxed); }
+  bool accessing() const noexcept { return access_.open.load(std::memory_order_relaxed); }
   // Throws Error(epoch) while one is open: `call` cannot be made then.
   void refuse_open(const char* call) const;
   // Collective: waits for the others, then ends the pairs when all that has been enqueued for them
@@ -68,7 +72,8 @@ class Window : private base::NoCopy {
   struct Peer {
     int world_rank = -1;
     std::size_t bytes = 0;  // of its part
-    std::size_t unit = 1;
+    std::size_t unit = 1;   // of displacements, and how many of them are in it
+    std::size_t units = 0;
     std::size_t misalignment = 0;  // of its part's address, modulo 8
     transport::WindowReach reach;
     transport::OperationLists lists;
@@ -76,9 +81,21 @@ class Window : private base::NoCopy {
     std::size_t eager_bytes = 0;    // what these take of a slot
     WindowEnd* origin = nullptr;
     WindowEnd* target = nullptr;
-    bool accessed = false;  // named by the epoch that is open
+    bool accessed = false;     // named by the epoch that is open
+    std::uint64_t starts = 0;  // of `origin`, when a complete began to enqueue
   };
 
+  // Keeps its memory from one epoch to the next.
+  struct OpenEpoch {
+    std::atomic<bool> open{false};
+    Members members;
+  };
+
+  // MPI lets several threads put into one epoch, and the two roles go by different queues. Where
+  // none call at once there is nothing to lock.
+  std::unique_lock<std::mutex> lock() const {
+    return callers_.several_threads ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
   void connect(const transport::WindowMemory& ours, core::Transports& transports);
   std::vector<std::size_t> choose(const transport::WindowMemory& ours,
                                   const core::Transports& transports) const;
@@ -88,7 +105,6 @@ class Window : private base::NoCopy {
   std::string label_of(Role role, const Peer& peer) const;
   // A pair with some member serves no more: all that can be done is to free the window.
   bool spoiled() const noexcept;
-  void check_members(const Members& members) const;
   bool names_self(const Members& members) const;
   void check_self(const Members& members) const;
   std::span<core::StreamOperation* const> ends_of(Role role, const Members& members);
@@ -98,17 +114,17 @@ class Window : private base::NoCopy {
   void end_pairs(const std::function<bool()>& meanwhile) noexcept;
   void require_attached() const;
   void require_access() const;
+  void require_origin(int gpu, const transport::Operation& operation);
   [[noreturn]] void refuse(base::ErrorKind kind, const std::string& why) const;
 
   const std::uint64_t number_;
-  const std::chrono::milliseconds timeout_;
+  const Callers callers_;
   std::unique_ptr<group::WindowGroup> group_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by member
-  std::shared_ptr<std::latch> ended_;         // our ends that are not gone
-  // MPI lets several threads put into one epoch, and the two roles go by different queues.
+  std::shared_ptr<std::atomic<int>> living_;  // our ends that are not gone; null behind the end
   mutable std::mutex mutex_;
-  std::optional<Members> access_, exposure_;
-  std::atomic<bool> accessing_{false};                 // access_ holds a group
+  OpenEpoch access_, exposure_;
+  device::GpuAllocation origin_;  // of the access epoch's last operation, on a GPU
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
   std::vector<core::StreamOperation*> scratch_;

@@ -78,6 +78,8 @@ TYPED(PST_Stream_launch, PST_Stream, void (*)(void*), void*);
 TYPED(PST_Stream_synchronize, PST_Stream);
 TYPED(PST_Stream_free, PST_Stream*);
 TYPED(PST_Stream_queue, void*, PST_Queue*);
+TYPED(PST_Queue_batch_begin, PST_Queue);
+TYPED(PST_Queue_batch_end, PST_Queue);
 TYPED(PST_Queue_init, PST_Queue*, PST_Queue_type, void*);
 TYPED(PST_Queue_free, PST_Queue*);
 TYPED(PST_Queue_wait, PST_Queue);
@@ -133,6 +135,8 @@ static const Function table[] = {
     (Function)PST_Stream_synchronize,
     (Function)PST_Stream_free,
     (Function)PST_Stream_queue,
+    (Function)PST_Queue_batch_begin,
+    (Function)PST_Queue_batch_end,
     (Function)PST_Queue_init,
     (Function)PST_Queue_free,
     (Function)PST_Queue_wait,

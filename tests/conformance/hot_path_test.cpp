@@ -12,9 +12,11 @@
 #include <cstdlib>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
+#include "conformance/window.hpp"
 
 namespace penstock::test {
 namespace {
@@ -72,6 +74,33 @@ void run_counted(OneWay& pair, Lane& lane, int epochs, Activity& caller, Activit
   lane.finish();
 }
 
+// As above, of epochs that put both ways around the ring.
+void run_counted(Window& window, Lane& lane, int epochs, std::size_t count, Activity& caller,
+                 Activity& worker) {
+  const Group left({previous_rank()}), right({next_rank()});
+  const int target = next_rank();
+  std::vector<Number> source(count, 1);
+  Gate gate;
+  lane.launch(Gate::pass, &gate);
+  lane.launch([](void* activity) { begin_counting(*static_cast<Activity*>(activity)); }, &worker);
+  int wrong = 0;
+  begin_counting(caller);
+  for (int i = 0; i < epochs; ++i) {
+    wrong += PST_Win_post_stream(left, 0, window.win(), lane.queue());
+    wrong += PST_Win_start(right, 0, window.win());
+    wrong += PST_Put(source.data(), static_cast<int>(count), MPI_UINT64_T, target, 0,
+                     static_cast<int>(count), MPI_UINT64_T, window.win());
+    wrong += PST_Win_complete_stream(window.win(), lane.queue());
+    wrong += PST_Win_wait_stream(window.win(), lane.queue());
+  }
+  end_counting();
+  EXPECT_EQ(wrong, 0);
+  lane.launch([](void*) { end_counting(); }, nullptr);
+  gate.open = true;
+  gate.open.notify_all();
+  lane.finish();
+}
+
 TEST(HotPath, SystemCallsAreCounted) {
   if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
   if (!can_count_system_calls())
@@ -123,6 +152,33 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
       EXPECT_LE(worker.locks, chunk_locks) << worker.text();
       EXPECT_LE(worker.system_calls_beyond_waiting(), wakes) << worker.text();
     }
+  }
+}
+
+TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  constexpr int epochs = 2000, commands = 8 * epochs;
+  const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
+  const auto wakes =
+      static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
+  for (const std::size_t count : {std::size_t{1}, std::size_t{600}}) {  // by a slot, and direct
+    Window window(count);
+    Lane lane;
+    grow(lane, commands + 2000);
+    Activity first_caller, first_worker, caller, worker;
+    // Brings the lists of operations to as many as wait here at once, and then all of them to their
+    // memory: the list that is being filled and the one that was carried out last are empty at
+    // first.
+    for (int warm_up = 0; warm_up < 2; ++warm_up)
+      run_counted(window, lane, epochs, count, first_caller, first_worker);
+    run_counted(window, lane, epochs, count, caller, worker);
+    EXPECT_EQ(caller.allocations, 0u) << caller.text();
+    EXPECT_LE(caller.locks, chunk_locks) << caller.text();
+    EXPECT_LE(caller.system_calls_beyond_waiting(), wakes) << caller.text();
+    EXPECT_EQ(caller.system_calls_that_wait(), 0u) << caller.text();
+    EXPECT_EQ(worker.allocations, 0u) << worker.text();
+    EXPECT_LE(worker.locks, chunk_locks) << worker.text();
+    EXPECT_LE(worker.system_calls_beyond_waiting(), wakes) << worker.text();
   }
 }
 

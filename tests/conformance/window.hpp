@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window of 64-bit numbers as the tests use it, with epochs whose buffers streams fill and check.
+// Numbers lie in the device's memory, and in a mirror of the host's, which are the same where the
+// device is the host.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -20,6 +23,7 @@ namespace penstock::test {
 using Number = std::uint64_t;
 using Ranks = std::vector<int>;
 
+inline constexpr auto not_served = "no allowed transport serves windows";
 // Where windows are served so far.
 inline bool windows_served() {
   return transport_allowed("peer");
@@ -55,21 +59,68 @@ class Group {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
+// Numbers of a stream, all 0 at first. Elements are those of the mirror; send() and fetch() copy
+// all of them in the order of the stream.
+class Numbers {
+ public:
+  explicit Numbers(std::size_t count, Memory memory = Memory::ordinary)
+      : memory_(memory),
+        count_(count),
+        data_(allocate(memory, bytes(), std::byte{0})),
+        mirror_(make_mirror(data_, bytes())) {}
+  ~Numbers() {
+    free_mirror(mirror_, data_);
+    free(memory_, data_);
+  }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+
+  Number* data() const { return reinterpret_cast<Number*>(data_); }
+  std::span<Number> mirror() const { return {reinterpret_cast<Number*>(mirror_), count_}; }
+  Number& operator[](std::size_t i) const { return mirror()[i]; }
+  std::size_t size() const { return count_; }
+  void fill(Number value) const { std::fill_n(mirror().begin(), count_, value); }
+  void send(Lane& lane) const { enqueue_copy(lane.stream(), data_, mirror_, bytes()); }
+  void fetch(Lane& lane) const { enqueue_copy(lane.stream(), mirror_, data_, bytes()); }
+  // With no stream at work on them.
+  void send() const { copy(data_, mirror_); }
+  void fetch() const { copy(mirror_, data_); }
+
+ private:
+  std::size_t bytes() const { return count_ * sizeof(Number); }
+  void copy(std::byte* to, const std::byte* from) const {
+    if (to != from) copy_bytes(to, from, bytes());
+  }
+
+  Memory memory_;
+  std::size_t count_;
+  std::byte* data_;
+  std::byte* mirror_;
+};
+
+// What of the device's memory windows can be over. The library allocates the host's alone.
+inline const std::vector<Memory>& window_memories() {
+  static const std::vector<Memory> kinds = queue_type == PST_QUEUE_HOST
+                                               ? std::vector{Memory::allocated, Memory::ordinary}
+                                               : std::vector{Memory::ordinary};
+  return kinds;
+}
+
 class Window {
  public:
-  // Of so many numbers on each rank; of PST_Win_allocate, or of ordinary memory.
-  explicit Window(std::size_t numbers, Memory memory = Memory::allocated) : own_(numbers, 0) {
+  // Of so many numbers on each rank.
+  explicit Window(std::size_t numbers, Memory memory = window_memories().front()) {
     const auto bytes = static_cast<MPI_Aint>(numbers * sizeof(Number));
     if (memory == Memory::allocated) {
       EXPECT_PST(
           PST_Win_allocate(bytes, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &base_, &win_));
       std::fill_n(base_, numbers, Number{0});
+      allocated_ = {base_, numbers};
     } else {
-      base_ = own_.data();
-      EXPECT_PST(
-          PST_Win_create(base_, bytes, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &win_));
+      own_ = std::make_unique<Numbers>(numbers, memory);
+      EXPECT_PST(PST_Win_create(own_->data(), bytes, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD,
+                                &win_));
     }
-    numbers_ = numbers;
     meet();
   }
   ~Window() {
@@ -81,7 +132,19 @@ class Window {
 
   MPI_Win win() const { return win_; }
   MPI_Win& handle() { return win_; }
-  std::span<Number> numbers() const { return {base_, numbers_}; }
+  const Number* base() const { return own_ ? own_->data() : base_; }  // the device's
+  // The mirror's.
+  std::span<Number> numbers() const { return own_ ? own_->mirror() : allocated_; }
+  void send(Lane& lane) const {
+    if (own_) own_->send(lane);
+  }
+  void fetch(Lane& lane) const {
+    if (own_) own_->fetch(lane);
+  }
+  std::span<Number> fetched() const {
+    if (own_) own_->fetch();
+    return numbers();
+  }
 
   void post(Lane& lane, const Ranks& origins) {
     EXPECT_PST(PST_Win_post_stream(Group(origins), 0, win_, lane.queue()));
@@ -106,9 +169,9 @@ class Window {
   void wait(Lane& lane) { EXPECT_PST(PST_Win_wait_stream(win_, lane.queue())); }
 
  private:
-  std::vector<Number> own_;
+  std::unique_ptr<Numbers> own_;  // null: the library's
   Number* base_ = nullptr;
-  std::size_t numbers_ = 0;
+  std::span<Number> allocated_;
   MPI_Win win_ = MPI_WIN_NULL;
 };
 

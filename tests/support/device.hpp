@@ -33,6 +33,12 @@ enum class Memory { ordinary, allocated, pinned };
 const char* name(Memory memory);
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);
 void free(Memory memory, std::byte* address);
+// Memory of the host's of as many bytes, through which it fills and checks `data`: `data` itself
+// where the device is the host.
+std::byte* make_mirror(std::byte* data, std::size_t bytes);
+void free_mirror(std::byte* mirror, std::byte* data);
+// Between data and its mirror, in stream order.
+void enqueue_copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
 // Between memory of any kinds, done when it returns. No stream may use it meanwhile.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 

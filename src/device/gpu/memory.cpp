@@ -71,4 +71,10 @@ int gpu_of(const void* address) noexcept {
   return gpu::look_at(address).device;
 }
 
+GpuAllocation gpu_allocation(const void* address) noexcept {
+  const gpu::MemoryRegion region = gpu::look_at(address);
+  if (!region.on_device) return {};
+  return {region.base, region.bytes, region.device, region.managed};
+}
+
 }  // namespace penstock::device

@@ -176,7 +176,7 @@ Machine rendezvous_machine() {
 // A complete is a start, which only sees whether the target still serves, and a wait.
 template <class P>
 Machine window_machine() {
-  static_assert(window::WindowPort<P>);
+  static_assert(window::MovesOperations<P>);
   return {[](ModelPort&, SenderState&) { return Progress::ended; },
           [](ModelPort& model, SenderState& state) {
             P port(model);

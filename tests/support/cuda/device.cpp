@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "support/cuda/expect.hpp"
 #include "support/cuda/kernels.hpp"
@@ -109,6 +110,21 @@ void free(Memory memory, std::byte* address) {
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   EXPECT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread));
   EXPECT_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+}
+
+std::byte* make_mirror(std::byte*, std::size_t bytes) {
+  void* mirror = nullptr;
+  EXPECT_CUDA(cudaHostAlloc(&mirror, bytes, cudaHostAllocDefault));
+  std::memset(mirror, 0, bytes);
+  return static_cast<std::byte*>(mirror);
+}
+
+void free_mirror(std::byte* mirror, std::byte*) {
+  EXPECT_CUDA(cudaFreeHost(mirror));
+}
+
+void enqueue_copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) {
+  EXPECT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
 
 bool served(Kind kind) {

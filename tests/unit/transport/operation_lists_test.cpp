@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "transport/window.hpp"
+#include "transport/operations.hpp"
 
 namespace penstock::transport {
 namespace {

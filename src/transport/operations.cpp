@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/window.hpp"
+#include "transport/operations.hpp"
+
+#include <utility>
 
 namespace penstock::transport {
 
