@@ -55,14 +55,6 @@ void StreamEpochs::make(std::span<std::byte> incoming, MPI_Win* window) {
           "PST_Win_create");
 }
 
-void StreamEpochs::begin_batch() const {
-  require(PST_Queue_batch_begin(queue_.get()), "PST_Queue_batch_begin");
-}
-
-void StreamEpochs::end_batch() const {
-  require(PST_Queue_batch_end(queue_.get()), "PST_Queue_batch_end");
-}
-
 void StreamEpochs::post(const WindowEnds& ends) const {
   require(PST_Win_post_stream(ends.origins(), 0, ends.window(), queue_.get()),
           "PST_Win_post_stream");

@@ -2,7 +2,7 @@
 // The same trips by puts: Penstock's windows on a stream, and MPI's own active-target calls.
 #pragma once
 
-#include <penstock/penstock.hpp>
+#include <penstock/window.hpp>
 #include <string>
 #include <vector>
 
@@ -51,18 +51,15 @@ class StreamEpochs {
   static void make(std::span<std::byte> incoming, MPI_Win* window);
   template <class Calls>
   void in_batch(Calls&& calls) const {
-    begin_batch();
+    Batch batch(queue_);
     calls();
-    end_batch();
+    batch.end();
   }
   void post(const WindowEnds& ends) const;
   void complete(const WindowEnds& ends) const;
   void wait(const WindowEnds& ends) const;
 
  private:
-  void begin_batch() const;
-  void end_batch() const;
-
   QueueView queue_;
 };
 

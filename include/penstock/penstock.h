@@ -246,22 +246,10 @@ PST_API int PST_Queue_free(PST_Queue* queue);
  * Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
-/* Between the two, PST_Win_post_stream, PST_Win_complete_stream and PST_Win_wait_stream on this
- * queue may be gathered, for one launch of a kernel on a GPU: calls that stand in the order posts,
- * completes, waits are one, over several windows too; any other order begins a new one. All is
- * launched at the end at the latest, in the order of the calls, and before whatever else the queue
- * enqueues. What the program itself puts on the stream in between may run before all of it. On host
- * streams a batch changes nothing. A batch lies in one graph capture, or outside. Do not block.
- * Errors: PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (begin: a batch is open; end: none is),
- * PST_ERROR_STREAM (end: a capture has begun or ended since), and the queue's own. Source: STRMA
- * (merged kernels). */
-PST_API int PST_Queue_batch_begin(PST_Queue queue);
-PST_API int PST_Queue_batch_end(PST_Queue queue);
-
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that
  * was started on the queue has no wait enqueued. Where the answer is 0, and this thread may call
- * MPI, it moves MPI's own messages and matches along, as MPI_Test does. Enqueues nothing. Never
- * blocks. Errors: as PST_Queue_wait. Source: Penstock. */
+ * MPI, it moves MPI's own messages and matches along, as MPI_Test does. Enqueues nothing but
+ * what a batch has gathered. Never blocks. Errors: as PST_Queue_wait. Source: Penstock. */
 PST_API int PST_Queue_test(PST_Queue queue, int* flag);
 
 /* ---- Requests -------------------------------------------------------------------------------- */
@@ -461,6 +449,19 @@ PST_API int PST_Win_complete_stream(MPI_Win win, PST_Queue queue);
  * PST_ERROR_EPOCH (none is open), PST_ERROR_WRONG_QUEUE, PST_ERROR_RESOURCES, and the queue's own
  * error. Source: STRMA, MPI. */
 PST_API int PST_Win_wait_stream(MPI_Win win, PST_Queue queue);
+
+/* These begin and end a batch on the queue. Meanwhile the three calls above share a launch of a
+ * kernel on a GPU, as long as they stand in the order posts, completes, waits, over several windows
+ * too; any other order begins a new launch. PST_Queue_batch_end launches what is left. A call that
+ * enqueues anything else on the queue launches it before, and so do PST_Queue_wait, PST_Queue_test
+ * and the calls that free the queue or the window. Stream order: that of the calls; but what the
+ * program itself puts on the stream meanwhile may come before all of the batch. A batch lies in one
+ * graph capture, or outside of captures. On host streams it changes nothing. Does not block. Errors:
+ * PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (begin: a batch is open; end: none is), PST_ERROR_STREAM (end:
+ * a capture has begun or ended since the begin; all has been launched, and the batch is over), and
+ * the queue's own. Source: STRMA (merged kernels). */
+PST_API int PST_Queue_batch_begin(PST_Queue queue);
+PST_API int PST_Queue_batch_end(PST_Queue queue);
 
 /* MPI_Win_free for programs whose MPI calls libpenstock does not record. Waits until all members
  * have called it (PENSTOCK_TIMEOUT bounds that), then until what is enqueued for the window here

@@ -94,6 +94,29 @@ class AccessEpoch {
   MPI_Win window_;
 };
 
+// The calls of windows on the queue that may share a launch: those from here to end(), or to the
+// destructor, which tells no error.
+class Batch {
+ public:
+  explicit Batch(QueueView queue) : queue_(queue) {
+    detail::check(PST_Queue_batch_begin(queue_.get()), "PST_Queue_batch_begin");
+  }
+  ~Batch() {
+    if (open_) PST_Queue_batch_end(queue_.get());
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+  // PST_Queue_batch_end.
+  void end() {
+    open_ = false;
+    detail::check(PST_Queue_batch_end(queue_.get()), "PST_Queue_batch_end");
+  }
+
+ private:
+  QueueView queue_;
+  bool open_ = true;
+};
+
 // Each member's part has elements of one type, and displacements count them.
 template <class Element>
 class Window {

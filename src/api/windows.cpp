@@ -241,10 +241,10 @@ std::unique_ptr<AttachedWindow> open_window(core::Library& library,
                                             std::unique_ptr<group::WindowGroup> members,
                                             const WindowPart& part) {
   auto made = std::make_unique<AttachedWindow>();
-  const rma::Callers callers{library.world().thread_level() == group::ThreadLevel::multiple,
+  const rma::WindowOptions options{library.world().thread_level() == group::ThreadLevel::multiple,
                              library.settings().timeout};
   made->window = std::make_unique<rma::Window>(std::move(members), memory_of(part), part.unit,
-                                               library.transports(), callers);
+                                               library.transports(), options);
   return made;
 }
 

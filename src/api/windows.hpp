@@ -50,7 +50,7 @@ void refuse_plain_epochs(MPI_Win win, const char* call);
 // What PST_Win_start and the operations do, and MPI's own in an epoch of streams. They throw
 // base::Error.
 void start_access(MPI_Win win, MPI_Group group);
-// This thread's, until its next call.
+// The result belongs to this thread, and stands until its next call.
 const rma::Members& members_of(const rma::Window& window, MPI_Group group);
 struct TypedCount {
   int count;

@@ -33,6 +33,7 @@ Queue::~Queue() {
 }
 
 void Queue::give_up_stream() noexcept {
+  flush_batch();
   // A failed queue takes no wait for what only its own wait ends.
   while (first_) remove(*first_);
   lease_.reset();
@@ -181,7 +182,7 @@ void Queue::trace_calls(TraceKind call, std::size_t count, StreamOperation* cons
     StreamOperation& operation = *operations[enqueued];
     const auto begin = Clock::now();
     enqueue_one(operation);
-    if (enqueued + 1 == count) flush();
+    if (enqueued + 1 == count) end_call();
     if (const auto* message = operation.traced())
       trace_->calls.record({call, *message, operation.starts(), begin, Clock::now()});
   }
@@ -196,13 +197,13 @@ void Queue::enqueue(TraceKind call, std::size_t count, StreamOperation* const* o
                     std::size_t& enqueued, Enqueue&& enqueue_one) {
   if (count > 1) stream_->make_room(count);
   settled_ = false;
-  gathers_ = in_batch_ && operations[0]->joins_batches();
+  gathers_ = in_batch_ && count != 0 && operations[0]->joins_batches();
   if (!gathers_) flush_batch();
   try {
     if (trace_) [[unlikely]]
       return trace_calls(call, count, operations, enqueued, enqueue_one);
     for (; enqueued < count; ++enqueued) enqueue_one(*operations[enqueued]);
-    flush();
+    end_call();
   } catch (const Error& error) {
     if (enqueued > 0) fail(error);
     throw;
@@ -240,10 +241,10 @@ void Queue::begin_batch() {
 }
 
 void Queue::end_batch() {
-  raise();
   if (!in_batch_) throw Error(ErrorKind::argument, "no batch is open on the queue");
   flush_batch();
   in_batch_ = false;
+  raise();
   if (stream_->capture() != batch_capture_)
     throw Error(
         ErrorKind::stream,
@@ -307,8 +308,8 @@ void Queue::refuse_in_capture() const {
 }
 
 bool Queue::test() {
-  raise();
   flush_batch();
+  raise();
   if (outstanding() || !stream_->idle()) return false;
   settled_ = true;
   return true;

@@ -46,8 +46,8 @@ class Queue final : public transport::Sink {
   // All starts, then all waits.
   void run(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
-  // What operations enqueue that join batches is launched at end_batch() at the latest, in as few
-  // launches as their order allows. Throw base::Error.
+  // Until end_batch(), calls for operations that join batches are gathered, for as few launches as
+  // their order allows. Throw base::Error.
   void begin_batch();
   void end_batch();
   // Blocks until everything started here is complete and the stream has run dry; throws the sticky
@@ -94,8 +94,11 @@ class Queue final : public transport::Sink {
   void flush_batch() noexcept {
     if (in_batch_) stream_->flush();
   }
-  void flush() noexcept {
-    if (!gathers_) stream_->flush();
+  void end_call() noexcept {
+    if (gathers_)
+      stream_->end_gathered_call();
+    else
+      stream_->flush();
   }
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_outstanding();

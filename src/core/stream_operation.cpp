@@ -69,6 +69,11 @@ void StreamOperation::enqueue_wait(device::Stream& stream, transport::Sink& sink
   if (plan_) plan_->wait(stream, sink);
 }
 
+void StreamOperation::launch_gathered() noexcept {
+  for (const Use& use : uses_)
+    if (const auto stream = use.stream.lock(); plan_ && stream) plan_->launch_gathered(*stream);
+}
+
 bool StreamOperation::in_captured_stream() const {
   if (!plan_) return false;
   const auto captured = [](const std::weak_ptr<device::Stream>& owner) {

@@ -51,9 +51,11 @@ class StreamOperation {
   }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
-  // Is called after the flush that ends the enqueue call of a wait.
-  // Several calls' worth of it may be one launch (Queue::begin_batch).
+  // What batches of its streams hold of it is launched.
+  void launch_gathered() noexcept;
+  // Whether its calls may share a launch with others (Queue::begin_batch).
   virtual bool joins_batches() const noexcept { return false; }
+  // Is called after the flush that ends the enqueue call of a wait.
   void wait_flushed(device::Stream& stream) noexcept {
     if (has_moved_) [[unlikely]]
       plan_->wait_flushed(stream);

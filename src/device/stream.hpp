@@ -28,6 +28,8 @@ class Stream : private base::NoCopy {
   virtual void make_room(std::size_t /*pieces*/) {}
   // Ends an enqueue call: work of several requests that was gathered goes to the stream now.
   virtual void flush() noexcept {}
+  // The same where the launch is left to a later flush: what follows belongs to another call.
+  virtual void end_gathered_call() noexcept {}
   // The queue over this stream goes: no queue is told about failures of its work any more.
   virtual void leave() noexcept {}
   // Tells an enqueue call of the stream's queue the graph capture that the stream is in, 0 for

@@ -33,9 +33,16 @@ KernelQueue& KernelPlan::kernel_queue_on(device::Stream& stream, transport::Sink
   return queue;
 }
 
+// A stream is touched for this only where a batch is open on it that holds work of this plan: whose
+// program then uses both from one thread.
+void KernelPlan::launch_gathered(device::Stream& stream) noexcept {
+  if (gathered_.load(std::memory_order_relaxed)) stream.flush();
+}
+
 void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
   if (last == nullptr) return;
-  last->flush();  // of a batch
+  launch_gathered(*last);
+  next.flush();  // what a batch has gathered there comes first
   try {
     auto& next_stream = static_cast<device::gpu::Stream&>(next);
     end_on(next_stream).order(static_cast<device::gpu::Stream&>(*last), next_stream);
@@ -45,14 +52,14 @@ void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
 }
 
 void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
-  stream.flush();  // of a batch
+  launch_gathered(stream);
   const auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
   end_on(cuda_stream).record(cuda_stream);
 }
 
 void KernelPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
   auto& gpu_stream = static_cast<device::gpu::Stream&>(stream);
-  gpu_stream.flush();  // of a batch
+  launch_gathered(stream);
   ended_ = ended;
   ended_argument_ = argument;
   direct_end_.drop();

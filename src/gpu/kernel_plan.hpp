@@ -22,6 +22,7 @@ class KernelPlan : public transport::Plan {
   void cancel_wait(const base::Error& error) noexcept override;
   void hand_over(device::Stream* last, device::Stream& next) override;
   void wait_flushed(device::Stream& stream) noexcept override;
+  void launch_gathered(device::Stream& stream) noexcept override;
   void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
   using transport::Plan::close;
 
@@ -70,6 +71,8 @@ class KernelPlan : public transport::Plan {
   // of the driver's, which must not wait; it calls ended(argument) last, or has it called.
   virtual bool prepare_close(device::gpu::Stream& /*stream*/) noexcept { return true; }
   virtual void end_close(void (*ended)(void*), void* argument) noexcept = 0;
+  // Set while a batch of its stream holds work of this plan that has not been launched.
+  std::atomic<bool> gathered_{false};
   protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:

@@ -92,6 +92,11 @@ void KernelQueue::flush() noexcept {
   }
 }
 
+void KernelQueue::end_gathered_call() noexcept {
+  for (const auto& batch : batches_)
+    if (batch) batch->end_call();
+}
+
 // Before the next step: what has not been packed is not to be sent.
 void KernelQueue::fail_launch(cudaError_t code) noexcept {
   const Error error = failure("a kernel cannot be launched", code);

@@ -30,6 +30,7 @@ class LaunchBatch {
  public:
   virtual ~LaunchBatch() = default;
   virtual bool empty() const noexcept = 0;
+  virtual void end_call() noexcept {}                             // what follows is another call's
   virtual cudaError_t launch(const Launch& launch) noexcept = 0;  // all of it; empty afterwards
 };
 
@@ -60,6 +61,7 @@ class KernelQueue final : public device::gpu::Attachment {
   // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
   void report_to(transport::Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
   void flush() noexcept override;
+  void end_gathered_call() noexcept override;
   void synchronized(cudaError_t code) noexcept override;
   bool untouched() noexcept override;
   // The queue fails by something that no kernel knows of: kernels that are not launched yet are to

@@ -151,7 +151,8 @@ struct Pair {
   Gate* posts = nullptr;              // the peer's, which this kernel opens
   std::uint64_t bytes = 0;
   std::uint64_t share = 0;  // of each part: bytes, or units of a ring
-  // Ring, and window: units of a slot. The memory of a GPU has fewer units than this can count.
+  // Ring, and window: units of a slot, without HEAD. The memory of a GPU has fewer units than this
+  // can count.
   std::uint32_t units = 0;
   std::uint16_t parts = 1;
   bool native_atomics = false;

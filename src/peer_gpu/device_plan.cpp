@@ -122,7 +122,7 @@ void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {
   if (given_up_by_host_.load(std::memory_order_relaxed))
     return queue.fail(error_of(Failure::given_up));
   if (!starts_by_kernel_) return;
-  if (of_window()) return windows_on(queue).add({start_, WindowCall::post}, {}, {});
+  if (of_window()) return windows_on(queue).add({start_, WindowCall::post}, {}, {}, gathered_);
   if (fixed_.packed) fixed_.packed->before_start(queue);
   if (at_gates(queue, stream) && start_gating_)
     pairs_on(queue).start(behind_gate(start_), start_gating_);
@@ -143,27 +143,28 @@ void DevicePlan::wait(device::Stream& stream, transport::Sink& sink) {
 }
 
 // A list that no launch can carry goes in several.
-void DevicePlan::wait_in_window(KernelQueue& queue, bool gated) const noexcept {
+void DevicePlan::wait_in_window(KernelQueue& queue, bool gated) noexcept {
   WindowItem item{gated ? behind_gate(wait_) : wait_,
                   fixed_.lists != nullptr ? WindowCall::complete : WindowCall::wait};
   std::span<const transport::Operation> list;
   if (fixed_.lists != nullptr) list = fixed_.lists->next();
   item.eager_cells = eager_cells(list);
   Gating gating = gated ? wait_gating_ : Gating{};
-  // It waits for room: for the wait, behind a post, that tells of the epoch before.
-  if (item.eager_cells != 0) gating.behind = ring_slots - 1;
+  // Epoch e needs FIN of e - 4, which the target's wait of e - 3 stores. Posts open gates, so it
+  // stands until that of e - 3.
+  if (item.eager_cells != 0) gating.epochs_back = ring_slots - 1;
   do {
     const auto some = list.first(std::min<std::size_t>(list.size(), most_operations));
     list = list.subspan(some.size());
-    item.ends = list.empty();
+    item.ends_epoch = list.empty();
     if (fixed_.lists != nullptr) {
       const KernelShape shape = item.eager_cells != 0
                                     ? shape_of_slot(item.eager_cells)
                                     : shape_of_complete(bytes_of(some), most_blocks_);
       static_cast<Pair&>(item) = with(item, shape);
     }
-    windows_on(queue).add(item, gating, some);
-  } while (!item.ends);
+    windows_on(queue).add(item, gating, some, gathered_);
+  } while (!item.ends_epoch);
 }
 
 // 0: it moves from memory to memory. Puts of no bytes take no cell.

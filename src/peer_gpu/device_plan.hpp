@@ -74,7 +74,7 @@ class DevicePlan final : public KernelPlan {
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   HostNotice& notice() const noexcept { return *static_cast<HostNotice*>(fixed_.notice.get()); }
   bool of_window() const noexcept { return fixed_.pair.path == Path::window; }
-  void wait_in_window(KernelQueue& queue, bool gated) const noexcept;
+  void wait_in_window(KernelQueue& queue, bool gated) noexcept;
   std::uint32_t eager_cells(std::span<const transport::Operation> list) const noexcept;
   Gating gating(bool starts) const noexcept;
   bool at_gates(KernelQueue& queue, const device::Stream& stream) const noexcept;

@@ -4,7 +4,7 @@
 
 #include "gpu/reports.cuh"
 #include "peer_gpu/block_port.cuh"
-#include "peer_gpu/window_port.cuh"
+#include "peer_gpu/window_words.cuh"
 #include "protocol/rendezvous.hpp"
 
 namespace penstock::peer_gpu {
@@ -41,14 +41,11 @@ __device__ void give_up_rendezvous(const Pair& pair, Word64 epoch) {
 template <Path path>
 __device__ void tell_peer(const Pair& pair, Word64 epoch) {
   if constexpr (!is_ring(path)) {
-    if (agree(threadIdx.x == 0
-                  ? SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed)
-                  : 0) != 0)
-      return;
+    if (agree(threadIdx.x == 0 && peer_is_dead(pair) ? 1 : 0) != 0) return;
     if constexpr (path == Path::window) {
-      WindowPort port(pair);
-      return pair.sends ? protocol::closing::close<Side::sender>(port, epoch)
-                        : protocol::closing::close<Side::receiver>(port, epoch);
+      WindowWords words(pair);
+      return pair.sends ? protocol::closing::close<Side::sender>(words, epoch)
+                        : protocol::closing::close<Side::receiver>(words, epoch);
     }
     if (pair.native_atomics)
       pair.sends ? give_up_rendezvous<true, Side::sender>(pair, epoch)
@@ -95,28 +92,25 @@ __device__ __noinline__ void fail(Reports reports, const Pair& pair, Word64 epoc
 // Of the block that is through last; `telling` is thread 0's. The host is told, too, if no block
 // before has failed as the first of its queue and nothing else has: where the first one had no
 // leader.
-template <Path path>
-__device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch,
-                                       bool host_too, Failure why) {
+static __device__ __noinline__ void tell_both(Reports reports, const Pair& pair, Word64 epoch,
+                                              bool host_too, Failure why) {
   if (threadIdx.x == 0) DeviceWord(pair.words->given_up).store(epoch, ::cuda::memory_order_release);
-  tell<path>(pair, epoch);
+  tell<Path::rendezvous>(pair, epoch);
   if (threadIdx.x == 0 && (host_too || fails_first(reports))) report(reports, pair.id, why);
 }
-template <Path path>
-__device__ void tell_as_last(const Reports& reports, const Pair& pair, Word64 epoch,
-                             team::Telling telling, Failure why) {
-  if (__syncthreads_or(telling.peer) != 0) tell_both<path>(reports, pair, epoch, telling.host, why);
+__device__ inline void tell_as_last(const Reports& reports, const Pair& pair, Word64 epoch,
+                                    team::Telling telling, Failure why) {
+  if (__syncthreads_or(telling.peer) != 0) tell_both(reports, pair, epoch, telling.host, why);
 }
 
-// The end of a block that is counted in a kernel that copies: `why`, if its own part does not hold.
-// Other blocks may still be in their copies, or yet to come: so the failure is told by the last
-// one.
-template <Path path>
-__device__ void end_of_copy(const Reports& reports, const Pair& pair, Team& team, Word64 epoch,
-                            Failure why) {
+// The end of a block that is counted in a kernel that copies a message: whether its own part holds.
+// Other blocks may still be in their copies, or yet to come: so the failure, which is always that
+// the peer has closed, is told by the last one.
+__device__ inline void end_of_copy(const Reports& reports, const Pair& pair, Team& team,
+                                   Word64 epoch, bool holds) {
   team::Telling telling;
   if (threadIdx.x == 0) {
-    if (why == Failure::none) {
+    if (holds) {
       telling = team.end_well();
     } else {
       // Blocks that come later find it, and copy nothing.
@@ -124,7 +118,7 @@ __device__ void end_of_copy(const Reports& reports, const Pair& pair, Team& team
       telling = team.end_badly(fails_first(reports));
     }
   }
-  tell_as_last<path>(reports, pair, epoch, telling, why);
+  tell_as_last(reports, pair, epoch, telling, Failure::peer_closed);
 }
 
 // The end of a block whose leader has not come until the wait was to end (protocol/team.hpp). In
@@ -141,7 +135,7 @@ __device__ inline void end_without_leader(const Reports& reports, const Pair& pa
   if (!team.counted()) return;
   team::Telling telling;
   if (threadIdx.x == 0) telling = team.end_badly(false);
-  tell_as_last<Path::rendezvous>(reports, pair, epoch, telling, Failure::released);
+  tell_as_last(reports, pair, epoch, telling, Failure::released);
 }
 
 }  // namespace penstock::peer_gpu

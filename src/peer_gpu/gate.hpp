@@ -24,7 +24,7 @@ struct Gating {
   bool starts = false;   // the call is a start
   // The peer must have posted the epoch that is so many before the call's own. Where it is not 0,
   // the first ring_slots epochs need none.
-  std::uint8_t behind = 0;
+  std::uint8_t epochs_back = 0;
 
   explicit operator bool() const noexcept { return passes != nullptr; }
 };

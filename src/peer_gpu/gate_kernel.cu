@@ -18,10 +18,11 @@ __device__ void close(const Gating& gating, bool failed) {
   // A start that stands at the gate does so for the wait before it.
   SystemWord(gating.notice->gated)
       .store(gating.starts ? next - 1 : next, ::cuda::memory_order_relaxed);
-  if (gating.behind == 0 || next > ring_slots)  // its slot has been used before
-    protocol::gate::close(gate, next - gating.behind);
-  else
+  const bool slot_is_new = gating.epochs_back != 0 && next <= ring_slots;
+  if (slot_is_new)
     gate.store_open(1);
+  else
+    protocol::gate::close(gate, next - gating.epochs_back);
 }
 
 struct CloseGates {

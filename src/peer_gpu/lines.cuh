@@ -8,12 +8,7 @@
 
 namespace penstock::peer_gpu {
 
-using gpu::SystemWord, gpu::agree, gpu::load_cell, gpu::store_cell;
-
-// A kernel behind a gate may begin after the peer's end.
-__device__ inline bool peer_is_there(const Pair& pair) {
-  return !pair.gated || SystemWord(pair.notice->peer_dead).load(::cuda::memory_order_relaxed) == 0;
-}
+using gpu::agree, gpu::load_cell, gpu::store_cell;
 
 // A unit is one cell: data and flag in each of its two words.
 template <Fit fit>

@@ -142,7 +142,7 @@ __device__ void end_leading(const Context& context, const Pair& pair, Team& team
                             Failure why) {
   team.dismiss();
   if (team.counted())
-    end_of_copy<Path::rendezvous>(context, pair, team, epoch, why);
+    end_of_copy(context, pair, team, epoch, why == Failure::none);
   else if (why != Failure::none)
     fail<Path::rendezvous>(context, pair, epoch, why);
 }
@@ -157,9 +157,8 @@ __device__ bool follow_leader(const Context& context, const Pair& pair, Team& te
     end_without_leader(context, pair, team, epoch);
   } else if (help == Team::Help::needed) {
     BlockPort<native> port(pair, team);
-    const bool holds = willing && protocol::closing::copy_holds<side>(port, epoch);
-    end_of_copy<Path::rendezvous>(context, pair, team, epoch,
-                                  holds ? Failure::none : Failure::peer_closed);
+    end_of_copy(context, pair, team, epoch,
+                willing && protocol::closing::copy_holds<side>(port, epoch));
   }
   return help != Team::Help::later;
 }

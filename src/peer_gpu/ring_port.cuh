@@ -6,6 +6,7 @@
 
 #include "gpu/block.cuh"
 #include "peer_gpu/lines.cuh"
+#include "peer_gpu/peer_dead.cuh"
 
 namespace penstock::peer_gpu {
 
@@ -46,7 +47,7 @@ class RingPort {
   // have ended with it.
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
-    if (threadIdx.x == 0 && peer_is_there(pair_))
+    if (threadIdx.x == 0 && !(pair_.gated && peer_is_dead(pair_)))
       SystemWord(at(word)).store(value, ::cuda::memory_order_relaxed);
   }
   __device__ Word64 exchange(Word, Word64) const { return 0; }

@@ -23,14 +23,19 @@ constexpr unsigned most_waiting_in_rings = 32;  // smaller ones
 constexpr std::uint32_t least_row_of_rendezvous = 128;
 constexpr std::uint32_t step_of_rendezvous = 16;
 
+// Whole warps, a thread a cell if there are as many.
+std::uint16_t threads_for(std::uint64_t cells) noexcept {
+  return static_cast<std::uint16_t>(
+      std::clamp<std::uint64_t>((cells + 31) / 32 * 32, 32, most_threads));
+}
+
 KernelShape shape_of(const Pair& pair, unsigned most_blocks) noexcept {
   if (pair.path == Path::rendezvous)
     return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
             most_threads};
   const std::uint64_t cells = pair.share * (pair.path == Path::ring ? 1 : wide_cells);
-  const std::uint64_t threads = (cells + 31) / 32 * 32;
   return {static_cast<std::uint16_t>(std::min<unsigned>(pair.parts, std::max(most_blocks, 1u))),
-          static_cast<std::uint16_t>(std::min<std::uint64_t>(threads, most_threads))};
+          threads_for(cells)};
 }
 
 }  // namespace
@@ -71,15 +76,12 @@ KernelShape shape_of_start(const Pair& pair, unsigned most_blocks) noexcept {
 
 KernelShape shape_of_complete(std::uint64_t bytes, unsigned most_blocks) noexcept {
   const std::uint64_t most = std::clamp(most_blocks, 1u, most_window_parts);
-  const std::uint64_t threads = (bytes / sizeof(Cell) + 31) / 32 * 32;
-  return {static_cast<std::uint16_t>(
-              std::clamp<std::uint64_t>((bytes + bytes_a_part - 1) / bytes_a_part, 1, most)),
-          static_cast<std::uint16_t>(std::clamp<std::uint64_t>(threads, 32, most_threads))};
+  const auto blocks = std::clamp<std::uint64_t>((bytes + bytes_a_part - 1) / bytes_a_part, 1, most);
+  return {static_cast<std::uint16_t>(blocks), threads_for(bytes / sizeof(Cell))};
 }
 
 KernelShape shape_of_slot(std::uint64_t cells) noexcept {
-  return {1, static_cast<std::uint16_t>(
-                 std::clamp<std::uint64_t>((cells + 31) / 32 * 32, 32, most_threads))};
+  return {1, threads_for(cells)};
 }
 
 KernelShape shape_of_wait(const Pair& pair, unsigned most_blocks) noexcept {

@@ -48,13 +48,13 @@ GpuWindow::GpuWindow(Halves& halves, const WindowMemory& ours, int peer)
   origin_ = half(record_.origin, sizeof(SenderWords));
   origin_.pair.sender = reinterpret_cast<SenderWords*>(record_.origin.words.address);
   origin_.pair.sends = true;
-  record_.slot_cells = std::max<std::uint32_t>(
+  record_.data_cells = std::max<std::uint32_t>(
       cells_for(std::min(halves.host().window_eager_max(), most_window_eager)), 1);
   target_ = half(record_.target, sizeof(ReceiverWords) +
-                                     ring_slots * sizeof(Cell) * (wide_cells + record_.slot_cells));
+                                     ring_slots * sizeof(Cell) * (head_cells + record_.data_cells));
   target_.pair.receiver = reinterpret_cast<ReceiverWords*>(record_.target.words.address);
   target_.pair.buffer = static_cast<std::byte*>(ours.base);
-  target_.pair.units = static_cast<std::uint32_t>(record_.slot_cells);
+  target_.pair.units = static_cast<std::uint32_t>(record_.data_cells);
 }
 
 GpuWindow::~GpuWindow() {
@@ -113,7 +113,7 @@ WindowEnds GpuWindow::connect(std::span<const std::byte> theirs, transport::Oper
   Pair& origin = origin_.pair;
   origin.receiver = reinterpret_cast<ReceiverWords*>(
       halves_.reach(peer_, origin_, memory.device, record.target.words));
-  origin.units = static_cast<std::uint32_t>(record.slot_cells);
+  origin.units = static_cast<std::uint32_t>(record.data_cells);
   origin_.eager_max = halves_.host().window_eager_max();
   origin.other = halves_.reach(peer_, origin_, memory.device, memory.place);
 
@@ -122,7 +122,12 @@ WindowEnds GpuWindow::connect(std::span<const std::byte> theirs, transport::Oper
       halves_.reach(peer_, target_, memory.device, record.origin.words));
 
   ends.origin = halves_.make_plan(std::move(origin_));
-  ends.target = halves_.make_plan(std::move(target_));
+  try {
+    ends.target = halves_.make_plan(std::move(target_));
+  } catch (...) {
+    ends.origin->close();
+    throw;
+  }
   return ends;
 }
 

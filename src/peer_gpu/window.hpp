@@ -14,12 +14,12 @@ struct WindowRecord {
   std::uint64_t bytes = 0;           // of the window
   std::uint32_t native_atomics = 0;  // may be used, where the link has them
   GateUse gates = GateUse::none;
-  std::uint64_t slot_cells = 0;  // of data, of the target's slots
+  std::uint64_t data_cells = 0;  // of a slot at the target
   EndRecord origin;              // both name the window as their buffer
   EndRecord target;
 };
 
-// Whether processes that the GPU's memory is mapped by can be given this window.
+// Whether other processes can map this memory; a window of no bytes needs no mapping.
 bool can_expose(const transport::WindowMemory& memory);
 
 class GpuWindow final : public transport::WindowOffer {

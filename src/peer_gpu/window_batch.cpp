@@ -9,35 +9,53 @@ namespace penstock::peer_gpu {
 
 using transport::Operation;
 
-bool WindowBatch::takes(const WindowItem& item, std::size_t operations) const noexcept {
-  if (count_ == items_.size() || listed_ + operations > operations_.size()) return false;
-  // Two epochs of one end are two kernels.
-  return std::none_of(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(count_),
-                      [&](const WindowItem& each) {
-                        return each.call > item.call ||
-                               (each.call == item.call && each.id == item.id);
-                      });
+namespace {
+
+bool has_gets(std::span<const Operation> list) noexcept {
+  return std::any_of(list.begin(), list.end(), [](const Operation& operation) {
+    return operation.verb == transport::Verb::get;
+  });
 }
 
-void WindowBatch::add(WindowItem item, const Gating& gating,
-                      std::span<const Operation> list) noexcept {
-  if (!takes(item, list.size())) queue_.flush();
+}  // namespace
+
+bool WindowBatch::takes(const WindowItem& item, std::span<const Operation> list) const noexcept {
+  if (count_ == items_.size() || listed_ + list.size() > operations_.size()) return false;
+  const bool gets = has_gets_ || has_gets(list);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const WindowItem& each = items_[i];
+    if (each.call > item.call) return false;
+    if (each.call != item.call) continue;
+    if (each.id == item.id) return false;  // two epochs of one end are two kernels
+    if (each.call == WindowCall::complete && gets && gathered_[i].call != call_) return false;
+  }
+  return true;
+}
+
+void WindowBatch::add(WindowItem item, const Gating& gating, std::span<const Operation> list,
+                      std::atomic<bool>& gathered) noexcept {
+  if (!takes(item, list)) queue_.flush();
   item.first = static_cast<std::uint16_t>(listed_);
   item.count = static_cast<std::uint16_t>(list.size());
-  gatings_[count_] = gating;
+  gathered.store(true, std::memory_order_relaxed);
+  gathered_[count_] = {gating, call_, &gathered};
   items_[count_++] = item;
   gated_ = gated_ || gating;
+  has_gets_ = has_gets_ || has_gets(list);
   std::copy(list.begin(), list.end(), operations_.begin() + static_cast<std::ptrdiff_t>(listed_));
   listed_ += list.size();
 }
 
 cudaError_t WindowBatch::launch(const Launch& launch) noexcept {
-  const cudaError_t code = gated_ ? launch_behind_gates(launch) : launch_range(launch, 0, count_);
-  // Of what does not run, no kernel can tell the peers.
-  if (code != cudaSuccess)
-    for (std::size_t i = 0; i < count_; ++i) queue_.poison(items_[i].id);
+  const cudaError_t code =
+      gated_ || launch.crowded ? launch_call_by_call(launch) : launch_range(launch, 0, count_);
+  for (std::size_t i = 0; i < count_; ++i) {
+    // Of what does not run, no kernel can tell the peers.
+    if (code != cudaSuccess) queue_.poison(items_[i].id);
+    gathered_[i].flag->store(false, std::memory_order_relaxed);
+  }
   count_ = listed_ = 0;
-  gated_ = false;
+  gated_ = has_gets_ = false;
   return code;
 }
 
@@ -46,16 +64,22 @@ cudaError_t WindowBatch::launch_range(const Launch& launch, std::size_t from,
   return launch_windows(launch, {items_.data() + from, to - from}, {operations_.data(), listed_});
 }
 
-// Nothing that a gate may wait for stands behind it: each kind of call has a kernel of its own.
-cudaError_t WindowBatch::launch_behind_gates(const Launch& launch) const noexcept {
+// A complete may be what the peer waits for before it does what a later call waits for.
+bool WindowBatch::joins(std::size_t first, std::size_t next) const noexcept {
+  return items_[first].call == items_[next].call && (items_[first].call != WindowCall::complete ||
+                                                     gathered_[first].call == gathered_[next].call);
+}
+
+// Where a stream stands at gates, or one block of a kernel may come to do all its duties one after
+// the other: nothing that they may wait for stands behind them.
+cudaError_t WindowBatch::launch_call_by_call(const Launch& launch) const noexcept {
   cudaError_t code = cudaSuccess;
   for (std::size_t from = 0, to = 0; from < count_ && code == cudaSuccess; from = to) {
-    while (to < count_ && items_[to].call == items_[from].call) ++to;
     std::array<Gating, largest_batch> gates;
-    const auto past = std::copy_if(gatings_.begin() + static_cast<std::ptrdiff_t>(from),
-                                   gatings_.begin() + static_cast<std::ptrdiff_t>(to),
-                                   gates.begin(), [](const Gating& each) { return bool(each); });
-    code = behind_gates(launch, {gates.begin(), past},
+    std::size_t gated = 0;
+    for (; to < count_ && joins(from, to); ++to)
+      if (gathered_[to].gating) gates[gated++] = gathered_[to].gating;
+    code = behind_gates(launch, {gates.data(), gated},
                         [&](const Launch& behind) { return launch_range(behind, from, to); });
   }
   return code;

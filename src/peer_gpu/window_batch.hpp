@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ends of windows that one kernel will serve: posts, then completes, then waits. Blocks stand
-// in this order, so that none that waits stands before one that does not. Any other order begins a
-// new kernel: a put may read the window that a later post exposes.
+// in this order, so that none that waits stands before one that does not.
+//
+// Any other order begins a new kernel: a put may read the window that a later post exposes. So does
+// a complete of another call where either has gets, whose buffers the other may read or write.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <span>
 
 #include "gpu/kernel_queue.hpp"
@@ -17,23 +20,33 @@ class WindowBatch final : public gpu::LaunchBatch {
  public:
   explicit WindowBatch(gpu::KernelQueue& queue) noexcept : queue_(queue) {}
 
-  // What the item has as `first` and `count` is set here.
-  void add(WindowItem item, const Gating& gating,
-           std::span<const transport::Operation> list) noexcept;
+  // What the item has as `first` and `count` is set here. `gathered` is set until it is launched.
+  void add(WindowItem item, const Gating& gating, std::span<const transport::Operation> list,
+           std::atomic<bool>& gathered) noexcept;
   bool empty() const noexcept override { return count_ == 0; }
+  void end_call() noexcept override { ++call_; }
   cudaError_t launch(const Launch& launch) noexcept override;
 
  private:
-  bool takes(const WindowItem& item, std::size_t operations) const noexcept;
+  // What is not the kernel's.
+  struct Gathered {
+    Gating gating;
+    unsigned call = 0;
+    std::atomic<bool>* flag = nullptr;
+  };
+  bool takes(const WindowItem& item, std::span<const transport::Operation> list) const noexcept;
   cudaError_t launch_range(const Launch& launch, std::size_t from, std::size_t to) const noexcept;
-  cudaError_t launch_behind_gates(const Launch& launch) const noexcept;
+  cudaError_t launch_call_by_call(const Launch& launch) const noexcept;
+  bool joins(std::size_t first, std::size_t next) const noexcept;
 
   gpu::KernelQueue& queue_;
   std::size_t count_ = 0;
   std::size_t listed_ = 0;
+  unsigned call_ = 0;
   bool gated_ = false;
+  bool has_gets_ = false;
   std::array<WindowItem, largest_batch> items_;
-  std::array<Gating, largest_batch> gatings_;  // by item; some are empty
+  std::array<Gathered, largest_batch> gathered_;  // by item
   std::array<transport::Operation, most_operations> operations_;
 };
 

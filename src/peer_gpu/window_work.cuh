@@ -62,8 +62,41 @@ struct PostWindow {
   }
 };
 
-// The first block announces the epoch, and each moves its part. A pair that an earlier kernel has
-// given up is not told of again.
+// The end of a block that completes. A block that fails gives the pair up, untold, before it counts
+// itself; who is through last finds that, and tells the peer and the host: whoever is told may use
+// the buffers again (protocol/team.hpp). Of what an earlier kernel has given up nothing is told
+// again.
+__device__ inline void end_complete(const Context& context, const WindowItem& item,
+                                    const BlockIndex& place, Word64 epoch, Failure why) {
+  DeviceWord given_up(item.words->given_up);
+  bool tells = false;
+  if (threadIdx.x == 0) {
+    Word64 none = 0;
+    if (why != Failure::none &&
+        given_up.compare_exchange_strong(none, epoch | team::untold, ::cuda::memory_order_release,
+                                         ::cuda::memory_order_relaxed))
+      item.words->command = static_cast<Word64>(why);
+    // Release: what this block has copied, and the reason, come before. Acquire: the other blocks'.
+    ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_device);
+    const Word64 share = team::share_of_block(place.index, place.blocks);
+    const Word64 through =
+        DeviceWord(words_of(item).through).fetch_add(share, ::cuda::memory_order_acq_rel) + share;
+    tells = team::all_are_through(through) && given_up.load(::cuda::memory_order_acquire) != 0;
+  }
+  if (__syncthreads_or(tells) == 0) return;
+  const Word64 found = agree(threadIdx.x == 0 ? given_up.load(::cuda::memory_order_relaxed) : 0);
+  const bool untold = team::is_to_be_told(found);
+  if (untold) {
+    if (threadIdx.x == 0) given_up.store(team::epoch_given_up(found), ::cuda::memory_order_release);
+    tell<Path::window>(item, team::epoch_given_up(found));
+  }
+  if (threadIdx.x == 0 && fails_first(context))
+    report(context, item.id,
+           untold ? static_cast<Failure>(item.words->command) : Failure::given_up);
+}
+
+// The first block announces the epoch, and each moves its part. After a failure of the queue
+// nothing is sent on, nor into the memory of a process that has ended.
 struct CompleteWindow {
   template <Form form>
   static __device__ void run(const Reports& reports, const WindowItem& item,
@@ -74,33 +107,27 @@ struct CompleteWindow {
     const Word64 epoch = seen.done + 1;
     window::OriginState state;
     state.done = seen.done;
-    state.announced = !place.leads() || !item.ends;
+    state.announced = !place.leads() || !item.ends_epoch;
     OriginPort port(item, list, place);
     port.know(seen.cts, seen.fin, seen.closed);
     bool lost = false;
-    const PollEnd polled = poll(context, item, epoch, crew, state, [&] {
-      const Progress progress = window::complete(port, state);
-      lost = state.copied && progress != Progress::ended;
-      return lost ? Progress::ended : progress;
-    });
+    PollEnd polled = PollEnd::ended;
+    const bool suppressed =
+        seen.failed != 0 ||
+        (item.gated && agree(threadIdx.x == 0 && peer_is_dead(item) ? 1 : 0) != 0);
+    if (!suppressed)
+      polled = poll(context, item, epoch, crew, state, [&] {
+        const Progress progress = window::complete(port, state);
+        lost = state.copied && progress != Progress::ended;
+        return lost ? Progress::ended : progress;
+      });
     if (polled == PollEnd::left) return crew.leave(true);
     if (!crew.stays()) let_successor_in();
-    end(context, item, place, epoch,
-        lost                       ? Failure::peer_closed
-        : polled == PollEnd::ended ? Failure::released
-                                   : Failure::none);
-  }
-
- private:
-  static __device__ void end(const Context& context, const WindowItem& item,
-                             const BlockIndex& place, Word64 epoch, Failure why) {
-    Team team(item, place, Phase::wait, epoch);
-    team.be_through();
-    const bool given_up = context.given_up != 0 && !team::is_to_be_told(context.given_up);
-    end_of_copy<Path::window>(context, item, team, epoch, given_up ? Failure::none : why);
-    if (given_up && threadIdx.x == 0 && fails_first(context))
-      report(context, item.id, Failure::given_up);
-    if (!item.ends) return;
+    end_complete(context, item, place, epoch,
+                 lost                       ? Failure::peer_closed
+                 : polled == PollEnd::ended ? Failure::released
+                                            : Failure::none);
+    if (!item.ends_epoch) return;
     advance(item, place, epoch);
     if (place.leads() && threadIdx.x == 0) open_peers_gate(item, epoch);
   }

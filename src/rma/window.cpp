@@ -45,9 +45,9 @@ constexpr std::size_t eager_bytes_of(const Operation& operation) noexcept {
 }  // namespace
 
 Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours,
-               std::int64_t unit, core::Transports& transports, const Callers& callers)
+               std::int64_t unit, core::Transports& transports, const WindowOptions& options)
     : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1),
-      callers_(callers),
+      options_(options),
       group_(std::move(group)) {
   const PartRecord mine{ours.bytes, reinterpret_cast<std::uintptr_t>(ours.base),
                         static_cast<std::uint64_t>(unit), ours.memory};
@@ -179,7 +179,7 @@ void Window::start(const Members& members) {
            "an access epoch is open: enqueue PST_Win_complete_stream before the next "
            "MPI_Win_start");
   access_.members = members;
-  origin_ = {};
+  last_allocation_ = {};
   for (const int member : members) peer(member).accessed = true;
   access_.open.store(true, std::memory_order_relaxed);
 }
@@ -188,8 +188,9 @@ void Window::start(const Members& members) {
 // is asked once an allocation and epoch.
 void Window::require_origin(int gpu, const Operation& operation) {
   if (gpu < 0 || operation.bytes == 0) return;
-  if (!origin_.holds(operation.origin)) origin_ = device::gpu_allocation(operation.origin);
-  if (!origin_.on_all && origin_.device != gpu)
+  if (!last_allocation_.holds(operation.origin))
+    last_allocation_ = device::gpu_allocation(operation.origin);
+  if (!last_allocation_.on_all && last_allocation_.device != gpu)
     refuse(ErrorKind::unsupported,
            fmt::format(
                "the origin's buffer is not in memory of GPU {}, where this rank's window is", gpu));
@@ -391,11 +392,14 @@ void Window::end_pairs(const std::function<bool()>& meanwhile) noexcept {
 // All come before any pair ends: a member that is late may still have epochs with others, and would
 // take an end for a failure.
 void Window::detach(const std::function<bool()>& meanwhile) {
-  if (!group_->meet(callers_.timeout, meanwhile))
+  for (const auto& peer : peers_)
+    for (WindowEnd* end : {peer->origin, peer->target})
+      if (end != nullptr) end->launch_gathered();  // others may wait for it before they come
+  if (!group_->meet(options_.timeout, meanwhile))
     refuse(ErrorKind::timeout,
            fmt::format("MPI_Win_free is collective, and PENSTOCK_TIMEOUT={} has passed before all "
                        "members have called it",
-                       std::chrono::duration<double>(callers_.timeout).count()));
+                       std::chrono::duration<double>(options_.timeout).count()));
   end_pairs(meanwhile);
 }
 

@@ -32,9 +32,8 @@ struct OperationShape {
   std::size_t target_bytes = 0;
 };
 
-// What the program's calls are known to do.
-struct Callers {
-  bool several_threads = false;       // call at once: MPI_THREAD_MULTIPLE
+struct WindowOptions {
+  bool locks = false;                 // several threads may call at once: MPI_THREAD_MULTIPLE
   std::chrono::milliseconds timeout;  // PENSTOCK_TIMEOUT, for members that do not come to the end
 };
 
@@ -43,7 +42,7 @@ class Window : private base::NoCopy {
   // Collective over the group, which it takes. `unit`: in bytes, of displacements into our part.
   // Throws base::Error on all members.
   Window(std::unique_ptr<group::WindowGroup> group, const transport::WindowMemory& ours,
-         std::int64_t unit, core::Transports& transports, const Callers& callers);
+         std::int64_t unit, core::Transports& transports, const WindowOptions& options);
   // Blocks until all that has been enqueued for it here has ended. The members call detach()
   // before.
   ~Window();
@@ -71,9 +70,9 @@ class Window : private base::NoCopy {
  private:
   struct Peer {
     int world_rank = -1;
-    std::size_t bytes = 0;  // of its part
-    std::size_t unit = 1;   // of displacements, and how many of them are in it
-    std::size_t units = 0;
+    std::size_t bytes = 0;         // of its part
+    std::size_t unit = 1;          // of displacements
+    std::size_t units = 0;         // whole ones in `bytes`
     std::size_t misalignment = 0;  // of its part's address, modulo 8
     transport::WindowReach reach;
     transport::OperationLists lists;
@@ -85,8 +84,8 @@ class Window : private base::NoCopy {
     std::uint64_t starts = 0;  // of `origin`, when a complete began to enqueue
   };
 
-  // Keeps its memory from one epoch to the next.
-  struct OpenEpoch {
+  // Of the epochs of one role; it keeps its memory from one to the next.
+  struct EpochOfRole {
     std::atomic<bool> open{false};
     Members members;
   };
@@ -94,7 +93,7 @@ class Window : private base::NoCopy {
   // MPI lets several threads put into one epoch, and the two roles go by different queues. Where
   // none call at once there is nothing to lock.
   std::unique_lock<std::mutex> lock() const {
-    return callers_.several_threads ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+    return options_.locks ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
   void connect(const transport::WindowMemory& ours, core::Transports& transports);
   std::vector<std::size_t> choose(const transport::WindowMemory& ours,
@@ -118,13 +117,13 @@ class Window : private base::NoCopy {
   [[noreturn]] void refuse(base::ErrorKind kind, const std::string& why) const;
 
   const std::uint64_t number_;
-  const Callers callers_;
+  const WindowOptions options_;
   std::unique_ptr<group::WindowGroup> group_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by member
   std::shared_ptr<std::atomic<int>> living_;  // our ends that are not gone; null behind the end
   mutable std::mutex mutex_;
-  OpenEpoch access_, exposure_;
-  device::GpuAllocation origin_;  // of the access epoch's last operation, on a GPU
+  EpochOfRole access_, exposure_;
+  device::GpuAllocation last_allocation_;  // of the access epoch's last operation, on a GPU
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
   std::vector<core::StreamOperation*> scratch_;

@@ -35,6 +35,8 @@ class Plan : public Waiter {
   virtual void hand_over(device::Stream* last, device::Stream& next) = 0;
   // For plans that have changed streams: the enqueue call of a wait has flushed its stream.
   virtual void wait_flushed(device::Stream& /*stream*/) noexcept {}
+  // Its work that a batch of calls on the stream holds is launched.
+  virtual void launch_gathered(device::Stream& /*stream*/) noexcept {}
   // In stream order, after all work enqueued for this plan, the peer is told that this half is
   // gone. Then `ended(argument)` is called, from any thread of ours (never one that holds a lock of
   // ours). After that the plan may be deleted.

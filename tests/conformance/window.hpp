@@ -80,8 +80,16 @@ class Numbers {
   Number& operator[](std::size_t i) const { return mirror()[i]; }
   std::size_t size() const { return count_; }
   void fill(Number value) const { std::fill_n(mirror().begin(), count_, value); }
-  void send(Lane& lane) const { enqueue_copy(lane.stream(), data_, mirror_, bytes()); }
-  void fetch(Lane& lane) const { enqueue_copy(lane.stream(), mirror_, data_, bytes()); }
+  void send(Lane& lane) const { send(lane, 0, count_); }
+  void fetch(Lane& lane) const { fetch(lane, 0, count_); }
+  void send(Lane& lane, std::size_t first, std::size_t count) const {
+    const std::size_t at = first * sizeof(Number);
+    enqueue_copy(lane.stream(), data_ + at, mirror_ + at, count * sizeof(Number));
+  }
+  void fetch(Lane& lane, std::size_t first, std::size_t count) const {
+    const std::size_t at = first * sizeof(Number);
+    enqueue_copy(lane.stream(), mirror_ + at, data_ + at, count * sizeof(Number));
+  }
   // With no stream at work on them.
   void send() const { copy(data_, mirror_); }
   void fetch() const { copy(mirror_, data_); }

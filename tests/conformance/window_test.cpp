@@ -491,6 +491,70 @@ TEST(Windows, R22_Batches) {
   EXPECT_PST(PST_Queue_batch_end(lane.queue()));
 }
 
+// Of one batch: a complete sends on what the one before it has got, and the first call names
+// nobody.
+TEST(Windows, R22_ABatchSendsOnWhatItHasGot) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  constexpr std::size_t count = 3000;
+  const int self = rank();
+  Window from(count), to(count);
+  Lane lane;
+  Script script;
+  Numbers taken(count);
+  std::atomic<std::uint64_t> wrong = 0;
+  for (std::uint64_t epoch = 1; epoch <= 20; ++epoch) {
+    script.run(lane, [&from, self, epoch] {
+      for (std::size_t i = 0; i < count; ++i) from.numbers()[i] = stamp(self, epoch, i);
+    });
+    from.send(lane);
+    EXPECT_PST(PST_Queue_batch_begin(lane.queue()));
+    from.post(lane, {});
+    from.wait(lane);
+    from.post(lane, {previous_rank()});
+    to.post(lane, {previous_rank()});
+    from.start({next_rank()});
+    from.get(taken.data(), count, next_rank(), 0);
+    from.complete(lane);
+    to.start({next_rank()});
+    to.put(taken.data(), count, next_rank(), 0);
+    to.complete(lane);
+    from.wait(lane);
+    to.wait(lane);
+    EXPECT_PST(PST_Queue_batch_end(lane.queue()));
+    to.fetch(lane);
+    script.run(lane, [&to, &wrong, self, epoch] {
+      for (std::size_t i = 0; i < count; ++i) wrong += to.numbers()[i] != stamp(self, epoch, i);
+    });
+  }
+  lane.finish();
+  EXPECT_EQ(wrong, 0U);
+}
+
+// The peer waits for what the batch holds before it frees the window.
+TEST(Windows, R22_AWindowIsFreedInABatch) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  Numbers seven(1);
+  seven.fill(7);
+  seven.send();
+  for (int round = 0; round < 5; ++round) {
+    Window window(2);
+    Lane lane;
+    EXPECT_PST(PST_Queue_batch_begin(lane.queue()));
+    window.post(lane, {previous_rank()});
+    window.start({next_rank()});
+    window.put(seven.data(), 1, next_rank(), 1);
+    window.complete(lane);
+    window.wait(lane);
+    if (rank() % 2 == 0) {
+      lane.finish();
+      EXPECT_EQ(window.fetched()[1], 7U);
+    }
+    EXPECT_EQ(MPI_Win_free(&window.handle()), MPI_SUCCESS);
+    EXPECT_PST(PST_Queue_batch_end(lane.queue()));
+    lane.finish();
+  }
+}
+
 // Eight windows at once, each with an epoch that waits.
 TEST(Windows, R21_ManyWindowsWaitAtOnce) {
   if (!windows_served()) GTEST_SKIP() << not_served;

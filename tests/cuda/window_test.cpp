@@ -2,7 +2,7 @@
 // Windows in GPU memory: what only they have. R numbers are those of docs/rma.md.
 #include "conformance/window.hpp"
 
-#include <atomic>
+#include <cstdlib>
 
 #include "cuda/graph.hpp"
 
@@ -209,6 +209,33 @@ TEST(CudaWindows, R23_MemoryThatNoOtherProcessCanMap) {
       PST_Win_create(numbers.data(), 32, sizeof(Number), MPI_INFO_NULL, MPI_COMM_WORLD, &win),
       PST_ERROR_TRANSPORT);
   EXPECT_NE(last_error().find("cudaMalloc"), std::string::npos) << last_error();
+}
+
+// Run with PENSTOCK_TIMEOUT set to a second or so: a complete behind a wait that is released moves
+// nothing, and the target's wait fails.
+TEST(CudaWindows, R20_AFailedQueueSendsNothingOn) {
+  if (std::getenv("PENSTOCK_TEST_RELEASE") == nullptr) GTEST_SKIP() << "needs PENSTOCK_TIMEOUT";
+  if (partner() == rank()) GTEST_SKIP() << "it would wait for itself";
+  for (const std::size_t count : {std::size_t{4}, std::size_t{50000}}) {
+    Window never(1), window(count);
+    Numbers source(count);
+    source.fill(9);
+    source.send();
+    BrokenLane lane;
+    if (rank() % 2 == 0) {
+      never.post(lane, {partner()});
+      never.wait(lane);
+      window.start({partner()});
+      window.put(source.data(), count, partner(), 0);
+      window.complete(lane);
+    } else {
+      window.post(lane, {partner()});
+      window.wait(lane);
+    }
+    EXPECT_NE(PST_Queue_wait(lane.queue()), MPI_SUCCESS);
+    for (const Number number : window.fetched()) ASSERT_EQ(number, 0U);
+    meet();
+  }
 }
 
 }  // namespace

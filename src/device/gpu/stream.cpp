@@ -61,6 +61,10 @@ bool Stream::waits_for_legacy_stream() const noexcept {
   return !succeeded(cudaStreamGetFlags(handle_, &flags)) || (flags & cudaStreamNonBlocking) == 0;
 }
 
+void Stream::end_gathered_call() noexcept {
+  if (attachment_) attachment_->end_gathered_call();
+}
+
 void Stream::flush() noexcept {
   if (attachment_) attachment_->flush();
 }

@@ -16,6 +16,7 @@ class Attachment {
  public:
   virtual ~Attachment() = default;
   virtual void flush() noexcept = 0;  // launches what has been gathered since the last flush
+  virtual void end_gathered_call() noexcept = 0;  // an enqueue call that leaves that to a later one
   // The stream has just run dry, or has failed: what its kernels have reported is to be told, and
   // what they never will.
   virtual void synchronized(cudaError_t code) noexcept = 0;
@@ -40,6 +41,7 @@ class Stream final : public device::Stream {
   Attachment* attachment() const noexcept { return attachment_.get(); }
 
   void flush() noexcept override;
+  void end_gathered_call() noexcept override;
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
   bool is_captured() const noexcept override { return current_capture() != 0; }
