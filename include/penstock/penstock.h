@@ -394,8 +394,9 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
  * outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT, PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Win_attach(MPI_Win win);
 
-/* MPI_Win_create, and PST_Win_attach. Collective over `comm`; blocks. Errors: those of both; after
- * an error there is no window. Source: MPI, Penstock. */
+/* MPI_Win_create, and PST_Win_attach. Collective over `comm`; blocks. The memory is the host's on
+ * all members, or cudaMalloc's on GPUs that address each other; a part of no bytes goes with the
+ * others. Errors: those of both; after an error there is no window. Source: MPI, Penstock. */
 PST_API int PST_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                            MPI_Win* win);
 
@@ -410,8 +411,10 @@ PST_API int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
  * write this rank's part of the window. Stream order: what the stream did before comes before their
  * accesses. It never makes the stream wait. `assert` is a hint. Does not block. Errors:
  * PST_ERROR_WINDOW, PST_ERROR_QUEUE, PST_ERROR_EPOCH (an exposure epoch is open),
- * PST_ERROR_ARGUMENT (the group has a process that is none of the window's), PST_ERROR_RESOURCES,
- * PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA, MPI. */
+ * PST_ERROR_ARGUMENT (the group has a process that is none of the window's), PST_ERROR_UNSUPPORTED
+ * (the window is in memory of the host and the queue over a GPU's stream, or the reverse; another
+ * GPU's), PST_ERROR_RESOURCES, PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA,
+ * MPI. */
 PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Queue queue);
 
 /* Opens the access epoch to the targets in `group`, on the host alone, as MPI_Win_start(group,
@@ -424,8 +427,9 @@ PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Qu
  * origin. MPI_PROC_NULL is no target: nothing happens. None of them blocks. Errors:
  * PST_ERROR_WINDOW, PST_ERROR_EPOCH (an access epoch is open; none is; the rank is not in its
  * group), PST_ERROR_ARGUMENT, PST_ERROR_RANGE, PST_ERROR_UNSUPPORTED (datatypes with gaps; a get
- * from memory that this rank cannot load; other operations), PST_ERROR_RESOURCES (more than a slot
- * holds, where memory is reached by slots alone). Source: STRMA, MPI. */
+ * from memory that this rank cannot load; other operations; on a GPU an origin's buffer elsewhere
+ * than in its memory, and an accumulate over a link without atomic operations), PST_ERROR_RESOURCES
+ * (more than a slot holds, where memory is reached by slots alone). Source: STRMA, MPI. */
 PST_API int PST_Win_start(MPI_Group group, int assert, MPI_Win win);
 PST_API int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
                     MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win);
@@ -439,15 +443,16 @@ PST_API int PST_Accumulate(const void* origin, int origin_count, MPI_Datatype or
  * what the stream's earlier work wrote; later work runs when they may be written again and gets
  * have come. That may have to wait for the targets' posts. It says nothing of the targets' memory:
  * their wait does. Does not block. Errors: PST_ERROR_WINDOW, PST_ERROR_QUEUE, PST_ERROR_EPOCH (none
- * is open; this rank is a target of its own and has not posted), PST_ERROR_RESOURCES,
- * PST_ERROR_PEER_FREED, and the queue's own error; the epoch stays open. Source: STRMA, MPI. */
+ * is open; this rank is a target of its own and has not posted), PST_ERROR_UNSUPPORTED (as of the
+ * post), PST_ERROR_RESOURCES, PST_ERROR_PEER_FREED, and the queue's own error; the epoch stays
+ * open. Source: STRMA, MPI. */
 PST_API int PST_Win_complete_stream(MPI_Win win, PST_Queue queue);
 
 /* Closes the exposure epoch. Stream order: later work of the stream runs when all origins of the
  * epoch's group have completed, and sees what they have moved. Enqueued on the queue of the post.
  * PST_Queue_wait closes no epoch. Does not block. Errors: PST_ERROR_WINDOW, PST_ERROR_QUEUE,
- * PST_ERROR_EPOCH (none is open), PST_ERROR_WRONG_QUEUE, PST_ERROR_RESOURCES, and the queue's own
- * error. Source: STRMA, MPI. */
+ * PST_ERROR_EPOCH (none is open), PST_ERROR_WRONG_QUEUE, PST_ERROR_NOT_STARTED (the post was in
+ * another graph capture), PST_ERROR_RESOURCES, and the queue's own error. Source: STRMA, MPI. */
 PST_API int PST_Win_wait_stream(MPI_Win win, PST_Queue queue);
 
 /* These begin and end a batch on the queue. Meanwhile the three calls above share a launch of a
@@ -456,10 +461,10 @@ PST_API int PST_Win_wait_stream(MPI_Win win, PST_Queue queue);
  * enqueues anything else on the queue launches it before, and so do PST_Queue_wait, PST_Queue_test
  * and the calls that free the queue or the window. Stream order: that of the calls; but what the
  * program itself puts on the stream meanwhile may come before all of the batch. A batch lies in one
- * graph capture, or outside of captures. On host streams it changes nothing. Does not block. Errors:
- * PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (begin: a batch is open; end: none is), PST_ERROR_STREAM (end:
- * a capture has begun or ended since the begin; all has been launched, and the batch is over), and
- * the queue's own. Source: STRMA (merged kernels). */
+ * graph capture, or outside of captures. On host streams it changes nothing. Does not block.
+ * Errors: PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (begin: a batch is open; end: none is),
+ * PST_ERROR_STREAM (end: a capture has begun or ended since the begin; all has been launched, and
+ * the batch is over), and the queue's own. Source: STRMA (merged kernels). */
 PST_API int PST_Queue_batch_begin(PST_Queue queue);
 PST_API int PST_Queue_batch_end(PST_Queue queue);
 

@@ -20,8 +20,9 @@ __device__ void accumulate_elements(transport::Reduction reduction, T* to, const
       continue;
     }
     T ours = element.load(::cuda::memory_order_relaxed);
-    while (!element.compare_exchange_weak(ours, transport::reduce(reduction, ours, theirs),
-                                          ::cuda::memory_order_relaxed)) {
+    while (!element.compare_exchange_strong(ours, transport::reduce(reduction, ours, theirs),
+                                            ::cuda::memory_order_relaxed,
+                                            ::cuda::memory_order_relaxed)) {
     }
   }
 }

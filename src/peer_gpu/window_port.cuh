@@ -129,7 +129,8 @@ class TargetPort : public WindowPort {
   // This thread's first cell is fetched together with HEAD.
   __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
     if (line == 0) {
-      data_ = Line::load(data_of(slot, min(threadIdx.x, pair_.units - 1)));
+      const std::uint32_t mine = threadIdx.x;
+      data_ = Line::load(data_of(slot, mine < pair_.units ? mine : 0));
       has_first_ = true;
       return head_.decode(head_of(slot));
     }
