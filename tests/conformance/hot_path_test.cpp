@@ -101,6 +101,20 @@ void run_counted(Window& window, Lane& lane, int epochs, std::size_t count, Acti
   lane.finish();
 }
 
+// Nothing but a lock for each chunk of a stream's commands. With PENSTOCK_TRACE whoever has filled
+// half of a ring of 65536 events wakes the thread that writes them.
+void expect_steady(const Activity& caller, const Activity& worker, int commands) {
+  const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
+  const auto wakes =
+      static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
+  for (const Activity* each : {&caller, &worker}) {
+    EXPECT_EQ(each->allocations, 0u) << each->text();
+    EXPECT_LE(each->locks, chunk_locks) << each->text();
+    EXPECT_LE(each->system_calls_beyond_waiting(), wakes) << each->text();
+  }
+  EXPECT_EQ(caller.system_calls_that_wait(), 0u) << caller.text();
+}
+
 TEST(HotPath, SystemCallsAreCounted) {
   if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
   if (!can_count_system_calls())
@@ -130,11 +144,6 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
       if (kind == Kind::ready && partner() != rank()) continue;
       const int epochs = bytes == 8 || long_run() ? 10000 : 1000;
       const int commands = commands_an_epoch * epochs;
-      const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
-      // With PENSTOCK_TRACE whoever has filled half of a ring of 65536 events wakes the thread that
-      // writes them.
-      const auto wakes =
-          static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
       const OneWay::Options options{.bytes = bytes, .kind = kind, .memory = memory};
       SCOPED_TRACE(text(options));
       OneWay pair(options);
@@ -144,13 +153,7 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
       Activity caller, worker;
       run_counted(pair, lane, epochs, caller, worker);
       pair.expect_good(static_cast<std::uint64_t>(epochs));
-      EXPECT_EQ(caller.allocations, 0u) << caller.text();
-      EXPECT_LE(caller.locks, chunk_locks) << caller.text();
-      EXPECT_LE(caller.system_calls_beyond_waiting(), wakes) << caller.text();
-      EXPECT_EQ(caller.system_calls_that_wait(), 0u) << caller.text();
-      EXPECT_EQ(worker.allocations, 0u) << worker.text();
-      EXPECT_LE(worker.locks, chunk_locks) << worker.text();
-      EXPECT_LE(worker.system_calls_beyond_waiting(), wakes) << worker.text();
+      expect_steady(caller, worker, commands);
     }
   }
 }
@@ -158,9 +161,6 @@ TEST(HotPath, NoLockNoAllocationNoSystemCallInTheSteadyState) {
 TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
   if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
   constexpr int epochs = 2000, commands = 8 * epochs;
-  const auto chunk_locks = static_cast<std::uint64_t>(commands / 256);
-  const auto wakes =
-      static_cast<std::uint64_t>(std::getenv("PENSTOCK_TRACE") ? commands / 32768 + 1 : 0);
   for (const std::size_t count : {std::size_t{1}, std::size_t{600}}) {  // by a slot, and direct
     Window window(count);
     Lane lane;
@@ -172,13 +172,7 @@ TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
     for (int warm_up = 0; warm_up < 2; ++warm_up)
       run_counted(window, lane, epochs, count, first_caller, first_worker);
     run_counted(window, lane, epochs, count, caller, worker);
-    EXPECT_EQ(caller.allocations, 0u) << caller.text();
-    EXPECT_LE(caller.locks, chunk_locks) << caller.text();
-    EXPECT_LE(caller.system_calls_beyond_waiting(), wakes) << caller.text();
-    EXPECT_EQ(caller.system_calls_that_wait(), 0u) << caller.text();
-    EXPECT_EQ(worker.allocations, 0u) << worker.text();
-    EXPECT_LE(worker.locks, chunk_locks) << worker.text();
-    EXPECT_LE(worker.system_calls_beyond_waiting(), wakes) << worker.text();
+    expect_steady(caller, worker, commands);
   }
 }
 
