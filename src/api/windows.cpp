@@ -242,7 +242,7 @@ std::unique_ptr<AttachedWindow> open_window(core::Library& library,
                                             const WindowPart& part) {
   auto made = std::make_unique<AttachedWindow>();
   const rma::WindowOptions options{library.world().thread_level() == group::ThreadLevel::multiple,
-                             library.settings().timeout};
+                                   library.settings().timeout};
   made->window = std::make_unique<rma::Window>(std::move(members), memory_of(part), part.unit,
                                                library.transports(), options);
   return made;
