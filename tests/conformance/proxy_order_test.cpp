@@ -240,6 +240,11 @@ extern "C" int PMPI_Request_free(MPI_Request* request) {
   using namespace penstock::test;
   static const auto own = next("PMPI_Request_free", &PMPI_Request_free);
   {
+    // MPI gives its handle to another request, which may be a barrier's.
+    const std::lock_guard lock(synchronous_mutex);
+    synchronous_sends.erase(*request);
+  }
+  {
     const std::lock_guard lock(active_mutex);
     if (active.erase(*request) > 0) ++freed_while_active;
   }
