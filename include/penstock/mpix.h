@@ -54,30 +54,6 @@
 /* clang-format on */
 #define PST_MPIX_FOURTH_(first, second, third, fourth, ...) fourth
 
-/* Epochs of windows (STRMA), which take the handle of a stream: a PST_Stream. They go by the queue
- * of PST_Stream_queue. An error of its making is returned like any other. */
-#define MPIX_MODE_STREAM PST_MODE_STREAM
-#define MPI_MODE_STREAM PST_MODE_STREAM
-#define MPIX_Win_post_stream PST_MPIX_Win_post_stream
-#define MPIX_Win_complete_stream PST_MPIX_Win_complete_stream
-#define MPIX_Win_wait_stream PST_MPIX_Win_wait_stream
-
-static inline int PST_MPIX_Win_post_stream(MPI_Group group, MPI_Win win, void* stream) {
-  PST_Queue queue = PST_QUEUE_NULL;
-  const int code = PST_Stream_queue(stream, &queue);
-  return code != MPI_SUCCESS ? code : PST_Win_post_stream(group, 0, win, queue);
-}
-
-static inline int PST_MPIX_Win_complete_stream(MPI_Win win, void* stream) {
-  PST_Queue queue = PST_QUEUE_NULL;
-  const int code = PST_Stream_queue(stream, &queue);
-  return code != MPI_SUCCESS ? code : PST_Win_complete_stream(win, queue);
-}
-
-static inline int PST_MPIX_Win_wait_stream(MPI_Win win, void* stream) {
-  PST_Queue queue = PST_QUEUE_NULL;
-  const int code = PST_Stream_queue(stream, &queue);
-  return code != MPI_SUCCESS ? code : PST_Win_wait_stream(win, queue);
-}
+#include <penstock/mpix_window.h>
 
 #endif /* PENSTOCK_MPIX_H */

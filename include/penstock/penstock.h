@@ -35,7 +35,9 @@
  *      way (exit, _exit, quick_exit). It sees the parent's memory as after any fork(), with one
  *      exception: see PST_Alloc_mem. system() and posix_spawn() are as ever.
  * "Source" names where the semantics come from: "ST" is the stream-triggering API paper (sections
- * III-V of "CPU-free two-sided MPI GPU communication"), "STRMA" that on stream-triggered
+ * III-V of "CPU-free two-sided MPI GPU communication"), "HPE" that on messages
+ * that a stream triggers and MPI matches ("Exploring GPU Stream-Aware Message Passing using
+ * Triggered Operations"), "STRMA" that on stream-triggered
  * active-target RMA, "MPI" the MPI standard, "Penstock" this project's docs/semantics.md.
  */
 #ifndef PENSTOCK_PENSTOCK_H
@@ -366,10 +368,61 @@ PST_API int PST_Enqueue_waitall(PST_Queue queue, int count, MPI_Request requests
 PST_API int PST_Enqueue_run(PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_runall(PST_Queue queue, int count, MPI_Request requests[]);
 
-/* PST_Enqueue_waitall for everything started on the queue that has no wait enqueued yet. Does not
- * block. Errors: PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in the same
- * graph capture), the queue's own error. Source: ST Fig. 3. */
+/* PST_Enqueue_waitall for everything started or triggered on the queue that has no wait enqueued
+ * yet. Does not block. Errors: PST_ERROR_QUEUE, PST_ERROR_NOT_STARTED (something was not started in
+ * the same graph capture), the queue's own error. Source: ST Fig. 3. */
 PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
+
+/* ---- Messages that MPI matches ----------------------------------------------------------------
+ */
+
+/* Sends and receives that are not matched beforehand: each is enqueued once, and one trigger hands
+ * all that have been enqueued since the last one to MPI, from the stream. MPI matches them, so the
+ * other end may be any call of MPI: enqueued, plain, persistent, a probe. They need
+ * MPI_THREAD_MULTIPLE, a queue over a host stream, and MPI's own time for each message; where both
+ * ends repeat their messages, matched requests are faster. See docs/queue.md. */
+
+/* Creates a queue over `stream`, which is the handle itself: a PST_Stream, or a GPU's stream.
+ * `comm` is that of the messages whose calls name none; it may be MPI_COMM_NULL. The queue is like
+ * one of PST_Queue_init in all else. Local; does not block. Errors: those of PST_Queue_init;
+ * PST_ERROR_THREAD_LEVEL and PST_ERROR_UNSUPPORTED as PST_Enqueue_send, where `comm` is given.
+ * Source: HPE, Penstock. */
+PST_API int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue);
+
+/* What PST_Queue_free does, for a handle by value. Errors: those of PST_Queue_free, and
+ * PST_ERROR_IN_USE where messages are enqueued that nothing has triggered; then the queue is as
+ * before. Source: HPE. */
+PST_API int PST_Queue_close(PST_Queue queue);
+
+/* Enqueues a send (receive) for the next PST_Enqueue_trigger. Local: touches no stream, and never
+ * waits. Any datatype, which may be freed after the call; any communicator, also an
+ * intercommunicator or one of spawned processes; MPI_COMM_NULL stands for the queue's own.
+ * MPI_PROC_NULL completes with its trigger. From the trigger until a wait that the stream has
+ * passed the buffer is MPI's. `request` may be null: then no request is made. Otherwise *request is
+ * an MPI request for MPI's Wait and Test families and MPI_Request_free, which lets the message go
+ * on; it completes as MPI's own would, with or without a wait on the stream, and gives a receive's
+ * status. It cannot be cancelled. A request that the program never completes is freed with the
+ * queue. Nobody may wait for one that nothing triggers. MPI_Comm_free refuses a communicator while
+ * messages on it have not been given to MPI. Counts as a call of MPI. Errors: PST_ERROR_QUEUE,
+ * PST_ERROR_ARGUMENT (a negative count; a rank or tag out of range; MPI_ANY_SOURCE, MPI_ANY_TAG; no
+ * communicator), PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the stream is a GPU's; the buffer
+ * is, and MPI is not said to take it), PST_ERROR_RESOURCES, PST_ERROR_MPI, and the queue's own
+ * error. Source: HPE. */
+PST_API int PST_Enqueue_send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                             MPI_Comm comm, PST_Queue queue, MPI_Request* request);
+PST_API int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+                             MPI_Comm comm, PST_Queue queue, MPI_Request* request);
+
+/* Enqueues the trigger of all that has been enqueued on the queue since the last one. Stream order:
+ * when the stream gets here, MPI is given these messages, in the order of their calls and behind
+ * those of earlier triggers of the queue; so sends hold what the stream's earlier work wrote. It
+ * never makes the stream wait; does nothing where nothing is enqueued. PST_Enqueue_wait_outstanding
+ * makes the stream wait for all that has been triggered on the queue before it, and PST_Queue_wait
+ * the caller; what is not triggered is waited for by neither. Does not block. After a failure of
+ * communication on the queue nothing is given to MPI any more, and the requests of what was
+ * enqueued complete with that error. Errors: PST_ERROR_QUEUE, PST_ERROR_RESOURCES, and the queue's
+ * own error. Source: HPE. */
+PST_API int PST_Enqueue_trigger(PST_Queue queue);
 
 /* ---- Windows --------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/errors.hpp"
 #include "api/recorder_idup.hpp"
 #include "api/recording_guard.hpp"
 #include "penstock_recorder_config.h"
@@ -38,6 +39,13 @@ int freeing(const char* call, MPI_Comm* comm, Free&& free) {
   if (comm != nullptr)
     recording(call, "the communicator is freed all the same",
               [&] { communicator = group::known_communicator(*comm); });
+  if (communicator && communicator->enqueued.load(std::memory_order_acquire) > 0)
+    return penstock::api::guard([&] {
+      throw penstock::base::Error(
+          penstock::base::ErrorKind::in_use,
+          communicator->name + " has enqueued messages that MPI has not been given yet: " + call +
+              " comes after their trigger, and a wait for the queue");
+    });
   const int code = free(comm);
   if (code == MPI_SUCCESS) group::freed(communicator);
   return code;

@@ -6,15 +6,30 @@
 #include <sched.h>
 
 #include "core/library.hpp"
+#include "enqueued/message_request.hpp"
 
 namespace penstock::api {
 
-// A blocking call as a loop of tests, for as long as a match is under way. `test` returns MPI's
-// code and sets its flag when the call may return.
+// Moves enqueued messages along, as MPI does its own in calls that complete requests.
+void drive_enqueued() noexcept;
+
+inline bool anything_to_drive() noexcept {
+  return core::match_under_way() || enqueued::any_incomplete();
+}
+
+inline void drive() {
+  if (core::match_under_way()) [[unlikely]]
+    core::drive_matches();
+  if (enqueued::any_incomplete()) [[unlikely]]
+    drive_enqueued();
+}
+
+// A blocking call as a loop of tests, for as long as there is something to drive. `test` returns
+// MPI's code and sets its flag when the call may return.
 template <class Test, class Wait>
 int wait_driving(Test&& test, Wait&& wait) {
-  while (core::match_under_way()) {
-    core::drive_matches();
+  while (anything_to_drive()) {
+    drive();
     int done = 0;
     const int code = test(&done);
     if (code != MPI_SUCCESS || done != 0) return code;
@@ -27,11 +42,6 @@ int wait_driving(Test&& test, Wait&& wait) {
 inline int wait_for(MPI_Request* request, MPI_Status* status) {
   return wait_driving([&](int* done) { return PMPI_Test(request, done, status); },
                       [&] { return PMPI_Wait(request, status); });
-}
-
-inline void drive() {
-  if (core::match_under_way()) [[unlikely]]
-    core::drive_matches();
 }
 
 }  // namespace penstock::api

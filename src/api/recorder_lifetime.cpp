@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "api/enqueued.hpp"
 #include "api/errors.hpp"
 #include "api/recorder.hpp"
 #include "api/windows.hpp"
@@ -145,6 +146,7 @@ void finalise_library(const char* call) noexcept {
   if (base::forked()) return;
   end_windows();
   core::Library::finalise(call);
+  end_enqueued();
   group::MpiLayout::free_unused();
 }
 

@@ -51,6 +51,7 @@ class Library {
   // variable is set.
   std::chrono::microseconds spin() const noexcept;
   int most_spinning() const noexcept;
+  std::chrono::microseconds spin_beside_a_worker() const noexcept;  // of a progress thread
   // Whether this thread may call MPI in a call of ours that the program need not treat as a call of
   // MPI.
   bool may_call_mpi() const noexcept;
@@ -67,7 +68,6 @@ class Library {
   Library();
   void begin();
   void tell_at_the_end() noexcept;
-  std::chrono::microseconds spin_beside_a_worker() const noexcept;  // of a transport's thread
 
   std::thread::id main_thread_ = std::this_thread::get_id();
   base::Settings settings_;

@@ -36,7 +36,21 @@ void Queue::give_up_stream() noexcept {
   flush_batch();
   // A failed queue takes no wait for what only its own wait ends.
   while (first_) remove(*first_);
+  take_companion(nullptr);
   lease_.reset();
+}
+
+// The one before it ends outside the lock: reports do not wait for that.
+void Queue::take_companion(std::unique_ptr<QueueCompanion> companion) noexcept {
+  {
+    const std::lock_guard lock(blocked_mutex_);
+    companion_.swap(companion);
+  }
+}
+
+std::string Queue::describe_companion() const {
+  const std::lock_guard lock(blocked_mutex_);
+  return companion_ ? companion_->describe() : "";
 }
 
 void Queue::add(StreamOperation& operation) noexcept {
@@ -133,6 +147,17 @@ void Queue::start(std::size_t count, StreamOperation* const* operations) {
     while (checked-- > enqueued) remove(*operations[checked]);
     throw;
   }
+}
+
+// Room comes first: what a start has been told to expect cannot be taken back.
+void Queue::trigger(StreamOperation& operation) {
+  StreamOperation* const one = &operation;
+  raise();
+  stream_->make_room(1);
+  if (operation.started_on == nullptr) return start(1, &one);
+  std::size_t enqueued = 0;
+  enqueue(TraceKind::start_call, 1, &one, enqueued,
+          [this](StreamOperation& each) { each.enqueue_start(*stream_, each.started_in, *this); });
 }
 
 void Queue::wait(std::size_t count, StreamOperation* const* operations) {
@@ -294,6 +319,7 @@ void Queue::complete(const std::function<bool()>& meanwhile) {
 
 void Queue::refuse_unwaited() const {
   if (failed()) return;
+  if (companion_) companion_->refuse_free();
   for (const StreamOperation* operation = first_; operation; operation = operation->next)
     if (!operation->ends_with_queue())
       throw RequestError(*operation, ErrorKind::in_use,

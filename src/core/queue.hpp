@@ -9,8 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "base/error.hpp"
+#include "base/no_copy.hpp"
 #include "base/trace.hpp"
 #include "core/request_error.hpp"
 #include "device/stream.hpp"
@@ -25,6 +27,16 @@ struct BlockedWait {
   transport::Waiter* waiter = nullptr;
   std::chrono::steady_clock::time_point since;
   bool released = false;  // as the time limit has passed, and perhaps not ended yet
+};
+
+// What a room above keeps with a queue. It goes when the program frees the queue.
+class QueueCompanion : private base::NoCopy {
+ public:
+  virtual ~QueueCompanion() = default;
+  // Throws Error(in_use) where the queue must not be freed yet.
+  virtual void refuse_free() const = 0;
+  // What reports say of it besides what the queue waits for; "" for nothing. Any thread.
+  virtual std::string describe() const = 0;
 };
 
 class Queue final : public transport::Sink {
@@ -46,6 +58,8 @@ class Queue final : public transport::Sink {
   // All starts, then all waits.
   void run(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
+  // A start of an operation that may have starts before it without a wait: its next wait ends all.
+  void trigger(StreamOperation& operation);
   // Until end_batch(), calls for operations that join batches are gathered, for as few launches as
   // their order allows. Throw base::Error.
   void begin_batch();
@@ -63,6 +77,9 @@ class Queue final : public transport::Sink {
   void refuse_unwaited() const;
   // It ends without a wait: its owner goes.
   void forget(StreamOperation& operation) noexcept { remove(operation); }
+  QueueCompanion* companion() const noexcept { return companion_.get(); }
+  void take_companion(std::unique_ptr<QueueCompanion> companion) noexcept;
+  std::string describe_companion() const;  // any thread
   // The last call of the program's on this queue.
   void give_up_stream() noexcept;
   // Throws the sticky error, if there is one.
@@ -125,7 +142,8 @@ class Queue final : public transport::Sink {
   // it never allocates.
   StreamOperation* first_ = nullptr;
   StreamOperation* last_ = nullptr;
-  std::size_t outstanding_ = 0;  // of these, how many end with the queue
+  std::size_t outstanding_ = 0;                // of these, how many end with the queue
+  std::unique_ptr<QueueCompanion> companion_;  // renewed under the lock, for reports
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
 };

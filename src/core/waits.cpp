@@ -22,6 +22,8 @@ std::string describe_queue(Queue& queue, Clock::time_point now) {
                         wait.waiter->describe(), seconds(now - wait.since));
   });
   if (state.empty()) state = queue.stream().idle() ? "idle" : "runs";
+  if (const std::string besides = queue.describe_companion(); !besides.empty())
+    state += "; " + besides;
   return fmt::format("\n  queue {}: {}{}", queue.number(), state,
                      queue.failed() ? " (failed)" : "");
 }

@@ -207,6 +207,22 @@ int world_rank(const Communicator& communicator, int rank) {
              : not_in_world;
 }
 
+int peers_of(const Communicator& communicator) {
+  const auto& peers = static_cast<const Tracked&>(communicator).peers;
+  if (!peers.empty()) return static_cast<int>(peers.size());
+  int size = 0;
+  check_mpi(PMPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  return size;
+}
+
+int last_tag() {
+  int* value = nullptr;
+  int found = 0;
+  check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found),
+            "MPI_Comm_get_attr");
+  return found ? *value : 32767;  // what the standard promises
+}
+
 void created(MPI_Comm parent, Creation how, MPI_Comm child) {
   const TrackedPointer tracked = find_or_track(parent);
   const std::uint64_t number = tracked->next_creation();

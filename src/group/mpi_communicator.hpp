@@ -45,6 +45,10 @@ MPI_Comm handle_of(const Communicator& communicator) noexcept;
 // not_in_world for processes outside.
 int world_rank(const Communicator& communicator, int rank);
 
+// How many peers a rank of it has: those of the remote group, where there is one.
+int peers_of(const Communicator& communicator);
+int last_tag();  // the largest that MPI takes
+
 // What the recorder calls after a creation call has succeeded on this process, in the order of the
 // calls on the parent. The child may be MPI_COMM_NULL here: the count rises then, too.
 void created(MPI_Comm parent, Creation how, MPI_Comm child);

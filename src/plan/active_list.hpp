@@ -20,6 +20,10 @@ struct ActiveItem {
 template <class T>
 class ActiveList {
  public:
+  // `at_once`: how many move_some() looks at: enough to get through many soon, few enough that one
+  // more pass is cheap.
+  explicit ActiveList(std::size_t at_once = 32) noexcept : at_once_(at_once) {}
+
   void reserve(std::size_t most) { base::reserve_for(items_, most); }  // throws std::bad_alloc
 
   void add(T& item) noexcept {
@@ -40,7 +44,7 @@ class ActiveList {
   template <class Move>
   bool move_some(Move move) noexcept {
     bool moved = false;
-    for (std::size_t i = 0, most = std::min(at_once, size()); i < most && !empty(); ++i) {
+    for (std::size_t i = 0, most = std::min(at_once_, size()); i < most && !empty(); ++i) {
       if (cursor_ >= size()) cursor_ = 0;
       T& item = *items_[cursor_];
       if (move(item)) moved = true;
@@ -56,9 +60,7 @@ class ActiveList {
   auto end() const noexcept { return items_.end(); }
 
  private:
-  // Enough to get through many soon, few enough that one more pass is cheap.
-  static constexpr std::size_t at_once = 32;
-
+  const std::size_t at_once_;
   std::vector<T*> items_;
   std::size_t cursor_ = 0;
 };

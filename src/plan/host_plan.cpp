@@ -82,13 +82,13 @@ void HostPlan::poison() noexcept {
 // The pair is done with, and the queue gets the error. In this order: who sees the queue's failure
 // may free the request, and by then the peer must be able to know.
 void HostPlan::fail_and_poison(transport::Sink& sink, const Error& error) noexcept {
-  poison();
   try {
     failure_.emplace(error.kind(), fmt::format("{}: {}", label(), error.text()));
-    sink.fail(*failure_);
   } catch (const std::exception&) {
-    sink.fail(error);
+    failure_ = error;
   }
+  poison();
+  sink.fail(*failure_);
 }
 
 bool HostPlan::start_command(Command& command) noexcept {

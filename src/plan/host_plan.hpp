@@ -54,6 +54,8 @@ class HostPlan : public transport::Plan {
   // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called
   // once.
   virtual void run_poison() noexcept = 0;
+  // Null unless this plan has failed by itself; run_poison() finds it.
+  const base::Error* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
   // After that, one poll: whether nothing reads or writes the program's buffer any more.
   virtual bool run_untouched() noexcept { return true; }
 

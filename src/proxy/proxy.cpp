@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "group/mpi_communicator.hpp"
 #include "plan/engine_plan.hpp"
 #include "proxy/engine.hpp"
 #include "proxy/mpi_call.hpp"
@@ -25,14 +26,6 @@ struct ProxyAddressRecord {
   ThreadLevel level = ThreadLevel::single;
   bool allowed = false;
 };
-
-int last_tag() {
-  int* value = nullptr;
-  int found = 0;
-  check_mpi(PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found),
-            "MPI_Comm_get_attr");
-  return found ? *value : 32767;  // what the standard promises
-}
 
 using ProxyPlan = plan::EnginePlan<ProxyEngine, PairEnd>;
 
@@ -82,7 +75,7 @@ class Proxy final : public transport::Transport {
         gpu_aware_(settings.gpu_aware_mpi),
         options_{.progress = {settings.check, spin, settings.timeout},
                  .slots = settings.slots,
-                 .last_tag = last_tag()} {}
+                 .last_tag = group::last_tag()} {}
 
   std::string name() const override { return std::string(base::proxy_transport); }
 

@@ -46,7 +46,8 @@ class Sink {
   // cancel_wait(); unblocked() returns when neither of them is running.
   virtual void blocked_since(Waiter& waiter) noexcept = 0;
   virtual void unblocked(Waiter& waiter) noexcept = 0;
-  bool failed() const noexcept { return error_.get() != nullptr; }
+  bool failed() const noexcept { return error() != nullptr; }
+  const base::Error* error() const noexcept { return error_.get(); }  // null: it has not failed
   // Where what happens on the stream is recorded; null unless PENSTOCK_TRACE is set.
   base::trace::Track* track() const noexcept { return track_; }
 

@@ -104,6 +104,12 @@ TYPED(PST_Enqueue_waitall, PST_Queue, int, MPI_Request[]);
 TYPED(PST_Enqueue_run, PST_Queue, MPI_Request*);
 TYPED(PST_Enqueue_runall, PST_Queue, int, MPI_Request[]);
 TYPED(PST_Enqueue_wait_outstanding, PST_Queue);
+TYPED(PST_Queue_create, MPI_Comm, void*, PST_Queue*);
+TYPED(PST_Queue_close, PST_Queue);
+TYPED(PST_Enqueue_send, const void*, int, MPI_Datatype, int, int, MPI_Comm, PST_Queue,
+      MPI_Request*);
+TYPED(PST_Enqueue_recv, void*, int, MPI_Datatype, int, int, MPI_Comm, PST_Queue, MPI_Request*);
+TYPED(PST_Enqueue_trigger, PST_Queue);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
 TYPED(PST_Win_attach, MPI_Win);
@@ -161,6 +167,11 @@ static const Function table[] = {
     (Function)PST_Enqueue_run,
     (Function)PST_Enqueue_runall,
     (Function)PST_Enqueue_wait_outstanding,
+    (Function)PST_Queue_create,
+    (Function)PST_Queue_close,
+    (Function)PST_Enqueue_send,
+    (Function)PST_Enqueue_recv,
+    (Function)PST_Enqueue_trigger,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,
     (Function)PST_Win_attach,

@@ -36,6 +36,9 @@ void require_kind(int code, PST_Error kind, const std::string& what);
 [[noreturn]] void content_and_gone();
 void meet();
 [[noreturn]] void die();  // SIGKILL to this process
+// For streams: die(), and set the std::atomic<bool> that is given.
+void die_on_stream(void*);
+void set_passed(void* flag);
 
 std::vector<std::byte> message(std::size_t bytes, int epoch);
 void fill(std::vector<std::byte>& buffer, int epoch);  // in place: requests know the address
@@ -68,6 +71,8 @@ struct Duplex {
 void dead_peer(const Job& job);
 void dead_window_peer(const Job& job);
 void silent_window_peer(const Job& job);
+void dead_enqueued_peer(const Job& job);
+void silent_enqueued_peer(const Job& job);
 void dead_context(const Job& job);
 void dead_parent(const Job& job);
 void dead_peer_in_match(const Job& job);

@@ -38,14 +38,6 @@ struct Window {
   int wait(Lane& lane) const { return PST_Win_wait_stream(win, lane.queue); }
 };
 
-void set_passed(void* flag) {
-  static_cast<std::atomic<bool>*>(flag)->store(true);
-}
-
-void die_on_stream(void*) {
-  die();
-}
-
 // Calls that may be the first to hear of it.
 void may_fail(int code, PST_Error kind, const char* what) {
   if (code != MPI_SUCCESS) require_kind(code, kind, what);

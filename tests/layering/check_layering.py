@@ -12,14 +12,14 @@ from pathlib import Path
 # A room may include itself and what stands before it; those of one row do not see one another.
 ROWS = [["base"], ["protocol", "datatype"], ["device"], ["group"], ["transport"], ["plan"], ["gpu"],
         ["peer", "ofi", "proxy", "relay"], ["peer_gpu"], ["core"],
-        ["rma", "channel", "coll", "overlap"], ["api"]]
+        ["rma", "enqueued", "channel", "coll", "overlap"], ["api"]]
 RANK = {room: rank for rank, row in enumerate(ROWS) for room in row}
 
 # Which headers only some folders of src/ may include. The public headers bring mpi.h with them. A folder whose name
 # begins with * stands for all folders that end so, at any depth.
 GPU_FOLDERS = ["*gpu"]
 RESTRICTED = [
-    ("mpi.h", re.compile(r"mpi(-ext)?\.h|penstock/.*\.(h|hpp)"), ["group", "proxy", "api"]),
+    ("mpi.h", re.compile(r"mpi(-ext)?\.h|penstock/.*\.(h|hpp)"), ["group", "proxy", "enqueued", "api"]),
     ("GPU vendor headers",
      re.compile(r"(gpu_runtime\.hpp|cuda|cooperative_groups|nvml|nccl|nvtx3|hip/|hsa/|rocm|cub/).*"), GPU_FOLDERS),
     ("libfabric headers", re.compile(r"rdma/.*"), ["ofi"]),

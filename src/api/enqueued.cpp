@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/enqueued.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "api/errors.hpp"
+#include "api/handles.hpp"
+#include "api/recorder_driving.hpp"
+#include "device/gpu.hpp"
+#include "enqueued/engine.hpp"
+#include "enqueued/queue_messages.hpp"
+#include "group/mpi_handle.hpp"
+
+namespace penstock::api {
+
+using base::Error;
+using base::ErrorKind;
+using enqueued::MessageEngine;
+using enqueued::QueueMessages;
+
+namespace {
+
+std::mutex mutex;
+std::shared_ptr<MessageEngine> engine;         // under the mutex
+std::atomic<MessageEngine*> running{nullptr};  // the same, for those who drive it
+
+// MPI may ask for the status of one request again and again, and calls the error handler of
+// MPI_COMM_WORLD itself.
+int error_to_mpi(const Error& error, bool again) {
+  if (again) return error_code(error.kind());
+  return guard([&] { throw error; });
+}
+
+std::shared_ptr<MessageEngine> engine_of(core::Library& library) {
+  const std::lock_guard lock(mutex);
+  if (!engine) {
+    if (library.world().thread_level() != group::ThreadLevel::multiple)
+      throw Error(ErrorKind::thread_level,
+                  "enqueued messages are handed to MPI by threads of Penstock, and MPI was "
+                  "initialised with " +
+                      std::string(group::name_of(library.world().thread_level())) +
+                      ": call MPI_Init_thread with MPI_THREAD_MULTIPLE, or set "
+                      "PENSTOCK_THREAD_MULTIPLE=1");
+    enqueued::set_errors_to_mpi(error_to_mpi);
+    const base::Settings& settings = library.settings();
+    engine = std::make_shared<MessageEngine>(
+        plan::ProgressOptions{settings.check, library.spin_beside_a_worker(), settings.timeout},
+        library.world());
+    running.store(engine.get(), std::memory_order_release);
+  }
+  return engine;
+}
+
+QueueMessages* messages_of(const core::Queue& queue) noexcept {
+  return static_cast<QueueMessages*>(queue.companion());
+}
+
+QueueMessages& messages_for(core::Library& library, core::Queue& queue) {
+  if (QueueMessages* const found = messages_of(queue)) return *found;
+  if (queue.stream().kind() != device::StreamKind::host)
+    throw Error(ErrorKind::unsupported,
+                "enqueued sends and receives take queues over host streams; for streams of a GPU "
+                "match persistent requests (PST_Match)");
+  queue.take_companion(std::make_unique<QueueMessages>(engine_of(library), queue, MPI_COMM_NULL));
+  return *messages_of(queue);
+}
+
+// A handle that is no stream of ours is a GPU's, where there are any.
+PST_Queue_type type_of(core::Library& library, const void* stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  if (!device::built_for_gpus || library.queues().streams().find(handle) != nullptr)
+    return PST_QUEUE_HOST;
+  return device::built_for == device::Vendor::hip ? PST_QUEUE_HIP : PST_QUEUE_CUDA;
+}
+
+void require_memory_of_mpi(const core::Library& library, const void* buffer) {
+  if (device::built_for_gpus && device::memory_kind(buffer) != device::MemoryKind::host &&
+      !library.settings().gpu_aware_mpi)
+    throw Error(ErrorKind::unsupported,
+                "an enqueued message in memory of a GPU needs an MPI that takes it: "
+                "PENSTOCK_GPU_AWARE_MPI=1 says that it does");
+}
+
+int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* request) noexcept {
+  return guard([&](core::Library& library) {
+    core::Queue& target = queue_of(library, queue);
+    require_memory_of_mpi(library, call.buffer);
+    messages_for(library, target).enqueue(call, request);
+  });
+}
+
+}  // namespace
+
+void drive_enqueued() noexcept {
+  if (MessageEngine* const found = running.load(std::memory_order_acquire)) found->drive();
+}
+
+void end_enqueued() noexcept {
+  const std::lock_guard lock(mutex);
+  running.store(nullptr, std::memory_order_relaxed);
+  engine.reset();
+}
+
+}  // namespace penstock::api
+
+using namespace penstock;
+
+int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue) {
+  PST_Queue made = PST_QUEUE_NULL;
+  auto type = PST_QUEUE_HOST;
+  int code = api::guard([&](core::Library& library) {
+    api::require_pointer(queue, "queue");
+    type = api::type_of(library, stream);
+  });
+  if (code == MPI_SUCCESS) code = PST_Queue_init(&made, type, &stream);
+  if (code != MPI_SUCCESS) return code;
+  code = api::guard([&](core::Library& library) {
+    if (comm == MPI_COMM_NULL) return;
+    api::messages_for(library, api::queue_of(library, made)).set_comm(comm);
+  });
+  if (code == MPI_SUCCESS)
+    *queue = made;
+  else
+    PST_Queue_free(&made);
+  return code;
+}
+
+int PST_Queue_close(PST_Queue queue) {
+  return PST_Queue_free(&queue);
+}
+
+int PST_Enqueue_send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, PST_Queue queue, MPI_Request* request) {
+  return api::enqueue(
+      {transport::Direction::send, const_cast<void*>(buf), count, datatype, dest, tag, comm}, queue,
+      request);
+}
+
+int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
+                     MPI_Comm comm, PST_Queue queue, MPI_Request* request) {
+  return api::enqueue({transport::Direction::receive, buf, count, datatype, source, tag, comm},
+                      queue, request);
+}
+
+int PST_Enqueue_trigger(PST_Queue queue) {
+  return api::guard_any_thread([&](core::Library& library) {
+    if (api::QueueMessages* const messages = api::messages_of(api::queue_of(library, queue)))
+      messages->trigger();
+  });
+}

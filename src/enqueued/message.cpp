@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enqueued/message.hpp"
+
+#include <fmt/format.h>
+
+namespace penstock::enqueued {
+
+std::string EnqueuedMessage::label() const {
+  return fmt::format("{} rank {} (tag {}, {})", sends() ? "send to" : "receive from", peer, tag,
+                     communicator->name);
+}
+
+}  // namespace penstock::enqueued

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A send or receive that a queue's trigger hands to MPI, which matches it.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+
+#include "base/free_list.hpp"
+#include "group/communicator.hpp"
+#include "plan/active_list.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::enqueued {
+
+struct MessageRequest;
+class QueueMessages;
+
+struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
+  transport::Direction direction = transport::Direction::send;
+  void* buffer = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  bool owns_type = false;  // a duplicate of the program's
+  int peer = MPI_PROC_NULL;
+  int tag = 0;
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::shared_ptr<group::Communicator> communicator;
+  MessageRequest* request = nullptr;  // the program's, if it asked for one
+  QueueMessages* owner = nullptr;
+  MPI_Request mpi = MPI_REQUEST_NULL;  // under way
+  bool given_up = false;               // under way, and of no use any more
+  EnqueuedMessage* next = nullptr;     // in its bundle
+
+  bool sends() const noexcept { return direction == transport::Direction::send; }
+  // "receive from rank 1 (tag 7, MPI_COMM_WORLD)". May throw for want of memory.
+  std::string label() const;
+};
+
+// What one trigger hands to MPI, in the order in which it was enqueued.
+struct Bundle : base::FreeItem<Bundle> {
+  EnqueuedMessage* first = nullptr;
+  EnqueuedMessage* last = nullptr;
+  std::atomic<Bundle*> next{nullptr};  // that was triggered after it
+
+  void add(EnqueuedMessage& message) noexcept {
+    message.next = nullptr;
+    (last ? last->next : first) = &message;
+    last = &message;
+  }
+  EnqueuedMessage* take_first() noexcept {
+    EnqueuedMessage* const message = first;
+    if (message) first = message->next;
+    if (!first) last = nullptr;
+    return message;
+  }
+};
+
+}  // namespace penstock::enqueued

@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages that a queue's trigger hands to MPI, which matches them. Q1 and so on are the litmus
+// programs of docs/queue.md.
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "conformance/enqueued.hpp"
+
+namespace penstock::test {
+namespace {
+
+void expect_status(const MPI_Status& status, int source, int tag, std::size_t bytes) {
+  EXPECT_EQ(status.MPI_SOURCE, source);
+  EXPECT_EQ(status.MPI_TAG, tag);
+  int count = -1;
+  MPI_Get_count(&status, MPI_BYTE, &count);
+  EXPECT_EQ(count, static_cast<int>(bytes));
+  int cancelled = -1;
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT_EQ(cancelled, 0);
+}
+
+// The batch of four messages and their tags, in the paper's order and in another.
+TEST(Enqueued, Q1_TagsOutOfOrderFindTheirBuffers) {
+  const int peer = partner();
+  const std::vector<int> tags{123, 126, 125, 124}, others{126, 123, 124, 125};
+  for (const MPI_Comm queues_own : {MPI_COMM_WORLD, MPI_COMM_NULL}) {
+    EnqueueLane lane(queues_own);
+    std::vector<Bytes> out, in(4, Bytes(400));
+    for (int i = 0; i < 4; ++i) out.push_back(message(400, rank(), static_cast<unsigned>(tags[i])));
+    for (int i = 0; i < 4; ++i)
+      EXPECT_PST(PST_Enqueue_send(out[i].data(), 400, MPI_BYTE, peer, tags[i], MPI_COMM_WORLD,
+                                  lane.queue(), nullptr));
+    for (int i = 0; i < 4; ++i)
+      EXPECT_PST(PST_Enqueue_recv(in[i].data(), 400, MPI_BYTE, peer, others[i], MPI_COMM_WORLD,
+                                  lane.queue(), nullptr));
+    lane.trigger();
+    lane.wait();
+    lane.finish();
+    for (int i = 0; i < 4; ++i) expect_message(in[i], peer, static_cast<unsigned>(others[i]));
+  }
+}
+
+// What the other end may do, for a message of rank 0 to rank 1.
+using PlainReceive = std::function<MPI_Status(Bytes&, int from, int tag)>;
+using PlainSend = std::function<void(const Bytes&, int to, int tag)>;
+
+std::map<std::string, PlainReceive> plain_receives() {
+  const auto count = [](const Bytes& bytes) { return static_cast<int>(bytes.size()); };
+  std::map<std::string, PlainReceive> all;
+  all["Recv"] = [=](Bytes& into, int from, int tag) {
+    MPI_Status status;
+    MPI_Recv(into.data(), count(into), MPI_BYTE, from, tag, MPI_COMM_WORLD, &status);
+    return status;
+  };
+  all["Irecv"] = [=](Bytes& into, int from, int tag) {
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Irecv(into.data(), count(into), MPI_BYTE, from, tag, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, &status);
+    return status;
+  };
+  all["wildcards"] = [=](Bytes& into, int, int) {
+    MPI_Status status;
+    MPI_Recv(into.data(), count(into), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+             &status);
+    return status;
+  };
+  all["Probe"] = [=](Bytes& into, int from, int) {
+    MPI_Status probed, status;
+    MPI_Probe(from, MPI_ANY_TAG, MPI_COMM_WORLD, &probed);
+    MPI_Recv(into.data(), count(into), MPI_BYTE, probed.MPI_SOURCE, probed.MPI_TAG, MPI_COMM_WORLD,
+             &status);
+    return status;
+  };
+  all["Mprobe"] = [=](Bytes& into, int from, int tag) {
+    MPI_Message found;
+    MPI_Status status;
+    MPI_Mprobe(from, tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    MPI_Mrecv(into.data(), count(into), MPI_BYTE, &found, &status);
+    return status;
+  };
+  all["persistent"] = [=](Bytes& into, int from, int tag) {
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Recv_init(into.data(), count(into), MPI_BYTE, from, tag, MPI_COMM_WORLD, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, &status);
+    MPI_Request_free(&request);
+    return status;
+  };
+  all["Sendrecv"] = [=](Bytes& into, int from, int tag) {
+    MPI_Status status;
+    MPI_Sendrecv(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, into.data(), count(into), MPI_BYTE, from,
+                 tag, MPI_COMM_WORLD, &status);
+    return status;
+  };
+  return all;
+}
+
+std::map<std::string, PlainSend> plain_sends() {
+  const auto count = [](const Bytes& bytes) { return static_cast<int>(bytes.size()); };
+  std::map<std::string, PlainSend> all;
+  all["Send"] = [=](const Bytes& from, int to, int tag) {
+    MPI_Send(from.data(), count(from), MPI_BYTE, to, tag, MPI_COMM_WORLD);
+  };
+  all["Ssend"] = [=](const Bytes& from, int to, int tag) {
+    MPI_Ssend(from.data(), count(from), MPI_BYTE, to, tag, MPI_COMM_WORLD);
+  };
+  all["Isend"] = [=](const Bytes& from, int to, int tag) {
+    MPI_Request request;
+    MPI_Isend(from.data(), count(from), MPI_BYTE, to, tag, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  };
+  all["persistent"] = [=](const Bytes& from, int to, int tag) {
+    MPI_Request request;
+    MPI_Send_init(from.data(), count(from), MPI_BYTE, to, tag, MPI_COMM_WORLD, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+  };
+  all["Sendrecv"] = [=](const Bytes& from, int to, int tag) {
+    MPI_Sendrecv(from.data(), count(from), MPI_BYTE, to, tag, nullptr, 0, MPI_BYTE, MPI_PROC_NULL,
+                 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  };
+  return all;
+}
+
+TEST(Enqueued, Q2_AnEnqueuedSendMeetsAnyReceiveOfMpi) {
+  const int peer = partner();
+  if (peer == rank()) return;
+  EnqueueLane lane;
+  std::uint64_t number = 0;
+  for (const auto& [name, receive] : plain_receives()) {
+    for (const std::size_t bytes : enqueued_sizes()) {
+      SCOPED_TRACE(name + ", " + std::to_string(bytes) + " bytes");
+      ++number;
+      if (rank() % 2 == 0) {
+        const Bytes out = message(bytes, rank(), number);
+        MPI_Request request;
+        lane.send(out, peer, 17, &request);
+        lane.trigger();
+        lane.wait();
+        EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        lane.finish();
+      } else {
+        Bytes in(bytes);
+        expect_status(receive(in, peer, 17), peer, 17, bytes);
+        expect_message(in, peer, number);
+      }
+    }
+  }
+}
+
+TEST(Enqueued, Q2_AnEnqueuedReceiveMeetsAnySendOfMpi) {
+  const int peer = partner();
+  if (peer == rank()) return;
+  EnqueueLane lane;
+  std::uint64_t number = 0;
+  for (const auto& [name, send] : plain_sends()) {
+    for (const std::size_t bytes : enqueued_sizes()) {
+      SCOPED_TRACE(name + ", " + std::to_string(bytes) + " bytes");
+      ++number;
+      if (rank() % 2 == 0) {
+        send(message(bytes, rank(), number), peer, 18);
+      } else {
+        Bytes in(bytes);
+        MPI_Request request;
+        MPI_Status status;
+        lane.receive(in, peer, 18, &request);
+        lane.trigger();
+        lane.wait();
+        EXPECT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
+        expect_status(status, peer, 18, bytes);
+        expect_message(in, peer, number);
+        lane.finish();
+      }
+    }
+  }
+}
+
+// Programs in which a pairing of enqueued calls alone would go wrong: the table of docs/queue.md.
+class EnqueuedMatching : public ::testing::Test {
+ protected:
+  static constexpr std::size_t bytes = 48;
+  // Runs `sender` on even ranks and `receiver` on odd ones, again and again.
+  template <class Send, class Receive>
+  void run(Send sender, Receive receiver) {
+    const int peer = partner();
+    if (peer == rank()) return;
+    EnqueueLane lane;
+    for (int round = 0; round < rounds() && !HasFailure(); ++round) {
+      if (rank() % 2 == 0)
+        sender(lane, peer);
+      else
+        receiver(lane, peer);
+      lane.wait();
+      lane.finish();
+    }
+  }
+  static int rounds() { return long_run() ? 1000 : 60; }
+};
+
+TEST_F(EnqueuedMatching, Q3_M1_OneMoreEnqueuedSendMeetsAPlainReceive) {
+  run(
+      [](EnqueueLane& lane, int peer) {
+        std::vector<Bytes> out;
+        for (unsigned i = 0; i < 4; ++i) out.push_back(message(bytes, rank(), i));
+        for (const Bytes& each : out) lane.send(each, peer, 1);
+        lane.trigger();
+        lane.wait();
+        lane.finish();
+      },
+      [](EnqueueLane& lane, int peer) {
+        std::vector<Bytes> in(4, Bytes(bytes));
+        for (unsigned i = 0; i < 3; ++i) lane.receive(in[i], peer, 1);
+        lane.trigger();
+        lane.finish();
+        MPI_Request request;
+        MPI_Irecv(in[3].data(), bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (unsigned i = 0; i < 4; ++i) expect_message(in[i], peer, i);
+      });
+}
+
+TEST_F(EnqueuedMatching, Q3_M2_APrepostedPlainReceiveTakesTheFirst) {
+  run(
+      [](EnqueueLane& lane, int peer) {
+        const Bytes first = message(bytes, rank(), 1), second = message(bytes, rank(), 2);
+        MPI_Recv(nullptr, 0, MPI_BYTE, peer, 90, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        lane.send(first, peer, 2);
+        lane.send(second, peer, 2);
+        lane.trigger();
+        lane.finish();
+      },
+      [](EnqueueLane& lane, int peer) {
+        Bytes first(bytes), second(bytes);
+        MPI_Request request;
+        MPI_Irecv(first.data(), bytes, MPI_BYTE, peer, 2, MPI_COMM_WORLD, &request);
+        MPI_Send(nullptr, 0, MPI_BYTE, peer, 90, MPI_COMM_WORLD);
+        lane.receive(second, peer, 2);
+        lane.trigger();
+        lane.finish();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        expect_message(first, peer, 1);
+        expect_message(second, peer, 2);
+      });
+}
+
+TEST_F(EnqueuedMatching, Q3_M3_APlainSendBeforeAnEnqueuedOneIsFirst) {
+  run(
+      [](EnqueueLane& lane, int peer) {
+        const Bytes first = message(bytes, rank(), 1), second = message(bytes, rank(), 2);
+        MPI_Request request;
+        MPI_Isend(first.data(), bytes, MPI_BYTE, peer, 3, MPI_COMM_WORLD, &request);
+        lane.send(second, peer, 3);
+        lane.trigger();
+        lane.finish();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      },
+      [](EnqueueLane& lane, int peer) {
+        Bytes first(bytes), second(bytes);
+        lane.receive(first, peer, 3);
+        lane.receive(second, peer, 3);
+        lane.trigger();
+        lane.finish();
+        expect_message(first, peer, 1);
+        expect_message(second, peer, 2);
+      });
+}
+
+TEST_F(EnqueuedMatching, Q3_M4_AWildcardThatIsFirstIsServedFirst) {
+  run(
+      [](EnqueueLane& lane, int peer) {
+        const Bytes first = message(bytes, rank(), 1), second = message(bytes, rank(), 2);
+        MPI_Recv(nullptr, 0, MPI_BYTE, peer, 90, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        lane.send(first, peer, 4);
+        lane.trigger();
+        lane.send(second, peer, 4);
+        lane.trigger();
+        lane.finish();
+      },
+      [](EnqueueLane& lane, int peer) {
+        Bytes any(bytes), named(bytes);
+        MPI_Request request;
+        MPI_Irecv(any.data(), bytes, MPI_BYTE, peer, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+        MPI_Send(nullptr, 0, MPI_BYTE, peer, 90, MPI_COMM_WORLD);
+        lane.receive(named, peer, 4);
+        lane.trigger();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        expect_message(any, peer, 1);
+        lane.finish();
+        expect_message(named, peer, 2);
+      });
+}
+
+TEST_F(EnqueuedMatching, Q3_M5_AProbeSeesAnEnqueuedSend) {
+  run(
+      [](EnqueueLane& lane, int peer) {
+        const Bytes out = message(bytes, rank(), 5);
+        lane.send(out, peer, 5);
+        lane.trigger();
+        lane.finish();
+      },
+      [](EnqueueLane&, int peer) {
+        MPI_Status status;
+        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        EXPECT_EQ(status.MPI_SOURCE, peer);
+        EXPECT_EQ(status.MPI_TAG, 5);
+        Bytes in(bytes);
+        MPI_Recv(in.data(), bytes, MPI_BYTE, peer, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect_message(in, peer, 5);
+      });
+}
+
+TEST_F(EnqueuedMatching, Q3_M6_SizesAreNoPartOfTheMatch) {
+  run(
+      [](EnqueueLane& lane, int peer) {
+        const Bytes small = message(8, rank(), 1), large = message(80, rank(), 2);
+        lane.send(small, peer, 6);
+        lane.send(large, peer, 6);
+        lane.trigger();
+        lane.finish();
+      },
+      [](EnqueueLane& lane, int peer) {
+        Bytes first(80), second(80);
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        lane.receive(first, peer, 6, &requests[0]);
+        lane.receive(second, peer, 6, &requests[1]);
+        lane.trigger();
+        lane.finish();
+        EXPECT_EQ(MPI_Waitall(2, requests, statuses), MPI_SUCCESS);
+        expect_status(statuses[0], peer, 6, 8);
+        expect_status(statuses[1], peer, 6, 80);
+        first.resize(8);
+        expect_message(first, peer, 1);
+        expect_message(second, peer, 2);
+      });
+}
+
+TEST(Enqueued, Q4_AWaitIsForAllThatWasTriggeredBefore) {
+  const int peer = partner();
+  EnqueueLane lane;
+  Bytes first(64), second(70000);
+  const Bytes out = message(64, rank(), 1), large = message(70000, rank(), 2);
+  lane.wait();     // nothing is triggered
+  lane.trigger();  // nothing is enqueued
+  lane.wait();
+  lane.finish();
+  lane.send(out, peer, 1);
+  lane.receive(first, peer, 1);
+  lane.trigger();
+  lane.trigger();
+  lane.send(large, peer, 2);
+  lane.receive(second, peer, 2);
+  lane.trigger();
+  lane.wait();
+  struct Seen {
+    const Bytes& first;
+    const Bytes& second;
+    int from;
+    std::string wrong;
+    static void look(void* seen) {
+      auto& self = *static_cast<Seen*>(seen);
+      const auto key = seed() + static_cast<std::uint64_t>(self.from);
+      self.wrong = check_pattern(self.first.data(), self.first.size(), key, 1) +
+                   check_pattern(self.second.data(), self.second.size(), key, 2);
+    }
+  } seen{first, second, peer, "not looked at"};
+  lane.launch(Seen::look, &seen);
+  EXPECT_PST(PST_Stream_synchronize(lane.stream()));
+  EXPECT_EQ(seen.wrong, "");
+  lane.finish();
+}
+
+// The receive is enqueued and not triggered, and the peer sends nothing.
+TEST(Enqueued, Q4_AWaitIsNotForWhatIsNotTriggered) {
+  const int peer = partner();
+  EnqueueLane lane;
+  Bytes in(8), open(8);
+  const Bytes out = message(8, rank(), 3);
+  lane.send(out, peer, 1);
+  lane.receive(in, peer, 1);
+  lane.trigger();
+  lane.receive(open, peer, 2);
+  lane.wait();
+  lane.finish();
+  expect_message(in, peer, 3);
+  int flag = 0;
+  EXPECT_PST(PST_Queue_test(lane.queue(), &flag));
+  EXPECT_EQ(flag, 1);
+  EXPECT_PST_KIND(PST_Queue_close(lane.queue()), PST_ERROR_IN_USE);
+  EXPECT_NE(last_error().find("1 enqueued messages that nothing has triggered"), std::string::npos)
+      << last_error();
+  EXPECT_PST_KIND(lane.free_queue(), PST_ERROR_IN_USE);
+  meet();
+  const Bytes late = message(8, rank(), 4);
+  lane.send(late, peer, 2);
+  lane.trigger();
+  lane.finish();
+  expect_message(open, peer, 4);
+}
+
+TEST(Enqueued, Q5_AThousandSendsOfOneTagStayInOrder) {
+  const int peer = partner();
+  if (peer == rank()) return;
+  const unsigned count = 1000;
+  const auto bytes_of = [](unsigned i) { return std::size_t{(i * 7919) % 20000}; };
+  if (rank() % 2 == 0) {
+    EnqueueLane lane;
+    std::vector<Bytes> out;
+    for (unsigned i = 0; i < count; ++i) out.push_back(message(bytes_of(i), rank(), i));
+    for (unsigned i = 0; i < count; ++i) {
+      lane.send(out[i], peer, 3);
+      if (i % 7 == 0) lane.trigger();
+    }
+    lane.trigger();
+    lane.finish();
+  } else {
+    for (unsigned i = 0; i < count; ++i) {
+      Bytes in(20000);
+      MPI_Status status;
+      MPI_Recv(in.data(), 20000, MPI_BYTE, peer, 3, MPI_COMM_WORLD, &status);
+      expect_status(status, peer, 3, bytes_of(i));
+      in.resize(bytes_of(i));
+      expect_message(in, peer, i);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+struct Filled {
+  Bytes bytes;
+  std::uint64_t number = 0;
+  static void next(void* filled) {
+    auto& self = *static_cast<Filled*>(filled);
+    fill_pattern(self.bytes.data(), self.bytes.size(), seed() + static_cast<unsigned>(rank()),
+                 ++self.number);
+  }
+};
+struct Checked {
+  Bytes bytes;
+  int from = 0;
+  std::uint64_t number = 0;
+  std::string wrong = {};
+  static void next(void* checked) {
+    auto& self = *static_cast<Checked*>(checked);
+    self.wrong += check_pattern(self.bytes.data(), self.bytes.size(),
+                                seed() + static_cast<unsigned>(self.from), ++self.number);
+  }
+};
+
+// Work of the stream writes the message between its enqueueing and its trigger, and overwrites it
+// behind the wait.
+TEST(Enqueued, Q6_AMessageHoldsWhatTheStreamWroteBeforeItsTrigger) {
+  const int peer = partner();
+  for (const std::size_t bytes : enqueued_sizes()) {
+    if (bytes == 0) continue;
+    EnqueueLane lane;
+    Filled out{Bytes(bytes)};
+    Checked in{Bytes(bytes), peer};
+    for (int round = 0; round < 20; ++round) {
+      lane.send(out.bytes, peer, 4);
+      lane.receive(in.bytes, peer, 4);
+      lane.launch(Filled::next, &out);
+      lane.trigger();
+      lane.wait();
+      lane.launch(Checked::next, &in);
+    }
+    lane.finish();
+    EXPECT_EQ(in.wrong, "");
+    EXPECT_EQ(in.number, 20u);
+  }
+}
+
+// Both ranks send first, far more than MPI buffers; the receives stand in later triggers.
+TEST(Enqueued, Q7_ATriggerNeverStopsTheStream) {
+  const std::size_t bytes = std::size_t{3} << 20;
+  EnqueueLane lane;
+  const int next = next_rank(), previous = previous_rank();
+  std::vector<Bytes> out, in(3, Bytes(bytes));
+  for (unsigned i = 0; i < 3; ++i) out.push_back(message(bytes, rank(), i));
+  for (const Bytes& each : out) {
+    lane.send(each, next, 5);
+    lane.trigger();
+  }
+  std::atomic<bool> reached{false};
+  lane.launch([](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &reached);
+  EXPECT_PST(PST_Stream_synchronize(lane.stream()));
+  EXPECT_TRUE(reached.load());
+  for (Bytes& each : in) {
+    lane.receive(each, previous, 5);
+    lane.trigger();
+  }
+  lane.wait();
+  lane.finish();
+  for (unsigned i = 0; i < 3; ++i) expect_message(in[i], previous, i);
+}
+
+TEST(Enqueued, Q7_AChainOfWaitsRunsThroughAllRanks) {
+  EnqueueLane lane;
+  Bytes token(100000);
+  const bool first = rank() == 0;
+  if (first) token = message(token.size(), 0, 9);
+  if (!first) {
+    lane.receive(token, previous_rank(), 6);
+    lane.trigger();
+    lane.wait();
+  }
+  lane.send(token, next_rank(), 6);
+  Bytes back(token.size());
+  if (first) lane.receive(back, previous_rank(), 6);
+  lane.trigger();
+  lane.finish();
+  expect_message(first ? back : token, 0, 9);
+}
+
+TEST(Enqueued, Q9_PlainCallsKeepTheirPlaceAroundATrigger) {
+  const int peer = partner();
+  if (peer == rank()) return;
+  EnqueueLane lane;
+  for (unsigned round = 0; round < 50; ++round) {
+    if (rank() % 2 == 0) {
+      const Bytes first = message(40, rank(), 1), second = message(40, rank(), 2),
+                  third = message(40, rank(), 3);
+      MPI_Request request;
+      lane.send(second, peer, 7, &request);
+      MPI_Send(first.data(), 40, MPI_BYTE, peer, 7, MPI_COMM_WORLD);
+      lane.trigger();
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      MPI_Send(third.data(), 40, MPI_BYTE, peer, 7, MPI_COMM_WORLD);
+      lane.finish();
+    } else {
+      for (unsigned i = 1; i <= 3; ++i) {
+        Bytes in(40);
+        MPI_Recv(in.data(), 40, MPI_BYTE, peer, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect_message(in, peer, i);
+      }
+    }
+  }
+}
+
+TEST(Enqueued, Q10_TwoQueuesOfOneTagLoseNothing) {
+  const int peer = partner();
+  EnqueueLane one, other;
+  const int count = 200;
+  std::vector<int> out(2 * count), in(2 * count, -1);
+  std::iota(out.begin(), out.end(), 0);
+  const auto enqueue = [&](EnqueueLane& lane, int from) {
+    for (int i = from; i < from + count; ++i) {
+      EXPECT_PST(
+          PST_Enqueue_send(&out[i], 1, MPI_INT, peer, 8, MPI_COMM_NULL, lane.queue(), nullptr));
+      EXPECT_PST(
+          PST_Enqueue_recv(&in[i], 1, MPI_INT, peer, 8, MPI_COMM_NULL, lane.queue(), nullptr));
+      if (i % 3 == 0) lane.trigger();
+    }
+    lane.trigger();
+  };
+  enqueue(one, 0);
+  enqueue(other, count);
+  one.finish();
+  other.finish();
+  std::sort(in.begin(), in.end());
+  EXPECT_EQ(in, out);
+}
+
+// A wait of one queue that comes before another's trigger in stream order puts them in order.
+TEST(Enqueued, Q10_QueuesOfOneStreamAreInItsOrder) {
+  const int peer = partner();
+  EnqueueLane lane;
+  PST_Queue second = PST_QUEUE_NULL;
+  EXPECT_PST(PST_Queue_create(MPI_COMM_WORLD, lane.stream(), &second));
+  const int a = 10 * rank(), b = 10 * rank() + 1;
+  int in[2] = {-1, -1};
+  EXPECT_PST(PST_Enqueue_recv(&in[0], 1, MPI_INT, peer, 9, MPI_COMM_NULL, lane.queue(), nullptr));
+  EXPECT_PST(PST_Enqueue_send(&a, 1, MPI_INT, peer, 9, MPI_COMM_NULL, lane.queue(), nullptr));
+  lane.trigger();
+  lane.wait();
+  EXPECT_PST(PST_Enqueue_send(&b, 1, MPI_INT, peer, 9, MPI_COMM_NULL, second, nullptr));
+  EXPECT_PST(PST_Enqueue_recv(&in[1], 1, MPI_INT, peer, 9, MPI_COMM_NULL, second, nullptr));
+  EXPECT_PST(PST_Enqueue_trigger(second));
+  EXPECT_PST(PST_Queue_wait(second));
+  lane.finish();
+  EXPECT_EQ(in[0], 10 * peer);
+  EXPECT_EQ(in[1], 10 * peer + 1);
+  EXPECT_PST(PST_Queue_close(second));
+}
+
+TEST(Enqueued, Q12_ManyMessagesMayBeEnqueuedAhead) {
+  const int peer = partner();
+  EnqueueLane lane;
+  const int count = long_run() ? 1000000 : 100000;
+  std::vector<int> out(static_cast<std::size_t>(count)), in(out.size(), -1);
+  std::iota(out.begin(), out.end(), rank());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    EXPECT_PST(
+        PST_Enqueue_recv(&in[i], 1, MPI_INT, peer, 10, MPI_COMM_NULL, lane.queue(), nullptr));
+    EXPECT_PST(
+        PST_Enqueue_send(&out[i], 1, MPI_INT, peer, 10, MPI_COMM_NULL, lane.queue(), nullptr));
+    if (i % 1000 == 999) lane.trigger();
+  }
+  lane.trigger();
+  lane.finish();
+  for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(in[i], static_cast<int>(i) + peer);
+}
+
+// All ranks exchange with all others, 200 times, without a host wait.
+TEST(Enqueued, Q14_MoreRanksThanCoresComeToTheEnd) {
+  EnqueueLane lane;
+  const auto ranks = static_cast<std::size_t>(size());
+  std::vector<Filled> out(ranks);
+  std::vector<Checked> in(ranks);
+  for (std::size_t i = 0; i < ranks; ++i) {
+    out[i].bytes.resize(3000);
+    in[i].bytes.resize(3000);
+    in[i].from = static_cast<int>(i);
+  }
+  for (int round = 0; round < 200; ++round) {
+    for (std::size_t i = 0; i < ranks; ++i) {
+      lane.launch(Filled::next, &out[i]);
+      lane.receive(in[i].bytes, static_cast<int>(i), 11);
+      lane.send(out[i].bytes, static_cast<int>(i), 11);
+    }
+    lane.trigger();
+    lane.wait();
+    for (Checked& each : in) lane.launch(Checked::next, &each);
+  }
+  lane.finish();
+  for (const Checked& each : in) EXPECT_EQ(each.wrong, "");
+}
+
+TEST(Enqueued, Q15_AnyCommunicatorServes) {
+  if (size() < 2) return;
+  MPI_Comm unknown, halves, inter;
+  PMPI_Comm_dup(MPI_COMM_WORLD, &unknown);  // Penstock does not see its creation
+  MPI_Comm_split(MPI_COMM_WORLD, rank() % 2, rank(), &halves);
+  MPI_Intercomm_create(halves, 0, MPI_COMM_WORLD, 1 - rank() % 2, 12, &inter);
+  int others = 0, mine = 0;
+  MPI_Comm_remote_size(inter, &others);
+  MPI_Comm_rank(halves, &mine);
+  for (const MPI_Comm comm : {unknown, inter}) {
+    EnqueueLane lane(comm);
+    const bool between = comm == inter;
+    const int peers = between ? others : size();
+    std::vector<int> in(static_cast<std::size_t>(peers), -1);
+    const int out = 100 * rank() + 7;
+    for (int i = 0; i < peers; ++i) {
+      EXPECT_PST(PST_Enqueue_send(&out, 1, MPI_INT, i, 1, MPI_COMM_NULL, lane.queue(), nullptr));
+      EXPECT_PST(PST_Enqueue_recv(&in[static_cast<std::size_t>(i)], 1, MPI_INT, i, 1, MPI_COMM_NULL,
+                                  lane.queue(), nullptr));
+    }
+    EXPECT_PST_KIND(
+        PST_Enqueue_send(&out, 1, MPI_INT, peers, 1, MPI_COMM_NULL, lane.queue(), nullptr),
+        PST_ERROR_ARGUMENT);
+    lane.trigger();
+    lane.finish();
+    for (int i = 0; i < peers; ++i) {
+      const int world = between ? 2 * i + 1 - rank() % 2 : i;
+      EXPECT_EQ(in[static_cast<std::size_t>(i)], 100 * world + 7);
+    }
+  }
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&halves);
+  MPI_Comm_free(&unknown);
+}
+
+// A type with gaps, freed between the call and the trigger.
+TEST(Enqueued, ATypeMayBeFreedAfterTheCall) {
+  const int peer = partner();
+  EnqueueLane lane;
+  std::vector<int> out(64), in(64, -1);
+  std::iota(out.begin(), out.end(), 1000 * rank());
+  MPI_Datatype column;
+  MPI_Type_vector(8, 1, 8, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  EXPECT_PST(
+      PST_Enqueue_send(out.data(), 1, column, peer, 1, MPI_COMM_NULL, lane.queue(), nullptr));
+  EXPECT_PST(PST_Enqueue_recv(in.data(), 1, column, peer, 1, MPI_COMM_NULL, lane.queue(), nullptr));
+  MPI_Type_free(&column);
+  lane.trigger();
+  lane.finish();
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(in[static_cast<std::size_t>(i)], i % 8 == 0 ? 1000 * peer + i : -1);
+}
+
+// Matched requests and enqueued messages share a queue, in the order of its stream.
+TEST(Enqueued, MatchedRequestsShareTheQueue) {
+  const int peer = partner();
+  EnqueueLane lane;
+  Filled out{Bytes(500)};
+  Checked matched{Bytes(500), peer}, enqueued{Bytes(500), peer, 1};
+  MPI_Request requests[2];
+  MPI_Send_init(out.bytes.data(), 500, MPI_BYTE, peer, 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Recv_init(matched.bytes.data(), 500, MPI_BYTE, peer, 2, MPI_COMM_WORLD, &requests[1]);
+  EXPECT_PST(PST_Matchall(2, requests, MPI_STATUSES_IGNORE));
+  lane.launch(Filled::next, &out);
+  EXPECT_PST(PST_Enqueue_startall(lane.queue(), 2, requests));
+  EXPECT_PST(PST_Enqueue_waitall(lane.queue(), 2, requests));
+  lane.send(out.bytes, peer, 3);
+  lane.receive(enqueued.bytes, peer, 3);
+  lane.launch(Filled::next, &out);
+  lane.trigger();
+  lane.wait();
+  lane.launch(Checked::next, &matched);
+  lane.launch(Checked::next, &enqueued);
+  lane.finish();
+  EXPECT_EQ(matched.wrong + enqueued.wrong, "");
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+}
+
+}  // namespace
+}  // namespace penstock::test

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Q13: a peer that dies or goes silent is an error of the queue whose enqueued messages wait for
+// it, and of their requests, never a hang.
+#include <atomic>
+#include <cstdlib>
+
+#include "fault/fault.hpp"
+
+namespace penstock::fault {
+namespace {
+
+constexpr std::size_t few_bytes = 64;
+constexpr std::size_t many_bytes = std::size_t{4}
+                                   << 20;  // far more than MPI takes without its receive
+
+void send(Lane& lane, const std::vector<std::byte>& out, int to, MPI_Request* request) {
+  require_success(PST_Enqueue_send(out.data(), static_cast<int>(out.size()), MPI_BYTE, to, 5,
+                                   MPI_COMM_WORLD, lane.queue, request),
+                  "PST_Enqueue_send");
+}
+void receive(Lane& lane, std::vector<std::byte>& in, int from, MPI_Request* request) {
+  require_success(PST_Enqueue_recv(in.data(), static_cast<int>(in.size()), MPI_BYTE, from, 5,
+                                   MPI_COMM_WORLD, lane.queue, request),
+                  "PST_Enqueue_recv");
+}
+
+bool told(const char* what) {
+  char text[2048] = "";
+  PST_Last_error(text, sizeof text);
+  return std::string(text).find(what) != std::string::npos;
+}
+
+}  // namespace
+
+// Rank 1 dies on its stream after some exchanges; rank 0 waits for a message that will not come, or
+// for one to be taken, as PENSTOCK_TEST_STEP says.
+void dead_enqueued_peer(const Job& job) {
+  const char* const text = std::getenv("PENSTOCK_TEST_STEP");
+  const bool sends = text != nullptr && std::atoi(text) == 1;
+  Lane lane;
+  std::vector<std::byte> in(few_bytes);
+  const auto out = message(few_bytes, 0);
+  for (int i = 0; i < 50; ++i) {
+    send(lane, out, job.peer, nullptr);
+    receive(lane, in, job.peer, nullptr);
+    require_success(PST_Enqueue_trigger(lane.queue), "trigger");
+    require_success(PST_Enqueue_wait_outstanding(lane.queue), "wait");
+  }
+  if (job.rank == 1) {
+    require_success(PST_Stream_launch(lane.stream, die_on_stream, nullptr), "launch");
+    PST_Queue_wait(lane.queue);
+  }
+  std::atomic<bool> passed = false;
+  const auto unwanted = message(many_bytes, 1);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (sends)
+    send(lane, unwanted, job.peer, &request);
+  else
+    receive(lane, in, job.peer, &request);
+  require_success(PST_Enqueue_trigger(lane.queue), "trigger");
+  require_success(PST_Enqueue_wait_outstanding(lane.queue), "wait");
+  require_success(PST_Stream_launch(lane.stream, set_passed, &passed), "PST_Stream_launch");
+  require_kind(PST_Queue_wait(lane.queue), PST_ERROR_PEER_DEAD, "PST_Queue_wait");
+  require(passed, "the stream has been released");
+  require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait");
+  content_and_gone();
+}
+
+// Rank 1 neither sends nor receives for a while: PENSTOCK_TIMEOUT ends the waits of rank 0, and
+// names the message. What rank 0 has given up of its receives is no longer there; its send is still
+// MPI's.
+void silent_enqueued_peer(const Job& job) {
+  const auto unwanted = message(many_bytes, 1), late = message(few_bytes, 2);
+  std::vector<std::byte> never(few_bytes);
+  if (job.rank == 0) {
+    Lane receiving, sending, idle;
+    MPI_Request requests[2];
+    receive(receiving, never, job.peer, &requests[0]);
+    receive(idle, never, job.peer, nullptr);  // not triggered
+    send(sending, unwanted, job.peer, &requests[1]);
+    for (Lane* lane : {&receiving, &sending}) {
+      require_success(PST_Enqueue_trigger(lane->queue), "trigger");
+      require_success(PST_Enqueue_wait_outstanding(lane->queue), "wait");
+    }
+    require_kind(PST_Queue_wait(receiving.queue), PST_ERROR_TIMEOUT, "PST_Queue_wait (receive)");
+    require(told("receive from rank 1 (tag 5"), "the error names the receive");
+    require_kind(PST_Queue_wait(sending.queue), PST_ERROR_TIMEOUT, "PST_Queue_wait (send)");
+    require(told("send to rank 1 (tag 5"), "the error names the send");
+    for (MPI_Request& request : requests)
+      require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "MPI_Wait");
+    meet();
+    std::vector<std::byte> in(few_bytes);
+    MPI_Recv(in.data(), few_bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    require(holds(in, few_bytes, 2), "the late message came to the receive that is there");
+    require(holds(never, few_bytes, 0) == false,
+            "the receive that was given up has been left alone");
+  } else {
+    meet();
+    std::vector<std::byte> in(many_bytes);
+    MPI_Recv(in.data(), static_cast<int>(many_bytes), MPI_BYTE, 0, 5, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    require(holds(in, many_bytes, 1), "the send that was given up still has its bytes");
+    MPI_Send(late.data(), few_bytes, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
+  }
+  meet();
+}
+
+}  // namespace penstock::fault
