@@ -39,9 +39,8 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
 const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add", "windows",
                                               "mpi",  "contiguous", "packed"};
 const std::vector<std::string> host_baselines{
-    "mpi-nonblocking",  "contiguous",     "packed",
-    "windows",          "mpi-windows",    "ofi-chain",
-    "ofi-chain-direct", "ofi-chain-auto", "ofi-chain-auto-direct"};
+    "mpi-nonblocking", "contiguous", "packed",           "enqueued",       "windows",
+    "mpi-windows",     "ofi-chain",  "ofi-chain-direct", "ofi-chain-auto", "ofi-chain-auto-direct"};
 
 std::vector<std::string> baseline_names() {
   std::vector<std::string> names = cuda_baselines;
@@ -133,7 +132,8 @@ void add_common_options(CLI::App& app, Options& options) {
          "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
          "(put with signal), nvshmem-add (signals added to, not set), mpi; latency and halo also "
          "windows (one-sided epochs by Penstock, on the stream). "
-         "host: mpi-nonblocking (MPI_Isend, MPI_Irecv); latency and halo also windows and "
+         "host: mpi-nonblocking (MPI_Isend, MPI_Irecv), enqueued (Penstock's messages that MPI "
+         "matches; at MPI_THREAD_MULTIPLE); latency and halo also windows and "
          "mpi-windows (the same by MPI); latency also "
          "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
          "(libfabric's deferred write and atomic alone)")

@@ -54,9 +54,14 @@ std::string Table::row_of(const Measurement& measurement) const {
     if (&figure != &measurement.figures.front())
       line += fmt::format(" {:>7.2f}", ours / one.median);
   }
-  if (measurement.caller_ns)
-    line += fmt::format("   a message costs the caller {:.1f} ns ({})",
-                        measurement.caller_ns->median, tool::spread_text(*measurement.caller_ns));
+  const char* prefix = "   a message costs the caller ";
+  for (const Figure& figure : measurement.figures) {
+    if (!figure.caller_ns) continue;
+    const bool first = &figure == &measurement.figures.front();
+    line += fmt::format("{}{}{:.1f} ns ({})", prefix, first ? "" : figure.side + " ",
+                        figure.caller_ns->median, tool::spread_text(*figure.caller_ns));
+    prefix = ", ";
+  }
   return line;
 }
 

@@ -66,10 +66,12 @@ std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Ses
 // directions.
 namespace tags {
 inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 400, packed = 500,
-                     windows = 600, mpi_windows = 700;
+                     windows = 600, mpi_windows = 700, enqueued = 800;
 }
 
 inline constexpr const char* nonblocking = "mpi-nonblocking";
+// Penstock's messages that MPI matches.
+inline constexpr const char* enqueued = "enqueued";
 // One-sided: Penstock's epochs on a stream, and MPI's own.
 inline constexpr const char* windows = "windows";
 inline constexpr const char* mpi_windows = "mpi-windows";

@@ -41,12 +41,15 @@ class HostDevice final : public Device {
     else if (library == nonblocking)
       exchange = make_host_exchange<NonblockingCalls>(options_, traffic, MemoryKind::malloc,
                                                       tags::nonblocking);
+    else if (library == enqueued)
+      exchange = make_enqueued_exchange(traffic, why_not);
     else if (library == windows)
       exchange = make_window_exchange<StreamEpochs>(traffic, tags::windows, stream_.queue);
     else if (library == mpi_windows)
       exchange = make_window_exchange<MpiEpochs>(traffic, tags::mpi_windows);
     else
       return make_chain_side(library, traffic, options_.check, why_not);
+    if (!exchange) return nullptr;
     require_transport(options_, exchange->transport());
     return std::make_unique<HostSide>(library, std::move(exchange), stream_, options_.check);
   }
@@ -75,6 +78,17 @@ class HostDevice final : public Device {
     if (library == packed)
       pack_rows(*exchange, stream_.stream, options_.layout, options_.memory, options_.check);
     return exchange;
+  }
+
+  std::unique_ptr<Exchange> make_enqueued_exchange(const Traffic& traffic, std::string& why_not) {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    if (level != MPI_THREAD_MULTIPLE) {
+      why_not = "it needs MPI_THREAD_MULTIPLE: --thread multiple";
+      return nullptr;
+    }
+    return make_host_exchange<EnqueuedCalls>(options_, traffic, options_.memory, tags::enqueued,
+                                             stream_.queue);
   }
 
   template <class Epochs, class... More>
@@ -184,7 +198,7 @@ TripTime HostSide::run_round(int trips) {
   } else {
     make_trips(warm_up, trips);
   }
-  return {(end_.us() - begin_.us()) / trips, call_us / (warm_up + trips)};
+  return {(end_.us() - begin_.us()) / trips, ahead ? call_us / (warm_up + trips) : 0};
 }
 
 Memory host_memory(std::size_t bytes, MemoryKind kind) {

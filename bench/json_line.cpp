@@ -19,6 +19,7 @@ ordered_json to_json(const Figure& figure, const Row& row, bool is_exchange) {
   cell["samples"] = figure.samples;
   if (is_exchange) cell["MB/s"] = static_cast<double>(row.moved) / figure.summary().median;
   if (figure.blocks) cell["blocks"] = *figure.blocks;
+  if (figure.caller_ns) cell["caller_ns"] = to_json(*figure.caller_ns);
   return cell;
 }
 
@@ -43,7 +44,8 @@ void add_figures(ordered_json& line, const Measurement& measurement, const Optio
   for (std::size_t i = 1; i < measurement.figures.size(); ++i)
     line["gain_over_" + measurement.figures[i].side] =
         gain(measurement, measurement.figures[i], unit == "us");
-  if (measurement.caller_ns) line["caller_ns"] = to_json(*measurement.caller_ns);
+  if (const auto& caller_ns = measurement.figures.front().caller_ns)
+    line["caller_ns"] = to_json(*caller_ns);
 }
 
 // On host streams an iteration of a window is a message.

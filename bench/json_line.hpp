@@ -15,7 +15,8 @@ namespace penstock::bench {
 struct Figure {
   std::string side;  // "penstock", "mpi", or a baseline
   std::vector<double> samples;
-  std::optional<unsigned> blocks{};  // CUDA graphs: of its largest kernel
+  std::optional<unsigned> blocks{};          // CUDA graphs: of its largest kernel
+  std::optional<tool::Summary> caller_ns{};  // what a message costs the caller who enqueues it
 
   tool::Summary summary() const { return tool::summarize(samples); }
 };
@@ -24,8 +25,7 @@ struct Measurement {
   Row row;
   int trips = 0;  // in a timed round
   std::string transport{};
-  std::vector<Figure> figures{};             // Penstock's first
-  std::optional<tool::Summary> caller_ns{};  // what a message costs Penstock's caller
+  std::vector<Figure> figures{};  // Penstock's first
 };
 
 std::string json_line(const Measurement& measurement, const Options& options,

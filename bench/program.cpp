@@ -138,17 +138,19 @@ class Program {
 
   void run_rounds(const Sides& sides, Measurement& measured) {
     const ThreadTimes before = thread_times();
-    std::vector<double> caller_ns;
+    std::vector<std::vector<double>> caller_ns(sides.size());
     for (int round = 0; round < options_.rounds; ++round)
       for (std::size_t i = 0; i < sides.size(); ++i) {
         const TripTime trip = sides[i]->run_round(measured.trips);
         const double us = takes_slowest(options_, session_) ? slowest(trip.us) : trip.us;
         measured.figures[i].samples.push_back(shown(us, measured.row));
-        if (i == 0) caller_ns.push_back(trip.call_us * 1000 / requests_of(measured.row));
+        caller_ns[i].push_back(trip.call_us * 1000 / requests_of(measured.row));
       }
     add_passed(measured_, before);
-    if (!options_.on_cuda() && (options_.kind == Kind::message_rate || options_.kind == Kind::halo))
-      measured.caller_ns = tool::summarize(caller_ns);
+    const bool small = options_.kind == Kind::message_rate || options_.kind == Kind::halo;
+    for (std::size_t i = 0; i < sides.size(); ++i)
+      if (!options_.on_cuda() && small && caller_ns[i].front() > 0)
+        measured.figures[i].caller_ns = tool::summarize(caller_ns[i]);
   }
 
   // How many requests a trip has, without the answers.

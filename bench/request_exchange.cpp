@@ -38,6 +38,19 @@ NonblockingCalls::NonblockingCalls(std::span<const Message> messages, int tag)
       send_(nonblocking_send(messages.front().part.mode)),
       open_(messages.size(), MPI_REQUEST_NULL) {}
 
+// Receives first, where there are both: those behind the sends.
+void EnqueuedCalls::start(Range range) {
+  const std::span<const Message> some = messages_.subspan(range.first, range.count);
+  for (auto each = some.rbegin(); each != some.rend(); ++each) {
+    const int tag = tag_ + each->part.tag;
+    if (each->sends)
+      queue_.send(each->bytes, each->part.peer, tag, MPI_COMM_WORLD);
+    else
+      queue_.receive(each->bytes, each->part.peer, tag, MPI_COMM_WORLD);
+  }
+  queue_.trigger();
+}
+
 // Receives first, where there are both.
 void NonblockingCalls::start(Range range) {
   const std::size_t end = range.first + range.count;

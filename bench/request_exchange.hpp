@@ -73,6 +73,22 @@ class NonblockingCalls : public MpiCalls {
   std::vector<MPI_Request> open_;
 };
 
+// Penstock's enqueued messages, which MPI matches: made anew each time, one trigger for all.
+class EnqueuedCalls {
+ public:
+  static constexpr bool on_stream = true;
+  EnqueuedCalls(std::span<const Message> messages, int tag, QueueView queue)
+      : messages_(messages), tag_(tag), queue_(queue) {}
+  void start(Range range);
+  void wait(Range) { queue_.wait_outstanding(); }
+  std::string transport() const { return {}; }
+
+ private:
+  const std::span<const Message> messages_;
+  const int tag_;
+  const QueueView queue_;
+};
+
 // How early a receive is started: right before its wait; ahead of it, by a call of its own; or in
 // one call with the send before it, and waited for with it.
 enum class Ahead { no, apart, together };

@@ -4,9 +4,9 @@
 //
 // Conventions:
 //   1. An owner (Stream, Queue, Datatype, Request, Requests, Buffer) frees what it holds; it can be
-//      moved, not copied. A view (StreamView, QueueView, RequestView) is a handle that owns nothing;
-//      every owner of a handle is also a view of it, so that a function takes views and is given
-//      either. A view must not outlive its owner.
+//      moved, not copied. A view (StreamView, QueueView, RequestView) is a handle that owns
+//      nothing; every owner of a handle is also a view of it, so that a function takes views and is
+//      given either. A view must not outlive its owner.
 //   2. A call that fails throws penstock::Error. The MPI error handler runs first, on threads that
 //      may call MPI, and MPI's default one ends the job: call penstock::return_errors() once where
 //      exceptions are wanted.
@@ -512,6 +512,35 @@ class QueueView {
     detail::check(PST_Enqueue_wait_outstanding(handle_), "PST_Enqueue_wait_outstanding");
   }
 
+  // ---- Messages that MPI matches (docs/queue.md); they need MPI_THREAD_MULTIPLE.
+
+  // Enqueues a send (receive) for the next trigger. Local, never waits; the stream is not touched.
+  // The elements stay where they are until a wait behind the trigger has passed on the stream.
+  // `comm`: MPI_COMM_NULL stands for the queue's own. `request`, where it is not null, gets an MPI
+  // request to be completed by MPI's calls.
+  template <Elements Range>
+  void send(const Range& elements, int destination, int tag, MPI_Comm comm = MPI_COMM_NULL,
+            MPI_Request* request = nullptr) const {
+    using Element = std::remove_cvref_t<decltype(*std::ranges::data(elements))>;
+    detail::check(
+        PST_Enqueue_send(std::ranges::data(elements), detail::to_count(std::ranges::size(elements)),
+                         datatype<Element>(), destination, tag, comm, handle_, request),
+        "PST_Enqueue_send");
+  }
+  template <Elements Range>
+  void receive(Range&& elements, int source, int tag, MPI_Comm comm = MPI_COMM_NULL,
+               MPI_Request* request = nullptr) const {
+    using Element = std::remove_reference_t<decltype(*std::ranges::data(elements))>;
+    static_assert(!std::is_const_v<Element>, "a message cannot be received into const elements");
+    detail::check(
+        PST_Enqueue_recv(std::ranges::data(elements), detail::to_count(std::ranges::size(elements)),
+                         datatype<Element>(), source, tag, comm, handle_, request),
+        "PST_Enqueue_recv");
+  }
+  // Enqueues the trigger of all of them. Stream order: MPI is given them when the stream gets here,
+  // and the stream goes on; wait_outstanding() makes it wait. Does not block.
+  void trigger() const { detail::check(PST_Enqueue_trigger(handle_), "PST_Enqueue_trigger"); }
+
   // Blocks the caller until all that was started on the queue is complete and the stream's earlier
   // work has ended.
   void synchronize() const { detail::check(PST_Queue_wait(handle_), "PST_Queue_wait"); }
@@ -535,6 +564,10 @@ class Queue : public QueueView {
   explicit Queue(StreamView stream) : QueueView(PST_QUEUE_NULL) {
     PST_Stream handle = stream.get();
     detail::check(PST_Queue_init(&handle_, PST_QUEUE_HOST, &handle), "PST_Queue_init");
+  }
+  // The same, with the communicator of messages whose calls name none (QueueView::send).
+  Queue(StreamView stream, MPI_Comm comm) : QueueView(PST_QUEUE_NULL) {
+    detail::check(PST_Queue_create(comm, stream.get(), &handle_), "PST_Queue_create");
   }
   // A queue over a stream of another type; `stream` is the address of its handle and is read during
   // this call only.

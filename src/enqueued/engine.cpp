@@ -18,9 +18,9 @@ using base::ErrorKind;
 namespace {
 
 constexpr std::size_t described_at_most = 3;
-// With so many MPI is given time between one message and the next. Open MPI 4.1 lets sends that find
-// room overtake those that found none; and it tells no more than 65,536 messages of one process
-// apart, so that it delivers others where they overtake by so many
+// With so many MPI is given time between one message and the next. Open MPI 4.1 lets sends that
+// find room overtake those that found none; and it tells no more than 65,536 messages of one
+// process apart, so that it delivers others where they overtake by so many
 // (Enqueued.Q12_ManyMessagesMayBeEnqueuedAhead).
 constexpr std::size_t many_under_way = 512;
 constexpr std::size_t some = 32;
@@ -47,7 +47,7 @@ MPI_Status empty_status(int source) noexcept {
 }  // namespace
 
 MessageEngine::MessageEngine(const plan::ProgressOptions& options, group::World& world)
-    : ProgressEngine("penstock-msgs", plan::BesideWorkers::rests, options, world) {}
+    : ProgressEngine("penstock-msgs", options, world) {}
 
 MessageEngine::~MessageEngine() {
   stop_thread();
@@ -75,7 +75,7 @@ void MessageEngine::remove(QueueMessages& messages) noexcept {
   drop_bundles(messages, freed);
   while (!messages.active_.empty()) {
     EnqueuedMessage& message = **messages.active_.begin();
-    messages.active_.remove(message);
+    deactivate(message);
     PMPI_Request_free(&message.mpi);
     end(message, empty_status(MPI_ANY_SOURCE), &freed);
   }
@@ -179,11 +179,21 @@ void MessageEngine::post(QueueMessages& messages, EnqueuedMessage& message) noex
                                     message.tag, message.comm, &message.mpi)
                        : PMPI_Irecv(message.buffer, message.count, message.type, message.peer,
                                     message.tag, message.comm, &message.mpi);
-  if (code == MPI_SUCCESS) return messages.active_.add(message);
+  if (code == MPI_SUCCESS) return activate(message);
   messages.broken_ = true;
   const Error error = mpi_failure(message, code);
   messages.queue_.fail(error);
   end(message, empty_status(MPI_ANY_SOURCE), &error);
+}
+
+void MessageEngine::activate(EnqueuedMessage& message) noexcept {
+  message.owner->active_.add(message);
+  large_.begin(message.bytes);
+}
+
+void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
+  message.owner->active_.remove(message);
+  large_.end(message.bytes);
 }
 
 bool MessageEngine::test(EnqueuedMessage& message) noexcept {
@@ -192,7 +202,7 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   const int code = PMPI_Test(&message.mpi, &ended, &status);
   if (code == MPI_SUCCESS && !ended) return false;
   QueueMessages& messages = *message.owner;
-  messages.active_.remove(message);
+  deactivate(message);
   if (code != MPI_SUCCESS && !message.given_up) {
     messages.broken_ = true;
     const Error error = mpi_failure(message, code);

@@ -40,12 +40,15 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool take_ready() noexcept override;
   bool pass(QueueMessages* favourite) noexcept override;
   bool under_way() const noexcept override { return !active_.empty(); }
+  bool thread_helps() const noexcept override { return large_.expected(); }
   bool must_listen() const noexcept override { return false; }
   bool owes_messages() const noexcept override { return false; }
   bool owes_notices() const noexcept override { return false; }
 
   void post(QueueMessages& messages) noexcept;
   void post(QueueMessages& messages, EnqueuedMessage& message) noexcept;
+  void activate(EnqueuedMessage& message) noexcept;
+  void deactivate(EnqueuedMessage& message) noexcept;
   bool test(EnqueuedMessage& message) noexcept;
   bool test_some(QueueMessages& messages) noexcept;
   void settle(QueueMessages& messages) noexcept;
@@ -56,6 +59,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   // Queues that have messages under way. A pass beside a favourite's looks at few of them.
   plan::ActiveList<QueueMessages> active_{4};
   std::size_t queues_ = 0;
+  plan::LargeMessages large_;
 };
 
 }  // namespace penstock::enqueued

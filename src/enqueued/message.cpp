@@ -6,8 +6,8 @@
 namespace penstock::enqueued {
 
 std::string EnqueuedMessage::label() const {
-  return fmt::format("{} rank {} (tag {}, {})", sends() ? "send to" : "receive from", peer, tag,
-                     communicator->name);
+  return fmt::format("{} rank {} (tag {}, {}, {} bytes)", sends() ? "send to" : "receive from",
+                     peer, tag, communicator->name, bytes);
 }
 
 }  // namespace penstock::enqueued

@@ -21,6 +21,7 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   transport::Direction direction = transport::Direction::send;
   void* buffer = nullptr;
   int count = 0;
+  std::size_t bytes = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   bool owns_type = false;  // a duplicate of the program's
   int peer = MPI_PROC_NULL;
@@ -34,7 +35,7 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   EnqueuedMessage* next = nullptr;     // in its bundle
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
-  // "receive from rank 1 (tag 7, MPI_COMM_WORLD)". May throw for want of memory.
+  // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;
 };
 

@@ -32,6 +32,12 @@ bool is_named(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED;
 }
 
+std::size_t bytes_of(MPI_Datatype type) {
+  MPI_Count bytes = 0;
+  group::check_mpi(PMPI_Type_size_x(type, &bytes), "MPI_Type_size_x");
+  return static_cast<std::size_t>(bytes);
+}
+
 [[noreturn, gnu::cold]] void refuse(const MessageCall& call, const std::string& why) {
   throw Error(ErrorKind::argument, fmt::format("enqueued {}: {}", verb(call), why));
 }
@@ -89,9 +95,16 @@ void QueueMessages::check(const MessageCall& call) {
 // The program may free its type after the call.
 void QueueMessages::take_type(EnqueuedMessage& message, MPI_Datatype type) {
   message.type = type;
-  if (type == known_named_) return;
+  const auto count = static_cast<std::size_t>(message.count);
+  if (type == known_named_) {
+    message.bytes = count * known_bytes_;
+    return;
+  }
+  const std::size_t element = bytes_of(type);
+  message.bytes = count * element;
   if (is_named(type)) {
     known_named_ = type;
+    known_bytes_ = element;
     return;
   }
   group::check_mpi(PMPI_Type_dup(type, &message.type), "MPI_Type_dup");

@@ -79,7 +79,8 @@ class QueueMessages final : public core::QueueCompanion,
   std::shared_ptr<group::Communicator> known_comm_;
   int known_peers_ = 0;
   bool told_many_ = false;                        // that requests are never completed
-  MPI_Datatype known_named_ = MPI_DATATYPE_NULL;  // a type that is never freed
+  MPI_Datatype known_named_ = MPI_DATATYPE_NULL;  // the last of MPI's own, which are never freed
+  std::size_t known_bytes_ = 0;
 
   // From the calls to the engine: bundles in the order of their triggers. The one that was taken
   // last stays until the next one is.

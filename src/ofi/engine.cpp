@@ -29,7 +29,7 @@ constexpr std::size_t looks_while_idle = 128;
 }  // namespace
 
 OfiEngine::OfiEngine(const OfiOptions& options, group::World& world, FabricInfo provider)
-    : ProgressEngine("penstock-ofi", plan::BesideWorkers::rests, options.progress, world),
+    : ProgressEngine("penstock-ofi", options.progress, world),
       options_(options),
       fabric_(std::move(provider)),
       words_(fabric_),

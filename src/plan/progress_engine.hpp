@@ -27,10 +27,27 @@ struct ProgressOptions {
   std::chrono::milliseconds timeout{0};  // 0: none
 };
 
-// What the thread does while a worker polls. With a network it would take the worker's core, or the
-// peer's. MPI moves large messages faster when both poll: 64 KiB in 7.2 us, and 8.9 us where the
-// thread rests (docs/performance.md).
-enum class BesideWorkers : std::uint8_t { rests, polls };
+// Messages of MPI from this size on move faster where the thread polls beside a worker; smaller
+// ones do not, and lose by the core that it takes from the worker, or from the peer
+// (docs/performance.md).
+class LargeMessages {
+ public:
+  void begin(std::size_t bytes) noexcept {
+    last_is_large_ = is_large(bytes);
+    if (last_is_large_) ++under_way_;
+  }
+  void end(std::size_t bytes) noexcept {
+    if (is_large(bytes)) --under_way_;
+  }
+  // Between two large ones, too: a thread that rests does so for 100 us.
+  bool expected() const noexcept { return under_way_ > 0 || last_is_large_; }
+
+ private:
+  static bool is_large(std::size_t bytes) noexcept { return bytes >= std::size_t{512} << 10; }
+
+  std::size_t under_way_ = 0;
+  bool last_is_large_ = false;
+};
 
 // `Client` is what is marked as ready and moved along; it derives from ReadyItem.
 template <class Client>
@@ -49,8 +66,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   void poll(Client& client) noexcept {
     try_progress([&] {
       pass(&client);
-      if (beside_workers_ == BesideWorkers::rests)
-        worker_polls_.store(true, std::memory_order_relaxed);
+      if (!thread_helps()) worker_polls_.store(true, std::memory_order_relaxed);
     });
   }
   // Is called after a wait: from now on the thread looks. Others that wait say so again at their
@@ -94,10 +110,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   static constexpr int passes_of_check = 8;
 
   // `thread`: see base::start_thread.
-  ProgressEngine(const char* thread, BesideWorkers beside_workers, const ProgressOptions& options,
-                 group::World& world)
-      : beside_workers_(beside_workers),
-        options_(options),
+  ProgressEngine(const char* thread, const ProgressOptions& options, group::World& world)
+      : options_(options),
         world_(world),
         silent_until_(static_cast<std::size_t>(world.size())),
         thread_(thread, *this, options.spin) {}
@@ -110,6 +124,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // take_ready(), then `favourite` (may be null), then some of the others; true: something moved.
   virtual bool pass(Client* favourite) noexcept = 0;
   virtual bool under_way() const noexcept = 0;  // something that this process has begun
+  // Whether what is under way is worth that the thread polls while a worker does.
+  virtual bool thread_helps() const noexcept { return false; }
   // Whether a peer may begin something at any time without a word to us.
   virtual bool must_listen() const noexcept = 0;
   virtual bool owes_messages() const noexcept = 0;  // buffered ones, to processes that live
@@ -227,7 +243,6 @@ class ProgressEngine : private ProgressThread::ProgressWork {
       pass(nullptr);
   }
 
-  const BesideWorkers beside_workers_;
   const ProgressOptions options_;
   group::World& world_;
   std::vector<std::atomic<Clock::rep>> silent_until_;  // a rank each

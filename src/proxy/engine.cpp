@@ -14,7 +14,7 @@ namespace penstock::proxy {
 using base::ErrorKind;
 
 ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
-    : ProgressEngine("penstock-proxy", plan::BesideWorkers::polls, options.progress, world),
+    : ProgressEngine("penstock-proxy", options.progress, world),
       slots_(options.slots),
       communicator_(std::make_unique<group::PrivateCommunicator>()),
       tags_(world.size(), options.last_tag),
@@ -145,11 +145,13 @@ void ProxyEngine::issue(PairEnd& end) noexcept {
     }
     operation.epoch = ++end.issued;
     active_.add(operation);
+    large_.begin(end.bytes);
   }
 }
 
 void ProxyEngine::deactivate(MpiSlot& operation) noexcept {
   active_.remove(operation);
+  large_.end(operation.end->bytes);
   if (std::exchange(operation.given_up, false)) --given_up_;
 }
 

@@ -63,6 +63,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   bool under_way() const noexcept override {
     return active_.size() > given_up_ || !notices_.all_sent();
   }
+  bool thread_helps() const noexcept override { return large_.expected(); }
   // Senders ask receivers, and wait for their notices.
   // The peer of any half may give its own up, or ask.
   bool must_listen() const noexcept override { return !ends_.empty(); }
@@ -96,6 +97,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   std::unordered_map<EndKey, std::shared_ptr<PairEnd>, EndKeyHash> ends_;
   plan::ActiveList<MpiSlot> active_;
   std::size_t given_up_ = 0;    // of these
+  plan::LargeMessages large_;   // of these
   std::size_t operations_ = 0;  // of all ends: what active_ may come to hold
   int gpu_ = -1;                // whose memory MPI has been given, if any
   Notices notices_;
