@@ -11,7 +11,7 @@
 
 #if defined(PENSTOCK_MPIX_HPE_H)
 #error \
-    "penstock/mpix.h and penstock/mpix_hpe.h give different meanings to the same names: include only one of them"
+    "penstock/mpix.h is for matched requests, penstock/mpix_hpe.h for messages that MPI matches, by the same names: include only one of them"
 #endif
 
 #include <penstock/penstock.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names of the paper on stream-triggered messages that MPI matches (HPE), and of the vendor's
- * MPI that came from it, for Penstock's functions. Both forms of the paper's calls are here: with a
- * communicator in each call, and with one for the queue. The number of arguments selects the form.
+ * Defines the names of the paper on messages that a stream triggers and MPI matches (HPE), which
+ * HPE's MPI uses too, as names for Penstock's functions. The paper has two forms of its calls, with
+ * a communicator in each call and with one for the queue; the number of arguments selects the form.
  *
  * These are macros, as in penstock/mpix.h, which gives other meanings to some of the same names.
  * <mpi.h>, and <mpi-ext.h> where it is used, must be included before this file.
@@ -12,7 +12,7 @@
 
 #if defined(PENSTOCK_MPIX_H)
 #error \
-    "penstock/mpix.h and penstock/mpix_hpe.h give different meanings to the same names: include only one of them"
+    "penstock/mpix.h is for matched requests, penstock/mpix_hpe.h for messages that MPI matches, by the same names: include only one of them"
 #endif
 
 #include <penstock/mpix_window.h>
@@ -30,17 +30,16 @@
 
 /* MPIX_Enqueue_send(buffer, count, datatype, dest, tag, comm, queue, &request), or without comm. */
 #define MPIX_Enqueue_send(...) \
-  PST_MPIX_NINTH_(__VA_ARGS__, PST_Enqueue_send, PST_MPIX_Enqueue_send, \
-                  PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, \
-                  PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, )(__VA_ARGS__)
+  PST_MPIX_THIRTEENTH_(__VA_ARGS__, PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, \
+                       PST_Enqueue_send, PST_MPIX_Enqueue_send, PST_MPIX_WRONG_, PST_MPIX_WRONG_, \
+                       PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, )(__VA_ARGS__)
 #define MPIX_Enqueue_recv(...) \
-  PST_MPIX_NINTH_(__VA_ARGS__, PST_Enqueue_recv, PST_MPIX_Enqueue_recv, \
-                  PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, \
-                  PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, )(__VA_ARGS__)
+  PST_MPIX_THIRTEENTH_(__VA_ARGS__, PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, \
+                       PST_Enqueue_recv, PST_MPIX_Enqueue_recv, PST_MPIX_WRONG_, PST_MPIX_WRONG_, \
+                       PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, PST_MPIX_WRONG_, )(__VA_ARGS__)
 #define PST_MPIX_WRONG_ (it_takes_eight_arguments_or_seven_without_a_communicator)
 #define PST_MPIX_FOURTH_(first, second, third, fourth, ...) fourth
-#define PST_MPIX_NINTH_(first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, ...) \
-  ninth
+#define PST_MPIX_THIRTEENTH_(a, b, c, d, e, f, g, h, i, j, k, l, thirteenth, ...) thirteenth
 /* clang-format on */
 
 /* The trigger of all that has been enqueued, and the stream's wait for all that was triggered. */

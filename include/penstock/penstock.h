@@ -122,14 +122,14 @@ PST_API int PST_Init(void);
  * and the library's threads end. Collective over MPI_COMM_WORLD, between PST_Init and MPI_Finalize;
  * may be called again, and does nothing then. Programs whose MPI_Finalize resolves to libpenstock
  * need not call it; the others should, since MPICH breaks where a thread of Penstock is inside MPI
- * while MPI_Finalize begins. Afterwards there is no way back: requests are MPI's alone, and
- * PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem stays until the process ends; all
- * but that and what works before PST_Init returns an error. Blocks until what is enqueued has
- * completed or failed, and until all ranks have called it (PENSTOCK_TIMEOUT bounds that), as none
- * may stop reading what others still send. No other call of Penstock or MPI may run beside it.
- * Errors: PST_ERROR_NOT_INITIALIZED before PST_Init, PST_ERROR_STREAM in a function that runs on a
- * stream and while the stream of a queue is being captured; then nothing has ended. Source:
- * Penstock. */
+ * while MPI_Finalize begins. Afterwards there is no way back: requests are MPI's alone (those of
+ * enqueued messages are freed), and PST_Request_free is MPI_Request_free; memory of PST_Alloc_mem
+ * stays until the process ends; all but that and what works before PST_Init returns an error.
+ * Blocks until what is enqueued has completed or failed, and until all ranks have called it
+ * (PENSTOCK_TIMEOUT bounds that), as none may stop reading what others still send. No other call of
+ * Penstock or MPI may run beside it. Errors: PST_ERROR_NOT_INITIALIZED before PST_Init,
+ * PST_ERROR_STREAM in a function that runs on a stream and while the stream of a queue is being
+ * captured; then nothing has ended. Source: Penstock. */
 PST_API int PST_Finalize(void);
 
 /* Whether Penstock is ready: 1 after PST_Init and before PST_Finalize and MPI_Finalize, else 0.
@@ -232,7 +232,8 @@ PST_API int PST_Stream_queue(void* stream, PST_Queue* queue);
 /* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when
  * it returns an error of communication. After any other error (its stream is being captured, it is
  * called by a function that runs on the stream) the queue and its handle are as before. Blocks.
- * Errors: those of PST_Queue_wait. Source: ST III-B. */
+ * Errors: those of PST_Queue_wait, PST_ERROR_IN_USE (a window is exposed on the queue, or messages
+ * are enqueued that nothing has triggered). Source: ST III-B. */
 PST_API int PST_Queue_free(PST_Queue* queue);
 
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait
@@ -373,55 +374,53 @@ PST_API int PST_Enqueue_runall(PST_Queue queue, int count, MPI_Request requests[
  * the same graph capture), the queue's own error. Source: ST Fig. 3. */
 PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 
-/* ---- Messages that MPI matches ----------------------------------------------------------------
- */
+/* ---- Messages that MPI matches --------------------------------------------------------------- */
 
 /* Sends and receives that are not matched beforehand: each is enqueued once, and one trigger hands
- * all that have been enqueued since the last one to MPI, from the stream. MPI matches them, so the
- * other end may be any call of MPI: enqueued, plain, persistent, a probe. They need
- * MPI_THREAD_MULTIPLE, a queue over a host stream, and MPI's own time for each message; where both
- * ends repeat their messages, matched requests are faster. See docs/queue.md. */
+ * all that have been enqueued since the trigger before to MPI, from the stream. MPI matches them,
+ * so the other end may be any call of MPI: enqueued, plain, persistent, a probe. They need
+ * MPI_THREAD_MULTIPLE and a queue over a host stream. Where both ends repeat their messages,
+ * matched requests are faster. See docs/queue.md. */
 
-/* Creates a queue over `stream`, which is the handle itself: a PST_Stream, or a GPU's stream.
- * `comm` is that of the messages whose calls name none; it may be MPI_COMM_NULL. The queue is like
- * one of PST_Queue_init in all else. Local; does not block. Errors: those of PST_Queue_init;
- * PST_ERROR_THREAD_LEVEL and PST_ERROR_UNSUPPORTED as PST_Enqueue_send, where `comm` is given.
- * Source: HPE, Penstock. */
+/* Creates a queue over `stream`, which is the handle itself, not its address: a PST_Stream, or a
+ * GPU's stream. `comm` is for calls that pass MPI_COMM_NULL; it may be that itself. The
+ * queue is like one of PST_Queue_init in all else. Local; does not block. Errors: those of
+ * PST_Queue_init; where `comm` is given, PST_ERROR_THREAD_LEVEL and PST_ERROR_UNSUPPORTED as in
+ * PST_Enqueue_send. Source: HPE, Penstock. */
 PST_API int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue);
 
-/* What PST_Queue_free does, for a handle by value. Errors: those of PST_Queue_free, and
- * PST_ERROR_IN_USE where messages are enqueued that nothing has triggered; then the queue is as
- * before. Source: HPE. */
+/* What PST_Queue_free does, for a handle by value. Errors: those of PST_Queue_free. Source: HPE. */
 PST_API int PST_Queue_close(PST_Queue queue);
 
 /* Enqueues a send (receive) for the next PST_Enqueue_trigger. Local: touches no stream, and never
- * waits. Any datatype, which may be freed after the call; any communicator, also an
+ * waits. Any committed datatype, which may be freed after the call; any communicator, also an
  * intercommunicator or one of spawned processes; MPI_COMM_NULL stands for the queue's own.
- * MPI_PROC_NULL completes with its trigger. From the trigger until a wait that the stream has
- * passed the buffer is MPI's. `request` may be null: then no request is made. Otherwise *request is
- * an MPI request for MPI's Wait and Test families and MPI_Request_free, which lets the message go
- * on; it completes as MPI's own would, with or without a wait on the stream, and gives a receive's
- * status. It cannot be cancelled. A request that the program never completes is freed with the
- * queue. Nobody may wait for one that nothing triggers. MPI_Comm_free refuses a communicator while
- * messages on it have not been given to MPI. Counts as a call of MPI. Errors: PST_ERROR_QUEUE,
- * PST_ERROR_ARGUMENT (a negative count; a rank or tag out of range; MPI_ANY_SOURCE, MPI_ANY_TAG; no
- * communicator), PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the stream is a GPU's; the buffer
- * is, and MPI is not said to take it), PST_ERROR_RESOURCES, PST_ERROR_MPI, and the queue's own
- * error. Source: HPE. */
+ * MPI_PROC_NULL completes with its trigger. The buffer is MPI's from the trigger until the stream
+ * has passed a wait behind it. `request` may be null: then no request is made. Otherwise *request
+ * is an MPI request for MPI's Wait and Test families, with or without a wait on the stream, and for
+ * MPI_Request_free, after which the message goes on. It gives a receive's status, and cannot be
+ * cancelled. A request that the program never completes is freed with the queue, and must not be
+ * used after that. A wait for one whose message nothing triggers never ends. MPI_Comm_free refuses
+ * a communicator while messages on it have not been handed to MPI. Counts as a call of MPI. Errors:
+ * PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (a negative count; a rank or tag out of range;
+ * MPI_ANY_SOURCE, MPI_ANY_TAG; a null buffer; no communicator), PST_ERROR_COMMUNICATOR (the queue's
+ * has been freed), PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the
+ * stream is a GPU's; the buffer is, and MPI is not said to take it), PST_ERROR_RESOURCES,
+ * PST_ERROR_MPI, and the queue's own error. Source: HPE. */
 PST_API int PST_Enqueue_send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                              MPI_Comm comm, PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
                              MPI_Comm comm, PST_Queue queue, MPI_Request* request);
 
-/* Enqueues the trigger of all that has been enqueued on the queue since the last one. Stream order:
- * when the stream gets here, MPI is given these messages, in the order of their calls and behind
- * those of earlier triggers of the queue; so sends hold what the stream's earlier work wrote. It
- * never makes the stream wait; does nothing where nothing is enqueued. PST_Enqueue_wait_outstanding
- * makes the stream wait for all that has been triggered on the queue before it, and PST_Queue_wait
- * the caller; what is not triggered is waited for by neither. Does not block. After a failure of
- * communication on the queue nothing is given to MPI any more, and the requests of what was
- * enqueued complete with that error. Errors: PST_ERROR_QUEUE, PST_ERROR_RESOURCES, and the queue's
- * own error. Source: HPE. */
+/* Enqueues the trigger of all that has been enqueued on the queue since the trigger before. Stream
+ * order: when the stream gets here, these messages are handed to MPI, in the order of their calls
+ * and behind those of earlier triggers of the queue; so sends hold what the stream's earlier work
+ * wrote. It never makes the stream wait; does nothing where nothing is enqueued.
+ * PST_Enqueue_wait_outstanding makes the stream wait for all that has been triggered on the queue
+ * before it, and PST_Queue_wait the caller; neither waits for what is not triggered. Does not
+ * block. After a failure of communication on the queue nothing is handed to MPI any more, and the
+ * requests of what was enqueued complete with that error. Errors: PST_ERROR_QUEUE,
+ * PST_ERROR_RESOURCES, and the queue's own error. Source: HPE. */
 PST_API int PST_Enqueue_trigger(PST_Queue queue);
 
 /* ---- Windows --------------------------------------------------------------------------------- */

@@ -519,26 +519,32 @@ class QueueView {
   // `comm`: MPI_COMM_NULL stands for the queue's own. `request`, where it is not null, gets an MPI
   // request to be completed by MPI's calls.
   template <Elements Range>
-  void send(const Range& elements, int destination, int tag, MPI_Comm comm = MPI_COMM_NULL,
+  void send(Range&& elements, int destination, int tag, MPI_Comm comm = MPI_COMM_NULL,
             MPI_Request* request = nullptr) const {
-    using Element = std::remove_cvref_t<decltype(*std::ranges::data(elements))>;
-    detail::check(
-        PST_Enqueue_send(std::ranges::data(elements), detail::to_count(std::ranges::size(elements)),
-                         datatype<Element>(), destination, tag, comm, handle_, request),
-        "PST_Enqueue_send");
+    const std::span data(elements);
+    send(data.data(), detail::to_count(data.size()),
+         datatype<typename decltype(data)::element_type>(), destination, tag, comm, request);
   }
   template <Elements Range>
   void receive(Range&& elements, int source, int tag, MPI_Comm comm = MPI_COMM_NULL,
                MPI_Request* request = nullptr) const {
-    using Element = std::remove_reference_t<decltype(*std::ranges::data(elements))>;
-    static_assert(!std::is_const_v<Element>, "a message cannot be received into const elements");
-    detail::check(
-        PST_Enqueue_recv(std::ranges::data(elements), detail::to_count(std::ranges::size(elements)),
-                         datatype<Element>(), source, tag, comm, handle_, request),
-        "PST_Enqueue_recv");
+    const std::span data(elements);
+    receive(data.data(), detail::to_count(data.size()),
+            datatype<typename decltype(data)::element_type>(), source, tag, comm, request);
   }
-  // Enqueues the trigger of all of them. Stream order: MPI is given them when the stream gets here,
-  // and the stream goes on; wait_outstanding() makes it wait. Does not block.
+  // The same for `count` elements of a committed datatype, for what lies with gaps.
+  void send(const void* buffer, int count, MPI_Datatype type, int destination, int tag,
+            MPI_Comm comm = MPI_COMM_NULL, MPI_Request* request = nullptr) const {
+    detail::check(PST_Enqueue_send(buffer, count, type, destination, tag, comm, handle_, request),
+                  "PST_Enqueue_send");
+  }
+  void receive(void* buffer, int count, MPI_Datatype type, int source, int tag,
+               MPI_Comm comm = MPI_COMM_NULL, MPI_Request* request = nullptr) const {
+    detail::check(PST_Enqueue_recv(buffer, count, type, source, tag, comm, handle_, request),
+                  "PST_Enqueue_recv");
+  }
+  // Enqueues the trigger of all of them. Stream order: they are handed to MPI when the stream gets
+  // here, and the stream goes on; wait_outstanding() makes it wait. Does not block.
   void trigger() const { detail::check(PST_Enqueue_trigger(handle_), "PST_Enqueue_trigger"); }
 
   // Blocks the caller until all that was started on the queue is complete and the stream's earlier
@@ -557,7 +563,8 @@ class QueueView {
 };
 
 // Owns a queue. The destructor completes everything started on it: it blocks, also while an
-// exception passes through.
+// exception passes through. Messages that are enqueued and not triggered are an error there:
+// trigger them before.
 class Queue : public QueueView {
  public:
   // A queue over a host stream; several queues may share one.

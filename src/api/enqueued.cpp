@@ -22,9 +22,10 @@ using enqueued::QueueMessages;
 
 namespace {
 
+// Never destroyed: threads of the program may still look at it after the end, and a child of fork()
+// must not wait for its thread.
 std::mutex mutex;
-std::shared_ptr<MessageEngine> engine;         // under the mutex
-std::atomic<MessageEngine*> running{nullptr};  // the same, for those who drive it
+std::atomic<MessageEngine*> engine{nullptr};
 
 // MPI may ask for the status of one request again and again, and calls the error handler of
 // MPI_COMM_WORLD itself.
@@ -33,24 +34,23 @@ int error_to_mpi(const Error& error, bool again) {
   return guard([&] { throw error; });
 }
 
-std::shared_ptr<MessageEngine> engine_of(core::Library& library) {
+MessageEngine& engine_of(core::Library& library) {
   const std::lock_guard lock(mutex);
-  if (!engine) {
-    if (library.world().thread_level() != group::ThreadLevel::multiple)
-      throw Error(ErrorKind::thread_level,
-                  "enqueued messages are handed to MPI by threads of Penstock, and MPI was "
-                  "initialised with " +
-                      std::string(group::name_of(library.world().thread_level())) +
-                      ": call MPI_Init_thread with MPI_THREAD_MULTIPLE, or set "
-                      "PENSTOCK_THREAD_MULTIPLE=1");
-    enqueued::set_errors_to_mpi(error_to_mpi);
-    const base::Settings& settings = library.settings();
-    engine = std::make_shared<MessageEngine>(
-        plan::ProgressOptions{settings.check, library.spin_beside_a_worker(), settings.timeout},
-        library.world());
-    running.store(engine.get(), std::memory_order_release);
-  }
-  return engine;
+  if (MessageEngine* const made = engine.load(std::memory_order_relaxed)) return *made;
+  if (library.world().thread_level() != group::ThreadLevel::multiple)
+    throw Error(ErrorKind::thread_level,
+                "enqueued messages are handed to MPI by threads of Penstock, and MPI was "
+                "initialised with " +
+                    std::string(group::name_of(library.world().thread_level())) +
+                    ": call MPI_Init_thread with MPI_THREAD_MULTIPLE, or set "
+                    "PENSTOCK_THREAD_MULTIPLE=1");
+  enqueued::set_errors_to_mpi(error_to_mpi);
+  const base::Settings& settings = library.settings();
+  auto* const made = new MessageEngine(
+      plan::ProgressOptions{settings.check, library.spin_beside_a_worker(), settings.timeout},
+      library.world());
+  engine.store(made, std::memory_order_release);
+  return *made;
 }
 
 QueueMessages* messages_of(const core::Queue& queue) noexcept {
@@ -61,17 +61,21 @@ QueueMessages& messages_for(core::Library& library, core::Queue& queue) {
   if (QueueMessages* const found = messages_of(queue)) return *found;
   if (queue.stream().kind() != device::StreamKind::host)
     throw Error(ErrorKind::unsupported,
-                "enqueued sends and receives take queues over host streams; for streams of a GPU "
-                "match persistent requests (PST_Match)");
-  queue.take_companion(std::make_unique<QueueMessages>(engine_of(library), queue, MPI_COMM_NULL));
+                "enqueued messages need a queue over a host stream; for streams of a GPU match "
+                "persistent requests (PST_Match)");
+  queue.take_companion(std::make_unique<QueueMessages>(engine_of(library), queue));
   return *messages_of(queue);
 }
 
 // A handle that is no stream of ours is a GPU's, where there are any.
 PST_Queue_type type_of(core::Library& library, const void* stream) {
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-  if (!device::built_for_gpus || library.queues().streams().find(handle) != nullptr)
-    return PST_QUEUE_HOST;
+  if (library.queues().streams().find(handle) != nullptr) return PST_QUEUE_HOST;
+  if (!device::built_for_gpus)
+    throw Error(
+        ErrorKind::stream,
+        "the stream is null, freed, or an address: PST_Queue_create takes the handle itself "
+        "(stream, not &stream); make one with PST_Stream_create");
   return device::built_for == device::Vendor::hip ? PST_QUEUE_HIP : PST_QUEUE_CUDA;
 }
 
@@ -79,8 +83,8 @@ void require_memory_of_mpi(const core::Library& library, const void* buffer) {
   if (device::built_for_gpus && device::memory_kind(buffer) != device::MemoryKind::host &&
       !library.settings().gpu_aware_mpi)
     throw Error(ErrorKind::unsupported,
-                "an enqueued message in memory of a GPU needs an MPI that takes it: "
-                "PENSTOCK_GPU_AWARE_MPI=1 says that it does");
+                "the buffer is in memory of a GPU: set PENSTOCK_GPU_AWARE_MPI=1 if MPI takes such "
+                "memory");
 }
 
 int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* request) noexcept {
@@ -94,13 +98,11 @@ int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* req
 }  // namespace
 
 void drive_enqueued() noexcept {
-  if (MessageEngine* const found = running.load(std::memory_order_acquire)) found->drive();
+  if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->drive();
 }
 
 void end_enqueued() noexcept {
-  const std::lock_guard lock(mutex);
-  running.store(nullptr, std::memory_order_relaxed);
-  engine.reset();
+  if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->stop();
 }
 
 }  // namespace penstock::api

@@ -4,6 +4,9 @@
 
 namespace penstock::api {
 
+// Moves the messages along, as MPI does its own in calls that complete requests.
+void drive_enqueued() noexcept;
+
 // When the library has ended, and its queues with it.
 void end_enqueued() noexcept;
 

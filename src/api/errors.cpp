@@ -36,8 +36,9 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: no error",
     "Penstock: not initialised: call PST_Init after MPI_Init, nothing after PST_Finalize "
     "or MPI_Finalize; PST_Last_error says why MPI_Init alone has not done it",
-    "Penstock: invalid argument: a null pointer, a negative count, an unknown enumerator, or a "
-    "datatype that cannot be matched; the log and PST_Last_error tell which",
+    "Penstock: invalid argument: a null pointer, a negative count, a rank or tag out of range, a "
+    "wildcard, an unknown enumerator, a datatype that cannot be matched; PST_Last_error tells "
+    "which",
     "Penstock: null or freed queue: make one with PST_Queue_init",
     "Penstock: null, freed or unsuitable stream: make one with PST_Stream_create",
     "Penstock: the request is null, freed, not persistent or not recorded: make it with "
@@ -51,8 +52,9 @@ constexpr std::array<const char*, kinds> texts{
     "Penstock: the request is not started, or has its wait already: enqueue "
     "its start before its wait; PST_Enqueue_run enqueues both",
     "Penstock: the request was started on another queue: enqueue its wait there",
-    "Penstock: still in use: enqueue the wait of a started request, and free a stream's queues, "
-    "before freeing it",
+    "Penstock: still in use: trigger enqueued messages, enqueue the wait of a started request, "
+    "free "
+    "a stream's queues, before freeing it",
     "Penstock: the communicator is unknown (call PST_Comm_attach on all its members) or reaches "
     "beyond MPI_COMM_WORLD",
     "Penstock: the receive is shorter than the matched send: make its buffer larger",

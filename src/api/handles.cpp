@@ -36,7 +36,8 @@ void refuse_request(MPI_Request request) {
   throw Error(ErrorKind::request, why.empty()
                                       ? "the request has been freed, or is not a persistent one "
                                         "that Penstock has recorded: only those of MPI_Send_init, "
-                                        "Ssend_init, Rsend_init, Bsend_init and Recv_init match"
+                                        "Ssend_init, Rsend_init, Bsend_init and Recv_init match; "
+                                        "that of an enqueued message is completed by MPI_Wait"
                                       : "the request has not been recorded: " + why);
 }
 

@@ -43,8 +43,10 @@ int freeing(const char* call, MPI_Comm* comm, Free&& free) {
     return penstock::api::guard([&] {
       throw penstock::base::Error(
           penstock::base::ErrorKind::in_use,
-          communicator->name + " has enqueued messages that MPI has not been given yet: " + call +
-              " comes after their trigger, and a wait for the queue");
+          communicator->name +
+              " has enqueued messages that have not been handed to MPI: trigger "
+              "them and call PST_Queue_wait before " +
+              call);
     });
   const int code = free(comm);
   if (code == MPI_SUCCESS) group::freed(communicator);

@@ -5,13 +5,11 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include "api/enqueued.hpp"
 #include "core/library.hpp"
 #include "enqueued/message_request.hpp"
 
 namespace penstock::api {
-
-// Moves enqueued messages along, as MPI does its own in calls that complete requests.
-void drive_enqueued() noexcept;
 
 inline bool anything_to_drive() noexcept {
   return core::match_under_way() || enqueued::any_incomplete();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items that are used again: one thread at a time takes them, any thread gives them back. Neither
-// takes a lock, and memory is asked for only while none is free. All live as long as the list.
+// Items that are used again. One thread at a time takes them, and any thread gives them back, both
+// without a lock; memory is asked for only while no item is free. Items live as long as the list.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,8 @@ struct FreeItem {
 template <class T>
 class FreeList : private NoCopy {
  public:
-  // Calls make_room() before it asks for memory. Throws std::bad_alloc, and what that throws.
+  // Calls make_room() before it asks for memory. Throws std::bad_alloc, and what make_room()
+  // throws.
   template <class MakeRoom>
   T& take(MakeRoom make_room) {
     // Acquire: the item's last user is done with it.
@@ -40,7 +41,7 @@ class FreeList : private NoCopy {
                                               std::memory_order_relaxed));
   }
 
-  // Those that have ever been taken. The thread that takes.
+  // Visits every item that was ever taken. Only the taking thread may call it.
   template <class Visit>
   void for_each(Visit visit) {
     for (T& item : items_) visit(item);

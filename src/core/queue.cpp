@@ -40,7 +40,7 @@ void Queue::give_up_stream() noexcept {
   lease_.reset();
 }
 
-// The one before it ends outside the lock: reports do not wait for that.
+// The old companion is destroyed outside the lock, so that reports do not wait for it.
 void Queue::take_companion(std::unique_ptr<QueueCompanion> companion) noexcept {
   {
     const std::lock_guard lock(blocked_mutex_);
@@ -48,9 +48,9 @@ void Queue::take_companion(std::unique_ptr<QueueCompanion> companion) noexcept {
   }
 }
 
-std::string Queue::describe_companion() const {
+std::string Queue::describe_companion(bool waits) const {
   const std::lock_guard lock(blocked_mutex_);
-  return companion_ ? companion_->describe() : "";
+  return companion_ ? companion_->describe(waits) : "";
 }
 
 void Queue::add(StreamOperation& operation) noexcept {
@@ -149,7 +149,7 @@ void Queue::start(std::size_t count, StreamOperation* const* operations) {
   }
 }
 
-// Room comes first: what a start has been told to expect cannot be taken back.
+// Room is made first: once a plan has been told to expect a start, that cannot be refused.
 void Queue::trigger(StreamOperation& operation) {
   StreamOperation* const one = &operation;
   raise();
@@ -342,6 +342,7 @@ bool Queue::test() {
 }
 
 void Queue::raise_error() const {
+  if (companion_) companion_->queue_has_failed(*error_.get());
   throw Error(*error_.get());
 }
 

@@ -33,10 +33,14 @@ struct BlockedWait {
 class QueueCompanion : private base::NoCopy {
  public:
   virtual ~QueueCompanion() = default;
+  // A call of the program's is about to tell that the queue has failed: nothing waits for what is
+  // not enqueued on the stream yet.
+  virtual void queue_has_failed(const base::Error& error) noexcept = 0;
   // Throws Error(in_use) where the queue must not be freed yet.
   virtual void refuse_free() const = 0;
-  // What reports say of it besides what the queue waits for; "" for nothing. Any thread.
-  virtual std::string describe() const = 0;
+  // What reports say of it; "" for nothing. `waits`: they say besides what the queue waits for. Any
+  // thread.
+  virtual std::string describe(bool waits) const = 0;
 };
 
 class Queue final : public transport::Sink {
@@ -58,7 +62,8 @@ class Queue final : public transport::Sink {
   // All starts, then all waits.
   void run(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
-  // A start of an operation that may have starts before it without a wait: its next wait ends all.
+  // Starts an operation once more, also where earlier starts have no wait yet. Its next wait ends
+  // all of them.
   void trigger(StreamOperation& operation);
   // Until end_batch(), calls for operations that join batches are gathered, for as few launches as
   // their order allows. Throw base::Error.
@@ -79,7 +84,7 @@ class Queue final : public transport::Sink {
   void forget(StreamOperation& operation) noexcept { remove(operation); }
   QueueCompanion* companion() const noexcept { return companion_.get(); }
   void take_companion(std::unique_ptr<QueueCompanion> companion) noexcept;
-  std::string describe_companion() const;  // any thread
+  std::string describe_companion(bool waits) const;  // any thread
   // The last call of the program's on this queue.
   void give_up_stream() noexcept;
   // Throws the sticky error, if there is one.
@@ -143,7 +148,7 @@ class Queue final : public transport::Sink {
   StreamOperation* first_ = nullptr;
   StreamOperation* last_ = nullptr;
   std::size_t outstanding_ = 0;                // of these, how many end with the queue
-  std::unique_ptr<QueueCompanion> companion_;  // renewed under the lock, for reports
+  std::unique_ptr<QueueCompanion> companion_;  // replaced under the lock, as reports read it
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;
 };

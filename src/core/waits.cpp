@@ -21,8 +21,9 @@ std::string describe_queue(Queue& queue, Clock::time_point now) {
     state = fmt::format("waits for {}: {}, for {:.1f} s", wait.waiter->label(),
                         wait.waiter->describe(), seconds(now - wait.since));
   });
-  if (state.empty()) state = queue.stream().idle() ? "idle" : "runs";
-  if (const std::string besides = queue.describe_companion(); !besides.empty())
+  const bool waits = !state.empty();
+  if (!waits) state = queue.stream().idle() ? "idle" : "runs";
+  if (const std::string besides = queue.describe_companion(waits); !besides.empty())
     state += "; " + besides;
   return fmt::format("\n  queue {}: {}{}", queue.number(), state,
                      queue.failed() ? " (failed)" : "");

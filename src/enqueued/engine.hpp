@@ -9,6 +9,7 @@
 #include "enqueued/message.hpp"
 #include "enqueued/queue_messages.hpp"
 #include "plan/active_list.hpp"
+#include "plan/large_messages.hpp"
 #include "plan/progress_engine.hpp"
 
 namespace penstock::enqueued {
@@ -16,37 +17,41 @@ namespace penstock::enqueued {
 class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
  public:
   MessageEngine(const plan::ProgressOptions& options, group::World& world);
-  ~MessageEngine() override;  // no queue has messages any more
+  ~MessageEngine() override;
+  void stop() noexcept { stop_thread(); }  // no queue has messages any more
 
-  // A queue's messages join, room for one more message is made, and all of that goes. The first
-  // two throw base::Error, std::bad_alloc.
-  void add(QueueMessages& messages);
-  void make_room(QueueMessages& messages);
-  void remove(QueueMessages& messages) noexcept;
-
-  // What has been triggered and not handed to MPI ends with the error; receives that no message has
-  // come for do, too. What MPI is about to move goes on.
-  void give_up(QueueMessages& messages, const base::Error& error) noexcept;
-  // Of what has been given up: MPI writes into no buffer.
-  bool untouched(const QueueMessages& messages) const noexcept;
-  // Why what the queue waits for cannot come, if it is seen: a process has ended.
-  std::optional<base::Error> hopeless(QueueMessages& messages);
-  // "receive from rank 1 (tag 7, MPI_COMM_WORLD) and 3 more": what MPI has of it.
-  std::string describe(const QueueMessages& messages) const;
+  // ---- Calls of the program
+  void add_queue();  // one more may have messages; throws base::Error, std::bad_alloc
+  // Makes room for so many messages under way. Throws std::bad_alloc.
+  void make_room(QueueMessages& messages, std::size_t most);
+  // The queue goes: all its messages end.
+  void remove_queue(QueueMessages& messages, const base::Error& why) noexcept;
+  void drop(QueueMessages& messages) noexcept;  // the bundles of a queue that is broken
   // One pass, unless another thread makes one.
   void drive() noexcept;
+  // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) and 3 more": what MPI has of it; "" for
+  // nothing. Any thread.
+  std::string describe(const QueueMessages& messages) const;
+
+  // ---- On a stream's worker
+  // Ends with the error what has not been handed to MPI, and receives that no message has come for.
+  // MPI finishes what it has begun.
+  void give_up(QueueMessages& messages, const base::Error& error) noexcept;
+  // After that: MPI writes into none of the buffers. It may still read those of sends.
+  bool untouched(const QueueMessages& messages) const noexcept;
 
  private:
   bool take_ready() noexcept override;
   bool pass(QueueMessages* favourite) noexcept override;
-  bool under_way() const noexcept override { return !active_.empty(); }
+  bool under_way() const noexcept override { return under_way_ > 0; }
   bool thread_helps() const noexcept override { return large_.expected(); }
-  bool must_listen() const noexcept override { return false; }
+  // What has been given up may last for ever: it is looked at now and then.
+  bool must_listen() const noexcept override { return !active_.empty(); }
   bool owes_messages() const noexcept override { return false; }
   bool owes_notices() const noexcept override { return false; }
 
-  void post(QueueMessages& messages) noexcept;
-  void post(QueueMessages& messages, EnqueuedMessage& message) noexcept;
+  void issue(QueueMessages& messages) noexcept;
+  void issue(QueueMessages& messages, EnqueuedMessage& message) noexcept;
   void activate(EnqueuedMessage& message) noexcept;
   void deactivate(EnqueuedMessage& message) noexcept;
   bool test(EnqueuedMessage& message) noexcept;
@@ -54,12 +59,23 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void settle(QueueMessages& messages) noexcept;
   static void end(EnqueuedMessage& message, const MPI_Status& status,
                   const base::Error* error) noexcept;
-  void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
+
+  // ---- engine_failure.cpp
+  void fail(QueueMessages& messages, const base::Error& error) noexcept;
+  static void stop(QueueMessages& messages, const base::Error& why) noexcept;
+  void give_up_rest(QueueMessages& messages) noexcept;
+  void give_up(EnqueuedMessage& message, const base::Error& error) noexcept;
+  static void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
+  void look_for_dead_peers() noexcept;
+  bool is_dead(const EnqueuedMessage& message) const noexcept;
+  bool only_reads(const QueueMessages& messages) const noexcept;
 
   // Queues that have messages under way. A pass beside a favourite's looks at few of them.
   plan::ActiveList<QueueMessages> active_{4};
   std::size_t queues_ = 0;
-  plan::LargeMessages large_;
+  std::size_t under_way_ = 0;  // messages that MPI has and that are not given up
+  plan::LargeMessages large_;  // of these
+  unsigned passes_ = 0;
 };
 
 }  // namespace penstock::enqueued

@@ -31,31 +31,12 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   MessageRequest* request = nullptr;  // the program's, if it asked for one
   QueueMessages* owner = nullptr;
   MPI_Request mpi = MPI_REQUEST_NULL;  // under way
-  bool given_up = false;               // under way, and of no use any more
+  bool given_up = false;               // under way, and its result is wanted no more
   EnqueuedMessage* next = nullptr;     // in its bundle
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;
-};
-
-// What one trigger hands to MPI, in the order in which it was enqueued.
-struct Bundle : base::FreeItem<Bundle> {
-  EnqueuedMessage* first = nullptr;
-  EnqueuedMessage* last = nullptr;
-  std::atomic<Bundle*> next{nullptr};  // that was triggered after it
-
-  void add(EnqueuedMessage& message) noexcept {
-    message.next = nullptr;
-    (last ? last->next : first) = &message;
-    last = &message;
-  }
-  EnqueuedMessage* take_first() noexcept {
-    EnqueuedMessage* const message = first;
-    if (message) first = message->next;
-    if (!first) last = nullptr;
-    return message;
-  }
 };
 
 }  // namespace penstock::enqueued

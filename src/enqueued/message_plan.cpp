@@ -9,9 +9,18 @@ using base::Error;
 using base::ErrorKind;
 
 std::string MessagePlan::describe() const {
-  return fmt::format(
-      "{} triggers, {} complete, MPI has {}", messages_.triggered_.load(std::memory_order_acquire),
-      messages_.completed_.load(std::memory_order_acquire), engine_.describe(messages_));
+  const std::string under_way = engine_.describe(messages_);
+  return fmt::format("{} triggers, {} complete, MPI has {}",
+                     messages_.triggered_.load(std::memory_order_acquire),
+                     messages_.completed_.load(std::memory_order_acquire),
+                     under_way.empty() ? "nothing" : under_way);
+}
+
+// Where the engine has found a failure, the queue has it already, and nothing is waited for but the
+// end of what writes into buffers.
+bool MessagePlan::ended() const noexcept {
+  if (messages_.completed_.load(std::memory_order_acquire) >= triggered_) return true;
+  return messages_.broken_.load(std::memory_order_acquire) && engine_.untouched(messages_);
 }
 
 std::optional<Error> MessagePlan::run_start(bool& /*later*/) {

@@ -21,25 +21,23 @@ class MessagePlan final : public plan::HostPlan {
 
   void expect_start() override { messages_.publish(); }
   transport::PairState pair_state(transport::Epoch) const noexcept override {
-    return state_by(false);
+    return transport::PairState::serves;  // a failure of its is the queue's
   }
-  std::string path() const override { return "MPI, which matches"; }
+  std::string path() const override { return "MPI"; }
   std::string describe() const override;
   const char* advice() const noexcept override {
-    return "see that the peer sends or receives what is enqueued here; MPI may still fetch from "
-           "the buffers of these sends, so leave them as they are";
+    return "see that the peer sends or receives what is enqueued here";
   }
 
  private:
   std::optional<base::Error> run_start(bool& later) override;
   bool run_wait() noexcept override;
-  std::optional<base::Error> hopeless() override { return engine_.hopeless(messages_); }
+  // The engine sees to dead peers, also where no stream waits.
+  std::optional<base::Error> hopeless() override { return std::nullopt; }
   void run_close() noexcept override {}
   void run_poison() noexcept override;
   bool run_untouched() noexcept override;
-  bool ended() const noexcept {
-    return messages_.completed_.load(std::memory_order_acquire) >= triggered_;
-  }
+  bool ended() const noexcept;
 
   QueueMessages& messages_;
   MessageEngine& engine_;

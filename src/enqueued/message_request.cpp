@@ -31,7 +31,7 @@ extern "C" int penstock_query_message(void* state, MPI_Status* status) {
   *status = request.status;
   status->MPI_ERROR = kept;
   if (!request.error) return MPI_SUCCESS;
-  return to_mpi(*request.error, std::exchange(request.told, true));
+  return to_mpi(*request.error, request.told.exchange(true, std::memory_order_relaxed));
 }
 
 extern "C" int penstock_free_message(void* state) {
@@ -50,6 +50,15 @@ extern "C" int penstock_cancel_message(void*, int) {
 
 }  // namespace
 
+MPI_Status empty_status(int source) noexcept {
+  MPI_Status status{};
+  PMPI_Status_set_elements(&status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(&status, 0);
+  status.MPI_SOURCE = source;
+  status.MPI_TAG = MPI_ANY_TAG;
+  return status;
+}
+
 void set_errors_to_mpi(ToMpi convert) noexcept {
   errors_to_mpi.store(convert, std::memory_order_release);
 }
@@ -58,7 +67,7 @@ MessageRequest& make_request(base::FreeList<MessageRequest>& home) {
   MessageRequest& request = home.take();
   request.home = &home;
   request.error.reset();
-  request.told = false;
+  request.told.store(false, std::memory_order_relaxed);
   const int code = PMPI_Grequest_start(penstock_query_message, penstock_free_message,
                                        penstock_cancel_message, &request, &request.mpi);
   if (code != MPI_SUCCESS) {
@@ -71,14 +80,7 @@ MessageRequest& make_request(base::FreeList<MessageRequest>& home) {
   return request;
 }
 
-void discard(MessageRequest& request) noexcept {
-  MPI_Request mpi = request.mpi;
-  complete(request, {}, nullptr);
-  PMPI_Request_free(&mpi);
-}
-
-// Calls that complete requests look at the count last: none may find none incomplete and MPI's
-// request not complete.
+// The count falls last: a call that finds nothing incomplete must find MPI's request complete.
 void complete(MessageRequest& request, const MPI_Status& status, const Error* error) noexcept {
   request.status = status;
   if (error) request.error = *error;

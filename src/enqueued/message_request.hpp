@@ -21,23 +21,26 @@ struct MessageRequest : base::FreeItem<MessageRequest> {
   MPI_Request mpi = MPI_REQUEST_NULL;
   MPI_Status status{};
   std::optional<base::Error> error;
-  bool told = false;              // the error
-  std::atomic<bool> held{false};  // the program has not freed it
-  // The message until it ends, and MPI until the program has freed the request: in either order.
+  std::atomic<bool> told{false};  // the error
+  std::atomic<bool> held{false};  // neither the program, nor MPI for it, has freed it
+  // Two: the message, until it ends; and MPI, until the program has freed the request. Either may
+  // leave first.
   std::atomic<int> owners{0};
   base::FreeList<MessageRequest>* home = nullptr;
 };
+
+// Of a message to or from MPI_PROC_NULL (`source`), and of one that has moved nothing
+// (MPI_ANY_SOURCE).
+MPI_Status empty_status(int source) noexcept;
 
 void set_errors_to_mpi(ToMpi to_mpi) noexcept;
 
 // Makes MPI's request for one of `home`. Throws base::Error, std::bad_alloc.
 MessageRequest& make_request(base::FreeList<MessageRequest>& home);
-// What make_request() has made goes again, with MPI's.
-void discard(MessageRequest& request) noexcept;
 // MPI is done with the message, or it is given up. Any thread; the request may be gone when this
 // returns.
 void complete(MessageRequest& request, const MPI_Status& status, const base::Error* error) noexcept;
-// Of those in `home` what the program has not freed. All are complete.
+// Frees the requests of `home` that the program has not freed. All must be complete.
 void free_held(base::FreeList<MessageRequest>& home) noexcept;
 
 // Whether requests of this process are incomplete: then calls that complete requests move messages

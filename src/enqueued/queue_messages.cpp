@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.hpp"
-#include "device/gpu.hpp"
 #include "enqueued/engine.hpp"
 #include "enqueued/message_plan.hpp"
 #include "group/mpi_check.hpp"
@@ -20,6 +20,7 @@ using base::ErrorKind;
 namespace {
 
 constexpr std::size_t many_requests = 10000;
+constexpr std::size_t first_room = 64;
 
 const char* verb(const MessageCall& call) noexcept {
   return call.direction == transport::Direction::send ? "send" : "receive";
@@ -44,26 +45,46 @@ std::size_t bytes_of(MPI_Datatype type) {
 
 }  // namespace
 
-QueueMessages::QueueMessages(std::shared_ptr<MessageEngine> engine, core::Queue& queue,
-                             MPI_Comm comm)
-    : engine_(std::move(engine)), queue_(queue), comm_(comm) {
-  newest_ = taken_ = &bundles_.take();
-  open_ = &bundles_.take();
+QueueMessages::QueueMessages(MessageEngine& engine, core::Queue& queue)
+    : engine_(engine), queue_(queue) {
   operation_ = std::make_unique<MessageOperation>(
       fmt::format("enqueued messages of queue {}", queue.number()),
-      std::make_unique<MessagePlan>(*this, *engine_));
+      std::make_unique<MessagePlan>(*this, engine_));
   operation_->check_stream(queue.stream());
-  engine_->add(*this);
+  engine_.add_queue();
 }
 
 QueueMessages::~QueueMessages() {
-  static const Error freed(ErrorKind::in_use, "the queue was freed before this was triggered");
+  static const Error freed(ErrorKind::in_use, "the queue was freed before this had ended");
+  if (const std::size_t open = open_messages_.load(std::memory_order_relaxed); open != 0)
+    base::log::failures_in([&] {
+      base::log::warn(
+          fmt::format("queue {} ends with {} enqueued messages that nothing has "
+                      "triggered: call PST_Enqueue_trigger",
+                      queue_.number(), open));
+    });
   end_open(freed);
-  engine_->remove(*this);
+  engine_.remove_queue(*this, freed);
   free_held(requests_);
 }
 
 // ---- Enqueueing
+
+void QueueMessages::set_comm(MPI_Comm comm) {
+  own_comm_ = group::communicator_of(comm);
+}
+
+MPI_Comm QueueMessages::comm_of(const MessageCall& call) const {
+  if (call.comm != MPI_COMM_NULL) return call.comm;
+  if (!own_comm_)
+    refuse(call, "neither the call nor the queue names a communicator: PST_Queue_create takes one");
+  if (!own_comm_->alive.load(std::memory_order_acquire))
+    throw Error(ErrorKind::communicator,
+                fmt::format("enqueued {}: {}, which queue {} was made with, has been freed: name a "
+                            "communicator in the call",
+                            verb(call), own_comm_->name, queue_.number()));
+  return group::handle_of(*own_comm_);
+}
 
 const std::shared_ptr<group::Communicator>& QueueMessages::communicator_of(MPI_Comm comm) {
   const bool is_known = known_comm_ && known_comm_->alive.load(std::memory_order_acquire) &&
@@ -82,31 +103,36 @@ void QueueMessages::check(const MessageCall& call) {
   if (call.count < 0) refuse(call, fmt::format("the count is negative: {}", call.count));
   if (call.type == MPI_DATATYPE_NULL) refuse(call, "the datatype is MPI_DATATYPE_NULL");
   if (receives && call.peer == MPI_ANY_SOURCE)
-    refuse(call, "it names its source: MPI_ANY_SOURCE is for plain receives");
+    refuse(call, "the source is MPI_ANY_SOURCE: name a rank, or receive with MPI_Irecv");
   if (receives && call.tag == MPI_ANY_TAG)
-    refuse(call, "it names its tag: MPI_ANY_TAG is for plain receives");
+    refuse(call, "the tag is MPI_ANY_TAG: name a tag, or receive with MPI_Irecv");
   if (call.tag < 0 || call.tag > last_tag)
-    refuse(call, fmt::format("tag {} is not one of 0 to {}", call.tag, last_tag));
+    refuse(call, fmt::format("tag {} is out of range: 0 to {}", call.tag, last_tag));
   if (call.peer != MPI_PROC_NULL && (call.peer < 0 || call.peer >= known_peers_))
-    refuse(call, fmt::format("rank {} is not one of the {} of {}", call.peer, known_peers_,
-                             known_comm_->name));
+    refuse(call, fmt::format("rank {} is out of range: {} has {} peers", call.peer,
+                             known_comm_->name, known_peers_));
 }
 
-// The program may free its type after the call.
+// The program may free its type after the call. One of its own may hold addresses, and begin at a
+// null pointer.
 void QueueMessages::take_type(EnqueuedMessage& message, MPI_Datatype type) {
   message.type = type;
   const auto count = static_cast<std::size_t>(message.count);
-  if (type == known_named_) {
-    message.bytes = count * known_bytes_;
-    return;
-  }
-  const std::size_t element = bytes_of(type);
-  message.bytes = count * element;
-  if (is_named(type)) {
+  if (type != known_named_) {
+    const std::size_t element = bytes_of(type);
+    message.bytes = count * element;
+    if (!is_named(type)) return duplicate_type(message, type);
     known_named_ = type;
     known_bytes_ = element;
-    return;
   }
+  message.bytes = count * known_bytes_;
+  if (message.buffer == nullptr && message.bytes != 0)
+    throw Error(ErrorKind::argument,
+                fmt::format("enqueued {}: the buffer is a null pointer, and the count is {}",
+                            message.sends() ? "send" : "receive", message.count));
+}
+
+void QueueMessages::duplicate_type(EnqueuedMessage& message, MPI_Datatype type) {
   group::check_mpi(PMPI_Type_dup(type, &message.type), "MPI_Type_dup");
   message.owns_type = true;
 }
@@ -116,14 +142,13 @@ void QueueMessages::discard(EnqueuedMessage& message) noexcept {
   pool_.give_back(message);
 }
 
-void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
-  queue_.raise();
-  const MPI_Comm comm = call.comm == MPI_COMM_NULL ? comm_ : call.comm;
-  if (comm == MPI_COMM_NULL)
-    refuse(call, "neither the call nor the queue names a communicator: PST_Queue_create takes one");
-  const auto& communicator = communicator_of(comm);
-  check(call);
-  EnqueuedMessage& message = pool_.take([this] { engine_->make_room(*this); });
+EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm comm) {
+  EnqueuedMessage& message = pool_.take([this] {
+    if (pool_.size() < room_) return;
+    const std::size_t most = std::max(first_room, 2 * room_);  // each time takes the engine's lock
+    engine_.make_room(*this, most);
+    room_ = most;
+  });
   message.owner = this;
   message.direction = call.direction;
   message.buffer = call.buffer;
@@ -131,69 +156,78 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
   message.peer = call.peer;
   message.tag = call.tag;
   message.comm = comm;
-  message.communicator = communicator;
+  message.communicator = known_comm_;
   message.request = nullptr;
   message.given_up = false;
+  return message;
+}
+
+// The list of requests grows only while none is free.
+void QueueMessages::warn_of_many_requests() {
+  if (requests_.size() < many_requests || std::exchange(told_many_, true)) return;
+  base::log::warn(
+      fmt::format("queue {} holds {} requests that the program has not completed: complete them "
+                  "with MPI_Wait or MPI_Test, or pass a null pointer where no request is needed",
+                  queue_.number(), many_requests));
+}
+
+void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
+  queue_.raise();
+  const MPI_Comm comm = comm_of(call);
+  const auto& communicator = communicator_of(comm);
+  check(call);
+  EnqueuedMessage& message = new_message(call, comm);
   try {
     take_type(message, call.type);
     if (request) {
-      message.request = &make_request(requests_);
+      warn_of_many_requests();
+      message.request = &make_request(requests_);  // last: nothing fails behind it
       *request = message.request->mpi;
-      if (requests_.size() == many_requests && !std::exchange(told_many_, true))
-        base::log::warn(fmt::format(
-            "queue {} has {} requests of enqueued messages that the program has not completed: "
-            "complete them with MPI_Wait or its kind, or pass a null pointer for no request",
-            queue_.number(), many_requests));
     }
   } catch (...) {
     discard(message);
     throw;
   }
   communicator->enqueued.fetch_add(1, std::memory_order_relaxed);
-  open_->add(message);
+  bundles_.open().add(message);
   open_messages_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // ---- Triggers
 
+// A bundle that is published without a start would be taken for the next one's.
 void QueueMessages::trigger() {
-  if (const Error* const error = queue_.error()) {
-    end_open(*error);
-    queue_.raise();
+  queue_.raise();
+  if (bundles_.open().first == nullptr) return;
+  bundles_.reserve();
+  try {
+    queue_.trigger(*operation_);
+  } catch (const Error& error) {
+    const bool published = bundles_.open().first == nullptr;
+    if (published) queue_.fail(error);
+    if (queue_.failed()) end_open(*queue_.error());
+    throw;
   }
-  if (open_->first == nullptr) return;
-  spare_ = spare_ ? spare_ : &bundles_.take();
-  queue_.trigger(*operation_);
-  end_if_failed();
+  drop_if_broken();
 }
 
-// A queue that fails meanwhile has dropped the bundles that it found. Either it has found this one,
-// or we find it failed.
-void QueueMessages::end_if_failed() {
+// Whoever stops the handing over sets broken_, and then drops the bundles that it finds. Either it
+// has found this one, or we find broken_ set.
+void QueueMessages::drop_if_broken() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (const Error* const error = queue_.error()) engine_->give_up(*this, *error);
+  if (broken_.load(std::memory_order_acquire)) engine_.drop(*this);
 }
 
-// Release: what the engine takes is complete.
-void QueueMessages::publish() {
-  newest_->next.store(open_, std::memory_order_release);
-  newest_ = open_;
-  open_ = std::exchange(spare_, nullptr);
-  open_->next.store(nullptr, std::memory_order_relaxed);
-  open_->first = open_->last = nullptr;
+void QueueMessages::publish() noexcept {
+  bundles_.publish();
   open_messages_.store(0, std::memory_order_relaxed);
 }
 
-Bundle* QueueMessages::take_bundle() noexcept {
-  Bundle* const next = taken_->next.load(std::memory_order_acquire);
-  if (next) bundles_.give_back(*std::exchange(taken_, next));
-  return next;
-}
-
 void QueueMessages::end_open(const Error& error) noexcept {
-  while (EnqueuedMessage* const message = open_->take_first()) {
+  while (EnqueuedMessage* const message = bundles_.open().take_first()) {
     message->communicator->enqueued.fetch_sub(1, std::memory_order_relaxed);
-    if (message->request) complete(*std::exchange(message->request, nullptr), MPI_Status{}, &error);
+    if (message->request)
+      complete(*std::exchange(message->request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
     discard(*message);
   }
   open_messages_.store(0, std::memory_order_relaxed);
@@ -207,9 +241,12 @@ void QueueMessages::refuse_free() const {
                             queue_.number(), open));
 }
 
-std::string QueueMessages::describe() const {
+std::string QueueMessages::describe(bool waits) const {
   const std::size_t open = open_messages_.load(std::memory_order_relaxed);
-  return open == 0 ? "" : fmt::format("{} enqueued messages not triggered", open);
+  std::string text = open == 0 ? "" : fmt::format("{} enqueued messages not triggered", open);
+  if (const std::string under_way = waits ? "" : engine_.describe(*this); !under_way.empty())
+    text += (text.empty() ? "MPI has " : "; MPI has ") + under_way;
+  return text;
 }
 
 }  // namespace penstock::enqueued

@@ -31,7 +31,7 @@ struct Communicator {
   int rank = -1;              // ours in it
   std::uintptr_t handle = 0;  // the MPI_Comm; valid while alive, see group/mpi_communicator.hpp
   std::atomic<bool> alive{true};
-  // Messages that have been enqueued on it and that MPI has not been given yet.
+  // Messages that have been enqueued on it and not been handed to MPI yet.
   std::atomic<std::int64_t> enqueued{0};
   std::string name;  // "MPI_COMM_WORLD", MPI_Comm_get_name's answer, or "communicator 1a2b3c4d"
 };

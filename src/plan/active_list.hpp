@@ -20,8 +20,8 @@ struct ActiveItem {
 template <class T>
 class ActiveList {
  public:
-  // `at_once`: how many move_some() looks at: enough to get through many soon, few enough that one
-  // more pass is cheap.
+  // `at_once` is how many items one move_some() looks at. With many a long list is through soon;
+  // with few one more pass is cheap.
   explicit ActiveList(std::size_t at_once = 32) noexcept : at_once_(at_once) {}
 
   void reserve(std::size_t most) { base::reserve_for(items_, most); }  // throws std::bad_alloc

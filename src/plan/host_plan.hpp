@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose starts and waits are work of a thread: what peer (host form), ofi and proxy have
-// in common. The thread is the worker of a host stream, or a relay's for streams of a GPU.
+// A plan whose starts and waits are work of a thread: what peer (host form), ofi, proxy and
+// enqueued have in common. The thread is the worker of a host stream, or a relay's for streams of a
+// GPU.
 #pragma once
 
 #include <atomic>
@@ -54,10 +55,10 @@ class HostPlan : public transport::Plan {
   // The pair cannot be used any more (failed or released): tell the peer if it can be told. Called
   // once.
   virtual void run_poison() noexcept = 0;
-  // Null unless this plan has failed by itself; run_poison() finds it.
-  const base::Error* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
   // After that, one poll: whether nothing reads or writes the program's buffer any more.
   virtual bool run_untouched() noexcept { return true; }
+  // Why this plan has failed, where it has by itself; else null. It is there before run_poison().
+  const base::Error* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
 
  private:
   static bool start_command(device::host::Command& command) noexcept;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engines of ofi and proxy share. One pass begins what has been marked as ready and looks
-// at what is under way. Whoever gets the progress lock runs it: the progress thread, or the worker
-// of a stream that has just started something or waits for it. A worker that runs passes itself
-// saves the hand-over between two threads, which is most of a small message's time. The thread is
-// there for what no worker waits for.
+// What the engines of ofi, proxy and enqueued share. One pass begins what has been marked as ready
+// and looks at what is under way. Whoever gets the progress lock runs it: the progress thread, or
+// the worker of a stream that has just started something or waits for it. A worker that runs passes
+// itself saves the hand-over between two threads, which is most of a small message's time. The
+// thread is there for what no worker waits for.
 #pragma once
 
 #include <atomic>
@@ -25,28 +25,6 @@ struct ProgressOptions {
   bool check_ready = false;              // PENSTOCK_CHECK
   std::chrono::microseconds spin{0};     // of the thread, before it yields
   std::chrono::milliseconds timeout{0};  // 0: none
-};
-
-// Messages of MPI from this size on move faster where the thread polls beside a worker; smaller
-// ones do not, and lose by the core that it takes from the worker, or from the peer
-// (docs/performance.md).
-class LargeMessages {
- public:
-  void begin(std::size_t bytes) noexcept {
-    last_is_large_ = is_large(bytes);
-    if (last_is_large_) ++under_way_;
-  }
-  void end(std::size_t bytes) noexcept {
-    if (is_large(bytes)) --under_way_;
-  }
-  // Between two large ones, too: a thread that rests does so for 100 us.
-  bool expected() const noexcept { return under_way_ > 0 || last_is_large_; }
-
- private:
-  static bool is_large(std::size_t bytes) noexcept { return bytes >= std::size_t{512} << 10; }
-
-  std::size_t under_way_ = 0;
-  bool last_is_large_ = false;
 };
 
 // `Client` is what is marked as ready and moved along; it derives from ReadyItem.
@@ -124,7 +102,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // take_ready(), then `favourite` (may be null), then some of the others; true: something moved.
   virtual bool pass(Client* favourite) noexcept = 0;
   virtual bool under_way() const noexcept = 0;  // something that this process has begun
-  // Whether what is under way is worth that the thread polls while a worker does.
+  // Whether the thread polls while a worker polls, for what is under way.
   virtual bool thread_helps() const noexcept { return false; }
   // Whether a peer may begin something at any time without a word to us.
   virtual bool must_listen() const noexcept = 0;

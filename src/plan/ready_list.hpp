@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pairs have work: many threads mark pairs as ready, and one at a time takes all that have
-// been marked. It takes no lock and allocates nothing.
+// Which clients of an engine have work: many threads mark them as ready, and one at a time takes
+// all that have been marked. It takes no lock and allocates nothing.
 #pragma once
 
 #include <atomic>

@@ -11,6 +11,7 @@
 #include "group/private_communicator.hpp"
 #include "group/world.hpp"
 #include "plan/active_list.hpp"
+#include "plan/large_messages.hpp"
 #include "plan/progress_engine.hpp"
 #include "proxy/notices.hpp"
 #include "proxy/pair_end.hpp"

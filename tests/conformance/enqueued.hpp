@@ -17,6 +17,8 @@
 
 namespace penstock::test {
 
+using Bytes = std::vector<std::byte>;
+
 class EnqueueLane {
  public:
   explicit EnqueueLane(MPI_Comm comm = MPI_COMM_WORLD) {
@@ -32,12 +34,11 @@ class EnqueueLane {
 
   PST_Queue queue() const { return queue_; }
   PST_Stream stream() const { return stream_; }
-  void send(const std::vector<std::byte>& message, int to, int tag,
-            MPI_Request* request = nullptr) {
+  void send(const Bytes& message, int to, int tag, MPI_Request* request = nullptr) {
     EXPECT_PST(PST_Enqueue_send(message.data(), static_cast<int>(message.size()), MPI_BYTE, to, tag,
                                 MPI_COMM_NULL, queue_, request));
   }
-  void receive(std::vector<std::byte>& message, int from, int tag, MPI_Request* request = nullptr) {
+  void receive(Bytes& message, int from, int tag, MPI_Request* request = nullptr) {
     EXPECT_PST(PST_Enqueue_recv(message.data(), static_cast<int>(message.size()), MPI_BYTE, from,
                                 tag, MPI_COMM_NULL, queue_, request));
   }
@@ -54,8 +55,6 @@ class EnqueueLane {
   PST_Queue queue_ = PST_QUEUE_NULL;
 };
 
-using Bytes = std::vector<std::byte>;
-
 inline Bytes message(std::size_t bytes, int from, std::uint64_t number) {
   Bytes result(bytes);
   fill_pattern(result.data(), bytes, seed() + static_cast<std::uint64_t>(from), number);
@@ -67,6 +66,17 @@ inline void expect_message(const Bytes& received, int from, std::uint64_t number
                           seed() + static_cast<std::uint64_t>(from), number),
             "")
       << "message " << number << " of " << received.size() << " bytes from rank " << from;
+}
+
+inline void expect_status(const MPI_Status& status, int source, int tag, std::size_t bytes) {
+  EXPECT_EQ(status.MPI_SOURCE, source);
+  EXPECT_EQ(status.MPI_TAG, tag);
+  int count = -1;
+  MPI_Get_count(&status, MPI_BYTE, &count);
+  EXPECT_EQ(count, static_cast<int>(bytes));
+  int cancelled = -1;
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT_EQ(cancelled, 0);
 }
 
 inline std::vector<std::size_t> enqueued_sizes() {

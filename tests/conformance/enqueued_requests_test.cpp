@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI's requests of enqueued messages (Q8), and what is refused (Q11) or fails (Q13).
+#include <penstock/penstock.hpp>
 #include <string>
+#include <vector>
 
 #include "conformance/enqueued.hpp"
 
@@ -211,6 +213,12 @@ TEST(EnqueuedRequests, Q11_ACommunicatorIsNotFreedBeforeItsMessages) {
   lane.finish();
   EXPECT_EQ(in, 5);
   EXPECT_EQ(MPI_Comm_free(&comm), MPI_SUCCESS);
+  // The queue does not go on with the handle, which MPI may have given to another.
+  MPI_Comm other;
+  MPI_Comm_dup(MPI_COMM_SELF, &other);
+  EXPECT_PST_KIND(PST_Enqueue_send(&out, 1, MPI_INT, 0, 1, MPI_COMM_NULL, lane.queue(), nullptr),
+                  PST_ERROR_COMMUNICATOR);
+  EXPECT_EQ(MPI_Comm_free(&other), MPI_SUCCESS);
 }
 
 TEST(EnqueuedRequests, Q11_TheyCannotBeCancelled) {
@@ -277,6 +285,119 @@ TEST(EnqueuedRequests, Q13_RequestsBehindAFailureCompleteWithIt) {
     EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_TRUNCATE);
   }
   meet();
+}
+
+// Two receives are with MPI when the first one fails: the other is taken back, whether or not the
+// stream waits, and a message that comes later finds the receive that is there then.
+TEST(EnqueuedRequests, Q13_AFailureTakesBackWhatMpiHas) {
+  const int peer = partner();
+  const ErrorsReturn errors;
+  for (const bool stream_waits : {true, false}) {
+    if (peer == rank()) {
+      for (int i = 0; i < 3; ++i) meet();
+      continue;
+    }
+    EnqueueLane lane;
+    Bytes in(60), never(10), open(10);
+    const Bytes long_one = message(100, rank(), 1), late = message(10, rank(), 2);
+    MPI_Request truncated, behind, untriggered;
+    lane.receive(in, peer, 1, &truncated);
+    lane.receive(never, peer, 2, &behind);
+    lane.trigger();
+    if (stream_waits) lane.wait();
+    lane.receive(open, peer, 3, &untriggered);
+    meet();
+    MPI_Request sent;
+    MPI_Isend(long_one.data(), 100, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &sent);
+    EXPECT_PST_KIND(MPI_Wait(&truncated, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
+    EXPECT_PST_KIND(MPI_Wait(&behind, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    if (stream_waits) EXPECT_PST(PST_Stream_synchronize(lane.stream()));
+    EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_TRUNCATE);
+    // A call on the queue ends what nothing triggers any more.
+    EXPECT_PST_KIND(
+        PST_Enqueue_send(nullptr, 0, MPI_BYTE, peer, 4, MPI_COMM_NULL, lane.queue(), nullptr),
+        PST_ERROR_TRUNCATE);
+    EXPECT_PST_KIND(MPI_Wait(&untriggered, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
+    meet();
+    MPI_Isend(late.data(), 10, MPI_BYTE, peer, 2, MPI_COMM_WORLD, &sent);
+    Bytes plain(10);
+    MPI_Recv(plain.data(), 10, MPI_BYTE, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    expect_message(plain, peer, 2);
+    EXPECT_EQ(check_value(never.data(), never.size(), std::byte{0}), "");
+    meet();
+  }
+}
+
+// As soon as it can be freed MPI has the messages on it.
+TEST(EnqueuedRequests, Q11_ACommunicatorThatCanBeFreedHasHandedItsMessagesOver) {
+  const ErrorsReturn errors;
+  for (int round = 0; round < 200; ++round) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    EnqueueLane lane(comm);
+    const int out = round;
+    int in = -1;
+    EXPECT_PST(PST_Enqueue_recv(&in, 1, MPI_INT, 0, 1, MPI_COMM_NULL, lane.queue(), nullptr));
+    EXPECT_PST(PST_Enqueue_send(&out, 1, MPI_INT, 0, 1, MPI_COMM_NULL, lane.queue(), nullptr));
+    lane.trigger();
+    lane.wait();
+    PST_Error kind = PST_ERROR_NONE;
+    while (comm != MPI_COMM_NULL) {
+      const int code = MPI_Comm_free(&comm);
+      EXPECT_PST(PST_Error_kind(code, &kind));
+      ASSERT_TRUE(kind == PST_ERROR_NONE || kind == PST_ERROR_IN_USE) << describe(code);
+    }
+    lane.finish();
+    EXPECT_EQ(in, round);
+  }
+}
+
+TEST(EnqueuedRequests, Q11_ANullBufferIsRefusedUnlessNothingLiesThere) {
+  const ErrorsReturn errors;
+  EnqueueLane lane;
+  EXPECT_PST_KIND(PST_Enqueue_send(nullptr, 1, MPI_INT, 0, 1, MPI_COMM_NULL, lane.queue(), nullptr),
+                  PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Enqueue_recv(nullptr, 1, MPI_INT, 0, 1, MPI_COMM_NULL, lane.queue(), nullptr),
+                  PST_ERROR_ARGUMENT);
+  EXPECT_PST(
+      PST_Enqueue_send(nullptr, 0, MPI_INT, partner(), 1, MPI_COMM_NULL, lane.queue(), nullptr));
+  EXPECT_PST(
+      PST_Enqueue_recv(nullptr, 0, MPI_INT, partner(), 1, MPI_COMM_NULL, lane.queue(), nullptr));
+  lane.trigger();
+  lane.finish();
+}
+
+// In C++: whatever send_init takes, and a datatype.
+TEST(EnqueuedRequests, Cpp_RangesAndDatatypesAreSentAndReceived) {
+  const int peer = partner();
+  Stream stream;
+  Queue queue(stream, MPI_COMM_WORLD);
+  const std::vector<double> out{1.0 + rank(), 2, 3};
+  std::vector<double> in(3);
+  int array[2] = {rank(), 7}, into[2] = {-1, -1};
+  Buffer<int> buffer(4), received(4);
+  for (int i = 0; i < 4; ++i) buffer[static_cast<std::size_t>(i)] = 10 * rank() + i;
+  MPI_Request request = MPI_REQUEST_NULL;
+  queue.send(out, peer, 1);
+  queue.receive(in, peer, 1, MPI_COMM_NULL, &request);
+  queue.send(array, peer, 2);
+  queue.receive(into, peer, 2);
+  queue.send(buffer, peer, 3);
+  queue.receive(received, peer, 3);
+  const Datatype every_other = Datatype::vector(2, 1, 2, MPI_DOUBLE);
+  std::vector<double> gaps{0, 0, 0};
+  queue.send(out.data(), 1, every_other, peer, 4);
+  queue.receive(gaps.data(), 1, every_other, peer, 4);
+  queue.trigger();
+  queue.wait_outstanding();
+  queue.synchronize();
+  EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  EXPECT_EQ(in, (std::vector<double>{1.0 + peer, 2, 3}));
+  EXPECT_EQ(into[0], peer);
+  EXPECT_EQ(received[3], 10 * peer + 3);
+  EXPECT_EQ(gaps, (std::vector<double>{1.0 + peer, 0, 3}));
 }
 
 }  // namespace

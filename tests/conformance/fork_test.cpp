@@ -201,6 +201,33 @@ TEST(Fork, OwnersThatEndInAChildFreeNothing) {
   owners.reset();
 }
 
+// The thread that has moved enqueued messages is not there.
+TEST(Fork, AChildOfAProcessWithEnqueuedMessagesEnds) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "enqueued messages need MPI_THREAD_MULTIPLE";
+  Lane lane;
+  const int out = rank();
+  int in = -1;
+  const auto exchange = [&] {
+    EXPECT_PST(PST_Enqueue_recv(&in, 1, MPI_INT, previous_rank(), 5, MPI_COMM_WORLD, lane.queue(),
+                                nullptr));
+    EXPECT_PST(
+        PST_Enqueue_send(&out, 1, MPI_INT, next_rank(), 5, MPI_COMM_WORLD, lane.queue(), nullptr));
+    EXPECT_PST(PST_Enqueue_trigger(lane.queue()));
+    lane.finish();
+    EXPECT_EQ(in, previous_rank());
+  };
+  exchange();
+  expect_good_child([&]() -> int {
+    if (REFUSED(PST_Enqueue_trigger(lane.queue())) != 0) return 1;
+    std::exit(0);
+  });
+  exchange();
+  EXPECT_PST(lane.free_queue());
+  expect_good_child([]() -> int { std::exit(0); });
+}
+
 TEST(Fork, AParentWithWorkUnderWayGoesOn) {
   Messages messages(small);
   for (int child = 0; child < 3; ++child) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/enqueued.hpp"
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
 #include "conformance/window.hpp"
@@ -174,6 +175,38 @@ TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
     run_counted(window, lane, epochs, count, caller, worker);
     expect_steady(caller, worker, commands);
   }
+}
+
+// Exchanges by enqueued messages, each with a trigger and a wait, while the stream is held. Counts
+// on the caller's thread: on the stream's MPI does what it does.
+void enqueue_counted(EnqueueLane& lane, int exchanges, Activity& caller) {
+  const int peer = partner();
+  static int out = 0, in = 0;
+  Gate gate;
+  lane.launch(Gate::pass, &gate);
+  int wrong = 0;
+  begin_counting(caller);
+  for (int i = 0; i < exchanges; ++i) {
+    wrong += PST_Enqueue_recv(&in, 1, MPI_INT, peer, 1, MPI_COMM_NULL, lane.queue(), nullptr);
+    wrong += PST_Enqueue_send(&out, 1, MPI_INT, peer, 1, MPI_COMM_NULL, lane.queue(), nullptr);
+    wrong += PST_Enqueue_trigger(lane.queue());
+    wrong += PST_Enqueue_wait_outstanding(lane.queue());
+  }
+  end_counting();
+  EXPECT_EQ(wrong, 0);
+  gate.open = true;
+  gate.open.notify_all();
+  lane.finish();
+}
+
+TEST(HotPathEnqueued, TheCallerTakesNoLockNoAllocationNoSystemCall) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  EnqueueLane lane;
+  const int exchanges = 5000;
+  Activity first, caller;
+  enqueue_counted(lane, exchanges + 500, first);  // asks for memory, a chunk of commands more
+  enqueue_counted(lane, exchanges, caller);
+  expect_steady(caller, {}, 2 * exchanges);
 }
 
 }  // namespace

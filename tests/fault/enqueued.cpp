@@ -10,8 +10,8 @@ namespace penstock::fault {
 namespace {
 
 constexpr std::size_t few_bytes = 64;
-constexpr std::size_t many_bytes = std::size_t{4}
-                                   << 20;  // far more than MPI takes without its receive
+// Far more than MPI takes before its receive.
+constexpr std::size_t many_bytes = std::size_t{4} << 20;
 
 void send(Lane& lane, const std::vector<std::byte>& out, int to, MPI_Request* request) {
   require_success(PST_Enqueue_send(out.data(), static_cast<int>(out.size()), MPI_BYTE, to, 5,
@@ -32,11 +32,12 @@ bool told(const char* what) {
 
 }  // namespace
 
-// Rank 1 dies on its stream after some exchanges; rank 0 waits for a message that will not come, or
-// for one to be taken, as PENSTOCK_TEST_STEP says.
+// Rank 1 dies on its stream after some exchanges; rank 0 waits for a message that will not come
+// (step 0), or for one to be taken (1), on the stream, or by MPI_Wait alone (2, 3).
 void dead_enqueued_peer(const Job& job) {
   const char* const text = std::getenv("PENSTOCK_TEST_STEP");
-  const bool sends = text != nullptr && std::atoi(text) == 1;
+  const int step = text == nullptr ? 0 : std::atoi(text);
+  const bool sends = step % 2 == 1, stream_waits = step < 2;
   Lane lane;
   std::vector<std::byte> in(few_bytes);
   const auto out = message(few_bytes, 0);
@@ -58,11 +59,16 @@ void dead_enqueued_peer(const Job& job) {
   else
     receive(lane, in, job.peer, &request);
   require_success(PST_Enqueue_trigger(lane.queue), "trigger");
-  require_success(PST_Enqueue_wait_outstanding(lane.queue), "wait");
+  if (!stream_waits)
+    require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait alone");
+  const int code = PST_Enqueue_wait_outstanding(lane.queue);
+  if (stream_waits) require_success(code, "wait");
   require_success(PST_Stream_launch(lane.stream, set_passed, &passed), "PST_Stream_launch");
   require_kind(PST_Queue_wait(lane.queue), PST_ERROR_PEER_DEAD, "PST_Queue_wait");
+  require_success(PST_Stream_synchronize(lane.stream), "PST_Stream_synchronize");
   require(passed, "the stream has been released");
-  require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait");
+  if (stream_waits)
+    require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait");
   content_and_gone();
 }
 

@@ -305,7 +305,7 @@ def silent_window_peer(options, jobs):
 
 
 def dead_enqueued_peer(options, jobs):
-    for step in range(2):
+    for step in range(4):
         run_simple(options, jobs, "dead_enqueued_peer", ranks=(0,), settings={"PENSTOCK_TEST_STEP": str(step)}, survive=True)
 
 

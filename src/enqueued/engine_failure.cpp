@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue that fails: its receives are taken back, its requests complete with the error, and
+// nothing of it is handed to MPI any more. MPI cannot take a send back, and goes on reading its
+// buffer.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "enqueued/engine.hpp"
+#include "group/mpi_communicator.hpp"
+
+namespace penstock::enqueued {
+
+using base::Error;
+using base::ErrorKind;
+
+// ---- Calls of the program
+
+// MPI finishes what it still has; we keep no request of it. But no receive may write into a buffer
+// of a queue that is gone: what cannot be cancelled is on its way, and comes soon.
+void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noexcept {
+  constexpr auto soon = std::chrono::seconds(1);
+  const std::lock_guard lock(progress_lock_);
+  take_ready();  // afterwards this queue is in no list
+  stop(messages, why);
+  give_up_rest(messages);
+  for (const auto began = std::chrono::steady_clock::now();
+       !only_reads(messages) && std::chrono::steady_clock::now() - began < soon;
+       std::this_thread::yield())
+    test_some(messages);
+  while (!messages.active_.empty()) {
+    EnqueuedMessage& message = **messages.active_.begin();
+    deactivate(message);
+    PMPI_Request_free(&message.mpi);
+    end(message, empty_status(MPI_ANY_SOURCE), &why);
+  }
+  if (messages.active) active_.remove(messages);
+  --queues_;
+  wake_if_needed();
+}
+
+void MessageEngine::drop(QueueMessages& messages) noexcept {
+  const std::lock_guard lock(progress_lock_);
+  drop_bundles(messages, *messages.broken_by_);
+}
+
+// ---- On a stream's worker
+
+void MessageEngine::give_up(QueueMessages& messages, const Error& error) noexcept {
+  const std::lock_guard lock(progress_lock_);
+  stop(messages, error);
+  give_up_rest(messages);
+  wake_if_needed();
+}
+
+bool MessageEngine::untouched(const QueueMessages& messages) const noexcept {
+  const std::lock_guard lock(progress_lock_);
+  return only_reads(messages);
+}
+
+// ---- Under the lock
+
+void MessageEngine::fail(QueueMessages& messages, const Error& error) noexcept {
+  stop(messages, error);
+  messages.queue_.fail(error);
+  // A bundle that is being handed over must stay until its end.
+  if (!messages.issuing_) give_up_rest(messages);
+}
+
+// The reason comes before the flag, and the flag before the look for bundles.
+void MessageEngine::stop(QueueMessages& messages, const Error& why) noexcept {
+  if (!messages.broken_by_) messages.broken_by_ = why;
+  messages.broken_.store(true, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // see QueueMessages::drop_if_broken
+}
+
+// From the back: the last message takes the place of one that leaves.
+void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
+  drop_bundles(messages, *messages.broken_by_);
+  auto& active = messages.active_;
+  for (std::size_t i = active.size(); i-- > 0;)
+    give_up(**(active.begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
+}
+
+void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexcept {
+  if (std::exchange(message.given_up, true)) return;
+  --under_way_;
+  large_.end(message.bytes);
+  if (message.request)
+    complete(*std::exchange(message.request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
+  if (!message.sends()) PMPI_Cancel(&message.mpi);
+  test(message);
+}
+
+void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) noexcept {
+  while (Bundle* const bundle = messages.bundles_.take()) {
+    while (EnqueuedMessage* const message = bundle->take_first()) {
+      message->communicator->enqueued.fetch_sub(1, std::memory_order_release);
+      end(*message, empty_status(MPI_ANY_SOURCE), &error);
+    }
+  }
+}
+
+// What came before its sender died is taken first. From the back: a queue may leave the list.
+void MessageEngine::look_for_dead_peers() noexcept {
+  if (!world().anybody_dead()) return;
+  for (std::size_t i = active_.size(); i-- > 0;) {
+    if (i >= active_.size()) continue;
+    QueueMessages& messages = **(active_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (messages.broken_by_) continue;
+    for (int look = 0; look < passes_until_sure; ++look) test_some(messages);
+    const auto lost = std::find_if(messages.active_.begin(), messages.active_.end(),
+                                   [this](const EnqueuedMessage* one) { return is_dead(*one); });
+    if (lost == messages.active_.end()) continue;
+    fail(messages, base::error_by(ErrorKind::peer_dead, [&] {
+           return "enqueued " + (*lost)->label() + ": the peer process has ended";
+         }));
+  }
+}
+
+bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
+  const int peer = group::world_rank(*message.communicator, message.peer);
+  return peer >= 0 && dead(peer);
+}
+
+bool MessageEngine::only_reads(const QueueMessages& messages) const noexcept {
+  return std::all_of(messages.active_.begin(), messages.active_.end(),
+                     [this](const EnqueuedMessage* one) { return one->sends() || is_dead(*one); });
+}
+
+}  // namespace penstock::enqueued
