@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/errors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -144,12 +145,20 @@ void keep_text(Make&& make) noexcept {
 
 }  // namespace
 
+// MPI may call this back while it holds a lock of its own, as in MPI_Cancel: then all are made, and
+// no lock of ours is taken.
 void make_error_codes() noexcept {
   static std::mutex mutex;
+  static std::atomic<bool> made{false};
+  if (made.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex);
   for (std::size_t kind = 1; kind < codes.size(); ++kind)
     if (codes[kind].load(std::memory_order_relaxed) == 0)
       codes[kind].store(make_code(static_cast<ErrorKind>(kind)), std::memory_order_release);
+  const bool all = std::all_of(codes.begin() + 1, codes.end(), [](const auto& code) {
+    return code.load(std::memory_order_relaxed) != 0;
+  });
+  made.store(all, std::memory_order_release);
 }
 
 int error_code(ErrorKind kind) noexcept {
