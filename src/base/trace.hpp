@@ -18,7 +18,8 @@ namespace penstock::base::trace {
 // The same in all processes of a host.
 using Clock = std::chrono::steady_clock;
 
-// One half of a matched pair, or of a window's pair: then `sends` says that it is the origin.
+// One half of a matched pair, or of a window's pair: then `sends` says that it is the origin. Without
+// a peer it stands for all enqueued messages of a queue.
 struct TracedMessage {
   bool sends = false;
   int peer = -1;

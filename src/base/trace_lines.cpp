@@ -90,6 +90,7 @@ const char* name_of(TraceKind kind) {
 
 std::string half_of(const Event& event) {
   const auto& message = event.message;
+  if (message.peer < 0) return "enqueued messages";
   if (message.window >= 0)
     return fmt::format("{} rank {}, window {}", message.sends ? "access to" : "exposure to",
                        message.peer, message.window);
@@ -97,6 +98,8 @@ std::string half_of(const Event& event) {
 }
 
 std::string arguments_of(const Event& event) {
+  if (event.message.peer < 0)
+    return fmt::format(R"("args":{{"half":"enqueued","epoch":{}}})", event.epoch);
   if (event.message.window >= 0)
     return fmt::format(R"("args":{{"half":"{}","peer":{},"window":{},"epoch":{}}})",
                        event.message.sends ? "access" : "exposure", event.message.peer,

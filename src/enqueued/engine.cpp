@@ -158,8 +158,8 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
     end(message, status, nullptr);
   } else {
     const Error error = mpi_failure(message, code);
+    fail(messages, error);  // first: who has the request's error finds the queue's
     end(message, status, &error);
-    fail(messages, error);
   }
   settle(messages);
   return true;

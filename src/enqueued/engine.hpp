@@ -44,7 +44,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool take_ready() noexcept override;
   bool pass(QueueMessages* favourite) noexcept override;
   bool under_way() const noexcept override { return under_way_ > 0; }
-  bool thread_helps() const noexcept override { return large_.expected(); }
+  int passes_at_once() const noexcept override { return large_.passes_at_once(); }
   // What has been given up may last for ever: it is looked at now and then.
   bool must_listen() const noexcept override { return !active_.empty(); }
   bool owes_messages() const noexcept override { return false; }

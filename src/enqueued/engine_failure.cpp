@@ -102,9 +102,11 @@ void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) no
   }
 }
 
-// What came before its sender died is taken first. From the back: a queue may leave the list.
+// What came before its sender died is taken first. From the back: a queue may leave the list. The
+// thread outlives the library, and with it the world, by a little: while a queue has messages it is
+// there.
 void MessageEngine::look_for_dead_peers() noexcept {
-  if (!world().anybody_dead()) return;
+  if (active_.empty() || !world().anybody_dead()) return;
   for (std::size_t i = active_.size(); i-- > 0;) {
     if (i >= active_.size()) continue;
     QueueMessages& messages = **(active_.begin() + static_cast<std::ptrdiff_t>(i));

@@ -113,7 +113,7 @@ TrackedPointer track(MPI_Comm comm, const Members& members, std::string why_unkn
   check_mpi(PMPI_Comm_rank(comm, &result->rank), "MPI_Comm_rank");
   auto attribute = std::make_unique<TrackedPointer>(result);
   check_mpi(PMPI_Comm_set_attr(comm, keyval(), attribute.get()), "MPI_Comm_set_attr");
-  attribute.release();
+  static_cast<void>(attribute.release());
   return result;
 }
 

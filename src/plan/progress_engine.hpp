@@ -40,11 +40,11 @@ class ProgressEngine : private ProgressThread::ProgressWork {
     ready_.mark(client);
     try_progress([this] { take_ready(); });
   }
-  // Makes a pass if the progress lock is free.
+  // Makes a pass, or some, if the progress lock is free.
   void poll(Client& client) noexcept {
     try_progress([&] {
-      pass(&client);
-      if (!thread_helps()) worker_polls_.store(true, std::memory_order_relaxed);
+      for (int passes = passes_at_once(); passes > 0 && !pass(&client); --passes) continue;
+      worker_polls_.store(true, std::memory_order_relaxed);
     });
   }
   // Is called after a wait: from now on the thread looks. Others that wait say so again at their
@@ -102,8 +102,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // take_ready(), then `favourite` (may be null), then some of the others; true: something moved.
   virtual bool pass(Client* favourite) noexcept = 0;
   virtual bool under_way() const noexcept = 0;  // something that this process has begun
-  // Whether the thread polls while a worker polls, for what is under way.
-  virtual bool thread_helps() const noexcept { return false; }
+  // How often a worker that waits looks, before it may yield or sleep.
+  virtual int passes_at_once() const noexcept { return 1; }
   // Whether a peer may begin something at any time without a word to us.
   virtual bool must_listen() const noexcept = 0;
   virtual bool owes_messages() const noexcept = 0;  // buffered ones, to processes that live

@@ -64,7 +64,7 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   bool under_way() const noexcept override {
     return active_.size() > given_up_ || !notices_.all_sent();
   }
-  bool thread_helps() const noexcept override { return large_.expected(); }
+  int passes_at_once() const noexcept override { return large_.passes_at_once(); }
   // Senders ask receivers, and wait for their notices.
   // The peer of any half may give its own up, or ask.
   bool must_listen() const noexcept override { return !ends_.empty(); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI's requests of enqueued messages (Q8), and what is refused (Q11) or fails (Q13).
+#include <atomic>
 #include <chrono>
 #include <penstock/penstock.hpp>
 #include <string>
@@ -273,12 +274,17 @@ TEST(EnqueuedRequests, Q13_RequestsBehindAFailureCompleteWithIt) {
     // Sent before its receive: Open MPI 4.1 tells no truncation of a message to the own process
     // whose receive was there before.
     MPI_Isend(out.data(), 100, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &sent);
+    // The stream stands until all is enqueued: a queue that has failed takes nothing more.
+    std::atomic<bool> gate{false};
+    lane.launch([](void* flag) { static_cast<std::atomic<bool>*>(flag)->wait(false); }, &gate);
     lane.receive(in, peer, 1, &truncated);
     lane.trigger();
     lane.receive(never, peer, 2, &behind);
     lane.wait();
     lane.trigger();
     lane.receive(open, peer, 3, &untriggered);
+    gate = true;
+    gate.notify_all();
     EXPECT_EQ(MPI_Wait(&sent, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_PST_KIND(MPI_Wait(&truncated, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
     EXPECT_PST_KIND(MPI_Wait(&behind, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
