@@ -7,7 +7,8 @@ namespace penstock::api {
 // Moves the messages along, as MPI does its own in calls that complete requests.
 void drive_enqueued() noexcept;
 
-// When the library has ended, and its queues with it.
+// Before the library ends: the thread looks at what goes then. Workers still move what its queues
+// wait for.
 void end_enqueued() noexcept;
 
 }  // namespace penstock::api

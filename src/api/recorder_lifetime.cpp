@@ -145,8 +145,8 @@ void initialise_library() {
 void finalise_library(const char* call) noexcept {
   if (base::forked()) return;
   end_windows();
-  core::Library::finalise(call);
   end_enqueued();
+  core::Library::finalise(call);
   group::MpiLayout::free_unused();
 }
 

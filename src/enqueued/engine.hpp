@@ -18,7 +18,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
  public:
   MessageEngine(const plan::ProgressOptions& options, group::World& world);
   ~MessageEngine() override;
-  void stop() noexcept { stop_thread(); }  // no queue has messages any more
+  void stop() noexcept { stop_thread(); }  // the thread; no queue is made any more
 
   // ---- Calls of the program
   void add_queue();  // one more may have messages; throws base::Error, std::bad_alloc

@@ -102,21 +102,25 @@ void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) no
   }
 }
 
-// What came before its sender died is taken first. From the back: a queue may leave the list. The
-// thread outlives the library, and with it the world, by a little: while a queue has messages it is
-// there.
+// What came before its sender died is taken first. From the back: a queue may leave the list. Calls
+// of MPI may still drive the engine when the library has ended, and the world with it: but while a
+// queue has messages it is there.
 void MessageEngine::look_for_dead_peers() noexcept {
   if (active_.empty() || !world().anybody_dead()) return;
   for (std::size_t i = active_.size(); i-- > 0;) {
     if (i >= active_.size()) continue;
     QueueMessages& messages = **(active_.begin() + static_cast<std::ptrdiff_t>(i));
     if (messages.broken_by_) continue;
+    const auto lost = [&] {
+      return std::find_if(messages.active_.begin(), messages.active_.end(),
+                          [this](const EnqueuedMessage* one) { return is_dead(*one); });
+    };
+    if (lost() == messages.active_.end()) continue;
     for (int look = 0; look < passes_until_sure; ++look) test_some(messages);
-    const auto lost = std::find_if(messages.active_.begin(), messages.active_.end(),
-                                   [this](const EnqueuedMessage* one) { return is_dead(*one); });
-    if (lost == messages.active_.end()) continue;
+    const auto still_lost = lost();
+    if (still_lost == messages.active_.end()) continue;
     fail(messages, base::error_by(ErrorKind::peer_dead, [&] {
-           return "enqueued " + (*lost)->label() + ": the peer process has ended";
+           return "enqueued " + (*still_lost)->label() + ": the peer process has ended";
          }));
   }
 }
