@@ -151,8 +151,10 @@ void ProxyEngine::issue(PairEnd& end) noexcept {
 
 void ProxyEngine::deactivate(MpiSlot& operation) noexcept {
   active_.remove(operation);
-  large_.end(operation.end->bytes);
-  if (std::exchange(operation.given_up, false)) --given_up_;
+  if (std::exchange(operation.given_up, false))
+    --given_up_;
+  else
+    large_.end(operation.end->bytes);
 }
 
 // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some
@@ -303,6 +305,7 @@ void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
     if (!operation.active || operation.given_up || operation.epoch < first) continue;
     operation.given_up = true;
     ++given_up_;
+    large_.end(end.bytes);
     PMPI_Cancel(&operation.request);
     int ended = 0;
     if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS || ended)
