@@ -147,9 +147,9 @@ class Program {
         caller_ns[i].push_back(trip.call_us * 1000 / requests_of(measured.row));
       }
     add_passed(measured_, before);
-    const bool small = options_.kind == Kind::message_rate || options_.kind == Kind::halo;
+    const bool counts_requests = options_.kind == Kind::message_rate || options_.kind == Kind::halo;
     for (std::size_t i = 0; i < sides.size(); ++i)
-      if (!options_.on_cuda() && small && caller_ns[i].front() > 0)
+      if (!options_.on_cuda() && counts_requests && caller_ns[i].front() > 0)
         measured.figures[i].caller_ns = tool::summarize(caller_ns[i]);
   }
 

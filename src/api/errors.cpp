@@ -54,8 +54,7 @@ constexpr std::array<const char*, kinds> texts{
     "its start before its wait; PST_Enqueue_run enqueues both",
     "Penstock: the request was started on another queue: enqueue its wait there",
     "Penstock: still in use: trigger enqueued messages, enqueue the wait of a started request, "
-    "free "
-    "a stream's queues, before freeing it",
+    "free a stream's queues, before freeing it",
     "Penstock: the communicator is unknown (call PST_Comm_attach on all its members) or reaches "
     "beyond MPI_COMM_WORLD",
     "Penstock: the receive is shorter than the matched send: make its buffer larger",
