@@ -37,7 +37,7 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
 }
 
 const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add", "windows",
-                                              "mpi",  "contiguous", "packed"};
+                                              "mpi",  "contiguous", "packed",      "enqueued"};
 const std::vector<std::string> host_baselines{
     "mpi-nonblocking", "contiguous", "packed",           "enqueued",       "windows",
     "mpi-windows",     "ofi-chain",  "ofi-chain-direct", "ofi-chain-auto", "ofi-chain-auto-direct"};
@@ -130,7 +130,8 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option(
          "--baseline", options.baselines,
          "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
-         "(put with signal), nvshmem-add (signals added to, not set), mpi; latency and halo also "
+         "(put with signal), nvshmem-add (signals added to, not set), mpi, enqueued; latency and "
+         "halo also "
          "windows (one-sided epochs by Penstock, on the stream). "
          "host: mpi-nonblocking (MPI_Isend, MPI_Irecv), enqueued (Penstock's messages that MPI "
          "matches; at MPI_THREAD_MULTIPLE); latency and halo also windows and "

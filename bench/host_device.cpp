@@ -81,12 +81,7 @@ class HostDevice final : public Device {
   }
 
   std::unique_ptr<Exchange> make_enqueued_exchange(const Traffic& traffic, std::string& why_not) {
-    int level = MPI_THREAD_SINGLE;
-    MPI_Query_thread(&level);
-    if (level != MPI_THREAD_MULTIPLE) {
-      why_not = "it needs MPI_THREAD_MULTIPLE: --thread multiple";
-      return nullptr;
-    }
+    if (!can_enqueue(why_not)) return nullptr;
     return make_host_exchange<EnqueuedCalls>(options_, traffic, options_.memory, tags::enqueued,
                                              stream_.queue);
   }

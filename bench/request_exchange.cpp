@@ -38,6 +38,13 @@ NonblockingCalls::NonblockingCalls(std::span<const Message> messages, int tag)
       send_(nonblocking_send(messages.front().part.mode)),
       open_(messages.size(), MPI_REQUEST_NULL) {}
 
+bool can_enqueue(std::string& why_not) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level != MPI_THREAD_MULTIPLE) why_not = "it needs MPI_THREAD_MULTIPLE: --thread multiple";
+  return level == MPI_THREAD_MULTIPLE;
+}
+
 // Receives first, where there are both: those behind the sends.
 void EnqueuedCalls::start(Range range) {
   const std::span<const Message> some = messages_.subspan(range.first, range.count);

@@ -89,6 +89,8 @@ class EnqueuedCalls {
   const QueueView queue_;
 };
 
+bool can_enqueue(std::string& why_not);
+
 // How early a receive is started: right before its wait; ahead of it, by a call of its own; or in
 // one call with the send before it, and waited for with it.
 enum class Ahead { no, apart, together };

@@ -146,7 +146,19 @@ class Queue : public penstock::Queue {
   // those of PST_Queue_init; PST_ERROR_UNSUPPORTED says that libpenstock was built without CUDA, or
   // that there is no GPU here.
   explicit Queue(cudaStream_t stream) : penstock::Queue(PST_QUEUE_CUDA, &stream) {}
+  // For messages that MPI matches (QueueView::send): `comm` is that of calls that name none, and
+  // what they need of the driver's memory is had now. Make it before the device waits for anything.
+  // Errors: those of PST_Queue_create.
+  Queue(cudaStream_t stream, MPI_Comm comm) : penstock::Queue(make(stream, comm)) {}
   Queue(Stream&&) = delete;  // would be destroyed before the queue
+  Queue(Stream&&, MPI_Comm) = delete;
+
+ private:
+  static PST_Queue make(cudaStream_t stream, MPI_Comm comm) {
+    PST_Queue queue = PST_QUEUE_NULL;
+    detail::check(PST_Queue_create(comm, stream, &queue), "PST_Queue_create");
+    return queue;
+  }
 };
 
 // ---- Memory ------------------------------------------------------------------------------------

@@ -379,14 +379,17 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
 /* Sends and receives that are not matched beforehand: each is enqueued once, and one trigger hands
  * all that have been enqueued since the trigger before to MPI, from the stream. MPI matches them,
  * so the other end may be any call of MPI: enqueued, plain, persistent, a probe. They need
- * MPI_THREAD_MULTIPLE and a queue over a host stream. Where both ends repeat their messages,
- * matched requests are faster. See docs/queue.md. */
+ * MPI_THREAD_MULTIPLE. On a queue over a stream of a GPU a message in the GPU's memory travels
+ * through pinned memory of the queue. Where both ends repeat their messages, matched requests are
+ * faster. See docs/queue.md. */
 
 /* Creates a queue over `stream`, which is the handle itself, not its address: a PST_Stream, or a
  * GPU's stream. `comm` is for calls that pass MPI_COMM_NULL; it may be that itself. The
- * queue is like one of PST_Queue_init in all else. Local; does not block. Errors: those of
- * PST_Queue_init; where `comm` is given, PST_ERROR_THREAD_LEVEL and PST_ERROR_UNSUPPORTED as in
- * PST_Enqueue_send. Source: HPE, Penstock. */
+ * queue is like one of PST_Queue_init in all else. Over a stream of a GPU it reserves
+ * PENSTOCK_QUEUE_STAGING bytes of pinned memory, for which the driver may wait for the device: so
+ * make the queue before the device waits for what this thread has still to do. Local; does not
+ * block but for that. Errors: those of PST_Queue_init; where `comm` is given,
+ * PST_ERROR_THREAD_LEVEL. Source: HPE, Penstock. */
 PST_API int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue);
 
 /* What PST_Queue_free does, for a handle by value. Errors: those of PST_Queue_free. Source: HPE. */
@@ -404,9 +407,11 @@ PST_API int PST_Queue_close(PST_Queue queue);
  * a communicator while messages on it have not been handed to MPI. Counts as a call of MPI. Errors:
  * PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (a negative count; a rank or tag out of range;
  * MPI_ANY_SOURCE, MPI_ANY_TAG; a null buffer; no communicator), PST_ERROR_COMMUNICATOR (the queue's
- * has been freed), PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the
- * stream is a GPU's; the buffer is, and MPI is not said to take it), PST_ERROR_RESOURCES,
- * PST_ERROR_MPI, and the queue's own error. Source: HPE. */
+ * has been freed), PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the buffer is in memory of a GPU,
+ * and the queue's stream is the host's or another GPU's, and MPI is not said to take such memory;
+ * the datatype there is one that MPI alone can take apart), PST_ERROR_RESOURCES (also: the queue's
+ * pinned memory is full until the next wait of the stream), PST_ERROR_MPI, and the queue's own
+ * error. Source: HPE. */
 PST_API int PST_Enqueue_send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                              MPI_Comm comm, PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -420,7 +425,8 @@ PST_API int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int so
  * before it, and PST_Queue_wait the caller; neither waits for what is not triggered. Does not
  * block. After a failure of communication on the queue nothing is handed to MPI any more, and the
  * requests of what was enqueued complete with that error. Errors: PST_ERROR_QUEUE,
- * PST_ERROR_RESOURCES, and the queue's own error. Source: HPE. */
+ * PST_ERROR_RESOURCES, PST_ERROR_UNSUPPORTED (the stream is being captured), and the queue's own
+ * error. Source: HPE. */
 PST_API int PST_Enqueue_trigger(PST_Queue queue);
 
 /* ---- Windows --------------------------------------------------------------------------------- */

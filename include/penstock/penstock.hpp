@@ -592,6 +592,9 @@ class Queue : public QueueView {
 
   // Frees now and reports errors. Blocks as the destructor does.
   void free() { detail::check(PST_Queue_free(&handle_), "PST_Queue_free"); }
+
+ protected:
+  explicit Queue(PST_Queue made) noexcept : QueueView(made) {}  // it is this object's now
 };
 
 // ---- Memory ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "api/errors.hpp"
 #include "api/handles.hpp"
 #include "api/recorder_driving.hpp"
+#include "core/transports.hpp"
 #include "device/gpu.hpp"
 #include "enqueued/engine.hpp"
 #include "enqueued/queue_messages.hpp"
@@ -59,11 +60,11 @@ QueueMessages* messages_of(const core::Queue& queue) noexcept {
 
 QueueMessages& messages_for(core::Library& library, core::Queue& queue) {
   if (QueueMessages* const found = messages_of(queue)) return *found;
+  MessageEngine& moved_by = engine_of(library);
+  std::unique_ptr<enqueued::Staging> staging;
   if (queue.stream().kind() != device::StreamKind::host)
-    throw Error(ErrorKind::unsupported,
-                "enqueued messages need a queue over a host stream; for streams of a GPU match "
-                "persistent requests (PST_Match)");
-  queue.take_companion(std::make_unique<QueueMessages>(engine_of(library), queue));
+    staging = enqueued::make_staging(queue, library.transports().gpus(), library.settings());
+  queue.take_companion(std::make_unique<QueueMessages>(moved_by, queue, std::move(staging)));
   return *messages_of(queue);
 }
 
@@ -79,18 +80,20 @@ PST_Queue_type type_of(core::Library& library, const void* stream) {
   return device::built_for == device::Vendor::hip ? PST_QUEUE_HIP : PST_QUEUE_CUDA;
 }
 
-void require_memory_of_mpi(const core::Library& library, const void* buffer) {
-  if (device::built_for_gpus && device::memory_kind(buffer) != device::MemoryKind::host &&
-      !library.settings().gpu_aware_mpi)
+// Only a queue over a stream of a GPU has a place for messages from there.
+void require_memory_of_mpi(const core::Library& library, core::Queue& queue, const void* buffer) {
+  if (device::built_for_gpus && queue.stream().kind() == device::StreamKind::host &&
+      device::memory_kind(buffer) != device::MemoryKind::host && !library.settings().gpu_aware_mpi)
     throw Error(ErrorKind::unsupported,
-                "the buffer is in memory of a GPU: set PENSTOCK_GPU_AWARE_MPI=1 if MPI takes such "
+                "the buffer is in memory of a GPU, and the queue is over a host stream: make a "
+                "queue over a stream of the GPU, or set PENSTOCK_GPU_AWARE_MPI=1 if MPI takes such "
                 "memory");
 }
 
 int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* request) noexcept {
   return guard([&](core::Library& library) {
     core::Queue& target = queue_of(library, queue);
-    require_memory_of_mpi(library, call.buffer);
+    require_memory_of_mpi(library, target, call.buffer);
     messages_for(library, target).enqueue(call, request);
   });
 }
@@ -119,8 +122,11 @@ int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue) {
   if (code == MPI_SUCCESS) code = PST_Queue_init(&made, type, &stream);
   if (code != MPI_SUCCESS) return code;
   code = api::guard([&](core::Library& library) {
-    if (comm == MPI_COMM_NULL) return;
-    api::messages_for(library, api::queue_of(library, made)).set_comm(comm);
+    core::Queue& target = api::queue_of(library, made);
+    if (comm != MPI_COMM_NULL) return api::messages_for(library, target).set_comm(comm);
+    // Memory of a GPU's driver is asked for here, and not by the first enqueued message.
+    if (type != PST_QUEUE_HOST && library.world().thread_level() == group::ThreadLevel::multiple)
+      api::messages_for(library, target);
   });
   if (code == MPI_SUCCESS)
     *queue = made;

@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 3> wait_names{"auto", "kernel", "value"};
 constexpr std::array<std::string_view, 3> throttle_names{"adaptive", "static", "application"};
 constexpr std::array<std::string_view, 3> gpu_memory_names{"auto", "0", "1"};
 
+constexpr std::uint64_t staging_limit = std::uint64_t{1} << 30;
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
 constexpr std::uint64_t slots_limit =
@@ -197,6 +198,7 @@ std::vector<Variable> variables() {
       on_or_off("PENSTOCK_CHECK", &S::check),
       on_or_off("PENSTOCK_THREAD_MULTIPLE", &S::thread_multiple),
       on_or_off("PENSTOCK_GPU_AWARE_MPI", &S::gpu_aware_mpi),
+      whole_number("PENSTOCK_QUEUE_STAGING", &S::queue_staging, 0, staging_limit, bytes),
       choice("PENSTOCK_LOG", level_names, &S::log_level),
       text("PENSTOCK_LOG_FILE", &S::log_file, "standard error"),
       text("PENSTOCK_TRACE", &S::trace_file, "none"),

@@ -73,7 +73,9 @@ struct Settings {
   bool check = false;                    // PENSTOCK_CHECK: verify the promise of ready sends
   bool thread_multiple = false;          // PENSTOCK_THREAD_MULTIPLE
   bool gpu_aware_mpi = false;            // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
-  LogLevel log_level = LogLevel::warn;   // PENSTOCK_LOG
+  // PENSTOCK_QUEUE_STAGING: pinned memory of a queue for enqueued messages in memory of a GPU.
+  std::size_t queue_staging = std::size_t{64} << 20;
+  LogLevel log_level = LogLevel::warn;  // PENSTOCK_LOG
   std::string log_file;    // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
   std::string trace_file;  // PENSTOCK_TRACE: the same of a trace; empty: none
 

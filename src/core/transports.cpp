@@ -35,11 +35,11 @@ Transports::Transports(const base::Settings& settings, group::World& world,
     auto peer = std::make_unique<peer::Peer>(settings, world);
     peer_ = peer.get();
 #if PENSTOCK_CUDA || PENSTOCK_HIP
-    const auto gpus = gpu::make_gpus(settings);
-    add(peer_gpu::make_transport(settings, world, *peer_, gpus));
+    gpus_ = gpu::make_gpus(settings);
+    add(peer_gpu::make_transport(settings, world, *peer_, gpus_));
     const auto relay = std::make_shared<relay::Relay>(spin);
-    const auto for_gpus = [&](std::unique_ptr<Transport> host) {
-      return relay::relayed(std::move(host), gpus, relay);
+    const auto for_gpus = [this, relay](std::unique_ptr<Transport> host) {
+      return relay::relayed(std::move(host), gpus_, relay);
     };
 #else
     const auto for_gpus = [](std::unique_ptr<Transport> host) { return host; };

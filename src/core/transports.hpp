@@ -12,6 +12,10 @@
 #include "peer/peer.hpp"
 #include "transport/transport.hpp"
 
+namespace penstock::gpu {
+class Gpus;
+}
+
 namespace penstock::core {
 
 class Transports {
@@ -38,6 +42,8 @@ class Transports {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }
   peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
+  // What all that serve GPUs share; null in a library that is built without.
+  const std::shared_ptr<gpu::Gpus>& gpus() const noexcept { return gpus_; }
 
   // Whether this end can use the transport for the message, and why (not).
   static transport::Verdict judge(const Entry& entry, const transport::Message& message);
@@ -46,6 +52,7 @@ class Transports {
   std::vector<transport::Transport*> in_order_of_adding() const;
   bool reached_by_peer(group::World& world) const;
 
+  std::shared_ptr<gpu::Gpus> gpus_;
   std::vector<Entry> entries_;
   bool all_reached_ = false;
   peer::Peer* peer_ = nullptr;

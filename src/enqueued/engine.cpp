@@ -62,10 +62,27 @@ void MessageEngine::make_room(QueueMessages& messages, std::size_t most) {
   messages.active_.reserve(most);
 }
 
+// Sequentially consistent: see ProgressThread::wake_if_asleep().
+void MessageEngine::expect_trigger(QueueMessages& messages) noexcept {
+  expected_.fetch_add(1, std::memory_order_seq_cst);
+  ready_.mark(messages);
+  wake_if_asleep();
+}
+
+// A copy waits for a device, and so is made without the lock. Nothing but finish_taking() ends a
+// message that is claimed.
 void MessageEngine::drive() noexcept {
-  const std::unique_lock lock(progress_lock_, std::try_to_lock);
+  std::unique_lock lock(progress_lock_, std::try_to_lock);
   if (!lock) return;
+  may_claim_ = true;
   pass(nullptr);
+  may_claim_ = false;
+  if (EnqueuedMessage* const message = std::exchange(claimed_, nullptr)) {
+    lock.unlock();
+    const std::optional<Error> error = message->owner->staging_->take(*message);
+    lock.lock();
+    finish_taking(*message, error);
+  }
   wake_if_needed();
 }
 
@@ -93,13 +110,29 @@ bool MessageEngine::pass(QueueMessages* favourite) noexcept {
   bool moved = take_ready();
   if (favourite && test_some(*favourite)) moved = true;
   if (active_.move_some(
-          [&](QueueMessages& messages) { return &messages != favourite && test_some(messages); }))
+          [&](QueueMessages& messages) { return &messages != favourite && look_at(messages); }))
     moved = true;
   return moved;
 }
 
-void MessageEngine::issue(QueueMessages& messages) noexcept {
-  const std::uint64_t triggered = messages.triggered_.load(std::memory_order_acquire);
+bool MessageEngine::awaits_trigger(const QueueMessages& messages) noexcept {
+  return messages.staging_ && !messages.broken_by_ &&
+         messages.published_.load(std::memory_order_acquire) > messages.issued_;
+}
+
+bool MessageEngine::look_at(QueueMessages& messages) noexcept {
+  const bool issued = awaits_trigger(messages) && issue(messages);
+  return (messages.active && test_some(messages)) || issued;
+}
+
+void MessageEngine::count_issued(QueueMessages& messages) noexcept {
+  ++messages.issued_;
+  if (messages.staging_) expected_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool MessageEngine::issue(QueueMessages& messages) noexcept {
+  const std::uint64_t triggered = load(messages.words_.triggered);
+  const std::uint64_t before = messages.issued_;
   messages.issuing_ = true;
   while (messages.issued_ < triggered) {
     Bundle* const bundle = messages.bundles_.take();
@@ -109,11 +142,12 @@ void MessageEngine::issue(QueueMessages& messages) noexcept {
       const std::size_t under_way = messages.active_.size();
       if (under_way >= many_under_way && under_way % issues_between_tests == 0) test_some(messages);
     }
-    ++messages.issued_;
+    count_issued(messages);
   }
   messages.issuing_ = false;
   if (messages.broken_by_) give_up_rest(messages);
   settle(messages);
+  return messages.issued_ != before;
 }
 
 // MPI has the communicator from its call on: until then the program may not free it.
@@ -136,23 +170,67 @@ void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noe
 
 void MessageEngine::activate(EnqueuedMessage& message) noexcept {
   message.owner->active_.add(message);
+  ++message.owner->moving_;
   ++under_way_;
   large_.begin(message.bytes);
 }
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
   message.owner->active_.remove(message);
+  if (message.arrived) return;
+  --message.owner->moving_;
   if (message.given_up) return;
   --under_way_;
   large_.end(message.bytes);
 }
 
+// It lies in pinned memory. Its request completes when the program has it.
+void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept {
+  message.status = status;
+  message.arrived = true;
+  --message.owner->moving_;
+  --under_way_;
+  large_.end(message.bytes);
+}
+
+bool MessageEngine::test_arrived(EnqueuedMessage& message) noexcept {
+  QueueMessages& messages = *message.owner;
+  if (message.claimed) return false;
+  if (messages.staging_->taken(message)) {
+    deactivate(message);
+    end(message, message.status, nullptr);
+    settle(messages);
+    return true;
+  }
+  if (may_claim_ && !claimed_ && messages.staging_->claim(message)) {
+    message.claimed = true;
+    claimed_ = &message;
+  }
+  return false;
+}
+
+void MessageEngine::finish_taking(EnqueuedMessage& message,
+                                  const std::optional<Error>& error) noexcept {
+  QueueMessages& messages = *message.owner;
+  deactivate(message);
+  if (error) fail(messages, *error);
+  end(message, message.status, error ? &*error : nullptr);
+  settle(messages);
+}
+
 bool MessageEngine::test(EnqueuedMessage& message) noexcept {
+  if (message.arrived) return test_arrived(message);
   int ended = 0;
   MPI_Status status{};
   const int code = PMPI_Test(&message.mpi, &ended, &status);
   if (code == MPI_SUCCESS && !ended) return false;
   QueueMessages& messages = *message.owner;
+  const bool stays = message.staged && message.request && !message.sends();
+  if (stays && code == MPI_SUCCESS && !message.given_up) {
+    arrive(message, status);
+    complete_bundles(messages);
+    return true;
+  }
   deactivate(message);
   if (code == MPI_SUCCESS || message.given_up) {
     end(message, status, nullptr);
@@ -170,17 +248,32 @@ bool MessageEngine::test_some(QueueMessages& messages) noexcept {
 }
 
 void MessageEngine::settle(QueueMessages& messages) noexcept {
-  if (!messages.active_.empty()) {
-    if (!messages.active) active_.add(messages);
-    return;
+  const bool has_work = !messages.active_.empty() || awaits_trigger(messages);
+  if (has_work != messages.active) {
+    if (has_work)
+      active_.add(messages);
+    else
+      active_.remove(messages);
   }
-  if (messages.active) active_.remove(messages);
-  messages.completed_.store(messages.issued_, std::memory_order_release);
+  complete_bundles(messages);
+}
+
+// Of a queue that is broken no later bundle will be complete: its waits end when nothing moves its
+// buffers. A stream that waits for the lower half of the number lets all waits pass then.
+void MessageEngine::complete_bundles(QueueMessages& messages) noexcept {
+  QueueWords& words = messages.words_;
+  const bool over = messages.broken_by_ && only_reads(messages);
+  if (!over && (messages.moving_ > 0 || messages.broken_by_)) return;
+  store(words.completed, over ? no_more : messages.issued_);
+  if (over) return messages.let_waits_pass();
+  std::atomic_ref(words.passed)
+      .store(static_cast<std::uint32_t>(messages.issued_), std::memory_order_release);
 }
 
 void MessageEngine::end(EnqueuedMessage& message, const MPI_Status& status,
                         const Error* error) noexcept {
   if (message.request) complete(*std::exchange(message.request, nullptr), status, error);
+  if (message.staged) message.owner->staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   message.owner->pool_.give_back(message);
 }

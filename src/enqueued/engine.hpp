@@ -6,6 +6,10 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <optional>
+#include <utility>
+
 #include "enqueued/message.hpp"
 #include "enqueued/queue_messages.hpp"
 #include "plan/active_list.hpp"
@@ -27,13 +31,16 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   // The queue goes: all its messages end.
   void remove_queue(QueueMessages& messages, const base::Error& why) noexcept;
   void drop(QueueMessages& messages) noexcept;  // the bundles of a queue that is broken
-  // One pass, unless another thread makes one.
+  // A GPU's stream will trigger one more bundle, and tell no thread.
+  void expect_trigger(QueueMessages& messages) noexcept;
+  // One pass, unless another thread makes one; and takes for the program what has arrived in pinned
+  // memory, where no wait of a stream does.
   void drive() noexcept;
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) and 3 more": what MPI has of it; "" for
   // nothing. Any thread.
   std::string describe(const QueueMessages& messages) const;
 
-  // ---- On a stream's worker
+  // ---- On a stream's worker, or for a GPU's stream
   // Ends with the error what has not been handed to MPI, and receives that no message has come for.
   // MPI finishes what it has begun.
   void give_up(QueueMessages& messages, const base::Error& error) noexcept;
@@ -43,20 +50,29 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
  private:
   bool take_ready() noexcept override;
   bool pass(QueueMessages* favourite) noexcept override;
-  bool under_way() const noexcept override { return under_way_ > 0; }
+  bool under_way() const noexcept override {
+    return under_way_ > 0 || expected_.load(std::memory_order_seq_cst) > 0;
+  }
   int passes_at_once() const noexcept override { return large_.passes_at_once(); }
   // What has been given up may last for ever: it is looked at now and then.
   bool must_listen() const noexcept override { return !active_.empty(); }
   bool owes_messages() const noexcept override { return false; }
   bool owes_notices() const noexcept override { return false; }
 
-  void issue(QueueMessages& messages) noexcept;
+  bool look_at(QueueMessages& messages) noexcept;
+  bool issue(QueueMessages& messages) noexcept;
   void issue(QueueMessages& messages, EnqueuedMessage& message) noexcept;
+  void count_issued(QueueMessages& messages) noexcept;
   void activate(EnqueuedMessage& message) noexcept;
   void deactivate(EnqueuedMessage& message) noexcept;
   bool test(EnqueuedMessage& message) noexcept;
+  void arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept;
+  bool test_arrived(EnqueuedMessage& message) noexcept;
+  void finish_taking(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
   bool test_some(QueueMessages& messages) noexcept;
   void settle(QueueMessages& messages) noexcept;
+  void complete_bundles(QueueMessages& messages) noexcept;
+  static bool awaits_trigger(const QueueMessages& messages) noexcept;
   static void end(EnqueuedMessage& message, const MPI_Status& status,
                   const base::Error* error) noexcept;
 
@@ -65,13 +81,18 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   static void stop(QueueMessages& messages, const base::Error& why) noexcept;
   void give_up_rest(QueueMessages& messages) noexcept;
   void give_up(EnqueuedMessage& message, const base::Error& error) noexcept;
-  static void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
+  void give_up_arrived(EnqueuedMessage& message, const base::Error& error) noexcept;
+  void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
   void look_for_dead_peers() noexcept;
   bool is_dead(const EnqueuedMessage& message) const noexcept;
   bool only_reads(const QueueMessages& messages) const noexcept;
 
-  // Queues that have messages under way. A pass beside a favourite's looks at few of them.
+  // Queues that have messages under way, or whose GPU's stream will trigger some. A pass beside a
+  // favourite's looks at few of them.
   plan::ActiveList<QueueMessages> active_{4};
+  std::atomic<std::size_t> expected_{0};  // bundles that streams of GPUs will trigger
+  bool may_claim_ = false;                // a thread of the program makes the pass
+  EnqueuedMessage* claimed_ = nullptr;    // what it takes next
   std::size_t queues_ = 0;
   std::size_t under_way_ = 0;  // messages that MPI has and that are not given up
   plan::LargeMessages large_;  // of these

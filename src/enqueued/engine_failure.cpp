@@ -32,7 +32,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
   while (!messages.active_.empty()) {
     EnqueuedMessage& message = **messages.active_.begin();
     deactivate(message);
-    PMPI_Request_free(&message.mpi);
+    if (!message.arrived) PMPI_Request_free(&message.mpi);
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
   if (messages.active) active_.remove(messages);
@@ -75,15 +75,18 @@ void MessageEngine::stop(QueueMessages& messages, const Error& why) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see QueueMessages::drop_if_broken
 }
 
-// From the back: the last message takes the place of one that leaves.
+// From the back: the last message takes the place of one that leaves. Waits end where nothing is
+// left.
 void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
   drop_bundles(messages, *messages.broken_by_);
   auto& active = messages.active_;
   for (std::size_t i = active.size(); i-- > 0;)
     give_up(**(active.begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
+  complete_bundles(messages);
 }
 
 void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexcept {
+  if (message.arrived) return give_up_arrived(message, error);
   if (std::exchange(message.given_up, true)) return;
   --under_way_;
   large_.end(message.bytes);
@@ -93,8 +96,16 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
   test(message);
 }
 
+// Who takes it has it, whatever has become of its queue.
+void MessageEngine::give_up_arrived(EnqueuedMessage& message, const Error& error) noexcept {
+  if (message.claimed) return;
+  deactivate(message);
+  end(message, empty_status(MPI_ANY_SOURCE), &error);
+}
+
 void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) noexcept {
   while (Bundle* const bundle = messages.bundles_.take()) {
+    count_issued(messages);
     while (EnqueuedMessage* const message = bundle->take_first()) {
       message->communicator->enqueued.fetch_sub(1, std::memory_order_release);
       end(*message, empty_status(MPI_ANY_SOURCE), &error);
@@ -110,7 +121,10 @@ void MessageEngine::look_for_dead_peers() noexcept {
   for (std::size_t i = active_.size(); i-- > 0;) {
     if (i >= active_.size()) continue;
     QueueMessages& messages = **(active_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (messages.broken_by_) continue;
+    if (messages.broken_by_) {
+      complete_bundles(messages);  // the peer of a receive that could not be taken back may be dead
+      continue;
+    }
     const auto lost = [&] {
       return std::find_if(messages.active_.begin(), messages.active_.end(),
                           [this](const EnqueuedMessage* one) { return is_dead(*one); });
@@ -131,8 +145,9 @@ bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
 }
 
 bool MessageEngine::only_reads(const QueueMessages& messages) const noexcept {
-  return std::all_of(messages.active_.begin(), messages.active_.end(),
-                     [this](const EnqueuedMessage* one) { return one->sends() || is_dead(*one); });
+  return std::all_of(
+      messages.active_.begin(), messages.active_.end(),
+      [this](const EnqueuedMessage* one) { return one->sends() || one->staged || is_dead(*one); });
 }
 
 }  // namespace penstock::enqueued

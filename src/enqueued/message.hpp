@@ -15,11 +15,12 @@
 namespace penstock::enqueued {
 
 struct MessageRequest;
+struct StagedMessage;
 class QueueMessages;
 
 struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   transport::Direction direction = transport::Direction::send;
-  void* buffer = nullptr;
+  void* buffer = nullptr;  // MPI's: the program's, or where it is staged
   int count = 0;
   std::size_t bytes = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -30,8 +31,12 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   std::shared_ptr<group::Communicator> communicator;
   MessageRequest* request = nullptr;  // the program's, if it asked for one
   QueueMessages* owner = nullptr;
+  StagedMessage* staged = nullptr;     // its buffer is in memory of a GPU
   MPI_Request mpi = MPI_REQUEST_NULL;  // under way
   bool given_up = false;               // under way, and its result is wanted no more
+  bool arrived = false;                // MPI is done with it, and the program has not taken it
+  bool claimed = false;                // arrived, and a thread of the program's takes it
+  MPI_Status status{};                 // of one that has arrived
   EnqueuedMessage* next = nullptr;     // in its bundle
 
   bool sends() const noexcept { return direction == transport::Direction::send; }

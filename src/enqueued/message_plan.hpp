@@ -24,10 +24,8 @@ class MessagePlan final : public plan::HostPlan {
     return transport::PairState::serves;  // a failure of its is the queue's
   }
   std::string path() const override { return "MPI"; }
-  std::string describe() const override;
-  const char* advice() const noexcept override {
-    return "see that the peer sends or receives what is enqueued here";
-  }
+  std::string describe() const override { return messages_.describe_wait(); }
+  const char* advice() const noexcept override { return QueueMessages::advice(); }
 
  private:
   std::optional<base::Error> run_start(bool& later) override;
@@ -47,7 +45,7 @@ class MessagePlan final : public plan::HostPlan {
 // What the queue starts: there is one for all its bundles.
 class MessageOperation final : public core::StreamOperation {
  public:
-  MessageOperation(std::string label, std::unique_ptr<MessagePlan> plan)
+  MessageOperation(std::string label, std::unique_ptr<transport::Plan> plan)
       : label_(std::move(label)) {
     plan->set_label(label_);
     take_plan(std::move(plan));

@@ -45,11 +45,19 @@ std::size_t bytes_of(MPI_Datatype type) {
 
 }  // namespace
 
-QueueMessages::QueueMessages(MessageEngine& engine, core::Queue& queue)
-    : engine_(engine), queue_(queue) {
+QueueMessages::QueueMessages(MessageEngine& engine, core::Queue& queue,
+                             std::unique_ptr<Staging> staging)
+    : engine_(engine),
+      queue_(queue),
+      staging_(std::move(staging)),
+      words_(staging_ ? staging_->words() : own_words_) {
+  std::unique_ptr<transport::Plan> plan;
+  if (staging_)
+    plan = staging_->make_plan(*this, engine_);
+  else
+    plan = std::make_unique<MessagePlan>(*this, engine_);
   operation_ = std::make_unique<MessageOperation>(
-      fmt::format("enqueued messages of queue {}", queue.number()),
-      std::make_unique<MessagePlan>(*this, engine_));
+      fmt::format("enqueued messages of queue {}", queue.number()), std::move(plan));
   operation_->check_stream(queue.stream());
   engine_.add_queue();
 }
@@ -65,6 +73,7 @@ QueueMessages::~QueueMessages() {
     });
   end_open(freed);
   engine_.remove_queue(*this, freed);
+  if (staging_ && queue_.failed()) staging_->keep_memory();
   free_held(requests_);
 }
 
@@ -113,19 +122,25 @@ void QueueMessages::check(const MessageCall& call) {
                              known_comm_->name, known_peers_));
 }
 
+// The bytes of one of MPI's own types, which are never freed; nothing: it is derived, or has gaps.
+std::optional<std::size_t> QueueMessages::element_of(MPI_Datatype type) {
+  if (type == known_named_) return known_bytes_;
+  if (!is_named(type)) return std::nullopt;
+  MPI_Count lowest = 0, extent = 0;
+  group::check_mpi(PMPI_Type_get_extent_x(type, &lowest, &extent), "MPI_Type_get_extent_x");
+  if (static_cast<std::size_t>(extent) != bytes_of(type)) return std::nullopt;
+  known_bytes_ = bytes_of(type);
+  known_named_ = type;
+  return known_bytes_;
+}
+
 // The program may free its type after the call. One of its own may hold addresses, and begin at a
 // null pointer.
-void QueueMessages::take_type(EnqueuedMessage& message, MPI_Datatype type) {
+void QueueMessages::take_type(EnqueuedMessage& message, MPI_Datatype type,
+                              std::optional<std::size_t> element) {
   message.type = type;
-  const auto count = static_cast<std::size_t>(message.count);
-  if (type != known_named_) {
-    const std::size_t element = bytes_of(type);
-    message.bytes = count * element;
-    if (!is_named(type)) return duplicate_type(message, type);
-    known_named_ = type;
-    known_bytes_ = element;
-  }
-  message.bytes = count * known_bytes_;
+  message.bytes = static_cast<std::size_t>(message.count) * (element ? *element : bytes_of(type));
+  if (!element) return duplicate_type(message, type);
   if (message.buffer == nullptr && message.bytes != 0)
     throw Error(ErrorKind::argument,
                 fmt::format("enqueued {}: the buffer is a null pointer, and the count is {}",
@@ -138,6 +153,7 @@ void QueueMessages::duplicate_type(EnqueuedMessage& message, MPI_Datatype type) 
 }
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
+  if (std::exchange(message.staged, nullptr)) staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);
 }
@@ -158,7 +174,8 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.comm = comm;
   message.communicator = known_comm_;
   message.request = nullptr;
-  message.given_up = false;
+  message.staged = nullptr;
+  message.given_up = message.arrived = message.claimed = false;
   return message;
 }
 
@@ -178,7 +195,9 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
   check(call);
   EnqueuedMessage& message = new_message(call, comm);
   try {
-    take_type(message, call.type);
+    const std::optional<std::size_t> element = element_of(call.type);
+    if (!staging_ || !staging_->stage(message, call.type, element))
+      take_type(message, call.type, element);
     if (request) {
       warn_of_many_requests();
       message.request = &make_request(requests_);  // last: nothing fails behind it
@@ -199,6 +218,10 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
 void QueueMessages::trigger() {
   queue_.raise();
   if (bundles_.open().first == nullptr) return;
+  if (queue_.stream().capture() != 0)
+    throw Error(ErrorKind::unsupported,
+                "enqueued messages are one message each, which a graph cannot repeat: trigger them "
+                "outside the capture, or match persistent requests (PST_Match)");
   bundles_.reserve();
   try {
     queue_.trigger(*operation_);
@@ -218,9 +241,12 @@ void QueueMessages::drop_if_broken() noexcept {
   if (broken_.load(std::memory_order_acquire)) engine_.drop(*this);
 }
 
+// No thread of ours sees a GPU's stream trigger them: the engine looks for it from now on.
 void QueueMessages::publish() noexcept {
   bundles_.publish();
   open_messages_.store(0, std::memory_order_relaxed);
+  published_.fetch_add(1, std::memory_order_seq_cst);
+  if (staging_) engine_.expect_trigger(*this);
 }
 
 void QueueMessages::end_open(const Error& error) noexcept {
@@ -239,6 +265,23 @@ void QueueMessages::refuse_free() const {
                 fmt::format("queue {} has {} enqueued messages that nothing has triggered: call "
                             "PST_Enqueue_trigger before the queue is freed",
                             queue_.number(), open));
+}
+
+std::string QueueMessages::describe_wait() const {
+  const std::string under_way = engine_.describe(*this);
+  return fmt::format("{} triggers, {} complete, MPI has {}", load(words_.triggered),
+                     load(words_.completed), under_way.empty() ? "nothing" : under_way);
+}
+
+void QueueMessages::let_waits_pass() noexcept {
+  std::atomic_ref(words_.passed)
+      .store(static_cast<std::uint32_t>(published_.load(std::memory_order_acquire)),
+             std::memory_order_release);
+}
+
+Error QueueMessages::why_failed() const {
+  const Error* const error = queue_.error();
+  return error ? *error : Error(ErrorKind::transport, "the queue has failed");
 }
 
 std::string QueueMessages::describe(bool waits) const {

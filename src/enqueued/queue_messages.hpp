@@ -18,6 +18,8 @@
 #include "enqueued/bundle_list.hpp"
 #include "enqueued/message.hpp"
 #include "enqueued/message_request.hpp"
+#include "enqueued/staging.hpp"
+#include "enqueued/words.hpp"
 #include "plan/active_list.hpp"
 #include "plan/ready_list.hpp"
 
@@ -40,8 +42,8 @@ class QueueMessages final : public core::QueueCompanion,
                             public plan::ReadyItem<QueueMessages>,
                             public plan::ActiveItem {
  public:
-  // Throws base::Error, std::bad_alloc.
-  QueueMessages(MessageEngine& engine, core::Queue& queue);
+  // `staging`: null on host streams. Throws base::Error, std::bad_alloc.
+  QueueMessages(MessageEngine& engine, core::Queue& queue, std::unique_ptr<Staging> staging);
   ~QueueMessages() override;  // the stream has run dry
 
   // ---- The program's calls; they throw base::Error, and then have enqueued nothing.
@@ -52,25 +54,41 @@ class QueueMessages final : public core::QueueCompanion,
   void queue_has_failed(const base::Error& error) noexcept override { end_open(error); }
   void refuse_free() const override;
   std::string describe(bool waits) const override;
+  // ---- The plan's
+  std::string describe_wait() const;
+  static const char* advice() noexcept {
+    return "see that the peer sends or receives what is enqueued here";
+  }
+  // The messages of the open bundle, until publish().
+  const Bundle& open_bundle() noexcept { return bundles_.open(); }
+  // What is open is the engine's when the stream has triggered it.
+  void publish() noexcept;
+  QueueWords& words() noexcept { return words_; }
+  // All waits that a GPU's stream makes without a kernel, until the engine tells what is complete.
+  void let_waits_pass() noexcept;
+  base::Error why_failed() const;  // the queue's error
+  // The engine hands over nothing more.
+  bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
 
  private:
   friend class MessageEngine;
-  friend class MessagePlan;
 
   MPI_Comm comm_of(const MessageCall& call) const;
   const std::shared_ptr<group::Communicator>& communicator_of(MPI_Comm comm);
   void check(const MessageCall& call);
   EnqueuedMessage& new_message(const MessageCall& call, MPI_Comm comm);
-  void take_type(EnqueuedMessage& message, MPI_Datatype type);
+  std::optional<std::size_t> element_of(MPI_Datatype type);
+  static void take_type(EnqueuedMessage& message, MPI_Datatype type,
+                        std::optional<std::size_t> element);
   static void duplicate_type(EnqueuedMessage& message, MPI_Datatype type);
   void warn_of_many_requests();
   void discard(EnqueuedMessage& message) noexcept;
-  void publish() noexcept;
   void end_open(const base::Error& error) noexcept;
   void drop_if_broken() noexcept;
 
   MessageEngine& engine_;
   core::Queue& queue_;
+  const std::unique_ptr<Staging> staging_;               // null: on a host stream
   std::shared_ptr<const group::Communicator> own_comm_;  // for calls that name none; may be null
   std::unique_ptr<core::StreamOperation> operation_;
 
@@ -88,15 +106,14 @@ class QueueMessages final : public core::QueueCompanion,
 
   BundleList bundles_;
 
-  // Bundles that the stream has triggered; release: the program's buffers before MPI fetches them.
-  alignas(64) std::atomic<std::uint64_t> triggered_{0};
-  // How many of these have ended. It moves only when none of them is under way; release: received
-  // data.
-  alignas(64) std::atomic<std::uint64_t> completed_{0};
+  QueueWords own_words_{};
+  QueueWords& words_;
+  std::atomic<std::uint64_t> published_{0};  // bundles that the stream has triggered or will
 
   // Under the engine's lock.
   plan::ActiveList<EnqueuedMessage> active_;
-  std::uint64_t issued_ = 0;              // bundles
+  std::size_t moving_ = 0;                // of these, how many have not arrived
+  std::uint64_t issued_ = 0;              // bundles, dropped ones too
   bool issuing_ = false;                  // one is being handed over
   std::optional<base::Error> broken_by_;  // why nothing is handed to MPI any more
   std::atomic<bool> broken_{false};       // it is set: for threads without the lock

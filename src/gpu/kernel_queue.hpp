@@ -21,9 +21,9 @@ class KernelPlan;
 class KernelWatchdog;
 
 // What an enqueue call launches, in this order: messages with gaps are packed before the
-// transports' kernels, and unpacked behind them.
-enum class LaunchStep : std::uint8_t { pack, peer, window, relay, unpack };
-inline constexpr std::size_t launch_steps = 5;
+// transports' kernels, and unpacked behind them, which some are told of.
+enum class LaunchStep : std::uint8_t { pack, peer, window, relay, messages, unpack, unpacked };
+inline constexpr std::size_t launch_steps = 7;
 
 // What an enqueue call has gathered for the kernels of one step.
 class LaunchBatch {

@@ -102,7 +102,7 @@ class ProgressEngine : private ProgressThread::ProgressWork {
   // take_ready(), then `favourite` (may be null), then some of the others; true: something moved.
   virtual bool pass(Client* favourite) noexcept = 0;
   virtual bool under_way() const noexcept = 0;  // something that this process has begun
-  // How often a worker that waits looks, before it may yield or sleep.
+  // How often the thread, or a worker that waits, looks before it may yield or sleep.
   virtual int passes_at_once() const noexcept { return 1; }
   // Whether a peer may begin something at any time without a word to us.
   virtual bool must_listen() const noexcept = 0;
@@ -173,7 +173,8 @@ class ProgressEngine : private ProgressThread::ProgressWork {
     if (worker_polls_.exchange(false, std::memory_order_relaxed)) return worker_polls;
     const std::unique_lock lock(progress_lock_, std::try_to_lock);
     if (!lock) return waiting;
-    if (pass(nullptr)) return moved;
+    for (int passes = passes_at_once(); passes > 0; --passes)
+      if (pass(nullptr)) return moved;
     if (under_way()) return waiting;
     return must_listen() ? listening : idle;
   }

@@ -11,6 +11,9 @@ namespace penstock::protocol {
 
 using Epoch = std::uint64_t;
 
+// In a word that tells up to which epoch everything is complete: no later one will be.
+inline constexpr Epoch no_more = ~Epoch{0};
+
 // How the send was made; both ends know it from the handshake.
 enum class Mode : std::uint8_t { standard, synchronous, ready, buffered };
 

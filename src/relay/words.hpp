@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "protocol/epoch.hpp"
 #include "protocol/gate.hpp"
 
 namespace penstock::relay {
@@ -23,6 +24,6 @@ struct RelayWords {
   protocol::gate::GateWords gate;
 };
 
-inline constexpr std::uint64_t no_more = ~std::uint64_t{0};
+using protocol::no_more;
 
 }  // namespace penstock::relay

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host stream with a queue for messages that MPI matches, and buffers whose bytes tell which
-// message they hold. Ranks talk to partner(): a last odd one to itself, which these tests allow
-// for.
+// A stream with a queue for messages that MPI matches, and buffers whose bytes tell which message
+// they hold. Ranks talk to partner(): a last odd one to itself, which these tests allow for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "penstock/penstock.h"
+#include "support/device.hpp"
 #include "support/environment.hpp"
 #include "support/pattern.hpp"
 
@@ -22,18 +22,17 @@ using Bytes = std::vector<std::byte>;
 class EnqueueLane {
  public:
   explicit EnqueueLane(MPI_Comm comm = MPI_COMM_WORLD) {
-    EXPECT_PST(PST_Stream_create(&stream_));
     EXPECT_PST(PST_Queue_create(comm, stream_, &queue_));
   }
   ~EnqueueLane() {
     if (queue_ != PST_QUEUE_NULL) PST_Queue_free(&queue_);  // it may have failed
-    EXPECT_PST(PST_Stream_free(&stream_));
+    free_stream(stream_);
   }
   EnqueueLane(const EnqueueLane&) = delete;
   EnqueueLane& operator=(const EnqueueLane&) = delete;
 
   PST_Queue queue() const { return queue_; }
-  PST_Stream stream() const { return stream_; }
+  Stream stream() const { return stream_; }
   void send(const Bytes& message, int to, int tag, MPI_Request* request = nullptr) {
     EXPECT_PST(PST_Enqueue_send(message.data(), static_cast<int>(message.size()), MPI_BYTE, to, tag,
                                 MPI_COMM_NULL, queue_, request));
@@ -46,12 +45,14 @@ class EnqueueLane {
   void wait() { EXPECT_PST(PST_Enqueue_wait_outstanding(queue_)); }
   void finish() { EXPECT_PST(PST_Queue_wait(queue_)); }
   void launch(void (*function)(void*), void* argument) {
-    EXPECT_PST(PST_Stream_launch(stream_, function, argument));
+    test::launch(stream_, function, argument);
   }
+  // Until the stream has run dry, whatever has become of the queue.
+  void run_dry() { test::synchronize(stream_); }
   int free_queue() { return PST_Queue_free(&queue_); }
 
  private:
-  PST_Stream stream_ = PST_STREAM_NULL;
+  const Stream stream_ = make_stream();
   PST_Queue queue_ = PST_QUEUE_NULL;
 };
 

@@ -3,24 +3,20 @@
 
 #include <algorithm>
 
-#include "gpu/copy.cuh"
 #include "gpu/gate_port.cuh"
 #include "gpu/gate_stand.hpp"
 #include "gpu/kernel_batch.cuh"
-#include "gpu/poll_timer.cuh"
-#include "gpu/reports.cuh"
+#include "gpu/staged_copy.cuh"
+#include "gpu/staged_copy_shape.hpp"
 
 namespace penstock::relay {
-using gpu::BlockIndex, gpu::DeviceWord, gpu::Failure, gpu::GatePort, gpu::GateStand,
-    gpu::KernelBatch, gpu::PollTimer, gpu::Reports, gpu::Request, gpu::SystemWord, gpu::agree,
-    gpu::copy_bytes, gpu::device_line, gpu::fails_first, gpu::launch_batch, gpu::let_successor_in;
+using gpu::Arrival, gpu::BlockIndex, gpu::Failure, gpu::GatePort, gpu::GateStand, gpu::KernelBatch,
+    gpu::Reports, gpu::SystemWord, gpu::agree, gpu::arrive, gpu::await_host, gpu::copy_share,
+    gpu::fails_first, gpu::launch_batch, gpu::let_successor_in;
 
 namespace {
 
-constexpr std::uint64_t bytes_a_thread = 16;
-constexpr std::uint64_t bytes_a_block = 64 * 1024;
-constexpr unsigned most_blocks = 8;
-constexpr unsigned most_threads = 512;
+using gpu::StagedCopyShape;
 
 template <int capacity>
 using RelayBatch = KernelBatch<Post, capacity>;
@@ -29,37 +25,12 @@ __device__ void fail(const Reports& reports, const Post& post, Failure why) {
   if (fails_first(reports)) report(reports, post.id, why);
 }
 
-__device__ void copy_share(const Post& post, const BlockIndex& place) {
-  const std::uint64_t share = ((post.bytes + place.blocks - 1) / place.blocks + device_line - 1) /
-                              device_line * device_line;
-  const std::uint64_t begin = place.index * share;
-  if (begin >= post.bytes) return;
-  std::byte* const to = (post.sends ? post.staging : post.buffer) + begin;
-  const std::byte* const from = (post.sends ? post.buffer : post.staging) + begin;
-  copy_bytes(to, from, min(share, post.bytes - begin));
-}
-
-// How a thread finds its block when all of it is there. `last` in one thread: thread 0 of the block
-// that gets here last, when all that the blocks did before has been done, as the host sees it too.
-// It knows whether any has failed.
-struct Arrival {
-  bool last = false;
-  bool failed = false;
-};
-
-__device__ Arrival arrive(const Post& post, const BlockIndex& place, bool failed) {
-  constexpr Word64 failure = Word64{1} << 32;
-  __syncthreads();
-  if (threadIdx.x != 0) return {};
-  if (place.blocks == 1) return {true, failed};
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
-  DeviceWord arrivals(*post.arrivals);
-  const Word64 own = failed ? failure + 1 : 1;
-  const Word64 all = arrivals.fetch_add(own, ::cuda::memory_order_acq_rel) + own;
-  if (all % failure != place.blocks) return {};
-  arrivals.store(0, ::cuda::memory_order_relaxed);  // for the next kernel
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
-  return {true, all >= failure};
+__device__ void copy(const Post& post, const BlockIndex& place) {
+  if (post.staging == nullptr) return;
+  if (post.sends)
+    copy_share(post.staging, post.buffer, post.bytes, place);
+  else
+    copy_share(post.buffer, post.staging, post.bytes, place);
 }
 
 // The epoch of the start or wait that runs. Thread 0's: it lies in the host's memory.
@@ -79,8 +50,8 @@ __device__ void start(const Reports& reports, const Post& post, const BlockIndex
     twice = started.load(::cuda::memory_order_relaxed) >= epoch &&
             SystemWord(post.words->completed).load(::cuda::memory_order_relaxed) != no_more;
   }
-  if (post.staging != nullptr && post.sends) copy_share(post, place);
-  const Arrival arrival = arrive(post, place, twice);
+  if (post.sends) copy(post, place);
+  const Arrival arrival = arrive(post.arrivals, place.blocks, twice);
   if (!arrival.last) return;
   if (arrival.failed)
     fail(reports, post, Failure::started_twice);
@@ -89,31 +60,18 @@ __device__ void start(const Reports& reports, const Post& post, const BlockIndex
     started.store(epoch, ::cuda::memory_order_release);
 }
 
-// Thread 0's: looks until the relay has written the epoch.
-__device__ Failure await(const Reports& reports, const Post& post, Word64 epoch) {
-  SystemWord completed(post.words->completed);
-  PollTimer timer(reports, post.id, post.words->awaited, epoch);
-  Word64 seen = completed.load(::cuda::memory_order_relaxed);
-  for (unsigned looks = 1; seen < epoch; ++looks) {
-    if (looks % PollTimer::polls_between == 0 && timer.late() == Request::end) break;
-    seen = completed.load(::cuda::memory_order_relaxed);
-  }
-  timer.ended();
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_system);
-  if (seen == no_more) return Failure::given_up;
-  return seen < epoch ? Failure::released : Failure::none;
-}
-
 // `is_last`: this block waits for nothing more.
 __device__ void wait(const Reports& reports, const Post& post, const BlockIndex& place,
                      bool is_last) {
   const Word64 epoch = threadIdx.x == 0 ? next_epoch(post) : 0;
-  const auto failure = static_cast<Failure>(
-      agree(threadIdx.x == 0 ? static_cast<Word64>(await(reports, post, epoch)) : 0));
+  Failure failure = Failure::none;
+  if (threadIdx.x == 0)
+    failure = await_host(reports, post.id, post.words->awaited, post.words->completed, epoch);
+  failure = static_cast<Failure>(agree(static_cast<Word64>(failure)));
   const bool failed = failure != Failure::none;
   if (is_last) let_successor_in();
-  if (!failed && post.staging != nullptr && !post.sends) copy_share(post, place);
-  const Arrival arrival = arrive(post, place, failed);
+  if (!failed && !post.sends) copy(post, place);
+  const Arrival arrival = arrive(post.arrivals, place.blocks, failed);
   if (failed && threadIdx.x == 0) fail(reports, post, failure);
   // A message of which a block has copied nothing is not there.
   if (arrival.last && !arrival.failed)
@@ -122,7 +80,7 @@ __device__ void wait(const Reports& reports, const Post& post, const BlockIndex&
 
 template <bool starts>
 struct Together {
-  static constexpr unsigned most_threads = relay::most_threads, resident = 0;
+  static constexpr unsigned most_threads = StagedCopyShape::most_threads, resident = 0;
   template <int capacity>
   static __device__ void run(const RelayBatch<capacity>& batch) {
     if (batch.queue_failure->failed != 0) return;
@@ -138,7 +96,7 @@ struct Together {
 // On a crowded device: one block waits for one post after the other, and copies alone. The relay
 // completes each of them without the others.
 struct WaitInTurn {
-  static constexpr unsigned most_threads = relay::most_threads, resident = 0;
+  static constexpr unsigned most_threads = StagedCopyShape::most_threads, resident = 0;
   template <int capacity>
   static __device__ void run(const RelayBatch<capacity>& batch) {
     if (batch.queue_failure->failed != 0) return;
@@ -192,10 +150,9 @@ cudaError_t launch_by_size(const Launch& launch, std::span<const Post> posts) {
 
 void shape(Post& post) noexcept {
   if (post.staging == nullptr) return;
-  const std::uint64_t blocks = (post.bytes + bytes_a_block - 1) / bytes_a_block;
-  post.blocks = static_cast<std::uint16_t>(std::clamp<std::uint64_t>(blocks, 1, most_blocks));
-  const std::uint64_t threads = (post.bytes / bytes_a_thread + 31) / 32 * 32;
-  post.threads = static_cast<std::uint16_t>(std::clamp<std::uint64_t>(threads, 32, most_threads));
+  const StagedCopyShape copy(post.bytes);
+  post.blocks = copy.blocks;
+  post.threads = copy.threads;
 }
 
 cudaError_t launch_starts(const Launch& launch, std::span<const Post> posts) {

@@ -14,8 +14,6 @@ namespace penstock::relay {
 using gpu::Launch;
 
 inline constexpr std::size_t largest_batch = 16;
-// The blocks of one kernel together: those that wait keep their places on the device while they do.
-inline constexpr unsigned most_blocks_together = 32;
 
 // These launch at most largest_batch posts.
 cudaError_t launch_starts(const Launch& launch, std::span<const Post> posts);

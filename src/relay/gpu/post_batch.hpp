@@ -5,6 +5,7 @@
 #include <array>
 
 #include "gpu/launch_batch.hpp"
+#include "gpu/staged_copy_shape.hpp"
 #include "relay/gpu/kernels.hpp"
 
 namespace penstock::relay {
@@ -13,7 +14,8 @@ class PostList {
  public:
   bool empty() const noexcept { return count_ == 0; }
   bool takes(const Post& post, bool = false) const noexcept {
-    return empty() || (count_ < posts_.size() && blocks_ + post.blocks <= most_blocks_together);
+    return empty() || (count_ < posts_.size() &&
+                       blocks_ + post.blocks <= gpu::StagedCopyShape::most_blocks_together);
   }
   // The waits of one call stand all at gates, or none does.
   void add(const Post& post, bool at_gates = false) noexcept {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enqueued/gpu/copy_batch.hpp"
+
+#include "device/gpu/word_operations.hpp"
+
+namespace penstock::enqueued {
+
+// Until the engine has completed what the kernel waits for, which finds it so and keeps no place
+// for long. The host learns that the stream stands there.
+cudaError_t CopyBatch::stand(const Launch& launch) const noexcept {
+  device::gpu::WordOperations operations;
+  operations.store(launch.report->gated, bell_.id + 1);
+  operations.await(*passed_, static_cast<std::uint32_t>(bell_.number));
+  operations.store(launch.report->gated, 0);
+  return operations.enqueue(launch.stream);
+}
+
+cudaError_t CopyBatch::launch(const Launch& launch) noexcept {
+  const bool has_work = count_ != 0 || bell_.completed != nullptr || bell_.tells != nullptr;
+  cudaError_t code = cudaSuccess;
+  Launch form = launch;
+  if (passed_ != nullptr) {
+    code = stand(launch);
+    form.crowded = false;
+    form.dependent = false;  // on a kernel, which the stream's own wait is not
+  }
+  if (count_ == 0) copies_[count_++] = {};  // a kernel without any does nothing
+  if (has_work && code == cudaSuccess) code = launch_copies(form, bell_, {copies_.data(), count_});
+  if (code != cudaSuccess) queue_.poison(bell_.id);
+  bell_.completed = nullptr;  // it has been waited for
+  passed_ = nullptr;
+  count_ = blocks_ = 0;
+  begun_ = !finished_;
+  return code;
+}
+
+}  // namespace penstock::enqueued

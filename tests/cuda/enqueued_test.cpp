@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enqueued messages in memory of a GPU, which travel through pinned memory of the queue. Q numbers
+// are those of docs/queue.md.
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "conformance/enqueued.hpp"
+#include "cuda/graph.hpp"
+#include "support/cuda/expect.hpp"
+#include "support/cuda/kernels.hpp"
+
+namespace penstock::test {
+namespace {
+
+class DeviceBytes {
+ public:
+  explicit DeviceBytes(std::size_t bytes, Memory memory = Memory::ordinary)
+      : memory_(memory), bytes_(bytes), data_(allocate(memory, bytes + 1, std::byte{0xee})) {}
+  DeviceBytes(const Bytes& content) : DeviceBytes(content.size()) {
+    if (!content.empty()) copy_bytes(data_, content.data(), content.size());
+  }
+  ~DeviceBytes() { test::free(memory_, data_); }
+  DeviceBytes(const DeviceBytes&) = delete;
+  DeviceBytes& operator=(const DeviceBytes&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return bytes_; }
+  int count() const { return static_cast<int>(bytes_); }
+  Bytes content() const {
+    Bytes result(bytes_);
+    if (bytes_ != 0) copy_bytes(result.data(), data_, bytes_);
+    return result;
+  }
+  // What lies behind is not touched.
+  void expect(int from, std::uint64_t number) const {
+    expect_message(content(), from, number);
+    Bytes behind(1);
+    copy_bytes(behind.data(), data_ + bytes_, 1);
+    EXPECT_EQ(behind[0], std::byte{0xee});
+  }
+
+ private:
+  const Memory memory_;
+  const std::size_t bytes_;
+  std::byte* const data_;
+};
+
+class DeviceLane : public EnqueueLane {
+ public:
+  using EnqueueLane::EnqueueLane;
+  void send(const DeviceBytes& from, int to, int tag, MPI_Request* request = nullptr) {
+    EXPECT_PST(PST_Enqueue_send(from.data(), from.count(), MPI_BYTE, to, tag, MPI_COMM_NULL,
+                                queue(), request));
+  }
+  void receive(const DeviceBytes& into, int from, int tag, MPI_Request* request = nullptr) {
+    EXPECT_PST(PST_Enqueue_recv(into.data(), into.count(), MPI_BYTE, from, tag, MPI_COMM_NULL,
+                                queue(), request));
+  }
+};
+
+class CountsInHost {
+ public:
+  CountsInHost() {
+    void* memory = nullptr;
+    EXPECT_CUDA(cudaHostAlloc(&memory, sizeof(Counts), cudaHostAllocMapped));
+    counts_ = static_cast<Counts*>(memory);
+    *counts_ = {};
+  }
+  ~CountsInHost() { EXPECT_CUDA(cudaFreeHost(counts_)); }
+  CountsInHost(const CountsInHost&) = delete;
+  CountsInHost& operator=(const CountsInHost&) = delete;
+  Counts* get() { return counts_; }
+  Counts* operator->() { return counts_; }
+
+ private:
+  Counts* counts_ = nullptr;
+};
+
+std::uint64_t key_of(int rank) {
+  return seed() + static_cast<std::uint64_t>(rank);
+}
+
+// Kernels write each message between its call and its trigger, and check it behind the wait; the
+// host waits once, at the end.
+TEST(EnqueuedOnGpu, Q6_EveryByteOfEveryRoundInEachKindOfMemory) {
+  const int peer = partner();
+  for (const Memory memory : {Memory::ordinary, Memory::allocated, Memory::pinned}) {
+    for (const std::size_t bytes : enqueued_sizes()) {
+      DeviceLane lane;
+      const DeviceBytes out(bytes, memory), in(bytes, memory);
+      CountsInHost filled, checked;
+      const int rounds = 40;
+      for (int round = 0; round < rounds; ++round) {
+        lane.send(out, peer, 1);
+        lane.receive(in, peer, 1);
+        enqueue_fill(lane.stream(), out.data(), bytes, key_of(rank()), filled.get());
+        enqueue_count(lane.stream(), filled.get());
+        lane.trigger();
+        lane.wait();
+        enqueue_check(lane.stream(), in.data(), bytes, key_of(peer), checked.get());
+        enqueue_count(lane.stream(), checked.get());
+      }
+      lane.finish();
+      EXPECT_EQ(checked->epochs, static_cast<std::uint64_t>(rounds));
+      EXPECT_EQ(checked->complaints, 0U)
+          << name(memory) << ", " << bytes << " bytes, byte " << checked->first_byte << " of round "
+          << checked->first_epoch;
+      in.expect(peer, bytes == 0 ? 0 : rounds);
+    }
+  }
+}
+
+// More messages than a kernel takes, and several triggers before a wait.
+TEST(EnqueuedOnGpu, Q4_ManyMessagesAndSeveralTriggersBeforeAWait) {
+  const int peer = partner();
+  DeviceLane lane;
+  const unsigned count = 70;
+  std::vector<std::unique_ptr<DeviceBytes>> out, in;
+  const auto bytes_of = [](unsigned i) {
+    return std::size_t{i * 997 % 9000 + (i % 9 == 0) * 90000};
+  };
+  for (unsigned i = 0; i < count; ++i) {
+    out.push_back(std::make_unique<DeviceBytes>(message(bytes_of(i), rank(), i)));
+    in.push_back(std::make_unique<DeviceBytes>(bytes_of(i)));
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    lane.receive(*in[i], peer, static_cast<int>(i));
+    lane.send(*out[i], peer, static_cast<int>(i));
+    if (i == 40 || i == 41) lane.trigger();
+  }
+  lane.trigger();
+  lane.wait();
+  lane.finish();
+  for (unsigned i = 0; i < count; ++i) in[i]->expect(peer, i);
+}
+
+// The stream's own pieces are used again behind each wait: far more than they hold goes through.
+TEST(EnqueuedOnGpu, Q12_RunningAheadTakesNoMemory) {
+  const int peer = partner();
+  DeviceLane lane;
+  const std::size_t bytes = std::size_t{1} << 20;
+  const DeviceBytes out(message(bytes, rank(), 5)), in(bytes);
+  for (int round = 0; round < 100; ++round) {
+    lane.send(out, peer, 2);
+    lane.receive(in, peer, 2);
+    lane.trigger();
+    lane.wait();
+  }
+  lane.finish();
+  in.expect(peer, 5);
+}
+
+// A program that only completes requests never waits on the stream; what has ended makes room.
+TEST(EnqueuedOnGpu, Q8_RequestsAloneMakeRoom) {
+  const int peer = partner();
+  DeviceLane lane;
+  const std::size_t bytes = std::size_t{1} << 20;
+  const DeviceBytes in(bytes);
+  for (unsigned round = 0; round < 80; ++round) {
+    const DeviceBytes out(message(bytes, rank(), round));
+    MPI_Request requests[2];
+    lane.receive(in, peer, 3, &requests[0]);
+    lane.send(out, peer, 3, &requests[1]);
+    lane.trigger();
+    EXPECT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+    in.expect(peer, round);
+    if (HasFailure()) return;
+  }
+  lane.finish();
+}
+
+// The program's thread has taken what came, and the buffer is the program's again: a wait of the
+// stream that comes later must not write it once more. Otherwise the stream's wait takes it.
+TEST(EnqueuedOnGpu, Q8_ARequestCompletesWhenTheBufferHasItsMessage) {
+  const int peer = partner();
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{5000}, std::size_t{300000}}) {
+    DeviceLane lane;
+    const DeviceBytes in(bytes);
+    for (unsigned round = 0; round < 60; ++round) {
+      const DeviceBytes out(message(bytes, rank(), round));
+      MPI_Request requests[2];
+      MPI_Status status;
+      lane.receive(in, peer, 4, &requests[0]);
+      lane.send(out, peer, 4, &requests[1]);
+      lane.trigger();
+      const bool stream_first = round % 2 == 0;
+      if (stream_first) lane.wait();
+      EXPECT_EQ(MPI_Wait(&requests[0], &status), MPI_SUCCESS);
+      expect_status(status, peer, 4, bytes);
+      in.expect(peer, round);
+      const Bytes own(bytes, std::byte{0x11});
+      copy_bytes(in.data(), own.data(), bytes);
+      if (!stream_first) lane.wait();
+      lane.finish();
+      EXPECT_EQ(check_value(in.content().data(), bytes, std::byte{0x11}), "");
+      EXPECT_EQ(MPI_Wait(&requests[1], MPI_STATUS_IGNORE), MPI_SUCCESS);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(EnqueuedOnGpu, Q8_RequestsThatAreFreedOrNeverCompleted) {
+  const int peer = partner();
+  DeviceLane lane;
+  const DeviceBytes out(message(3000, rank(), 1)), in(3000), other(3000);
+  MPI_Request freed[2], kept[2];
+  lane.receive(in, peer, 5, &freed[0]);
+  lane.send(out, peer, 5, &freed[1]);
+  lane.receive(other, peer, 6, &kept[0]);
+  lane.send(out, peer, 6, &kept[1]);
+  for (MPI_Request& each : freed) EXPECT_EQ(MPI_Request_free(&each), MPI_SUCCESS);
+  lane.trigger();
+  lane.finish();
+  in.expect(peer, 1);
+  other.expect(peer, 1);
+}
+
+// One end on a GPU, the other a plain call of MPI on the host, both ways.
+TEST(EnqueuedOnGpu, Q2_PlainCallsOfTheHostMeetThem) {
+  const int peer = partner();
+  if (peer == rank()) return;
+  unsigned number = 0;
+  for (const std::size_t bytes : enqueued_sizes()) {
+    for (const bool even_is_plain : {true, false}) {
+      ++number;
+      if ((rank() % 2 == 0) == even_is_plain) {
+        const Bytes out = message(bytes, rank(), number);
+        Bytes in(bytes);
+        MPI_Status status;
+        MPI_Request sent;
+        MPI_Isend(out.data(), static_cast<int>(bytes), MPI_BYTE, peer, 7, MPI_COMM_WORLD, &sent);
+        MPI_Recv(in.data(), static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG,
+                 MPI_COMM_WORLD, &status);
+        expect_status(status, peer, 8, bytes);
+        expect_message(in, peer, number);
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+      } else {
+        DeviceLane lane;
+        const DeviceBytes out(message(bytes, rank(), number)), in(bytes);
+        lane.receive(in, peer, 7);
+        lane.send(out, peer, 8);
+        lane.trigger();
+        lane.wait();
+        lane.finish();
+        in.expect(peer, number);
+      }
+      meet();
+    }
+  }
+}
+
+// One piece that a loop describes, and several: more of both than a kernel packs. The other end
+// receives ints without gaps, on the host.
+TEST(EnqueuedOnGpu, AnyDatatypeIsPacked) {
+  const int peer = partner();
+  MPI_Datatype column, scattered;
+  MPI_Type_vector(8, 1, 8, MPI_INT, &column);
+  const int lengths[3] = {1, 3, 2}, displacements[3] = {50, 2, 20};
+  MPI_Type_indexed(3, lengths, displacements, MPI_INT, &scattered);
+  for (MPI_Datatype* const type : {&column, &scattered}) {
+    MPI_Type_commit(type);
+    std::vector<int> numbers(64);
+    std::iota(numbers.begin(), numbers.end(), 1000 * rank());
+    const std::size_t bytes = numbers.size() * sizeof(int);
+    const DeviceBytes out(bytes);
+    copy_bytes(out.data(), reinterpret_cast<const std::byte*>(numbers.data()), bytes);
+    for (const bool with_requests : {false, true}) {
+      const int count = 20;
+      std::vector<std::unique_ptr<DeviceBytes>> in;
+      std::vector<MPI_Request> requests(count);
+      DeviceLane lane;
+      for (int i = 0; i < count; ++i) {
+        in.push_back(std::make_unique<DeviceBytes>(Bytes(bytes)));
+        EXPECT_PST(PST_Enqueue_recv(in.back()->data(), 1, *type, peer, i, MPI_COMM_NULL,
+                                    lane.queue(), with_requests ? &requests[i] : nullptr));
+        EXPECT_PST(
+            PST_Enqueue_send(out.data(), 1, *type, peer, i, MPI_COMM_NULL, lane.queue(), nullptr));
+      }
+      lane.trigger();
+      if (with_requests) {
+        EXPECT_EQ(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), MPI_SUCCESS);
+      }
+      lane.wait();
+      lane.finish();
+      std::vector<int> expected(64), packed(64);
+      for (int& each : numbers) each += 1000 * (peer - rank());
+      int position = 0, packed_bytes = 0;
+      MPI_Pack_size(1, *type, MPI_COMM_WORLD, &packed_bytes);
+      MPI_Pack(numbers.data(), 1, *type, packed.data(), packed_bytes, &position, MPI_COMM_WORLD);
+      position = 0;
+      MPI_Unpack(packed.data(), packed_bytes, &position, expected.data(), 1, *type, MPI_COMM_WORLD);
+      for (int& each : numbers) each -= 1000 * (peer - rank());
+      for (const auto& each : in) {
+        std::vector<int> found(64);
+        copy_bytes(reinterpret_cast<std::byte*>(found.data()), each->data(), bytes);
+        EXPECT_EQ(found, expected);
+      }
+    }
+    MPI_Type_free(type);
+  }
+}
+
+TEST(EnqueuedOnGpu, Q11_WhatCannotBeServedIsRefusedAtTheCall) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  DeviceLane lane;
+  const DeviceBytes whole(std::size_t{48} << 20);
+  const auto send = [&] {
+    return PST_Enqueue_send(whole.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_NULL,
+                            lane.queue(), nullptr);
+  };
+  // 64 MiB of pinned memory hold one of them until a wait.
+  EXPECT_PST(send());
+  EXPECT_PST_KIND(send(), PST_ERROR_RESOURCES);
+  EXPECT_NE(last_error().find("PENSTOCK_QUEUE_STAGING"), std::string::npos) << last_error();
+  const DeviceBytes in(whole.size());
+  MPI_Request plain;
+  Bytes host(whole.size());
+  MPI_Irecv(host.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &plain);
+  lane.trigger();
+  lane.wait();
+  EXPECT_PST(send());
+  MPI_Wait(&plain, MPI_STATUS_IGNORE);
+  MPI_Irecv(host.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &plain);
+  lane.trigger();
+  lane.finish();
+  MPI_Wait(&plain, MPI_STATUS_IGNORE);
+  EXPECT_EQ(check_value(host.data(), host.size(), std::byte{0xee}), "");
+
+  // Messages cannot be repeated by a graph.
+  const DeviceBytes small(8);
+  lane.receive(small, MPI_PROC_NULL, 1);
+  cudaGraph_t graph = nullptr;
+  EXPECT_CUDA(cudaStreamBeginCapture(lane.stream(), cudaStreamCaptureModeThreadLocal));
+  EXPECT_PST_KIND(PST_Enqueue_trigger(lane.queue()), PST_ERROR_UNSUPPORTED);
+  EXPECT_CUDA(cudaStreamEndCapture(lane.stream(), &graph));
+  EXPECT_CUDA(cudaGraphDestroy(graph));
+  lane.trigger();
+  lane.finish();
+
+  int devices = 0, own = 0;
+  EXPECT_CUDA(cudaGetDeviceCount(&devices));
+  EXPECT_CUDA(cudaGetDevice(&own));
+  if (devices > 1) {
+    EXPECT_CUDA(cudaSetDevice((own + 1) % devices));
+    {
+      const DeviceBytes elsewhere(8);
+      EXPECT_CUDA(cudaSetDevice(own));
+      EXPECT_PST_KIND(PST_Enqueue_send(elsewhere.data(), 8, MPI_BYTE, rank(), 1, MPI_COMM_NULL,
+                                       lane.queue(), nullptr),
+                      PST_ERROR_UNSUPPORTED);
+    }
+    EXPECT_CUDA(cudaSetDevice(own));
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+// The stream's wait ends, with what stood behind it, and the buffer of what never came is as it
+// was.
+TEST(EnqueuedOnGpu, Q13_AFailureEndsTheStreamsWait) {
+  const int peer = partner();
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (const bool behind_the_wait : {true, false}) {
+    DeviceLane lane;
+    const Bytes out = message(100, rank(), 1);
+    const DeviceBytes in(60), never(10);
+    MPI_Request sent;
+    if (!behind_the_wait) MPI_Isend(out.data(), 100, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &sent);
+    lane.receive(in, peer, 1);
+    lane.receive(never, peer, 2);
+    lane.trigger();
+    lane.wait();
+    meet();
+    if (behind_the_wait) MPI_Isend(out.data(), 100, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &sent);
+    lane.run_dry();
+    EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_TRUNCATE);
+    EXPECT_PST_KIND(PST_Enqueue_trigger(lane.queue()), PST_ERROR_TRUNCATE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    EXPECT_EQ(check_value(never.content().data(), 10, std::byte{0xee}), "");
+    meet();
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+// Many queues wait on the device at once for what one stream sends behind long work. A queue's
+// memory is had from the driver, which may wait for the device: all are made before the first one
+// waits. In host order the sends come first, as streams may share a hardware connection
+// (docs/semantics.md).
+TEST(EnqueuedOnGpu, Q14_ManyQueuesWaitAtOnce) {
+  const int peer = partner();
+  const unsigned count = 40;
+  std::vector<std::unique_ptr<DeviceLane>> lanes;
+  std::vector<std::unique_ptr<DeviceBytes>> out, in;
+  DeviceLane last;
+  for (unsigned i = 0; i < count; ++i) {
+    lanes.push_back(std::make_unique<DeviceLane>());
+    out.push_back(std::make_unique<DeviceBytes>(message(200000, rank(), i)));
+    in.push_back(std::make_unique<DeviceBytes>(200000));
+  }
+  meet();
+  enqueue_delay(last.stream(), 20000);
+  for (unsigned i = 0; i < count; ++i) last.send(*out[i], peer, static_cast<int>(i));
+  last.trigger();
+  for (unsigned i = 0; i < count; ++i) {
+    lanes[i]->receive(*in[i], peer, static_cast<int>(i));
+    lanes[i]->trigger();
+    lanes[i]->wait();
+  }
+  last.finish();
+  for (auto& lane : lanes) lane->finish();
+  for (unsigned i = 0; i < count; ++i) in[i]->expect(peer, i);
+}
+
+}  // namespace
+}  // namespace penstock::test
