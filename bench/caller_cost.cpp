@@ -11,7 +11,7 @@ namespace {
 
 constexpr int chain = 1000;
 constexpr int wake_ups = 50;
-constexpr int tag = 3;
+constexpr int cost_tag = 3;
 
 using PingPong = RequestExchange<QueueCalls>;
 
@@ -65,9 +65,9 @@ void print_wake_up(HostStream& host, const Table& table) {
 
 void print_host_wait(const Options& options, const Traffic& traffic, HostStream& host,
                      PingPong& exchange, const Table& table) {
-  HostSide mpi_side("mpi",
-                    make_host_exchange<MpiCalls>(options, traffic, MemoryKind::malloc, tag + 1),
-                    host, false);
+  HostSide mpi_side(
+      "mpi", make_host_exchange<MpiCalls>(options, traffic, MemoryKind::malloc, cost_tag + 1), host,
+      false);
   std::vector<double> mpi, stream;
   for (int round = 0; round < options.rounds; ++round) {
     mpi.push_back(mpi_side.run_round(chain).us / 2);
@@ -88,7 +88,7 @@ void print_caller_costs(const Options& given, const tool::Session& session, cons
   const Traffic traffic = rows_of(options, session).front().traffic;
   HostStream host;
   const auto exchange =
-      make_host_exchange<QueueCalls>(options, traffic, options.memory, tag, host.queue);
+      make_host_exchange<QueueCalls>(options, traffic, options.memory, cost_tag, host.queue);
   std::vector<double> ns;
   for (int round = 0; round < options.rounds; ++round) ns.push_back(time_enqueue(host, *exchange));
   table.print_cost("start + wait, cost to the caller, worker awake", "ns", tool::summarize(ns));

@@ -20,6 +20,18 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
       return make_stream_exchange(options, work);
     case Comm::stream_ready:
       return make_stream_ready_exchange(options, work);
+    case Comm::mpi_rma:
+      return make_mpi_window_exchange(options, work);
+    case Comm::stream_rma:
+      return make_window_exchange(options, work);
+    case Comm::stream_rma_batch:
+      return make_window_batch_exchange(options, work);
+    case Comm::graph_rma:
+      return make_window_graph_exchange(options, work, rounds);
+    case Comm::hpe:
+      return make_enqueued_exchange(options, work);
+    case Comm::hpe_send:
+      return make_enqueued_sends_exchange(options, work);
     default:
       return make_graph_exchange(options, work, rounds);
   }

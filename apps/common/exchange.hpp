@@ -74,6 +74,15 @@ std::unique_ptr<Exchange> make_mpi_persistent_exchange(const Options& options, W
 std::unique_ptr<Exchange> make_stream_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_stream_ready_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_graph_exchange(const Options& options, Work& work, int rounds);
+// By one-sided epochs: the host's, the stream's, the stream's in batches, and these in a graph.
+std::unique_ptr<Exchange> make_mpi_window_exchange(const Options& options, Work& work);
+std::unique_ptr<Exchange> make_window_exchange(const Options& options, Work& work);
+std::unique_ptr<Exchange> make_window_batch_exchange(const Options& options, Work& work);
+std::unique_ptr<Exchange> make_window_graph_exchange(const Options& options, Work& work,
+                                                     int rounds);
+// By messages that MPI matches: all enqueued, and sends alone.
+std::unique_ptr<Exchange> make_enqueued_exchange(const Options& options, Work& work);
+std::unique_ptr<Exchange> make_enqueued_sends_exchange(const Options& options, Work& work);
 // Everything but the messages.
 std::unique_ptr<Exchange> make_mock_exchange(const Options& options, Work& work);
 

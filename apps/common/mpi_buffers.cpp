@@ -46,8 +46,12 @@ std::span<double> MpiBuffers::outgoing(int set, int message) const {
       neighbour(message));
 }
 
+const SideBuffers& MpiBuffers::incoming(int set) const {
+  return (staging_ ? staging_->in : in_)[static_cast<std::size_t>(set)];
+}
+
 std::span<double> MpiBuffers::incoming(int set, int message) const {
-  return (staging_ ? staging_->in : in_)[static_cast<std::size_t>(set)].message(neighbour(message));
+  return incoming(set).message(neighbour(message));
 }
 
 void MpiBuffers::stage_out(int set, int message) {

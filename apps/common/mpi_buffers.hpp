@@ -31,6 +31,7 @@ class MpiBuffers {
   const Sides& in(int set) const noexcept { return in_[static_cast<std::size_t>(set)].sides(); }
 
   // The memory that MPI is given.
+  const SideBuffers& incoming(int set) const;
   std::span<double> outgoing(int set, int message) const;
   std::span<double> incoming(int set, int message) const;
 

@@ -20,12 +20,26 @@ const std::map<std::string, Comm> comms{{"mpi", Comm::mpi},
                                         {"stream", Comm::stream},
                                         {"stream-ready", Comm::stream_ready},
                                         {"stream-datatype", Comm::stream_datatype},
-                                        {"graph", Comm::graph}};
+                                        {"graph", Comm::graph},
+                                        {"mpi-rma", Comm::mpi_rma},
+                                        {"stream-rma", Comm::stream_rma},
+                                        {"stream-rma-batch", Comm::stream_rma_batch},
+                                        {"graph-rma", Comm::graph_rma},
+                                        {"hpe-send", Comm::hpe_send},
+                                        {"hpe", Comm::hpe}};
 
 std::vector<std::string> words_of(const std::vector<Comm>& offered) {
   std::vector<std::string> words;
   for (const Comm comm : offered) words.emplace_back(name_of(comm));
   return words;
+}
+
+// "all that the device has, but for hpe and hpe-send"
+std::string default_text(std::vector<Comm> offered) {
+  std::erase_if(offered, [](Comm comm) { return !is_asked_by_name(comm); });
+  return offered.empty()
+             ? "all that the device has"
+             : "all that the device has, but for " + CLI::detail::join(words_of(offered), ", ");
 }
 
 }  // namespace
@@ -48,6 +62,18 @@ bool uses_datatypes(Comm comm) noexcept {
   return comm == Comm::mpi_datatype || comm == Comm::stream_datatype;
 }
 
+bool needs_graphs(Comm comm) noexcept {
+  return comm == Comm::graph || comm == Comm::graph_rma;
+}
+
+bool is_asked_by_name(Comm comm) noexcept {
+  return comm == Comm::mpi_rma || comm >= Comm::stream_rma;
+}
+
+bool needs_all_threads(Comm comm) noexcept {
+  return comm == Comm::hpe_send || comm == Comm::hpe;
+}
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option_function<std::vector<std::string>>(
          "--comm",
@@ -56,7 +82,7 @@ void add_options(CLI::App& app, Options& options) {
          },
          "How messages go, with commas; all that are named take turns in one run: " +
              CLI::detail::join(words_of(options.offered), ", ") +
-             " (default: all that the device has)")
+             " (default: " + default_text(options.offered) + ")")
       ->type_name("WORD")
       ->delimiter(',')
       ->check(CLI::IsMember(words_of(options.offered)));
@@ -88,15 +114,19 @@ std::vector<Comm> chosen_comms(const Options& options) {
                                    "-DPENSTOCK_CUDA=ON, or use --device host");
 #endif
   std::vector<Comm> all = options.offered;
-  if (options.device == DeviceKind::host) std::erase(all, Comm::graph);
-  if (options.comms.empty()) return all;
+  if (options.device == DeviceKind::host) std::erase_if(all, needs_graphs);
+  if (options.comms.empty()) {
+    std::erase_if(all, is_asked_by_name);
+    return all;
+  }
   const auto is_asked = [&](Comm comm) {
     return std::find(options.comms.begin(), options.comms.end(), comm) != options.comms.end();
   };
-  if (options.device == DeviceKind::host && is_asked(Comm::graph))
-    throw CLI::ValidationError(
-        "--comm",
-        std::string("graph: only a GPU's streams are captured: give --device ") + gpu_name);
+  const auto graph = std::find_if(options.comms.begin(), options.comms.end(), needs_graphs);
+  if (options.device == DeviceKind::host && graph != options.comms.end())
+    throw CLI::ValidationError("--comm", std::string(name_of(*graph)) +
+                                             ": only a GPU's streams are captured: give --device " +
+                                             gpu_name);
   std::erase_if(all, [&](Comm comm) { return !is_asked(comm); });
   return all;
 }

@@ -12,17 +12,24 @@
 namespace penstock::apps {
 
 // How messages go: driven by the host, which waits for all of them or for any, with requests made
-// anew or persistent, or of datatypes that MPI packs; or by the stream, with standard sends, with
-// ready sends, of datatypes, or captured into a graph. The former stand first.
+// anew or persistent, of datatypes that MPI packs, or as puts; or by the stream, with standard
+// sends, with ready sends, of datatypes, captured into a graph, as puts, or matched by MPI, sends
+// alone or all (hpe). The former stand first.
 enum class Comm {
   mpi,
   mpi_waitany,
   mpi_persistent,
   mpi_datatype,
+  mpi_rma,
   stream,
   stream_ready,
   stream_datatype,
-  graph
+  graph,
+  stream_rma,
+  stream_rma_batch,
+  graph_rma,
+  hpe_send,
+  hpe
 };
 
 // The GPU is that of the build: CUDA's or HIP's.
@@ -32,6 +39,11 @@ const char* name_of(Comm comm) noexcept;
 const char* name_of(DeviceKind device) noexcept;
 bool is_host_driven(Comm comm) noexcept;
 bool uses_datatypes(Comm comm) noexcept;  // in place of packing by the program
+bool needs_graphs(Comm comm) noexcept;
+// Enqueued messages need MPI_THREAD_MULTIPLE, which costs all that use MPI in the same run.
+bool needs_all_threads(Comm comm) noexcept;
+// These, and windows, which not every machine serves, are used only where they are named.
+bool is_asked_by_name(Comm comm) noexcept;
 
 struct Options {
   // What the program has, in the order of its table.

@@ -27,6 +27,7 @@ class SideBuffers {
               const std::function<Memory(std::size_t)>& make);
 
   const Sides& sides() const noexcept { return sides_; }
+  std::span<double> all() const noexcept { return memory_.as<double>(); }
   std::span<double> message(const Neighbour& neighbour) const {
     return {sides_.side[neighbour.direction], neighbour.values};
   }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream drives the messages: pack, one start, what is inside beside it, one wait, unpack, and
-// the host waits once, at the end. There are two sets of buffers: while one is unpacked the other
-// may already be received into, and packed into on the way.
+// the host waits once, at the end.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <penstock/penstock.hpp>
 
-#include "common/exchange.hpp"
+#include "common/stream_rounds.hpp"
 
 namespace penstock::apps {
 namespace {
@@ -44,73 +43,36 @@ std::vector<MPI_Request> joined(std::initializer_list<std::span<MPI_Request>> pa
   return all;
 }
 
-class StreamExchange : public Exchange {
+class StreamExchange : public StreamRounds {
  public:
   StreamExchange(const Options& options, Work& work, Mode mode)
-      : lane_(make_lane(options.device, Comm::stream)),
-        work_(work),
+      : StreamRounds(options, work, Comm::stream),
         sets_{MessageSet(options, work.neighbours(), mode, 0),
               MessageSet(options, work.neighbours(), mode, 1)} {
     std::vector<MPI_Request> all = joined({sets_[0].requests.all(), sets_[1].requests.all()});
     match(all);
-    for (std::size_t i = 0; i < 2; ++i) {
-      pack_[i] = [this, i] { work_.pack(*lane_, sets_[i].out.sides(), nowhere); };
-      unpack_[i] = [this, i] { work_.unpack(*lane_, sets_[i].in.sides(), nowhere); };
-      unpack_and_pack_[i] = [this, i] {
-        work_.unpack_and_pack(*lane_, sets_[i].in.sides(), sets_[1 - i].out.sides(), nowhere);
-      };
-    }
-    begin_ = [this] { work_.begin(*lane_); };
-    inside_ = [this] { work_.compute_inside(*lane_); };
-    end_ = [this] { work_.end(*lane_); };
   }
 
   std::string transport() const override {
     return sets_[0].requests.size() == 0 ? "none" : sets_[0].requests[0].transport();
   }
-  Lane& lane() override { return *lane_; }
 
  protected:
-  static std::size_t set_of(int round) { return static_cast<std::size_t>(round % 2); }
   MessageSet& set(int round) { return sets_[set_of(round)]; }
+  const Sides& out(std::size_t set) const override { return sets_[set].out.sides(); }
+  const Sides& in(std::size_t set) const override { return sets_[set].in.sides(); }
 
-  // Around all rounds: what is inside has an order of its own beside them.
-  void fork() {
-    if (work_.has_inside()) lane_->fork();
-  }
-  void join() {
-    if (work_.has_inside()) lane_->join();
-  }
-
-  // A round, around the start of its messages.
-  void before_start(int round) {
-    phases_.enter(Phase::pre_comm);
-    if (work_.has_ends()) lane_->launch(begin_);
-    phases_.enter(Phase::post_send);
-    if (!work_.packs_ahead() || round == 0) lane_->launch(pack_[set_of(round)]);
-  }
+  // A round behind the start of its messages.
   void after_start(int round, int rounds) {
-    if (work_.has_inside()) lane_->launch_beside(inside_);
+    compute_inside();
     phases_.enter(Phase::wait_recv);
     lane_->queue().wait(set(round).requests.all());
-    const bool packs_next = work_.packs_ahead() && round + 1 < rounds;
-    lane_->launch((packs_next ? unpack_and_pack_ : unpack_)[set_of(round)]);
-    phases_.enter(Phase::post_comm);
-    if (work_.has_ends()) lane_->launch(end_);
-    phases_.leave();
+    unpack(round, rounds);
+    finish_round();
   }
 
-  const std::unique_ptr<Lane> lane_;
-
  private:
-  Work& work_;
   std::array<MessageSet, 2> sets_;
-  Lane::Kernel begin_;
-  std::array<Lane::Kernel, 2> pack_;
-  Lane::Kernel inside_;
-  std::array<Lane::Kernel, 2> unpack_;
-  std::array<Lane::Kernel, 2> unpack_and_pack_;
-  Lane::Kernel end_;
 };
 
 // One start a round: its sends, and the receives of the next round.
@@ -132,7 +94,7 @@ class StandardSends : public StreamExchange {
   void enqueue(int rounds) {
     fork();
     for (int round = 0; round < rounds; ++round) {
-      before_start(round);
+      pack(round);
       lane_->queue().start(to_start(round, rounds));
       after_start(round, rounds);
     }
@@ -171,7 +133,7 @@ class ReadySends final : public StreamExchange {
   void run(int rounds) override {
     fork();
     for (int round = 0; round < rounds; ++round) {
-      before_start(round);
+      pack(round);
       lane_->queue().start(set(round).sends());
       after_start(round, rounds);
       if (round + 2 < rounds) lane_->queue().start(set(round).receives());
@@ -181,29 +143,18 @@ class ReadySends final : public StreamExchange {
   }
 };
 
-// Some rounds are captured, and replayed as often as it takes.
 class Graph final : public StandardSends {
  public:
   Graph(const Options& options, Work& work, int rounds)
-      : StandardSends(options, work), in_graph_(largest_part(rounds)) {
-    graph_ = lane_->capture([this] { enqueue(in_graph_); });
-  }
+      : StandardSends(options, work), graph_(*lane_, rounds, [this](int some) { enqueue(some); }) {}
 
   void run(int rounds) override {
-    for (int round = 0; round < rounds; round += in_graph_) graph_->launch();
+    graph_.run(rounds);
     lane_->synchronize();
   }
 
  private:
-  // A graph of thousands of kernels begins late.
-  static int largest_part(int rounds) {
-    int part = std::min(rounds, 20);
-    while (rounds % part != 0) --part;
-    return part;
-  }
-
-  int in_graph_;
-  std::unique_ptr<Replay> graph_;
+  GraphOfRounds graph_;
 };
 
 }  // namespace

@@ -184,8 +184,11 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_flag("--communication-only", options.communication_only,
                "Leave out the sums inside a rank's block");
-  options.offered = {apps::Comm::mpi,          apps::Comm::mpi_waitany,     apps::Comm::stream,
-                     apps::Comm::stream_ready, apps::Comm::stream_datatype, apps::Comm::graph};
+  options.offered = {
+      apps::Comm::mpi,          apps::Comm::mpi_waitany,     apps::Comm::stream,
+      apps::Comm::stream_ready, apps::Comm::stream_datatype, apps::Comm::graph,
+      apps::Comm::mpi_rma,      apps::Comm::stream_rma,      apps::Comm::stream_rma_batch,
+      apps::Comm::graph_rma,    apps::Comm::hpe_send,        apps::Comm::hpe};
   apps::add_options(app, options);
 }
 
@@ -210,6 +213,9 @@ void add_faces(CLI::App& parent, tool::Command& command) {
   tool::add_run_options(*app, command);
   app->callback([options, &command] {
     settle(*options);
+    const auto& chosen = options->chosen;
+    if (std::any_of(chosen.begin(), chosen.end(), apps::needs_all_threads))
+      command.thread = "multiple";
     command.run = [options](const tool::Session& session) { return run_faces(*options, session); };
   });
 }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages that the stream triggers and MPI matches, made anew each round: pack, one trigger, what
+// is inside beside it, one wait, unpack. Either all messages are enqueued, and the host waits once,
+// at the end; or sends alone, as in the paper that the interface is from, and the host receives,
+// and waits for that in each round.
+#include <array>
+#include <penstock/penstock.hpp>
+#include <vector>
+
+#include "common/gpu/gpu.hpp"
+#include "common/stream_rounds.hpp"
+
+namespace penstock::apps {
+namespace {
+
+class EnqueuedExchange : public StreamRounds {
+ public:
+  EnqueuedExchange(const Options& options, Work& work, Comm comm)
+      : StreamRounds(options, work, comm),
+        out_{on_device(options), on_device(options)},
+        in_(comm == Comm::hpe || takes_device_memory(options)
+                ? Sets{on_device(options), on_device(options)}
+                : Sets{pinned(), pinned()}) {}
+
+  void run(int rounds) override {
+    fork();
+    for (int round = 0; round < rounds; ++round) exchange(round, rounds);
+    join();
+    finish();
+    lane_->synchronize();
+  }
+
+ protected:
+  using Sets = std::array<SideBuffers, 2>;
+
+  static bool takes_device_memory(const Options& options) {
+    return options.device == DeviceKind::host ||
+           (!options.staged && gpu::mpi_takes_device_memory());
+  }
+  const Sides& out(std::size_t set) const override { return out_[set].sides(); }
+  const Sides& in(std::size_t set) const override { return in_[set].sides(); }
+  std::span<double> incoming(std::size_t set, const Neighbour& from) const {
+    return in_[set].message(from);
+  }
+  void enqueue_sends(std::size_t set, MPI_Request* first) {
+    for (const Neighbour& each : neighbours())
+      lane_->queue().send(out_[set].message(each), each.rank, tag_of(each.direction, 0),
+                          MPI_COMM_WORLD, std::exchange(first, nullptr));
+  }
+
+  // Around the packing, the trigger and the unpacking of a round.
+  virtual void post_receives(std::size_t /*set*/) {}
+  virtual void enqueue_messages(std::size_t set) = 0;
+  virtual void before_unpacking() = 0;
+  virtual void after_unpacking() {}
+  virtual void finish() {}  // behind the last round
+
+ private:
+  SideBuffers on_device(const Options& options) const {
+    return {neighbours(),
+            [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+  }
+  SideBuffers pinned() const { return {neighbours(), allocate_pinned}; }
+
+  void exchange(int round, int rounds) {
+    phases_.enter(Phase::post_recv);
+    post_receives(set_of(round));
+    pack(round);
+    enqueue_messages(set_of(round));
+    lane_->queue().trigger();
+    compute_inside();
+    phases_.enter(Phase::wait_recv);
+    before_unpacking();
+    unpack(round, rounds);
+    phases_.enter(Phase::wait_send);
+    after_unpacking();
+    finish_round();
+  }
+
+  Sets out_;
+  Sets in_;
+};
+
+class AllEnqueued final : public EnqueuedExchange {
+ public:
+  AllEnqueued(const Options& options, Work& work) : EnqueuedExchange(options, work, Comm::hpe) {}
+  std::string transport() const override { return "MPI, enqueued"; }
+
+ private:
+  void enqueue_messages(std::size_t set) override {
+    for (const Neighbour& each : neighbours())
+      lane_->queue().receive(incoming(set, each), each.rank, tag_of(opposite(each.direction), 0),
+                             MPI_COMM_WORLD);
+    enqueue_sends(set, nullptr);
+  }
+  void before_unpacking() override { lane_->queue().wait_outstanding(); }
+};
+
+// A set may be received into when it has been unpacked, two rounds ago. The sends of the round
+// before are behind that in the order of the stream, so that one of them is complete proves it.
+class SendsEnqueued final : public EnqueuedExchange {
+ public:
+  SendsEnqueued(const Options& options, Work& work)
+      : EnqueuedExchange(options, work, Comm::hpe_send),
+        transport_(options.device == DeviceKind::host ? "MPI, sends enqueued"
+                   : takes_device_memory(options)     ? "MPI, sends enqueued, device memory"
+                                                      : "MPI, sends enqueued, pinned memory"),
+        receives_(neighbours().size(), MPI_REQUEST_NULL) {}
+  std::string transport() const override { return transport_; }
+
+ private:
+  void post_receives(std::size_t set) override {
+    MPI_Wait(&sent_, MPI_STATUS_IGNORE);
+    for (std::size_t i = 0; i < receives_.size(); ++i) {
+      const Neighbour& from = neighbours()[i];
+      const std::span<double> to = incoming(set, from);
+      MPI_Irecv(to.data(), static_cast<int>(to.size()), MPI_DOUBLE, from.rank,
+                tag_of(opposite(from.direction), 0), MPI_COMM_WORLD, &receives_[i]);
+    }
+  }
+  void enqueue_messages(std::size_t set) override { enqueue_sends(set, &sent_); }
+  void before_unpacking() override {
+    MPI_Waitall(static_cast<int>(receives_.size()), receives_.data(), MPI_STATUSES_IGNORE);
+  }
+  void after_unpacking() override { lane_->queue().wait_outstanding(); }
+  void finish() override { MPI_Wait(&sent_, MPI_STATUS_IGNORE); }
+
+  const char* const transport_;
+  std::vector<MPI_Request> receives_;
+  MPI_Request sent_ = MPI_REQUEST_NULL;  // of the first send of the last round
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_enqueued_exchange(const Options& options, Work& work) {
+  return std::make_unique<AllEnqueued>(options, work);
+}
+
+std::unique_ptr<Exchange> make_enqueued_sends_exchange(const Options& options, Work& work) {
+  return std::make_unique<SendsEnqueued>(options, work);
+}
+
+}  // namespace penstock::apps
