@@ -162,6 +162,12 @@ inline hipError_t cudaStreamGetDevice(hipStream_t stream, int* device) {
   return *device < 0 ? hipErrorInvalidHandle : hipSuccess;
 }
 
+// HIP does not number streams: a handle may come again.
+inline hipError_t cudaStreamGetId(hipStream_t stream, unsigned long long* number) {
+  *number = reinterpret_cast<unsigned long long>(stream);
+  return hipSuccess;
+}
+
 // HIP 5.2 declares hipLaunchHostFunc, but its library lacks it.
 inline hipError_t cudaLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* argument) {
   struct Call {

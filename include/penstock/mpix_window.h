@@ -8,8 +8,8 @@
 
 #include <penstock/penstock.h>
 
-/* Epochs of windows (STRMA), which take the handle of a stream: a PST_Stream. They go by the queue
- * of PST_Stream_queue. An error of its making is returned like any other. */
+/* Epochs of windows (STRMA), which take the handle of a stream: a PST_Stream, or a stream of a GPU.
+ * They go by the queue of PST_Stream_queue. An error of its making is returned like any other. */
 #define MPIX_MODE_STREAM PST_MODE_STREAM
 #define MPI_MODE_STREAM PST_MODE_STREAM
 #define MPIX_Win_post_stream PST_MPIX_Win_post_stream

@@ -224,8 +224,9 @@ PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 
 /* Gives the one queue that belongs to a stream: the first call makes it, PST_Stream_free frees it.
  * The names of penstock/mpix.h that take a stream use it, so that errors and waits of what they
- * enqueue are found there. `stream` is the handle itself; streams of a GPU have no such queue yet.
- * Does not block. Threads as in PST_Queue_init. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM,
+ * enqueue are found there. `stream` is the handle itself: a PST_Stream, or a stream of a GPU, whose
+ * queue the program frees with PST_Queue_free before it destroys the stream. The first call for a
+ * GPU's stream does what PST_Queue_init does. Does not block. Threads as in PST_Queue_init. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM,
  * PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Stream_queue(void* stream, PST_Queue* queue);
 

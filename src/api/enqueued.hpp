@@ -7,8 +7,8 @@ namespace penstock::api {
 // Moves the messages along, as MPI does its own in calls that complete requests.
 void drive_enqueued() noexcept;
 
-// Before the library ends: the thread looks at what goes then. Workers still move what its queues
-// wait for.
+// When the library ends and all streams have run dry, for which the thread is needed: it looks at
+// what goes after that.
 void end_enqueued() noexcept;
 
 }  // namespace penstock::api

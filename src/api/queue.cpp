@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "api/errors.hpp"
 #include "api/handles.hpp"
@@ -67,6 +69,29 @@ std::uintptr_t create(core::Library& library, PST_Queue_type type, const void* s
   }
 }
 
+// 0: the program has no stream of a GPU. A thread that names one stream again and again takes no
+// lock.
+std::uintptr_t own_queue_on_gpu(core::Library& library, void* stream) {
+  static thread_local std::pair<std::uint64_t, std::uintptr_t> last{0, 0};
+  const auto number = device::gpu_stream_number(stream);
+  if (!number) return 0;
+  core::Queues& queues = library.queues();
+  if (last.first != *number || queues.queues().find(last.second) == nullptr)
+    last = {*number, queues.own_queue_of_gpu(*number, [&] {
+              return create_on_gpu(library, device::built_for, &stream);
+            })};
+  return last.second;
+}
+
+std::uintptr_t own_queue(core::Library& library, void* stream) {
+  core::Queues& queues = library.queues();
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  if (const std::uintptr_t own = queues.own_queue(handle)) return own;
+  if (queues.streams().find(handle) == nullptr)
+    if (const std::uintptr_t own = own_queue_on_gpu(library, stream)) return own;
+  return queues.make_own_queue(handle, abort_if_fatal(library));
+}
+
 }  // namespace
 
 int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
@@ -81,13 +106,8 @@ int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream) {
 int PST_Stream_queue(void* stream, PST_Queue* queue) {
   return api::guard_any_thread([&](core::Library& library) {
     api::require_pointer(queue, "queue");
-    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
-    std::uintptr_t own = library.queues().own_queue(handle);
-    if (own == 0) {
-      own = library.queues().make_own_queue(handle, abort_if_fatal(library));
-      library.monitor().begin_watching();
-    }
-    *queue = reinterpret_cast<PST_Queue>(own);
+    *queue = reinterpret_cast<PST_Queue>(own_queue(library, stream));
+    library.monitor().begin_watching();
   });
 }
 

@@ -145,8 +145,7 @@ void initialise_library() {
 void finalise_library(const char* call) noexcept {
   if (base::forked()) return;
   end_windows();
-  end_enqueued();
-  core::Library::finalise(call);
+  core::Library::finalise(call, end_enqueued);
   group::MpiLayout::free_unused();
 }
 

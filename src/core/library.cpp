@@ -207,7 +207,7 @@ void Library::begin() {
   report_ready(*world_);
 }
 
-void Library::finalise(const char* call) noexcept {
+void Library::finalise(const char* call, void (*when_drained)() noexcept) noexcept {
   const std::unique_ptr<Library> library(get());
   if (!library) return;
   has_ended.store(true, std::memory_order_relaxed);
@@ -219,6 +219,7 @@ void Library::finalise(const char* call) noexcept {
     library->drive();
     return match_under_way();
   });
+  when_drained();
   current.store(nullptr, std::memory_order_release);
   std::size_t from = 0;
   while (MatchedRequest* const request = Registry::get().remove_any(from))

@@ -35,8 +35,9 @@ class Library {
   // processes when one fails; then nothing is left behind.
   static void initialise();
   // Collective, while MPI still works; `call` is the function that has begun it. Reports unmatched
-  // and unfinished requests, ends all threads of ours.
-  static void finalise(const char* call) noexcept;
+  // and unfinished requests, ends all threads of ours. `when_drained` is called when what is
+  // enqueued has ended.
+  static void finalise(const char* call, void (*when_drained)() noexcept) noexcept;
   static bool finalised() noexcept;  // there is no way back
 
   const base::Settings& settings() const noexcept { return settings_; }

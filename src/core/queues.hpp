@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,6 +60,15 @@ class Queues {
   std::uintptr_t own_queue(std::uintptr_t stream) noexcept;
   std::uintptr_t make_own_queue(std::uintptr_t stream,
                                 std::function<void(const base::Error&)> when_failed);
+  // The same of a stream of a GPU, by the number that it alone has; make() makes it. A program that
+  // destroys the stream frees the queue before.
+  template <class Make>
+  std::uintptr_t own_queue_of_gpu(std::uint64_t stream, Make make) {
+    const std::lock_guard lock(own_queues_mutex_);
+    std::uintptr_t& own = own_queues_of_gpus_[stream];
+    if (queues_.find(own) == nullptr) own = make();
+    return own;
+  }
   // Over a stream that the program made by other means; the transports have prepared it. Throws
   // Error(resources).
   std::uintptr_t create_queue(std::shared_ptr<device::Stream> stream,
@@ -84,6 +94,7 @@ class Queues {
   HandleTable<HostStream> streams_{1};
   HandleTable<Queue> queues_{2};
   std::mutex own_queues_mutex_;
+  std::map<std::uint64_t, std::uintptr_t> own_queues_of_gpus_;
   std::atomic<std::uint64_t> numbers_{0};
   std::atomic<std::uint64_t> stream_numbers_{0};
 };

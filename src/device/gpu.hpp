@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ std::string current_gpu();
 // The stream behind the cudaStream_t or hipStream_t at this address, which is read now only. Throws
 // Error(unsupported) when such streams cannot be had here, Error(stream) when the handle is none.
 std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle);
+// A number that no other stream of the process has had or will have, for the handle itself; nothing
+// where the process has loaded no driver, and so has no such stream. Throws Error(stream).
+std::optional<std::uint64_t> gpu_stream_number(void* handle);
 // Costs nothing in a process that has not loaded the CUDA driver.
 MemoryKind memory_kind(const void* address) noexcept;
 // The device of an address of kind `cuda`.

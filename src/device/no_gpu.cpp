@@ -20,6 +20,10 @@ std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void*) {
   throw not_built_in(vendor);
 }
 
+std::optional<std::uint64_t> gpu_stream_number(void*) {
+  return std::nullopt;
+}
+
 MemoryKind memory_kind(const void*) noexcept {
   return MemoryKind::host;
 }

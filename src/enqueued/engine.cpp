@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -69,19 +70,22 @@ void MessageEngine::expect_trigger(QueueMessages& messages) noexcept {
   wake_if_asleep();
 }
 
-// A copy waits for a device, and so is made without the lock. Nothing but finish_taking() ends a
-// message that is claimed.
+// A copy waits for a device, and so is made without the lock. Nothing but finish_copy() ends a
+// message that is with the program, and its queue stays until then.
 void MessageEngine::drive() noexcept {
   std::unique_lock lock(progress_lock_, std::try_to_lock);
-  if (!lock) return;
-  may_claim_ = true;
+  if (!lock) {
+    if (arrived_.load(std::memory_order_relaxed) == 0) return;
+    lock.lock();  // the thread, which has it again and again, copies nothing
+  }
+  program_drives_ = true;
   pass(nullptr);
-  may_claim_ = false;
-  if (EnqueuedMessage* const message = std::exchange(claimed_, nullptr)) {
+  program_drives_ = false;
+  if (EnqueuedMessage* const message = std::exchange(to_copy_, nullptr)) {
     lock.unlock();
-    const std::optional<Error> error = message->owner->staging_->take(*message);
+    const std::optional<Error> error = message->owner->staging_->copy_for_program(*message);
     lock.lock();
-    finish_taking(*message, error);
+    finish_copy(*message, error);
   }
   wake_if_needed();
 }
@@ -177,7 +181,10 @@ void MessageEngine::activate(EnqueuedMessage& message) noexcept {
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
   message.owner->active_.remove(message);
-  if (message.arrived) return;
+  if (message.arrived) {
+    arrived_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
   --message.owner->moving_;
   if (message.given_up) return;
   --under_way_;
@@ -188,30 +195,43 @@ void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
 void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept {
   message.status = status;
   message.arrived = true;
+  arrived_.fetch_add(1, std::memory_order_relaxed);
   --message.owner->moving_;
   --under_way_;
   large_.end(message.bytes);
 }
 
+// With the error, unless the program's buffer has it.
+void MessageEngine::end_arrived(EnqueuedMessage& message,
+                                const std::optional<Error>& error) noexcept {
+  deactivate(message);
+  if (message.owner->staging_->stream_has_copied(message))
+    end(message, message.status, nullptr);
+  else
+    end(message, empty_status(MPI_ANY_SOURCE), error ? &*error : nullptr);
+}
+
 bool MessageEngine::test_arrived(EnqueuedMessage& message) noexcept {
   QueueMessages& messages = *message.owner;
-  if (message.claimed) return false;
-  if (messages.staging_->taken(message)) {
-    deactivate(message);
-    end(message, message.status, nullptr);
+  if (message.with_program) return false;
+  const Staging& staging = *messages.staging_;
+  if (staging.stream_has_copied(message) ||
+      (messages.broken_by_ && !staging.stream_may_copy(message))) {
+    end_arrived(message, messages.broken_by_);
     settle(messages);
     return true;
   }
-  if (may_claim_ && !claimed_ && messages.staging_->claim(message)) {
-    message.claimed = true;
-    claimed_ = &message;
+  if (program_drives_ && !to_copy_ && messages.staging_->give_to_program(message)) {
+    message.with_program = true;
+    to_copy_ = &message;
   }
   return false;
 }
 
-void MessageEngine::finish_taking(EnqueuedMessage& message,
-                                  const std::optional<Error>& error) noexcept {
+void MessageEngine::finish_copy(EnqueuedMessage& message,
+                                const std::optional<Error>& error) noexcept {
   QueueMessages& messages = *message.owner;
+  messages.staging_->program_has_copied();
   deactivate(message);
   if (error) fail(messages, *error);
   end(message, message.status, error ? &*error : nullptr);
@@ -225,11 +245,15 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   const int code = PMPI_Test(&message.mpi, &ended, &status);
   if (code == MPI_SUCCESS && !ended) return false;
   QueueMessages& messages = *message.owner;
-  const bool stays = message.staged && message.request && !message.sends();
-  if (stays && code == MPI_SUCCESS && !message.given_up) {
-    arrive(message, status);
-    complete_bundles(messages);
-    return true;
+  if (message.staged && !message.sends() && code == MPI_SUCCESS) {
+    int bytes = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &bytes);
+    messages.staging_->set_received(message, static_cast<std::size_t>(std::max(bytes, 0)));
+    if (message.request && !message.given_up) {
+      arrive(message, status);
+      complete_bundles(messages);
+      return true;
+    }
   }
   deactivate(message);
   if (code == MPI_SUCCESS || message.given_up) {
@@ -266,16 +290,15 @@ void MessageEngine::complete_bundles(QueueMessages& messages) noexcept {
   if (!over && (messages.moving_ > 0 || messages.broken_by_)) return;
   store(words.completed, over ? no_more : messages.issued_);
   if (over) return messages.let_waits_pass();
-  std::atomic_ref(words.passed)
-      .store(static_cast<std::uint32_t>(messages.issued_), std::memory_order_release);
+  let_pass(words, messages.issued_);
 }
 
 void MessageEngine::end(EnqueuedMessage& message, const MPI_Status& status,
                         const Error* error) noexcept {
-  if (message.request) complete(*std::exchange(message.request, nullptr), status, error);
-  if (message.staged) message.owner->staging_->end(message);
-  if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
-  message.owner->pool_.give_back(message);
+  MessageRequest* const request = std::exchange(message.request, nullptr);
+  const MPI_Status told = status;  // it may be the message's
+  message.owner->discard(message);
+  if (request) complete(*request, told, error);
 }
 
 }  // namespace penstock::enqueued

@@ -33,8 +33,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void drop(QueueMessages& messages) noexcept;  // the bundles of a queue that is broken
   // A GPU's stream will trigger one more bundle, and tell no thread.
   void expect_trigger(QueueMessages& messages) noexcept;
-  // One pass, unless another thread makes one; and takes for the program what has arrived in pinned
-  // memory, where no wait of a stream does.
+  // One pass, unless another thread makes one; and copies a message that has arrived in pinned
+  // memory to the program's buffer, where no wait of a stream does.
   void drive() noexcept;
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) and 3 more": what MPI has of it; "" for
   // nothing. Any thread.
@@ -68,7 +68,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool test(EnqueuedMessage& message) noexcept;
   void arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept;
   bool test_arrived(EnqueuedMessage& message) noexcept;
-  void finish_taking(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
+  void end_arrived(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
+  void finish_copy(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
   bool test_some(QueueMessages& messages) noexcept;
   void settle(QueueMessages& messages) noexcept;
   void complete_bundles(QueueMessages& messages) noexcept;
@@ -91,8 +92,9 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   // favourite's looks at few of them.
   plan::ActiveList<QueueMessages> active_{4};
   std::atomic<std::size_t> expected_{0};  // bundles that streams of GPUs will trigger
-  bool may_claim_ = false;                // a thread of the program makes the pass
-  EnqueuedMessage* claimed_ = nullptr;    // what it takes next
+  std::atomic<std::size_t> arrived_{0};   // messages whose buffers do not have them yet
+  bool program_drives_ = false;           // a thread of the program makes the pass
+  EnqueuedMessage* to_copy_ = nullptr;    // what it copies next
   std::size_t queues_ = 0;
   std::size_t under_way_ = 0;  // messages that MPI has and that are not given up
   plan::LargeMessages large_;  // of these

@@ -21,18 +21,28 @@ using base::ErrorKind;
 // of a queue that is gone: what cannot be cancelled is on its way, and comes soon.
 void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noexcept {
   constexpr auto soon = std::chrono::seconds(1);
-  const std::lock_guard lock(progress_lock_);
+  std::unique_lock lock(progress_lock_);
   take_ready();  // afterwards this queue is in no list
   stop(messages, why);
   give_up_rest(messages);
+  // Threads of the program that copy need the lock to finish.
+  while (messages.staging_ && messages.staging_->program_copies()) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
   for (const auto began = std::chrono::steady_clock::now();
        !only_reads(messages) && std::chrono::steady_clock::now() - began < soon;
        std::this_thread::yield())
     test_some(messages);
   while (!messages.active_.empty()) {
     EnqueuedMessage& message = **messages.active_.begin();
+    if (message.arrived) {
+      end_arrived(message, why);
+      continue;
+    }
     deactivate(message);
-    if (!message.arrived) PMPI_Request_free(&message.mpi);
+    PMPI_Request_free(&message.mpi);
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
   if (messages.active) active_.remove(messages);
@@ -43,6 +53,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
 void MessageEngine::drop(QueueMessages& messages) noexcept {
   const std::lock_guard lock(progress_lock_);
   drop_bundles(messages, *messages.broken_by_);
+  settle(messages);
 }
 
 // ---- On a stream's worker
@@ -82,7 +93,7 @@ void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
   auto& active = messages.active_;
   for (std::size_t i = active.size(); i-- > 0;)
     give_up(**(active.begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
-  complete_bundles(messages);
+  settle(messages);
 }
 
 void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexcept {
@@ -96,11 +107,11 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
   test(message);
 }
 
-// Who takes it has it, whatever has become of its queue.
+// Where a wait of the stream may be copying it, it ends with that (test_arrived); where a thread of
+// the program copies it, it has it.
 void MessageEngine::give_up_arrived(EnqueuedMessage& message, const Error& error) noexcept {
-  if (message.claimed) return;
-  deactivate(message);
-  end(message, empty_status(MPI_ANY_SOURCE), &error);
+  if (message.with_program || message.owner->staging_->stream_may_copy(message)) return;
+  end_arrived(message, error);
 }
 
 void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) noexcept {
@@ -126,8 +137,9 @@ void MessageEngine::look_for_dead_peers() noexcept {
       continue;
     }
     const auto lost = [&] {
-      return std::find_if(messages.active_.begin(), messages.active_.end(),
-                          [this](const EnqueuedMessage* one) { return is_dead(*one); });
+      return std::find_if(
+          messages.active_.begin(), messages.active_.end(),
+          [this](const EnqueuedMessage* one) { return !one->arrived && is_dead(*one); });
     };
     if (lost() == messages.active_.end()) continue;
     for (int look = 0; look < passes_until_sure; ++look) test_some(messages);
@@ -145,9 +157,10 @@ bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
 }
 
 bool MessageEngine::only_reads(const QueueMessages& messages) const noexcept {
-  return std::all_of(
-      messages.active_.begin(), messages.active_.end(),
-      [this](const EnqueuedMessage* one) { return one->sends() || one->staged || is_dead(*one); });
+  return std::all_of(messages.active_.begin(), messages.active_.end(),
+                     [this](const EnqueuedMessage* one) {
+                       return one->sends() || (one->staged && !one->with_program) || is_dead(*one);
+                     });
 }
 
 }  // namespace penstock::enqueued

@@ -34,8 +34,8 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   StagedMessage* staged = nullptr;     // its buffer is in memory of a GPU
   MPI_Request mpi = MPI_REQUEST_NULL;  // under way
   bool given_up = false;               // under way, and its result is wanted no more
-  bool arrived = false;                // MPI is done with it, and the program has not taken it
-  bool claimed = false;                // arrived, and a thread of the program's takes it
+  bool arrived = false;                // MPI is done with it, and its buffer does not have it yet
+  bool with_program = false;           // arrived, and a thread of the program's copies it
   MPI_Status status{};                 // of one that has arrived
   EnqueuedMessage* next = nullptr;     // in its bundle
 

@@ -72,6 +72,7 @@ QueueMessages::~QueueMessages() {
                       queue_.number(), open));
     });
   end_open(freed);
+  operation_.reset();  // before what its plan looks at
   engine_.remove_queue(*this, freed);
   if (staging_ && queue_.failed()) staging_->keep_memory();
   free_held(requests_);
@@ -153,7 +154,7 @@ void QueueMessages::duplicate_type(EnqueuedMessage& message, MPI_Datatype type) 
 }
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
-  if (std::exchange(message.staged, nullptr)) staging_->end(message);
+  if (message.staged) staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);
 }
@@ -175,7 +176,7 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.communicator = known_comm_;
   message.request = nullptr;
   message.staged = nullptr;
-  message.given_up = message.arrived = message.claimed = false;
+  message.given_up = message.arrived = message.with_program = false;
   return message;
 }
 
@@ -274,14 +275,13 @@ std::string QueueMessages::describe_wait() const {
 }
 
 void QueueMessages::let_waits_pass() noexcept {
-  std::atomic_ref(words_.passed)
-      .store(static_cast<std::uint32_t>(published_.load(std::memory_order_acquire)),
-             std::memory_order_release);
+  let_pass(words_, published_.load(std::memory_order_acquire));
 }
 
 Error QueueMessages::why_failed() const {
   const Error* const error = queue_.error();
-  return error ? *error : Error(ErrorKind::transport, "the queue has failed");
+  return error ? *error
+               : Error(ErrorKind::transport, "the queue has failed: PST_Queue_wait tells why");
 }
 
 std::string QueueMessages::describe(bool waits) const {

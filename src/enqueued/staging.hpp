@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a queue over a stream of a GPU does besides: messages in the GPU's memory travel through
-// pinned memory. The stream copies what it sends there before its trigger, and what came from there
-// behind its wait. Where the program completes a receive's request without a wait of the stream,
+// Where MPI finds the messages of a queue over a stream of a GPU. Those in the GPU's memory lie in
+// pinned memory meanwhile: the stream copies sends there before their trigger, and receives from
+// there behind its wait. Where a program completes a receive's request and has enqueued no wait,
 // its own thread copies.
 #pragma once
 
@@ -41,13 +41,24 @@ class Staging {
   // The queue has failed, and MPI may still be at its messages: the memory is not used again.
   virtual void keep_memory() noexcept = 0;
 
-  // ---- By the engine, of messages that have been staged
-  // What came is in the program's buffer.
-  virtual bool taken(const EnqueuedMessage& message) const noexcept = 0;
-  // Whether the caller is to copy what came, with take(), as no wait of the stream has been
+  // A kernel that copies could not be launched, or none will run any more: nothing will be copied
+  // by the stream.
+  virtual void stream_has_ended() noexcept = 0;
+
+  // ---- By the engine under its lock, of messages that have been staged
+  // MPI has received so many bytes of it. Before that is told to the stream.
+  virtual void set_received(EnqueuedMessage& message, std::size_t bytes) noexcept = 0;
+  // The stream has copied what came to the program's buffer.
+  virtual bool stream_has_copied(const EnqueuedMessage& message) const noexcept = 0;
+  // After a failure: whether the stream may copy it still, or be at it.
+  virtual bool stream_may_copy(const EnqueuedMessage& message) const noexcept = 0;
+  // Whether the caller is to copy it, with copy_for_program(), as no wait of the stream has been
   // enqueued that would. True once.
-  virtual bool claim(EnqueuedMessage& message) noexcept = 0;
-  virtual std::optional<base::Error> take(EnqueuedMessage& message) noexcept = 0;
+  virtual bool give_to_program(EnqueuedMessage& message) noexcept = 0;
+  virtual void program_has_copied() noexcept = 0;
+  virtual bool program_copies() const noexcept = 0;  // some message of the queue's
+  // ---- Without the lock
+  virtual std::optional<base::Error> copy_for_program(EnqueuedMessage& message) noexcept = 0;
   virtual void end(EnqueuedMessage& message) noexcept = 0;  // the last call of the message's
 };
 

@@ -30,8 +30,13 @@ class StagingRing {
   }
   // Behind all pieces that have been taken.
   Position end() const noexcept { return end_; }
-  // All pieces before it are free.
-  void give_back_to(Position position) noexcept { begin_ = position; }
+  // All pieces before it are free. Where none is left the next one is at the beginning again: a
+  // program that waits in each step uses the same memory in each, which the caches hold.
+  void give_back_to(Position position) noexcept {
+    if (position <= begin_) return;
+    begin_ = position;
+    if (begin_ == end_ && size_ != 0) begin_ = end_ = (end_ + size_ - 1) / size_ * size_;
+  }
   std::size_t size() const noexcept { return size_; }
   std::size_t used() const noexcept { return end_ - begin_; }
 

@@ -16,17 +16,17 @@ struct QueueWords {
   // The stream's. Release, and acquire by the engine: the program's buffers before MPI fetches
   // them.
   alignas(64) std::uint64_t triggered;  // k: the stream has triggered bundle k
-  // Streams of a GPU alone write these. k: what came for the first k bundles is in the program's
-  // buffers; release. k: a wait for the first k lasts.
-  std::uint64_t taken;
-  std::uint64_t awaited;
-  // The engine's. k: the first k bundles have ended; no_more: the queue has failed, and nothing
-  // moves its buffers. It moves only when none of these is under way. Release, and acquire by the
-  // stream: received data before work behind the wait.
+  // Of streams of a GPU alone:
+  std::uint64_t taken;    // k: what came for bundles up to k is in the program's buffers; release
+  std::uint64_t gave_up;  // k: a wait for bundles up to k has failed, and none will copy for them
+  std::uint64_t awaited;  // k: a wait for bundles up to k lasts
+  // The engine's. Release, and acquire by the stream: received data before work behind the wait.
+  // k: bundles up to k have ended, which it tells only when none of these is under way; no_more:
+  // the queue has failed, and nothing moves its buffers.
   alignas(64) std::uint64_t completed;
-  // Its lower half, for waits that a GPU's stream makes without a kernel. Behind a failure it lets
-  // all of them pass.
-  std::uint32_t passed;
+  // k: of the first k receives that threads of the program copy none is under way.
+  std::uint64_t copied;
+  std::uint32_t passed;  // the lower half of `completed`, for waits of a stream without a kernel
 };
 
 inline std::uint64_t load(const std::uint64_t& word) noexcept {
@@ -34,6 +34,12 @@ inline std::uint64_t load(const std::uint64_t& word) noexcept {
 }
 inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+// Waits that a GPU's stream makes without a kernel go on, for bundles up to this one.
+inline void let_pass(QueueWords& words, std::uint64_t bundle) noexcept {
+  std::atomic_ref(words.passed)
+      .store(static_cast<std::uint32_t>(bundle), std::memory_order_release);
 }
 
 }  // namespace penstock::enqueued

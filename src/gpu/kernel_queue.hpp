@@ -20,9 +20,10 @@ namespace penstock::gpu {
 class KernelPlan;
 class KernelWatchdog;
 
-// What an enqueue call launches, in this order: messages with gaps are packed before the
-// transports' kernels, and unpacked behind them, which some are told of.
-enum class LaunchStep : std::uint8_t { pack, peer, window, relay, messages, unpack, unpacked };
+// What an enqueue call launches, in this order: messages with gaps are packed before the kernels
+// that move them, and unpacked behind these. The last step tells the engine of enqueued messages
+// that what was unpacked for it is in the program's buffers.
+enum class LaunchStep : std::uint8_t { pack, peer, window, relay, enqueued, unpack, tell_unpacked };
 inline constexpr std::size_t launch_steps = 7;
 
 // What an enqueue call has gathered for the kernels of one step.
@@ -72,6 +73,7 @@ class KernelQueue final : public device::gpu::Attachment {
 
   // Ends every wait of the queue; the first error counts. Any thread.
   void abort(const base::Error& error) noexcept;
+  const base::Error* aborted_by() const noexcept { return abort_error_.get(); }  // null: it is not
 
  private:
   friend class KernelWatchdog;

@@ -22,4 +22,8 @@ __device__ inline void report(const Reports& reports, std::uint32_t id, Failure 
       .store(static_cast<Word64>(why) << 32 | (id + 1u), ::cuda::memory_order_release);
 }
 
+__device__ inline void report_first(const Reports& reports, std::uint32_t id, Failure why) {
+  if (fails_first(reports)) report(reports, id, why);
+}
+
 }  // namespace penstock::gpu

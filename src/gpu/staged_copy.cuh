@@ -19,9 +19,10 @@ __device__ inline void copy_share(std::byte* to, const std::byte* from, std::uin
   if (begin < bytes) copy_bytes(to + begin, from + begin, min(share, bytes - begin));
 }
 
-// Thread 0's: looks until the host has completed `number`. `awaited`: see PollTimer.
-__device__ inline Failure await_host(const Reports& reports, std::uint32_t id, Word64& awaited,
-                                     Word64& completed_word, Word64 number) {
+// Thread 0's: looks until the host has completed `number`.
+__device__ inline Failure look_for_completion(const Reports& reports, std::uint32_t id,
+                                              Word64& awaited, Word64& completed_word,
+                                              Word64 number) {
   SystemWord completed(completed_word);
   PollTimer timer(reports, id, awaited, number);
   Word64 seen = completed.load(::cuda::memory_order_relaxed);
@@ -33,6 +34,15 @@ __device__ inline Failure await_host(const Reports& reports, std::uint32_t id, W
   ::cuda::atomic_thread_fence(::cuda::memory_order_acquire, ::cuda::thread_scope_system);
   if (seen == protocol::no_more) return Failure::given_up;
   return seen < number ? Failure::released : Failure::none;
+}
+
+// All threads': how a wait until the host has completed `number`, which thread 0 knows, has ended.
+// `awaited`: see PollTimer.
+__device__ inline Failure await_host(const Reports& reports, std::uint32_t id, Word64& awaited,
+                                     Word64& completed, Word64 number) {
+  Failure failure = Failure::none;
+  if (threadIdx.x == 0) failure = look_for_completion(reports, id, awaited, completed, number);
+  return static_cast<Failure>(agree(static_cast<Word64>(failure)));
 }
 
 // How a thread finds its block when all of it is there. `last` in one thread: thread 0 of the block

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace penstock::gpu {
 
@@ -25,5 +26,21 @@ struct StagedCopyShape {
   std::uint16_t blocks;
   std::uint16_t threads;
 };
+
+// That of one kernel for all of them.
+struct StagedGrid {
+  unsigned blocks = 0;
+  unsigned threads = 32;
+};
+
+template <class Work>
+StagedGrid grid_of(std::span<const Work> works) noexcept {
+  StagedGrid grid;
+  for (const Work& each : works) {
+    grid.blocks += each.blocks;
+    grid.threads = std::max<unsigned>(grid.threads, each.threads);
+  }
+  return grid;
+}
 
 }  // namespace penstock::gpu

@@ -202,6 +202,48 @@ TEST(EnqueuedOnGpu, Q8_ARequestCompletesWhenTheBufferHasItsMessage) {
   }
 }
 
+// What lies behind a message that is shorter than its receive stays as it was: taken by the stream
+// and by the program, without gaps, small and large, and with gaps.
+TEST(EnqueuedOnGpu, Q3_M6_AShorterMessageLeavesTheRestOfTheBuffer) {
+  const int peer = partner();
+  MPI_Datatype column;  // of single bytes, 8 apart
+  MPI_Type_vector(1000, 1, 8, MPI_BYTE, &column);
+  MPI_Type_commit(&column);
+  for (const int come : {0, 5, 16, 700}) {
+    for (const bool with_request : {false, true}) {
+      DeviceLane lane;
+      const DeviceBytes small(1000), large(100000), gaps(8000);
+      const DeviceBytes out(message(1000, rank(), 1));
+      MPI_Request requests[3];
+      const auto request = [&](int i) { return with_request ? &requests[i] : nullptr; };
+      lane.receive(small, peer, 1, request(0));
+      lane.receive(large, peer, 2, request(1));
+      EXPECT_PST(PST_Enqueue_recv(gaps.data(), 1, column, peer, 3, MPI_COMM_NULL, lane.queue(),
+                                  request(2)));
+      for (int tag = 1; tag <= 3; ++tag)
+        EXPECT_PST(PST_Enqueue_send(out.data(), come, MPI_BYTE, peer, tag, MPI_COMM_NULL,
+                                    lane.queue(), nullptr));
+      lane.trigger();
+      if (with_request) {
+        EXPECT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+      }
+      lane.wait();
+      lane.finish();
+      const Bytes sent = message(1000, peer, 1);
+      const auto expect_head = [&](const DeviceBytes& in, std::size_t stride) {
+        Bytes expected(in.size(), std::byte{0xee});
+        for (std::size_t i = 0; i < static_cast<std::size_t>(come); ++i)
+          expected[i * stride] = sent[i];
+        EXPECT_EQ(in.content(), expected) << come << " of " << in.size() << " bytes";
+      };
+      expect_head(small, 1);
+      expect_head(large, 1);
+      expect_head(gaps, 8);
+    }
+  }
+  MPI_Type_free(&column);
+}
+
 TEST(EnqueuedOnGpu, Q8_RequestsThatAreFreedOrNeverCompleted) {
   const int peer = partner();
   DeviceLane lane;
@@ -368,15 +410,20 @@ TEST(EnqueuedOnGpu, Q13_AFailureEndsTheStreamsWait) {
     const DeviceBytes in(60), never(10);
     MPI_Request sent;
     if (!behind_the_wait) MPI_Isend(out.data(), 100, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &sent);
+    const DeviceBytes open(10);
+    MPI_Request requests[2];
     lane.receive(in, peer, 1);
-    lane.receive(never, peer, 2);
+    lane.receive(never, peer, 2, &requests[0]);
     lane.trigger();
     lane.wait();
+    lane.send(open, peer, 3, &requests[1]);
     meet();
     if (behind_the_wait) MPI_Isend(out.data(), 100, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &sent);
     lane.run_dry();
     EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_TRUNCATE);
     EXPECT_PST_KIND(PST_Enqueue_trigger(lane.queue()), PST_ERROR_TRUNCATE);
+    for (MPI_Request& each : requests)
+      EXPECT_PST_KIND(MPI_Wait(&each, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
     MPI_Wait(&sent, MPI_STATUS_IGNORE);
     EXPECT_EQ(check_value(never.content().data(), 10, std::byte{0xee}), "");
     meet();

@@ -2,9 +2,12 @@
 // Windows in GPU memory: what only they have. R numbers are those of docs/rma.md.
 #include "conformance/window.hpp"
 
+#include <penstock/mpix.h>
+
 #include <cstdlib>
 
 #include "cuda/graph.hpp"
+#include "support/cuda/expect.hpp"
 
 namespace penstock::test {
 namespace {
@@ -47,6 +50,44 @@ class Ring {
   std::uint64_t sent_ = 0, seen_ = 0, wrong_ = 0;  // the stream's functions'
   Lane lane_;
 };
+
+// As in the paper's listing: the calls name the stream, whose own queue is behind them.
+TEST(CudaWindows, R1_ByThePapersNamesOnAStream) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  const int left = previous_rank(), right = next_rank();
+  const Stream stream = make_stream(), other = make_stream();
+  Window window(1);
+  Numbers source(1);
+  const Group origins({left}), targets({right});
+  std::uint64_t sum = 0;
+  for (Number step = 1; step <= 100; ++step) {
+    source.mirror()[0] = step;
+    copy_bytes(reinterpret_cast<std::byte*>(source.data()),
+               reinterpret_cast<const std::byte*>(source.mirror().data()), sizeof(Number));
+    EXPECT_PST(MPIX_Win_post_stream(origins, window.win(), stream));
+    EXPECT_PST(MPI_Win_start(targets, MPIX_MODE_STREAM, window.win()));
+    window.put(source.data(), 1, right, 0);
+    EXPECT_PST(MPIX_Win_complete_stream(window.win(), stream));
+    EXPECT_PST(MPIX_Win_wait_stream(window.win(), stream));
+    EXPECT_CUDA(cudaStreamSynchronize(stream));
+    sum += window.fetched()[0];
+  }
+  EXPECT_EQ(sum, 5050U);
+  PST_Queue own = PST_QUEUE_NULL, again = PST_QUEUE_NULL, of_other = PST_QUEUE_NULL;
+  EXPECT_PST(PST_Stream_queue(stream, &own));
+  EXPECT_PST(PST_Stream_queue(stream, &again));
+  EXPECT_PST(PST_Stream_queue(other, &of_other));
+  EXPECT_EQ(own, again);
+  EXPECT_NE(own, of_other);
+  EXPECT_PST(PST_Queue_wait(own));
+  EXPECT_PST(PST_Queue_free(&again));
+  EXPECT_PST(PST_Stream_queue(stream, &again));
+  EXPECT_NE(own, again);
+  EXPECT_PST(PST_Queue_free(&again));
+  EXPECT_PST(PST_Queue_free(&of_other));
+  free_stream(stream);
+  free_stream(other);
+}
 
 TEST(CudaWindows, R15_GraphsMixedWithPlainEpochs) {
   if (!windows_served()) GTEST_SKIP() << not_served;

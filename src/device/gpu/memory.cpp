@@ -19,7 +19,7 @@ PointerGetAttributes attributes_function() noexcept {
   return function;
 }
 
-// 0: memory that the driver does not know.
+// 0: the driver does not know the memory, or gives it no number.
 std::uint64_t allocation_number(const void* address) noexcept {
   unsigned long long number = 0;
   CUpointer_attribute name = CU_POINTER_ATTRIBUTE_BUFFER_ID;
@@ -71,7 +71,7 @@ MemoryRegion look_at(const void* address) noexcept {
 MemoryRegion KnownRegions::look_at(const void* address) noexcept {
   if (address == nullptr || !driver_is_loaded()) return {};
   const std::uint64_t number = allocation_number(address);
-  if (number == 0) return {};
+  if (number == 0) return gpu::look_at(address);
   for (const MemoryRegion& known : regions_)
     if (known.allocation == number) return known;
   const MemoryRegion found = gpu::look_at(address);

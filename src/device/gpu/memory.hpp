@@ -18,6 +18,10 @@ struct MemoryRegion {
   std::uint64_t bytes = 0;
   // No other allocation of the process has or will have this number.
   std::uint64_t allocation = 0;
+
+  bool holds(const void* address) const noexcept {
+    return reinterpret_cast<std::uint64_t>(address) - base < bytes;
+  }
 };
 
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.

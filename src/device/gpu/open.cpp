@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "device/gpu.hpp"
 #include "device/gpu/driver.hpp"
+#include "device/gpu/runtime.hpp"
 #include "device/gpu/stream.hpp"
 
 namespace penstock::device {
@@ -37,6 +38,16 @@ std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
     throw Error(ErrorKind::unsupported, "PST_QUEUE_" PENSTOCK_GPU " cannot be used here: " +
                                             here.why + "; use PST_QUEUE_HOST");
   return std::make_shared<gpu::Stream>(*static_cast<const cudaStream_t*>(handle));
+}
+
+std::optional<std::uint64_t> gpu_stream_number(void* handle) {
+  if (!gpu::driver_is_loaded()) return std::nullopt;
+  unsigned long long number = 0;
+  const cudaError_t code = cudaStreamGetId(static_cast<cudaStream_t>(handle), &number);
+  if (gpu::succeeded(code)) return number;
+  throw Error(ErrorKind::stream, std::string("the stream is neither one of PST_Stream_create nor "
+                                             "a " PENSTOCK_GPU " stream: ") +
+                                     cudaGetErrorString(code));
 }
 
 void enter_gpu(int device) noexcept {

@@ -9,14 +9,15 @@ namespace penstock::enqueued {
 // for long. The host learns that the stream stands there.
 cudaError_t CopyBatch::stand(const Launch& launch) const noexcept {
   device::gpu::WordOperations operations;
-  operations.store(launch.report->gated, bell_.id + 1);
-  operations.await(*passed_, static_cast<std::uint32_t>(bell_.number));
+  operations.store(launch.report->gated, step_.id + 1);
+  operations.await(*passed_, static_cast<std::uint32_t>(step_.number));
   operations.store(launch.report->gated, 0);
   return operations.enqueue(launch.stream);
 }
 
+// A batch of no items only loads the kernel (gpu/kernel_batch.cuh).
 cudaError_t CopyBatch::launch(const Launch& launch) noexcept {
-  const bool has_work = count_ != 0 || bell_.completed != nullptr || bell_.tells != nullptr;
+  const bool has_work = count_ != 0 || step_.wait_for != nullptr || step_.then_set != nullptr;
   cudaError_t code = cudaSuccess;
   Launch form = launch;
   if (passed_ != nullptr) {
@@ -24,10 +25,15 @@ cudaError_t CopyBatch::launch(const Launch& launch) noexcept {
     form.crowded = false;
     form.dependent = false;  // on a kernel, which the stream's own wait is not
   }
-  if (count_ == 0) copies_[count_++] = {};  // a kernel without any does nothing
-  if (has_work && code == cudaSuccess) code = launch_copies(form, bell_, {copies_.data(), count_});
-  if (code != cudaSuccess) queue_.poison(bell_.id);
-  bell_.completed = nullptr;  // it has been waited for
+  if (has_work && code == cudaSuccess && !failed_) {
+    if (count_ == 0) copies_[count_++] = {};
+    code = launch_copies(form, step_, {copies_.data(), count_});
+  }
+  if (code != cudaSuccess) {
+    failed_ = true;
+    queue_.poison(step_.id);
+  }
+  step_.wait_for = step_.besides = nullptr;  // it has been waited for
   passed_ = nullptr;
   count_ = blocks_ = 0;
   begun_ = !finished_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copies of a trigger or of a wait, until a kernel makes them. Where they are more than one
-// kernel takes, the first one waits; the last one tells, which is launched behind finish().
+// kernel takes, the first one waits; the last one, which is launched behind finish(), sets the
+// word.
 #pragma once
 
 #include <array>
@@ -16,11 +17,11 @@ class CopyBatch final : public gpu::LaunchBatch {
 
   // A trigger or a wait begins. `passed`: null, or the word at which the stream waits without a
   // kernel before that of the wait.
-  void begin(const Bell& bell, std::uint32_t* passed = nullptr) noexcept {
-    bell_ = bell;
+  void begin(const BundleStep& step, std::uint32_t* passed = nullptr) noexcept {
+    step_ = step;
     passed_ = passed;
     begun_ = true;
-    finished_ = false;
+    finished_ = failed_ = false;
   }
   void add(const CopyWork& copy) noexcept {
     if (count_ == copies_.size() ||
@@ -29,9 +30,9 @@ class CopyBatch final : public gpu::LaunchBatch {
     copies_[count_++] = copy;
     blocks_ += copy.blocks;
   }
-  // `tells`: null, or the word that becomes the bell's number when all copies are made.
-  void finish(Word64* tells) noexcept {
-    bell_.tells = tells;
+  // `word`: null, or what becomes the step's number when all copies are made.
+  void finish(Word64* word) noexcept {
+    step_.then_set = word;
     finished_ = true;
   }
   bool empty() const noexcept override { return !begun_; }
@@ -43,7 +44,8 @@ class CopyBatch final : public gpu::LaunchBatch {
   gpu::KernelQueue& queue_;
   bool begun_ = false;
   bool finished_ = false;
-  Bell bell_;
+  bool failed_ = false;  // a part of it could not be launched: the rest must not run
+  BundleStep step_;
   std::uint32_t* passed_ = nullptr;
   std::size_t count_ = 0;
   std::size_t blocks_ = 0;

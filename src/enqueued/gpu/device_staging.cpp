@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/reserve.hpp"
 #include "device/gpu.hpp"
 #include "device/gpu/memory.hpp"
 #include "device/gpu/runtime.hpp"
@@ -32,18 +31,17 @@ device::gpu::Stream& stream_of(core::Queue& queue) noexcept {
 
 DeviceStaging::DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
                              const base::Settings& settings)
-    : queue_(queue),
-      stream_(stream_of(queue)),
+    : stream_(stream_of(queue)),
       gpus_(std::move(gpus)),
       gpu_aware_mpi_(settings.gpu_aware_mpi),
-      words_(gpus_->pinned().take()),
+      words_(std::static_pointer_cast<QueueWords>(gpus_->pinned().take())),
       memory_(gpus_->pinned().take(std::max<std::size_t>(settings.queue_staging, 1))),
       arena_(gpus_->devices().arena(stream_.device())),
-      kernel_queue_(&gpus_->kernel_queue_on(stream_)),
-      ring_(settings.queue_staging),
-      lists_(arena_) {
-  gpus_->equip<CopyBatch>(stream_, gpu::LaunchStep::messages, load_copies);
-  gpus_->equip<CopyBatch>(stream_, gpu::LaunchStep::unpacked, load_copies);
+      no_failure_(arena_->allocate(sizeof(gpu::QueueFailure))),
+      pieces_(memory_.get(), settings.queue_staging, *words_),
+      lists_(arena_, *words_) {
+  gpus_->equip<CopyBatch>(stream_, gpu::LaunchStep::enqueued, load_copies);
+  gpus_->equip<CopyBatch>(stream_, gpu::LaunchStep::tell_unpacked, load_copies);
   gpus_->equip_packing(stream_);
 }
 
@@ -66,10 +64,8 @@ bool DeviceStaging::stage(EnqueuedMessage& message, MPI_Datatype type,
 // What MPI has in the piece are its bytes without gaps; an int counts as many as a piece can be.
 bool DeviceStaging::stage_bytes(EnqueuedMessage& message, std::byte* buffer, std::size_t bytes) {
   message.bytes = bytes;
-  StagedMessage& staged = take_piece(bytes);
+  StagedMessage& staged = pieces_.take(bytes, message.sends());
   staged.buffer = buffer;
-  staged.bytes = bytes;
-  staged.packed.reset();
   message.staged = &staged;
   message.buffer = staged.piece;
   message.type = MPI_BYTE;
@@ -86,14 +82,21 @@ bool DeviceStaging::stage_derived(EnqueuedMessage& message, MPI_Datatype type) {
     throw Error(ErrorKind::argument, message.label() + ": " + layout.refusal());
   if (!layout.contiguous() && !layout.segments())
     throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
-  const datatype::Segment* list = nullptr;
-  if (!layout.contiguous())
-    list = lists_.find(layout.segments(), triggered_ + 1, load(words().taken));
+  if (layout.contiguous()) return stage_bytes(message, lowest, layout.bytes());
+  const datatype::Segments& segments = *layout.segments();
+  if (const auto allocation = regions_.look_at(lowest);
+      !allocation.holds(lowest + segments.span().end - 1))
+    throw Error(ErrorKind::unsupported,
+                message.label() +
+                    ": its datatype reaches beyond the allocation that its first byte "
+                    "lies in");
+  std::shared_ptr<SegmentList> list = lists_.find(layout.segments());
   stage_bytes(message, lowest, layout.bytes());
-  if (layout.contiguous()) return true;
   StagedMessage& staged = *message.staged;
-  staged.packed = gpu::pack_work(*layout.segments(), list, lowest, staged.piece, staged.bytes);
+  staged.packed =
+      gpu::pack_work(segments, list ? list->begin() : nullptr, lowest, staged.piece, staged.bytes);
   staged.packed->id = id_;
+  staged.list = std::move(list);
   return true;
 }
 
@@ -106,7 +109,8 @@ bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte
     throw Error(ErrorKind::unsupported,
                 message.label() + ": a GPU-aware MPI makes calls of " PENSTOCK_GPU
                                   " of its own, for which the queue's stream must be one that does "
-                                  "not wait for the legacy default stream");
+                                  "not wait for the legacy default stream: make it with the flag "
+                                  "NonBlocking, or unset PENSTOCK_GPU_AWARE_MPI");
   }
   if (!region.managed && region.device != stream_.device())
     throw Error(ErrorKind::unsupported,
@@ -115,83 +119,31 @@ bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte
   return true;
 }
 
-// Room in the lists comes first: a trigger must not fail for want of it.
-StagedMessage& DeviceStaging::take_piece(std::size_t bytes) {
-  base::reserve_for(receives_, receives_.size() + ++open_);
-  base::reserve_for(marks_, marks_.size() + 1);
-  StagedMessage& staged = pool_.take();
-  auto at = ring_.take(bytes);
-  if (!at) {
-    give_back_what_has_ended();
-    at = ring_.take(bytes);
-  }
-  if (!at) {
-    pool_.give_back(staged);
-    throw Error(ErrorKind::resources,
-                fmt::format("a message of {} bytes finds no room in the queue's {} bytes of pinned "
-                            "memory, of which {} are in use until the next "
-                            "PST_Enqueue_wait_outstanding: wait sooner, or raise "
-                            "PENSTOCK_QUEUE_STAGING",
-                            bytes, ring_.size(), ring_.used()));
-  }
-  staged.piece = memory_.get() + *at;
-  staged.taker.store(Taker::nobody_yet, std::memory_order_relaxed);
-  staged.owners.store(1, std::memory_order_relaxed);
-  return staged;
-}
-
-// A program that completes requests need not wait on the stream.
-void DeviceStaging::give_back_what_has_ended() noexcept {
-  const std::uint64_t completed = load(words().completed);
-  auto receive = receives_.begin();
-  auto mark = marks_.begin();
-  for (; mark != marks_.end() && mark->bundle <= completed; ++mark) {
-    while (receive != receives_.end() && (*receive)->bundle <= mark->bundle &&
-           (*receive)->taker.load(std::memory_order_acquire) == Taker::program &&
-           (*receive)->owners.load(std::memory_order_acquire) == 1)
-      leave(**receive++);
-    if (receive != receives_.end() && (*receive)->bundle <= mark->bundle) break;
-    ring_.give_back_to(mark->end);
-  }
-  receives_.erase(receives_.begin(), receive);
-  marks_.erase(marks_.begin(), mark);
-}
-
-void DeviceStaging::add_receive(StagedMessage& staged) noexcept {
-  staged.bundle = triggered_;
-  staged.owners.store(2, std::memory_order_relaxed);
-  receives_.push_back(&staged);
-}
-
-void DeviceStaging::leave(StagedMessage& staged) noexcept {
-  if (staged.owners.fetch_sub(1, std::memory_order_acq_rel) == 1) pool_.give_back(staged);
-}
-
 // ---- The engine's
 
-bool DeviceStaging::taken(const EnqueuedMessage& message) const noexcept {
-  const auto& words = *static_cast<const QueueWords*>(words_.get());
+bool DeviceStaging::stream_has_copied(const EnqueuedMessage& message) const noexcept {
   return message.staged->taker.load(std::memory_order_acquire) == Taker::stream &&
-         load(words.taken) >= message.staged->bundle;
+         load(words_->taken) >= message.staged->bundle;
 }
 
-bool DeviceStaging::claim(EnqueuedMessage& message) noexcept {
-  Taker nobody = Taker::nobody_yet;
-  return message.staged->taker.compare_exchange_strong(nobody, Taker::program,
-                                                       std::memory_order_acq_rel);
+bool DeviceStaging::stream_may_copy(const EnqueuedMessage& message) const noexcept {
+  return message.staged->taker.load(std::memory_order_acquire) == Taker::stream &&
+         load(words_->gave_up) < message.staged->bundle;
 }
 
-// As long as the launch, or the copy, takes to run dry on a stream of the library's.
-std::optional<Error> DeviceStaging::take(EnqueuedMessage& message) noexcept {
+// Blocks until the copy is made, on a stream of the library's.
+std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) noexcept {
   const StagedMessage& staged = *message.staged;
   try {
     if (!staged.packed) {
-      arena_->write(staged.buffer, staged.piece, staged.bytes);
+      arena_->write(staged.buffer, staged.piece, std::min(*staged.received, staged.bytes));
       return std::nullopt;
     }
     const device::gpu::DeviceGuard guard(stream_.device());
     const device::gpu::RelaxedCaptures relaxed;
-    gpu::Launch launch = kernel_queue_->launch_on(arena_->stream());
+    gpu::Launch launch;
+    launch.stream = arena_->stream();
+    launch.queue_failure = reinterpret_cast<gpu::QueueFailure*>(no_failure_.get());
     device::gpu::check(gpu::launch_unpacking(launch, {&*staged.packed, 1}), "unpacking");
     device::gpu::check(cudaStreamSynchronize(arena_->stream()), "cudaStreamSynchronize");
     return std::nullopt;

@@ -34,18 +34,23 @@ class KernelMessagePlan final : public gpu::KernelPlan {
   // The engine sees to dead peers.
   void look_for_lost_cause() noexcept override {}
   base::Error error_of(gpu::Failure) const override { return messages_.why_failed(); }
-  void poison() noexcept override { engine_.give_up(messages_, messages_.why_failed()); }
+  void poison() noexcept override {
+    staging_.stream_has_ended();
+    engine_.give_up(messages_, messages_.why_failed());
+  }
   bool needs(int device) const noexcept override { return device == staging_.device(); }
   bool untouched() const noexcept override { return engine_.untouched(messages_); }
   void follow(const gpu::KernelQueue& failed) noexcept override {
-    if (used_on(failed) && !messages_.broken()) poison();
+    if (!used_on(failed) || messages_.broken()) return;
+    const base::Error* const reason = failed.aborted_by();
+    engine_.give_up(messages_, reason ? *reason : messages_.why_failed());
   }
   protocol::Epoch awaited_epoch() const noexcept override { return load(words_.awaited); }
   protocol::Epoch epoch_at_gate() const noexcept override { return load(words_.taken) + 1; }
   void open_gate() noexcept override { messages_.let_waits_pass(); }
 
  private:
-  Bell bell() const noexcept;
+  BundleStep step() const noexcept;
   void end_close(void (*ended)(void*), void* argument) noexcept override { ended(argument); }
 
   DeviceStaging& staging_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enqueued/gpu/kernels.hpp"
 
-#include <algorithm>
-
 #include "gpu/kernel_batch.cuh"
 #include "gpu/staged_copy.cuh"
 
@@ -14,73 +12,102 @@ namespace {
 
 template <int capacity>
 struct CopyKernelBatch : KernelBatch<CopyWork, capacity> {
-  CopyKernelBatch(const Launch& launch, const Bell& rung, std::span<const CopyWork> copies) noexcept
-      : KernelBatch<CopyWork, capacity>(launch, copies), bell(rung) {}
-  Bell bell;
+  CopyKernelBatch(const Launch& launch, const BundleStep& its_step,
+                  std::span<const CopyWork> copies) noexcept
+      : KernelBatch<CopyWork, capacity>(launch, copies), step(its_step) {}
+  BundleStep step;
 };
 
-// All threads': how the kernel's wait has ended.
-__device__ Failure await_completion(const Reports& reports, const Bell& bell) {
-  if (bell.completed == nullptr) return Failure::none;
-  Failure failure = Failure::none;
-  if (threadIdx.x == 0)
-    failure = gpu::await_host(reports, bell.id, *bell.awaited, *bell.completed, bell.number);
-  return static_cast<Failure>(gpu::agree(static_cast<Word64>(failure)));
+// A message may be shorter than its receive. Where each thread copies one unit at most, it asks for
+// that and for the size at once: each takes a way across the bus.
+__device__ void copy_received(const CopyWork& copy, const BlockIndex& place) {
+  const auto addresses =
+      reinterpret_cast<std::uintptr_t>(copy.to) | reinterpret_cast<std::uintptr_t>(copy.from);
+  SystemWord received(const_cast<Word64&>(*copy.received));
+  if (place.blocks == 1 && copy.bytes <= blockDim.x * sizeof(uint4) &&
+      addresses % sizeof(uint4) == 0) {
+    const std::uint64_t begin = threadIdx.x * sizeof(uint4);
+    if (begin >= copy.bytes) return;
+    const uint4 unit = *reinterpret_cast<const uint4*>(copy.from + begin);
+    const std::uint64_t end = min(received.load(::cuda::memory_order_relaxed), copy.bytes);
+    if (begin + sizeof(uint4) <= end)
+      *reinterpret_cast<uint4*>(copy.to + begin) = unit;
+    else
+      for (std::uint64_t i = begin; i < end; ++i) copy.to[i] = copy.from[i];
+    return;
+  }
+  const Word64 bytes =
+      gpu::agree(threadIdx.x == 0 ? received.load(::cuda::memory_order_relaxed) : 0);
+  gpu::copy_share(copy.to, copy.from, min(bytes, copy.bytes), place);
+}
+
+__device__ void copy_one(const CopyWork& copy, const BlockIndex& place) {
+  if (copy.received != nullptr)
+    copy_received(copy, place);
+  else
+    gpu::copy_share(copy.to, copy.from, copy.bytes, place);
 }
 
 // On a crowded device there is one block, which makes all copies.
 template <int capacity>
 __device__ void copy_all(const CopyKernelBatch<capacity>& batch) {
   if (gridDim.x == 1) {
-    for (int i = 0; i < batch.count; ++i) {
-      const CopyWork& copy = batch.item[i];
-      gpu::copy_share(copy.to, copy.from, copy.bytes, BlockIndex{0, 1});
-    }
+    for (int i = 0; i < batch.count; ++i) copy_one(batch.item[i], BlockIndex{0, 1});
   } else {
     BlockIndex place;
     const CopyWork& copy = gpu::item_of_block(batch, place);
-    gpu::copy_share(copy.to, copy.from, copy.bytes, place);
+    copy_one(copy, place);
   }
 }
 
+// All threads': how what the kernel waits for has ended.
+__device__ Failure await(const Reports& reports, const BundleStep& step) {
+  Failure failure = Failure::none;
+  if (step.wait_for != nullptr)
+    failure = gpu::await_host(reports, step.id, *step.say_waiting, *step.wait_for, step.number);
+  if (failure == Failure::none && step.besides != nullptr)
+    failure =
+        gpu::await_host(reports, step.id, *step.say_waiting, *step.besides, step.besides_number);
+  return failure;
+}
+
+// All blocks of a kernel come to its end, whatever fails, so that the last one knows that none
+// copies any more.
 struct Copies {
   static constexpr unsigned most_threads = gpu::StagedCopyShape::most_threads, resident = 0;
   template <int capacity>
   static __device__ void run(const CopyKernelBatch<capacity>& batch) {
-    if (batch.queue_failure->failed != 0) return;
-    const Bell& bell = batch.bell;
+    const BundleStep& step = batch.step;
     const Reports reports = batch.reports();
-    const Failure failure = await_completion(reports, bell);
-    const bool failed = failure != Failure::none;
+    const bool before = gpu::agree(threadIdx.x == 0 ? batch.queue_failure->failed : 0) != 0;
+    const Failure failure = before ? Failure::none : await(reports, step);
+    const bool failed = before || failure != Failure::none;
     gpu::let_successor_in();
     if (!failed) copy_all(batch);
-    const gpu::Arrival arrival = gpu::arrive(bell.arrivals, gridDim.x, failed);
-    if (failed && threadIdx.x == 0 && gpu::fails_first(reports))
-      gpu::report(reports, bell.id, failure);
+    const gpu::Arrival arrival = gpu::arrive(step.arrivals, gridDim.x, failed);
+    if (failure != Failure::none && threadIdx.x == 0) gpu::report_first(reports, step.id, failure);
+    if (!arrival.last) return;
     // Release: the copies, and what the stream did before, come before it.
-    if (arrival.last && !arrival.failed && bell.tells != nullptr)
-      SystemWord(*bell.tells).store(bell.number, ::cuda::memory_order_release);
+    Word64* const told = arrival.failed ? step.on_failure : step.then_set;
+    if (told != nullptr) SystemWord(*told).store(step.number, ::cuda::memory_order_release);
   }
 };
 
 template <int capacity>
-cudaError_t launch_as(const Launch& launch, const Bell& bell, std::span<const CopyWork> copies) {
-  CopyKernelBatch<capacity> batch(launch, bell, copies);
-  unsigned threads = 32, blocks = 0;
-  for (const CopyWork& copy : copies) {
-    threads = std::max<unsigned>(threads, copy.threads);
-    blocks += copy.blocks;
-  }
-  if (launch.crowded && bell.completed != nullptr) blocks = 1;
-  return gpu::launch_batch<Copies>(launch, blocks, threads, batch);
+cudaError_t launch_as(const Launch& launch, const BundleStep& step,
+                      std::span<const CopyWork> copies) {
+  CopyKernelBatch<capacity> batch(launch, step, copies);
+  gpu::StagedGrid grid = gpu::grid_of(copies);
+  if (launch.crowded && step.wait_for != nullptr) grid.blocks = 1;
+  return gpu::launch_batch<Copies>(launch, grid.blocks, grid.threads, batch);
 }
 
 }  // namespace
 
-cudaError_t launch_copies(const Launch& launch, const Bell& bell,
+cudaError_t launch_copies(const Launch& launch, const BundleStep& step,
                           std::span<const CopyWork> copies) {
-  if (copies.size() <= 1) return launch_as<1>(launch, bell, copies);
-  return launch_as<largest_copy_batch>(launch, bell, copies);
+  if (copies.size() <= 1) return launch_as<1>(launch, step, copies);
+  return launch_as<largest_copy_batch>(launch, step, copies);
 }
 
 cudaError_t load_copies(const Launch& launch) {

@@ -16,7 +16,8 @@ using gpu::Launch;
 inline constexpr std::size_t largest_copy_batch = 16;
 
 // At most largest_copy_batch copies.
-cudaError_t launch_copies(const Launch& launch, const Bell& bell, std::span<const CopyWork> copies);
+cudaError_t launch_copies(const Launch& launch, const BundleStep& step,
+                          std::span<const CopyWork> copies);
 // Loads the kernels onto the current device: their first launch may need the device idle, and later
 // it may not be.
 cudaError_t load_copies(const Launch& launch);

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enqueued/gpu/segment_lists.hpp"
 
+#include <algorithm>
+
 namespace penstock::enqueued {
 
-const datatype::Segment* SegmentLists::find(const Shared& segments, std::uint64_t bundle,
-                                            std::uint64_t taken) {
+bool SegmentLists::is_unused(const std::shared_ptr<SegmentList>& list) const noexcept {
+  return list.use_count() == 1 && list->packed_for <= load(words_.triggered) &&
+         list->unpacked_for <= load(words_.taken);
+}
+
+std::shared_ptr<SegmentList> SegmentLists::find(
+    const std::shared_ptr<const datatype::Segments>& segments) {
   const auto list = segments->list();
   if (list.size() == 1) return nullptr;
-  auto found = lists_.find(segments.get());
-  if (found == lists_.end()) {
-    if (lists_.size() >= many)
-      std::erase_if(lists_, [&](const auto& each) { return each.second.last_bundle <= taken; });
-    auto on_device = arena_->allocate(list.size_bytes());
-    arena_->write(on_device.get(), list.data(), list.size_bytes());
-    found = lists_.emplace(segments.get(), List{segments, std::move(on_device), bundle}).first;
-  }
-  found->second.last_bundle = bundle;
-  return reinterpret_cast<const datatype::Segment*>(found->second.on_device.get());
+  const auto found = std::find_if(lists_.begin(), lists_.end(),
+                                  [&](const auto& each) { return each->segments == segments; });
+  if (found != lists_.end()) return *found;
+  if (lists_.size() >= many)
+    std::erase_if(lists_, [&](const auto& each) { return is_unused(each); });
+  auto on_device = arena_->allocate(list.size_bytes());
+  arena_->write(on_device.get(), list.data(), list.size_bytes());
+  return lists_.emplace_back(
+      std::make_shared<SegmentList>(SegmentList{segments, std::move(on_device)}));
 }
 
 }  // namespace penstock::enqueued

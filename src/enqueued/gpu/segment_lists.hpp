@@ -3,35 +3,45 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "datatype/segments.hpp"
+#include "enqueued/staged_message.hpp"
+#include "enqueued/words.hpp"
 #include "gpu/device_arena.hpp"
 
 namespace penstock::enqueued {
 
+struct SegmentList {
+  std::shared_ptr<const datatype::Segments> segments;  // its address is not used again
+  std::shared_ptr<std::byte> on_device;
+  // Bundles whose kernels read it: before their trigger, and behind their wait.
+  std::uint64_t packed_for = 0;
+  std::uint64_t unpacked_for = 0;
+
+  const datatype::Segment* begin() const noexcept {
+    return reinterpret_cast<const datatype::Segment*>(on_device.get());
+  }
+};
+
 class SegmentLists {
  public:
-  using Shared = std::shared_ptr<const datatype::Segments>;
-
-  explicit SegmentLists(std::shared_ptr<gpu::DeviceArena> arena) noexcept
-      : arena_(std::move(arena)) {}
-  // The list on the device, for kernels of bundle number `bundle`; null: it is one segment, which
-  // travels with the launch. Lists that no kernel needs any more are given back now and then: those
-  // of bundles up to `taken`. Throws base::Error.
-  const datatype::Segment* find(const Shared& segments, std::uint64_t bundle, std::uint64_t taken);
+  SegmentLists(std::shared_ptr<gpu::DeviceArena> arena, const QueueWords& words) noexcept
+      : arena_(std::move(arena)), words_(words) {}
+  // Null: it is one segment, which travels with the launch. Lists that neither a message nor a
+  // kernel needs are given back now and then. Throws base::Error.
+  std::shared_ptr<SegmentList> find(const std::shared_ptr<const datatype::Segments>& segments);
 
  private:
-  struct List {
-    Shared segments;  // its address is not used again
-    std::shared_ptr<std::byte> on_device;
-    std::uint64_t last_bundle;
-  };
   static constexpr std::size_t many = 64;
 
+  bool is_unused(const std::shared_ptr<SegmentList>& list) const noexcept;
+
   std::shared_ptr<gpu::DeviceArena> arena_;
-  std::map<const datatype::Segments*, List> lists_;
+  const QueueWords& words_;
+  std::vector<std::shared_ptr<SegmentList>> lists_;
 };
 
 }  // namespace penstock::enqueued

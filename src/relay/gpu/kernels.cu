@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "relay/gpu/kernels.hpp"
 
-#include <algorithm>
-
 #include "gpu/gate_port.cuh"
 #include "gpu/gate_stand.hpp"
 #include "gpu/kernel_batch.cuh"
@@ -11,8 +9,8 @@
 
 namespace penstock::relay {
 using gpu::Arrival, gpu::BlockIndex, gpu::Failure, gpu::GatePort, gpu::GateStand, gpu::KernelBatch,
-    gpu::Reports, gpu::SystemWord, gpu::agree, gpu::arrive, gpu::await_host, gpu::copy_share,
-    gpu::fails_first, gpu::launch_batch, gpu::let_successor_in;
+    gpu::Reports, gpu::SystemWord, gpu::arrive, gpu::await_host, gpu::copy_share, gpu::launch_batch,
+    gpu::let_successor_in, gpu::report_first;
 
 namespace {
 
@@ -20,10 +18,6 @@ using gpu::StagedCopyShape;
 
 template <int capacity>
 using RelayBatch = KernelBatch<Post, capacity>;
-
-__device__ void fail(const Reports& reports, const Post& post, Failure why) {
-  if (fails_first(reports)) report(reports, post.id, why);
-}
 
 __device__ void copy(const Post& post, const BlockIndex& place) {
   if (post.staging == nullptr) return;
@@ -54,7 +48,7 @@ __device__ void start(const Reports& reports, const Post& post, const BlockIndex
   const Arrival arrival = arrive(post.arrivals, place.blocks, twice);
   if (!arrival.last) return;
   if (arrival.failed)
-    fail(reports, post, Failure::started_twice);
+    report_first(reports, post.id, Failure::started_twice);
   else
     // Release: the copy, and what the stream did before, come before the message.
     started.store(epoch, ::cuda::memory_order_release);
@@ -64,15 +58,13 @@ __device__ void start(const Reports& reports, const Post& post, const BlockIndex
 __device__ void wait(const Reports& reports, const Post& post, const BlockIndex& place,
                      bool is_last) {
   const Word64 epoch = threadIdx.x == 0 ? next_epoch(post) : 0;
-  Failure failure = Failure::none;
-  if (threadIdx.x == 0)
-    failure = await_host(reports, post.id, post.words->awaited, post.words->completed, epoch);
-  failure = static_cast<Failure>(agree(static_cast<Word64>(failure)));
+  const Failure failure =
+      await_host(reports, post.id, post.words->awaited, post.words->completed, epoch);
   const bool failed = failure != Failure::none;
   if (is_last) let_successor_in();
   if (!failed && !post.sends) copy(post, place);
   const Arrival arrival = arrive(post.arrivals, place.blocks, failed);
-  if (failed && threadIdx.x == 0) fail(reports, post, failure);
+  if (failed && threadIdx.x == 0) report_first(reports, post.id, failure);
   // A message of which a block has copied nothing is not there.
   if (arrival.last && !arrival.failed)
     SystemWord(post.words->done).store(epoch, ::cuda::memory_order_relaxed);
@@ -126,13 +118,9 @@ struct CloseGates {
 template <bool starts, int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const Post> posts) {
   RelayBatch<capacity> batch(launch, posts);
-  unsigned threads = 32, blocks = 0;
-  for (const Post& post : posts) {
-    threads = std::max<unsigned>(threads, post.threads);
-    blocks += post.blocks;
-  }
-  if (!starts && launch.crowded) return launch_batch<WaitInTurn>(launch, 1, threads, batch);
-  return launch_batch<Together<starts>>(launch, blocks, threads, batch);
+  const gpu::StagedGrid grid = gpu::grid_of(posts);
+  if (!starts && launch.crowded) return launch_batch<WaitInTurn>(launch, 1, grid.threads, batch);
+  return launch_batch<Together<starts>>(launch, grid.blocks, grid.threads, batch);
 }
 
 cudaError_t launch_closing(const Launch& launch, std::span<const Post> posts) {

@@ -33,6 +33,33 @@ TEST(StagingRing, WhatIsLeftAtTheEndIsSkipped) {
   EXPECT_EQ(ring.take(3 * line), 4 * line);
 }
 
+TEST(StagingRing, WhereNothingIsOutItBeginsAgain) {
+  StagingRing ring(10 * line);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ring.take(3 * line), 0U);
+    const auto first = ring.end();
+    EXPECT_EQ(ring.take(line), 3 * line);
+    ring.give_back_to(first);
+    EXPECT_EQ(ring.take(line), 4 * line);
+    ring.give_back_to(ring.end());
+  }
+}
+
+// Wherever the last piece lay.
+TEST(StagingRing, AnEmptyRingTakesAPieceOfAnySize) {
+  StagingRing ring(10 * line);
+  for (std::size_t first = 1; first <= 10; ++first)
+    for (std::size_t second = 1; second <= 10; ++second) {
+      ASSERT_TRUE(ring.take(first * line));
+      const auto end = ring.end();
+      ring.give_back_to(end);
+      ASSERT_TRUE(ring.take(second * line)) << first << " lines, then " << second;
+      ring.give_back_to(ring.end());
+      ring.give_back_to(end);  // as nothing lies before it, this means nothing
+      EXPECT_EQ(ring.used(), 0U);
+    }
+}
+
 TEST(StagingRing, AllOfItIsOnePiece) {
   StagingRing ring(10 * line);
   for (int i = 0; i < 3; ++i) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message in memory of a GPU, and the piece of pinned memory that MPI sends or fills.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/free_list.hpp"
+#include "enqueued/staging_ring.hpp"
+#include "gpu/pack_work.hpp"
+
+namespace penstock::enqueued {
+
+// Who copies what a receive has brought to the program's buffer: a wait of the stream, or a thread
+// of the program that completes the request.
+enum class Taker : std::uint8_t { nobody_yet, stream, program };
+
+// The list of a datatype's segments, on a device, and which bundles' kernels read it last.
+struct SegmentList;
+
+struct StagedMessage : base::FreeItem<StagedMessage> {
+  bool sends = false;
+  std::byte* buffer = nullptr;  // the program's
+  std::byte* piece = nullptr;
+  std::uint64_t bytes = 0;
+  // Of a receive, in pinned memory: how many bytes have come. Its buffer keeps what lies behind.
+  std::uint64_t* received = nullptr;
+  std::optional<gpu::PackWork> packed;  // it lies with gaps
+  std::shared_ptr<SegmentList> list;    // null: its segments need none
+  std::uint64_t bundle = 0;             // by which it was triggered
+  StagingRing::Position end = 0;        // of its piece
+  std::atomic<Taker> taker{Taker::nobody_yet};
+  // The message until it ends; and the list of what a wait of the stream gives back.
+  std::atomic<int> owners{0};
+
+  // True once: for who asks first.
+  bool becomes(Taker who) noexcept {
+    Taker nobody = Taker::nobody_yet;
+    return taker.compare_exchange_strong(nobody, who, std::memory_order_acq_rel);
+  }
+};
+
+}  // namespace penstock::enqueued
