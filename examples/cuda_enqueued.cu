@@ -19,11 +19,11 @@ long pass_on(int left, int right) {
   penstock::cuda::Stream stream;
   penstock::cuda::Queue queue(stream, MPI_COMM_WORLD);
   for (int step = 0; step < steps; ++step) {
-    queue.receive(number.data(), 1, MPI_LONG, left, 0);
+    queue.receive(number, left, 0);
     queue.trigger();
     queue.wait_outstanding();
     add_one<<<1, 1, 0, stream>>>(number.data());
-    queue.send(number.data(), 1, MPI_LONG, right, 0);
+    queue.send(number, right, 0);
     queue.trigger();
     queue.wait_outstanding();
   }

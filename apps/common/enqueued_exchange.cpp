@@ -17,18 +17,11 @@ class EnqueuedExchange : public StreamRounds {
  public:
   EnqueuedExchange(const Options& options, Work& work, Comm comm)
       : StreamRounds(options, work, comm),
-        out_{on_device(options), on_device(options)},
+        out_{message_buffers(options, neighbours()), message_buffers(options, neighbours())},
         in_(comm == Comm::hpe || takes_device_memory(options)
-                ? Sets{on_device(options), on_device(options)}
+                ? Sets{message_buffers(options, neighbours()),
+                       message_buffers(options, neighbours())}
                 : Sets{pinned(), pinned()}) {}
-
-  void run(int rounds) override {
-    fork();
-    for (int round = 0; round < rounds; ++round) exchange(round, rounds);
-    join();
-    finish();
-    lane_->synchronize();
-  }
 
  protected:
   using Sets = std::array<SideBuffers, 2>;
@@ -48,6 +41,13 @@ class EnqueuedExchange : public StreamRounds {
                           MPI_COMM_WORLD, std::exchange(first, nullptr));
   }
 
+  void enqueue(int rounds) override {
+    fork();
+    for (int round = 0; round < rounds; ++round) exchange(round, rounds);
+    join();
+    finish();
+  }
+
   // Around the packing, the trigger and the unpacking of a round.
   virtual void post_receives(std::size_t /*set*/) {}
   virtual void enqueue_messages(std::size_t set) = 0;
@@ -56,10 +56,6 @@ class EnqueuedExchange : public StreamRounds {
   virtual void finish() {}  // behind the last round
 
  private:
-  SideBuffers on_device(const Options& options) const {
-    return {neighbours(),
-            [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
-  }
   SideBuffers pinned() const { return {neighbours(), allocate_pinned}; }
 
   void exchange(int round, int rounds) {
@@ -83,8 +79,11 @@ class EnqueuedExchange : public StreamRounds {
 
 class AllEnqueued final : public EnqueuedExchange {
  public:
-  AllEnqueued(const Options& options, Work& work) : EnqueuedExchange(options, work, Comm::hpe) {}
-  std::string transport() const override { return "MPI, enqueued"; }
+  AllEnqueued(const Options& options, Work& work)
+      : EnqueuedExchange(options, work, Comm::hpe),
+        transport_(options.device == DeviceKind::host ? "MPI, enqueued"
+                                                      : "MPI, enqueued, pinned copies") {}
+  std::string transport() const override { return transport_; }
 
  private:
   void enqueue_messages(std::size_t set) override {
@@ -94,6 +93,8 @@ class AllEnqueued final : public EnqueuedExchange {
     enqueue_sends(set, nullptr);
   }
   void before_unpacking() override { lane_->queue().wait_outstanding(); }
+
+  const char* const transport_;
 };
 
 // A set may be received into when it has been unpacked, two rounds ago. The sends of the round
@@ -103,8 +104,8 @@ class SendsEnqueued final : public EnqueuedExchange {
   SendsEnqueued(const Options& options, Work& work)
       : EnqueuedExchange(options, work, Comm::hpe_send),
         transport_(options.device == DeviceKind::host ? "MPI, sends enqueued"
-                   : takes_device_memory(options)     ? "MPI, sends enqueued, device memory"
-                                                      : "MPI, sends enqueued, pinned memory"),
+                   : takes_device_memory(options)     ? "MPI, sends enqueued; into device memory"
+                                                      : "MPI, sends enqueued; into pinned memory"),
         receives_(neighbours().size(), MPI_REQUEST_NULL) {}
   std::string transport() const override { return transport_; }
 

@@ -32,9 +32,10 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
       return make_enqueued_exchange(options, work);
     case Comm::hpe_send:
       return make_enqueued_sends_exchange(options, work);
-    default:
+    case Comm::graph:
       return make_graph_exchange(options, work, rounds);
   }
+  throw std::logic_error("a variant that nobody makes");
 }
 
 }  // namespace penstock::apps

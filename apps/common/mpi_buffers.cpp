@@ -13,8 +13,7 @@ SideBuffers pinned(const std::vector<Neighbour>& neighbours) {
 // Where kernels pack, and where they unpack from.
 SideBuffers packed(const Options& options, const std::vector<Neighbour>& neighbours) {
   if (options.pinned) return pinned(neighbours);
-  return {neighbours,
-          [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+  return message_buffers(options, neighbours);
 }
 
 bool is_staged(const Options& options) {

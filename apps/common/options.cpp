@@ -2,7 +2,8 @@
 #include "common/options.hpp"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <stdexcept>
 
 namespace penstock::apps {
 namespace {
@@ -13,20 +14,44 @@ constexpr const char* gpu_name = "hip";
 constexpr const char* gpu_name = "cuda";
 #endif
 
-const std::map<std::string, Comm> comms{{"mpi", Comm::mpi},
-                                        {"mpi-waitany", Comm::mpi_waitany},
-                                        {"mpi-persistent", Comm::mpi_persistent},
-                                        {"mpi-datatype", Comm::mpi_datatype},
-                                        {"stream", Comm::stream},
-                                        {"stream-ready", Comm::stream_ready},
-                                        {"stream-datatype", Comm::stream_datatype},
-                                        {"graph", Comm::graph},
-                                        {"mpi-rma", Comm::mpi_rma},
-                                        {"stream-rma", Comm::stream_rma},
-                                        {"stream-rma-batch", Comm::stream_rma_batch},
-                                        {"graph-rma", Comm::graph_rma},
-                                        {"hpe-send", Comm::hpe_send},
-                                        {"hpe", Comm::hpe}};
+struct Variant {
+  Comm comm;
+  const char* name;
+  bool host_driven = false;
+  bool datatypes = false;
+  bool graph = false;
+  bool all_threads = false;
+  bool by_name = false;
+};
+
+constexpr std::array variants{
+    Variant{.comm = Comm::mpi, .name = "mpi", .host_driven = true},
+    Variant{.comm = Comm::mpi_waitany, .name = "mpi-waitany", .host_driven = true},
+    Variant{.comm = Comm::mpi_persistent, .name = "mpi-persistent", .host_driven = true},
+    Variant{
+        .comm = Comm::mpi_datatype, .name = "mpi-datatype", .host_driven = true, .datatypes = true},
+    Variant{.comm = Comm::mpi_rma, .name = "mpi-rma", .host_driven = true, .by_name = true},
+    Variant{.comm = Comm::stream, .name = "stream"},
+    Variant{.comm = Comm::stream_ready, .name = "stream-ready"},
+    Variant{.comm = Comm::stream_datatype, .name = "stream-datatype", .datatypes = true},
+    Variant{.comm = Comm::graph, .name = "graph", .graph = true},
+    Variant{.comm = Comm::stream_rma, .name = "stream-rma", .by_name = true},
+    Variant{.comm = Comm::stream_rma_batch, .name = "stream-rma-batch", .by_name = true},
+    Variant{.comm = Comm::graph_rma, .name = "graph-rma", .graph = true, .by_name = true},
+    Variant{.comm = Comm::hpe_send, .name = "hpe-send", .all_threads = true, .by_name = true},
+    Variant{.comm = Comm::hpe, .name = "hpe", .all_threads = true, .by_name = true}};
+
+const Variant& variant_of(Comm comm) {
+  const auto found = std::find_if(variants.begin(), variants.end(),
+                                  [&](const Variant& each) { return each.comm == comm; });
+  return found == variants.end() ? throw std::logic_error("a variant without a row") : *found;
+}
+
+Comm comm_of(const std::string& name) {
+  return std::find_if(variants.begin(), variants.end(),
+                      [&](const Variant& each) { return name == each.name; })
+      ->comm;
+}
 
 std::vector<std::string> words_of(const std::vector<Comm>& offered) {
   std::vector<std::string> words;
@@ -34,7 +59,7 @@ std::vector<std::string> words_of(const std::vector<Comm>& offered) {
   return words;
 }
 
-// "all that the device has, but for hpe and hpe-send"
+// "all that the device has, but for mpi-rma, hpe-send, hpe"
 std::string default_text(std::vector<Comm> offered) {
   std::erase_if(offered, [](Comm comm) { return !is_asked_by_name(comm); });
   return offered.empty()
@@ -44,41 +69,39 @@ std::string default_text(std::vector<Comm> offered) {
 
 }  // namespace
 
-const char* name_of(Comm comm) noexcept {
-  for (const auto& [name, value] : comms)
-    if (value == comm) return name.c_str();
-  return "?";
+const char* name_of(Comm comm) {
+  return variant_of(comm).name;
 }
 
 const char* name_of(DeviceKind device) noexcept {
   return device == DeviceKind::host ? "host" : gpu_name;
 }
 
-bool is_host_driven(Comm comm) noexcept {
-  return comm < Comm::stream;
+bool is_host_driven(Comm comm) {
+  return variant_of(comm).host_driven;
 }
 
-bool uses_datatypes(Comm comm) noexcept {
-  return comm == Comm::mpi_datatype || comm == Comm::stream_datatype;
+bool uses_datatypes(Comm comm) {
+  return variant_of(comm).datatypes;
 }
 
-bool needs_graphs(Comm comm) noexcept {
-  return comm == Comm::graph || comm == Comm::graph_rma;
+bool needs_graphs(Comm comm) {
+  return variant_of(comm).graph;
 }
 
-bool is_asked_by_name(Comm comm) noexcept {
-  return comm == Comm::mpi_rma || comm >= Comm::stream_rma;
+bool needs_all_threads(Comm comm) {
+  return variant_of(comm).all_threads;
 }
 
-bool needs_all_threads(Comm comm) noexcept {
-  return comm == Comm::hpe_send || comm == Comm::hpe;
+bool is_asked_by_name(Comm comm) {
+  return variant_of(comm).by_name;
 }
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option_function<std::vector<std::string>>(
          "--comm",
          [&options](const std::vector<std::string>& words) {
-           for (const std::string& word : words) options.comms.push_back(comms.at(word));
+           for (const std::string& word : words) options.comms.push_back(comm_of(word));
          },
          "How messages go, with commas; all that are named take turns in one run: " +
              CLI::detail::join(words_of(options.offered), ", ") +

@@ -14,7 +14,7 @@ namespace penstock::apps {
 // How messages go: driven by the host, which waits for all of them or for any, with requests made
 // anew or persistent, of datatypes that MPI packs, or as puts; or by the stream, with standard
 // sends, with ready sends, of datatypes, captured into a graph, as puts, or matched by MPI, sends
-// alone or all (hpe). The former stand first.
+// alone or all (hpe).
 enum class Comm {
   mpi,
   mpi_waitany,
@@ -35,15 +35,16 @@ enum class Comm {
 // The GPU is that of the build: CUDA's or HIP's.
 enum class DeviceKind { host, gpu };
 
-const char* name_of(Comm comm) noexcept;
+const char* name_of(Comm comm);
 const char* name_of(DeviceKind device) noexcept;
-bool is_host_driven(Comm comm) noexcept;
-bool uses_datatypes(Comm comm) noexcept;  // in place of packing by the program
-bool needs_graphs(Comm comm) noexcept;
+bool is_host_driven(Comm comm);
+bool uses_datatypes(Comm comm);  // in place of packing by the program
+bool needs_graphs(Comm comm);
 // Enqueued messages need MPI_THREAD_MULTIPLE, which costs all that use MPI in the same run.
-bool needs_all_threads(Comm comm) noexcept;
-// These, and windows, which not every machine serves, are used only where they are named.
-bool is_asked_by_name(Comm comm) noexcept;
+bool needs_all_threads(Comm comm);
+// Windows, which not every machine serves, and enqueued messages are used only where --comm names
+// them.
+bool is_asked_by_name(Comm comm);
 
 struct Options {
   // What the program has, in the order of its table.

@@ -28,4 +28,9 @@ SideBuffers::SideBuffers(const std::vector<Neighbour>& neighbours,
   }
 }
 
+SideBuffers message_buffers(const Options& options, const std::vector<Neighbour>& neighbours) {
+  return {neighbours,
+          [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
+}
+
 }  // namespace penstock::apps

@@ -37,4 +37,7 @@ class SideBuffers {
   Sides sides_{};
 };
 
+// In the memory of the device.
+SideBuffers message_buffers(const Options& options, const std::vector<Neighbour>& neighbours);
+
 }  // namespace penstock::apps

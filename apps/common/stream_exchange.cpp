@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <penstock/penstock.hpp>
 
-#include "common/stream_rounds.hpp"
+#include "common/graph_of_rounds.hpp"
 
 namespace penstock::apps {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 struct MessageSet {
   MessageSet(const Options& options, const std::vector<Neighbour>& neighbours, Mode mode,
              int number)
-      : out(make(options, neighbours)), in(make(options, neighbours)) {
+      : out(message_buffers(options, neighbours)), in(message_buffers(options, neighbours)) {
     for (const Neighbour& each : neighbours)
       requests.add(recv_init(in.message(each), each.rank, tag_of(opposite(each.direction), number),
                              MPI_COMM_WORLD));
@@ -24,10 +24,6 @@ struct MessageSet {
                              MPI_COMM_WORLD, mode));
   }
 
-  static SideBuffers make(const Options& options, const std::vector<Neighbour>& neighbours) {
-    return {neighbours,
-            [&](std::size_t bytes) { return allocate(options.device, Use::messages, bytes); }};
-  }
   std::span<MPI_Request> receives() { return requests.all().first(requests.size() / 2); }
   std::span<MPI_Request> sends() { return requests.all().last(requests.size() / 2); }
 
@@ -84,14 +80,8 @@ class StandardSends : public StreamExchange {
     first_ = joined({set(0).receives(), set(1).receives(), set(0).sends()});
   }
 
-  void run(int rounds) override {
-    enqueue(rounds);
-    lane_->synchronize();
-  }
-
  protected:
-  // All that is started has its wait.
-  void enqueue(int rounds) {
+  void enqueue(int rounds) override {
     fork();
     for (int round = 0; round < rounds; ++round) {
       pack(round);
@@ -130,7 +120,8 @@ class ReadySends final : public StreamExchange {
     lane_->settle();
   }
 
-  void run(int rounds) override {
+ protected:
+  void enqueue(int rounds) override {
     fork();
     for (int round = 0; round < rounds; ++round) {
       pack(round);
@@ -139,22 +130,7 @@ class ReadySends final : public StreamExchange {
       if (round + 2 < rounds) lane_->queue().start(set(round).receives());
     }
     join();
-    lane_->synchronize();
   }
-};
-
-class Graph final : public StandardSends {
- public:
-  Graph(const Options& options, Work& work, int rounds)
-      : StandardSends(options, work), graph_(*lane_, rounds, [this](int some) { enqueue(some); }) {}
-
-  void run(int rounds) override {
-    graph_.run(rounds);
-    lane_->synchronize();
-  }
-
- private:
-  GraphOfRounds graph_;
 };
 
 }  // namespace
@@ -168,7 +144,7 @@ std::unique_ptr<Exchange> make_stream_ready_exchange(const Options& options, Wor
 }
 
 std::unique_ptr<Exchange> make_graph_exchange(const Options& options, Work& work, int rounds) {
-  return std::make_unique<Graph>(options, work, rounds);
+  return std::make_unique<GraphOf<StandardSends>>(rounds, options, work);
 }
 
 }  // namespace penstock::apps

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/stream_rounds.hpp"
 
-#include <algorithm>
-
 namespace penstock::apps {
-namespace {
-
-// A graph of thousands of kernels begins late.
-int largest_part(int rounds) {
-  int part = std::min(rounds, 20);
-  while (rounds % part != 0) --part;
-  return part;
-}
-
-}  // namespace
 
 StreamRounds::StreamRounds(const Options& options, Work& work, Comm comm)
     : lane_(make_lane(options.device, comm)), work_(work) {
@@ -43,15 +31,6 @@ void StreamRounds::finish_round() {
   phases_.enter(Phase::post_comm);
   if (work_.has_ends()) lane_->launch(end_);
   phases_.leave();
-}
-
-GraphOfRounds::GraphOfRounds(Lane& lane, int rounds, const std::function<void(int)>& enqueue)
-    : in_graph_(largest_part(rounds)) {
-  graph_ = lane.capture([&] { enqueue(in_graph_); });
-}
-
-void GraphOfRounds::run(int rounds) {
-  for (int round = 0; round < rounds; round += in_graph_) graph_->launch();
 }
 
 }  // namespace penstock::apps

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "common/exchange.hpp"
 
@@ -17,8 +18,14 @@ class StreamRounds : public Exchange {
  public:
   StreamRounds(const Options& options, Work& work, Comm comm);
   Lane& lane() override { return *lane_; }
+  void run(int rounds) override {
+    enqueue(rounds);
+    lane_->synchronize();
+  }
 
  protected:
+  // All that is started has its wait.
+  virtual void enqueue(int rounds) = 0;
   static std::size_t set_of(int round) { return static_cast<std::size_t>(round % 2); }
   virtual const Sides& out(std::size_t set) const = 0;
   virtual const Sides& in(std::size_t set) const = 0;
@@ -50,18 +57,6 @@ class StreamRounds : public Exchange {
   std::array<Lane::Kernel, 2> unpack_;
   std::array<Lane::Kernel, 2> unpack_and_pack_;
   Lane::Kernel end_;
-};
-
-// Some rounds that `enqueue` enqueues, each message of which has its wait, captured once and
-// replayed as often as it takes.
-class GraphOfRounds {
- public:
-  GraphOfRounds(Lane& lane, int rounds, const std::function<void(int rounds)>& enqueue);
-  void run(int rounds);
-
- private:
-  int in_graph_;
-  std::unique_ptr<Replay> graph_;
 };
 
 }  // namespace penstock::apps

@@ -214,8 +214,11 @@ void add_faces(CLI::App& parent, tool::Command& command) {
   app->callback([options, &command] {
     settle(*options);
     const auto& chosen = options->chosen;
-    if (std::any_of(chosen.begin(), chosen.end(), apps::needs_all_threads))
+    if (std::any_of(chosen.begin(), chosen.end(), apps::needs_all_threads)) {
+      if (!command.thread.empty() && command.thread != "multiple")
+        throw CLI::ValidationError("--thread", "hpe-send and hpe need multiple");
       command.thread = "multiple";
+    }
     command.run = [options](const tool::Session& session) { return run_faces(*options, session); };
   });
 }

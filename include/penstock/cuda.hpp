@@ -137,21 +137,48 @@ class Stream {
   cudaStream_t handle_ = nullptr;
 };
 
+template <class Element>
+class View;
+template <class Element>
+class Buffer;
+
 // Owns a queue over a CUDA stream: start, wait, run, synchronize and the rest are those of
-// penstock::QueueView. Only synchronize() blocks. All calls may be captured but synchronize() and
-// is_complete(). The stream must outlive the queue. The destructor blocks, as penstock::Queue's.
+// penstock::QueueView. Only synchronize() blocks. All calls may be captured but synchronize(),
+// is_complete(), and trigger(), as each enqueued message is one message. The stream must outlive
+// the queue. The destructor blocks, as penstock::Queue's.
 class Queue : public penstock::Queue {
  public:
   // Several queues may share a stream; a null handle is the default stream. Does not block. Errors:
   // those of PST_Queue_init; PST_ERROR_UNSUPPORTED says that libpenstock was built without CUDA, or
   // that there is no GPU here.
   explicit Queue(cudaStream_t stream) : penstock::Queue(PST_QUEUE_CUDA, &stream) {}
-  // For messages that MPI matches (QueueView::send): `comm` is that of calls that name none, and
-  // what they need of the driver's memory is had now. Make it before the device waits for anything.
-  // Errors: those of PST_Queue_create.
+  // For messages that MPI matches (QueueView::send): `comm` is used by calls that name none.
+  // Reserves the queue's pinned memory (PENSTOCK_QUEUE_STAGING), which may block until kernels have
+  // ended: make the queue before anything is enqueued that waits. Errors: those of
+  // PST_Queue_create.
   Queue(cudaStream_t stream, MPI_Comm comm) : penstock::Queue(make(stream, comm)) {}
   Queue(Stream&&) = delete;  // would be destroyed before the queue
   Queue(Stream&&, MPI_Comm) = delete;
+
+  // QueueView::send and receive of views, and of buffers, which must outlive the message.
+  using QueueView::receive;
+  using QueueView::send;
+  template <class Element>
+  void send(View<Element> elements, int destination, int tag, MPI_Comm comm = MPI_COMM_NULL,
+            MPI_Request* request = nullptr) const;
+  template <class Element>
+  void receive(View<Element> elements, int source, int tag, MPI_Comm comm = MPI_COMM_NULL,
+               MPI_Request* request = nullptr) const;
+  template <class Element>
+  void send(const Buffer<Element>& elements, int destination, int tag,
+            MPI_Comm comm = MPI_COMM_NULL, MPI_Request* request = nullptr) const;
+  template <class Element>
+  void receive(Buffer<Element>& elements, int source, int tag, MPI_Comm comm = MPI_COMM_NULL,
+               MPI_Request* request = nullptr) const;
+  template <class Element, class... Rest>
+  void send(Buffer<Element>&&, Rest...) const = delete;
+  template <class Element, class... Rest>
+  void receive(Buffer<Element>&&, Rest...) const = delete;
 
  private:
   static PST_Queue make(cudaStream_t stream, MPI_Comm comm) {
@@ -400,6 +427,32 @@ class Capture {
 namespace penstock {
 
 // ---- Requests ----------------------------------------------------------------------------------
+
+namespace cuda {
+
+template <class Element>
+void Queue::send(View<Element> elements, int destination, int tag, MPI_Comm comm,
+                 MPI_Request* request) const {
+  send(std::span(elements.data(), elements.size()), destination, tag, comm, request);
+}
+template <class Element>
+void Queue::receive(View<Element> elements, int source, int tag, MPI_Comm comm,
+                    MPI_Request* request) const {
+  static_assert(!std::is_const_v<Element>, "a receive writes its elements");
+  receive(std::span(elements.data(), elements.size()), source, tag, comm, request);
+}
+template <class Element>
+void Queue::send(const Buffer<Element>& elements, int destination, int tag, MPI_Comm comm,
+                 MPI_Request* request) const {
+  send(std::span(elements.data(), elements.size()), destination, tag, comm, request);
+}
+template <class Element>
+void Queue::receive(Buffer<Element>& elements, int source, int tag, MPI_Comm comm,
+                    MPI_Request* request) const {
+  receive(std::span(elements.data(), elements.size()), source, tag, comm, request);
+}
+
+}  // namespace cuda
 
 // A persistent send of a view or a buffer, or receive into it. The memory must outlive the request,
 // as with elements of the host. Does not block; MPI's errors are thrown.

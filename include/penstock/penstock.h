@@ -385,10 +385,10 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
  * faster. See docs/queue.md. */
 
 /* Creates a queue over `stream`, which is the handle itself, not its address: a PST_Stream, or a
- * GPU's stream. `comm` is for calls that pass MPI_COMM_NULL; it may be that itself. The
+ * GPU's stream. `comm` is for calls that pass MPI_COMM_NULL; where it is that itself, every call names one. The
  * queue is like one of PST_Queue_init in all else. Over a stream of a GPU it reserves
- * PENSTOCK_QUEUE_STAGING bytes of pinned memory, for which the driver may wait for the device: so
- * make the queue before the device waits for what this thread has still to do. Local; does not
+ * PENSTOCK_QUEUE_STAGING bytes of pinned memory. Allocating it may block until kernels that run on
+ * the device have ended: make the queue before anything is enqueued that waits. Local; does not
  * block but for that. Errors: those of PST_Queue_init; where `comm` is given,
  * PST_ERROR_THREAD_LEVEL. Source: HPE, Penstock. */
 PST_API int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue);

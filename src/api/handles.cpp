@@ -19,7 +19,7 @@ using base::ErrorKind;
 void refuse_queue(PST_Queue queue) {
   throw Error(ErrorKind::queue,
               std::string(queue ? "the queue has been freed" : "the queue is PST_QUEUE_NULL") +
-                  ": make one with PST_Queue_init");
+                  ": make one with PST_Queue_init or PST_Queue_create");
 }
 
 void refuse_request(MPI_Request request) {

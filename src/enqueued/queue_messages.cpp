@@ -270,8 +270,15 @@ void QueueMessages::refuse_free() const {
 
 std::string QueueMessages::describe_wait() const {
   const std::string under_way = engine_.describe(*this);
-  return fmt::format("{} triggers, {} complete, MPI has {}", load(words_.triggered),
-                     load(words_.completed), under_way.empty() ? "nothing" : under_way);
+  const std::uint64_t triggered = load(words_.triggered);
+  const std::uint64_t behind = published_.load(std::memory_order_acquire) - triggered;
+  return fmt::format("{} triggered, {} complete, MPI has {}{}", triggered, load(words_.completed),
+                     under_way.empty() ? "nothing" : under_way,
+                     behind == 0 ? ""
+                                 : fmt::format("; {} more triggers stand behind this wait: where the "
+                                               "peer waits alike, enqueue the sends of a step under "
+                                               "the trigger of its receives",
+                                               behind));
 }
 
 void QueueMessages::let_waits_pass() noexcept {

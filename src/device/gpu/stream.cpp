@@ -43,7 +43,8 @@ int device_of(cudaStream_t handle) {
   if (succeeded(code)) return device;
   throw Error(ErrorKind::stream,
               std::string("the " PENSTOCK_GPU " stream of a new queue is not valid: ") +
-                  cudaGetErrorString(code));
+                  cudaGetErrorString(code) +
+                  " (PST_Queue_init takes the address of the handle, PST_Queue_create the handle)");
 }
 
 }  // namespace
