@@ -329,7 +329,8 @@ TEST(Errors, KindsTextsAndCodes) {
   EXPECT_PST_KIND(PST_Error_kind(0, nullptr), PST_ERROR_ARGUMENT);
 
   const int code = PST_Queue_wait(PST_QUEUE_NULL);
-  EXPECT_EQ(last_error(), "the queue is PST_QUEUE_NULL: make one with PST_Queue_init");
+  EXPECT_EQ(last_error(),
+            "the queue is PST_QUEUE_NULL: make one with PST_Queue_init or PST_Queue_create");
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   EXPECT_EQ(MPI_Error_string(code, text, &length), MPI_SUCCESS);
