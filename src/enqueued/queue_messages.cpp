@@ -206,6 +206,7 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
     }
   } catch (...) {
     discard(message);
+    if (staging_) staging_->forget_allocations();
     throw;
   }
   communicator->enqueued.fetch_add(1, std::memory_order_relaxed);

@@ -38,6 +38,9 @@ class Staging {
   // gaps. False: MPI takes the program's own buffer. Throws base::Error.
   virtual bool stage(EnqueuedMessage& message, MPI_Datatype type,
                      std::optional<std::size_t> element) = 0;
+  // What messages of the open bundle lie in is there until its trigger. Here that has come, or a
+  // call has been refused.
+  virtual void forget_allocations() noexcept = 0;
   // The queue has failed, and MPI may still be at its messages: the memory is not used again.
   virtual void keep_memory() noexcept = 0;
 

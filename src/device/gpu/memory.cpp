@@ -13,30 +13,13 @@ namespace {
 
 using PointerGetAttributes = CUresult (*)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
 
-PointerGetAttributes attributes_function() noexcept {
-  static const auto function =
-      reinterpret_cast<PointerGetAttributes>(driver_function("cuPointerGetAttributes", 7000));
-  return function;
-}
-
-// 0: the driver does not know the memory, or gives it no number.
-std::uint64_t allocation_number(const void* address) noexcept {
-  unsigned long long number = 0;
-  CUpointer_attribute name = CU_POINTER_ATTRIBUTE_BUFFER_ID;
-  void* value = &number;
-  if (attributes_function() == nullptr ||
-      attributes_function()(1, &name, &value, reinterpret_cast<CUdeviceptr>(address)) !=
-          CUDA_SUCCESS)
-    return 0;
-  return number;
-}
-
 }  // namespace
 
 MemoryRegion look_at(const void* address) noexcept {
   MemoryRegion region;
   if (address == nullptr || !driver_is_loaded()) return region;
-  const PointerGetAttributes get_attributes = attributes_function();
+  static const auto get_attributes =
+      reinterpret_cast<PointerGetAttributes>(driver_function("cuPointerGetAttributes", 7000));
   if (get_attributes == nullptr) return region;
 
   unsigned type = 0, managed = 0, exportable = 0;
@@ -69,13 +52,10 @@ MemoryRegion look_at(const void* address) noexcept {
 }
 
 MemoryRegion KnownRegions::look_at(const void* address) noexcept {
-  if (address == nullptr || !driver_is_loaded()) return {};
-  const std::uint64_t number = allocation_number(address);
-  if (number == 0) return gpu::look_at(address);
   for (const MemoryRegion& known : regions_)
-    if (known.allocation == number) return known;
+    if (known.holds(address)) return known;
   const MemoryRegion found = gpu::look_at(address);
-  regions_[oldest_++ % regions_.size()] = found;
+  if (found.on_device) regions_[oldest_++ % regions_.size()] = found;
   return found;
 }
 

@@ -29,11 +29,12 @@ MemoryRegion look_at(const void* address) noexcept;
 // The same of what was memory of a device. Throws base::Error(transport) where it is no longer.
 MemoryRegion region_of(const void* address);
 
-// The last few allocations that were asked for. Of one that is known the driver is asked its number
-// alone, which takes a seventh of the time. One thread at a time.
+// The last few allocations of devices that were asked for, until they may be freed: asking the
+// driver takes microseconds. One thread at a time.
 class KnownRegions {
  public:
   MemoryRegion look_at(const void* address) noexcept;
+  void forget() noexcept { regions_ = {}; }
 
  private:
   std::array<MemoryRegion, 4> regions_;

@@ -28,6 +28,7 @@ class DeviceStaging final : public Staging {
                                              MessageEngine& engine) override;
   bool stage(EnqueuedMessage& message, MPI_Datatype type,
              std::optional<std::size_t> element) override;
+  void forget_allocations() noexcept override { regions_.forget(); }
   void keep_memory() noexcept override { gpus_->keep(memory_); }
   bool stream_has_copied(const EnqueuedMessage& message) const noexcept override;
   bool stream_may_copy(const EnqueuedMessage& message) const noexcept override;

@@ -48,6 +48,7 @@ void KernelMessagePlan::start(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   CopyBatch& copies = copies_on(queue, LaunchStep::enqueued);
   StagedPieces& pieces = staging_.pieces();
+  staging_.forget_allocations();
   pieces.begin_trigger();
   copies.begin(step());
   pieces.trigger(messages_.open_bundle(), [&](const StagedMessage& staged) {

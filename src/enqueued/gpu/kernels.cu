@@ -19,26 +19,26 @@ struct CopyKernelBatch : KernelBatch<CopyWork, capacity> {
 };
 
 // A message may be shorter than its receive. Where each thread copies one unit at most, it asks for
-// that and for the size at once: each takes a way across the bus.
+// that before thread 0's answer is here, how much has come: either takes a way across the bus. One
+// thread asks alone, since the reads of one word stand in a row there.
 __device__ void copy_received(const CopyWork& copy, const BlockIndex& place) {
   const auto addresses =
       reinterpret_cast<std::uintptr_t>(copy.to) | reinterpret_cast<std::uintptr_t>(copy.from);
+  const bool in_units = place.blocks == 1 && addresses % sizeof(uint4) == 0 &&
+                        copy.bytes <= blockDim.x * sizeof(uint4);
+  const std::uint64_t begin = threadIdx.x * sizeof(uint4);
+  uint4 unit{};
+  if (in_units && begin < copy.bytes) unit = *reinterpret_cast<const uint4*>(copy.from + begin);
   SystemWord received(const_cast<Word64&>(*copy.received));
-  if (place.blocks == 1 && copy.bytes <= blockDim.x * sizeof(uint4) &&
-      addresses % sizeof(uint4) == 0) {
-    const std::uint64_t begin = threadIdx.x * sizeof(uint4);
-    if (begin >= copy.bytes) return;
-    const uint4 unit = *reinterpret_cast<const uint4*>(copy.from + begin);
-    const std::uint64_t end = min(received.load(::cuda::memory_order_relaxed), copy.bytes);
-    if (begin + sizeof(uint4) <= end)
-      *reinterpret_cast<uint4*>(copy.to + begin) = unit;
-    else
-      for (std::uint64_t i = begin; i < end; ++i) copy.to[i] = copy.from[i];
-    return;
+  const std::uint64_t end = min(
+      gpu::agree(threadIdx.x == 0 ? received.load(::cuda::memory_order_relaxed) : 0), copy.bytes);
+  if (!in_units) return gpu::copy_share(copy.to, copy.from, end, place);
+  if (begin + sizeof(uint4) <= end) {
+    *reinterpret_cast<uint4*>(copy.to + begin) = unit;
+  } else {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&unit);
+    for (std::uint64_t i = begin; i < end; ++i) copy.to[i] = bytes[i - begin];
   }
-  const Word64 bytes =
-      gpu::agree(threadIdx.x == 0 ? received.load(::cuda::memory_order_relaxed) : 0);
-  gpu::copy_share(copy.to, copy.from, min(bytes, copy.bytes), place);
 }
 
 __device__ void copy_one(const CopyWork& copy, const BlockIndex& place) {
