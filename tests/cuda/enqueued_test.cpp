@@ -345,35 +345,43 @@ TEST(EnqueuedOnGpu, AnyDatatypeIsPacked) {
   }
 }
 
-TEST(EnqueuedOnGpu, Q11_WhatCannotBeServedIsRefusedAtTheCall) {
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+class ErrorsReturn {
+ public:
+  ErrorsReturn() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
+  ~ErrorsReturn() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+};
+
+// 64 MiB hold one message of 48 MiB until a wait.
+TEST(EnqueuedOnGpu, Q11_PinnedMemoryIsFullUntilAWait) {
+  const ErrorsReturn errors;
   DeviceLane lane;
   const DeviceBytes whole(std::size_t{48} << 20);
-  const auto send = [&] {
-    return PST_Enqueue_send(whole.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_NULL,
-                            lane.queue(), nullptr);
-  };
-  // 64 MiB of pinned memory hold one of them until a wait.
-  EXPECT_PST(send());
-  EXPECT_PST_KIND(send(), PST_ERROR_RESOURCES);
-  EXPECT_NE(last_error().find("PENSTOCK_QUEUE_STAGING"), std::string::npos) << last_error();
-  const DeviceBytes in(whole.size());
-  MPI_Request plain;
   Bytes host(whole.size());
-  MPI_Irecv(host.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &plain);
-  lane.trigger();
-  lane.wait();
-  EXPECT_PST(send());
-  MPI_Wait(&plain, MPI_STATUS_IGNORE);
-  MPI_Irecv(host.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &plain);
-  lane.trigger();
+  for (int round = 0; round < 2; ++round) {
+    const auto send = [&] {
+      return PST_Enqueue_send(whole.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_NULL,
+                              lane.queue(), nullptr);
+    };
+    EXPECT_PST(send());
+    EXPECT_PST_KIND(send(), PST_ERROR_RESOURCES);
+    EXPECT_NE(last_error().find("PENSTOCK_QUEUE_STAGING"), std::string::npos) << last_error();
+    MPI_Request plain;
+    MPI_Irecv(host.data(), whole.count(), MPI_BYTE, rank(), 1, MPI_COMM_WORLD, &plain);
+    lane.trigger();
+    lane.wait();
+    MPI_Wait(&plain, MPI_STATUS_IGNORE);
+  }
   lane.finish();
-  MPI_Wait(&plain, MPI_STATUS_IGNORE);
   EXPECT_EQ(check_value(host.data(), host.size(), std::byte{0xee}), "");
+}
 
-  // Messages cannot be repeated by a graph.
-  const DeviceBytes small(8);
-  lane.receive(small, MPI_PROC_NULL, 1);
+TEST(EnqueuedOnGpu, Q11_ATriggerInACaptureIsRefused) {
+  const ErrorsReturn errors;
+  DeviceLane lane;
+  const DeviceBytes buffer(8);
+  lane.receive(buffer, MPI_PROC_NULL, 1);
   cudaGraph_t graph = nullptr;
   EXPECT_CUDA(cudaStreamBeginCapture(lane.stream(), cudaStreamCaptureModeThreadLocal));
   EXPECT_PST_KIND(PST_Enqueue_trigger(lane.queue()), PST_ERROR_UNSUPPORTED);
@@ -381,29 +389,31 @@ TEST(EnqueuedOnGpu, Q11_WhatCannotBeServedIsRefusedAtTheCall) {
   EXPECT_CUDA(cudaGraphDestroy(graph));
   lane.trigger();
   lane.finish();
+}
 
+TEST(EnqueuedOnGpu, Q11_MemoryOfAnotherGpuIsRefused) {
   int devices = 0, own = 0;
   EXPECT_CUDA(cudaGetDeviceCount(&devices));
   EXPECT_CUDA(cudaGetDevice(&own));
-  if (devices > 1) {
-    EXPECT_CUDA(cudaSetDevice((own + 1) % devices));
-    {
-      const DeviceBytes elsewhere(8);
-      EXPECT_CUDA(cudaSetDevice(own));
-      EXPECT_PST_KIND(PST_Enqueue_send(elsewhere.data(), 8, MPI_BYTE, rank(), 1, MPI_COMM_NULL,
-                                       lane.queue(), nullptr),
-                      PST_ERROR_UNSUPPORTED);
-    }
+  if (devices < 2) GTEST_SKIP() << "there is one GPU";
+  const ErrorsReturn errors;
+  DeviceLane lane;
+  EXPECT_CUDA(cudaSetDevice((own + 1) % devices));
+  {
+    const DeviceBytes elsewhere(8);
     EXPECT_CUDA(cudaSetDevice(own));
+    EXPECT_PST_KIND(PST_Enqueue_send(elsewhere.data(), 8, MPI_BYTE, rank(), 1, MPI_COMM_NULL,
+                                     lane.queue(), nullptr),
+                    PST_ERROR_UNSUPPORTED);
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  EXPECT_CUDA(cudaSetDevice(own));
 }
 
 // The stream's wait ends, with what stood behind it, and the buffer of what never came is as it
 // was.
 TEST(EnqueuedOnGpu, Q13_AFailureEndsTheStreamsWait) {
   const int peer = partner();
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const ErrorsReturn errors;
   for (const bool behind_the_wait : {true, false}) {
     DeviceLane lane;
     const Bytes out = message(100, rank(), 1);
@@ -428,7 +438,6 @@ TEST(EnqueuedOnGpu, Q13_AFailureEndsTheStreamsWait) {
     EXPECT_EQ(check_value(never.content().data(), 10, std::byte{0xee}), "");
     meet();
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 // Many queues wait on the device at once for what one stream sends behind long work. A queue's
