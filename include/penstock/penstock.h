@@ -225,9 +225,10 @@ PST_API int PST_Queue_init(PST_Queue* queue, PST_Queue_type type, void* stream);
 /* Gives the one queue that belongs to a stream: the first call makes it, PST_Stream_free frees it.
  * The names of penstock/mpix.h that take a stream use it, so that errors and waits of what they
  * enqueue are found there. `stream` is the handle itself: a PST_Stream, or a stream of a GPU, whose
- * queue the program frees with PST_Queue_free before it destroys the stream. The first call for a
- * GPU's stream does what PST_Queue_init does. Does not block. Threads as in PST_Queue_init. Errors: PST_ERROR_ARGUMENT, PST_ERROR_STREAM,
- * PST_ERROR_RESOURCES. Source: Penstock. */
+ * queue the program may free with PST_Queue_free while the stream is there. Free the windows that
+ * were used on a GPU's stream before it is destroyed. The first call for a GPU's stream does what
+ * PST_Queue_init does. Does not block. Threads as in PST_Queue_init. Errors: PST_ERROR_ARGUMENT,
+ * PST_ERROR_STREAM, PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Stream_queue(void* stream, PST_Queue* queue);
 
 /* Does what PST_Queue_wait does, then frees the queue and sets *queue to PST_QUEUE_NULL, also when

@@ -123,6 +123,7 @@ void warn_of_unfinished_work(const Queue& queue) noexcept {
 // failed does not hold it up.
 void drain(Queues& queues, const std::function<bool()>& meanwhile) {
   queues.for_each([&](Queue& queue) {
+    if (queue.implicit()) return queue.stream().wait_for_device();
     try {
       if (queue.settled() || queue.test()) return;
       warn_of_unfinished_work(queue);

@@ -82,6 +82,9 @@ class Queue final : public transport::Sink {
   void refuse_unwaited() const;
   // It ends without a wait: its owner goes.
   void forget(StreamOperation& operation) noexcept { remove(operation); }
+  // The program never sees this queue, and may destroy the stream without a word.
+  void set_implicit() noexcept { implicit_ = true; }
+  bool implicit() const noexcept { return implicit_; }
   QueueCompanion* companion() const noexcept { return companion_.get(); }
   void take_companion(std::unique_ptr<QueueCompanion> companion) noexcept;
   std::string describe_companion(bool waits) const;  // any thread
@@ -140,6 +143,7 @@ class Queue final : public transport::Sink {
   std::function<void(const base::Error&)> when_failed_;
   base::trace::QueueTrace* trace_;
   bool settled_ = true;
+  bool implicit_ = false;
   bool in_batch_ = false;
   bool gathers_ = false;             // the call under way leaves its launch to the batch
   std::uint64_t batch_capture_ = 0;  // in which the batch has begun

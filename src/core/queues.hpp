@@ -60,13 +60,16 @@ class Queues {
   std::uintptr_t own_queue(std::uintptr_t stream) noexcept;
   std::uintptr_t make_own_queue(std::uintptr_t stream,
                                 std::function<void(const base::Error&)> when_failed);
-  // The same of a stream of a GPU, by the number that it alone has; make() makes it. A program that
-  // destroys the stream frees the queue before.
+  // The same of a stream of a GPU, by the number that it alone has; make() makes it. The program
+  // may destroy the stream, and the queue stays until the end.
   template <class Make>
   std::uintptr_t own_queue_of_gpu(std::uint64_t stream, Make make) {
     const std::lock_guard lock(own_queues_mutex_);
     std::uintptr_t& own = own_queues_of_gpus_[stream];
-    if (queues_.find(own) == nullptr) own = make();
+    if (queues_.find(own) == nullptr) {
+      own = make();
+      queues_.find(own)->set_implicit();
+    }
     return own;
   }
   // Over a stream that the program made by other means; the transports have prepared it. Throws

@@ -40,6 +40,9 @@ class Stream : private base::NoCopy {
   // Makes what is enqueued here from now on run after all that `other`, a stream of the same kind,
   // holds by now. Neither is captured.
   virtual void come_behind(const Stream& /*other*/) noexcept {}
+  // Blocks until all that the stream's device has been given has ended: for a stream that may have
+  // been destroyed, which nothing may ask any more.
+  virtual void wait_for_device() const noexcept {}
   // True when everything enqueued has ended. Does not block.
   virtual bool idle() const = 0;
 

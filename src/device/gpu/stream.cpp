@@ -112,6 +112,13 @@ void Stream::wait_until_dry() const noexcept {
   (void)cudaGetLastError();
 }
 
+void Stream::wait_for_device() const noexcept {
+  const DeviceGuard guard(device_);
+  const RelaxedCaptures relaxed;
+  (void)cudaDeviceSynchronize();
+  (void)cudaGetLastError();
+}
+
 #if PENSTOCK_HIP
 
 bool Stream::keep_with_graph(std::shared_ptr<void>) const noexcept {

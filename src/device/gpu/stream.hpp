@@ -49,6 +49,7 @@ class Stream final : public device::Stream {
   // enqueued then fails, and what was enqueued before it may still run.
   std::uint64_t current_capture() const noexcept;
   static constexpr std::uint64_t broken_capture = ~std::uint64_t{0};
+  void wait_for_device() const noexcept override;
   // Waits where an end cannot be enqueued. Errors are left to the call that finds them next.
   void wait_until_dry() const noexcept;
   void come_behind(const device::Stream& other) noexcept override;
