@@ -55,6 +55,7 @@ Comm comm_of(const std::string& name) {
 
 std::vector<std::string> words_of(const std::vector<Comm>& offered) {
   std::vector<std::string> words;
+  words.reserve(offered.size());
   for (const Comm comm : offered) words.emplace_back(name_of(comm));
   return words;
 }

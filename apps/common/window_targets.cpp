@@ -25,6 +25,7 @@ std::vector<MPI_Aint> target_displacements(const std::vector<Neighbour>& neighbo
 
 Group group_of(const std::vector<Neighbour>& neighbours) {
   std::vector<int> ranks;
+  ranks.reserve(neighbours.size());
   for (const Neighbour& each : neighbours) ranks.push_back(each.rank);
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());

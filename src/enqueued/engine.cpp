@@ -231,9 +231,9 @@ bool MessageEngine::test_arrived(EnqueuedMessage& message) noexcept {
 void MessageEngine::finish_copy(EnqueuedMessage& message,
                                 const std::optional<Error>& error) noexcept {
   QueueMessages& messages = *message.owner;
+  if (error) fail(messages, *error);  // before a wait of the stream goes on
   messages.staging_->program_has_copied();
   deactivate(message);
-  if (error) fail(messages, *error);
   end(message, message.status, error ? &*error : nullptr);
   settle(messages);
 }
