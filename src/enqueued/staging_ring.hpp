@@ -19,9 +19,9 @@ class StagingRing {
   // Where a piece of so many bytes begins in the block; nothing: there is no room. A piece of no
   // bytes takes some, so that no two are at one place.
   std::optional<std::size_t> take(std::size_t bytes) noexcept {
-    if (bytes > size_) return std::nullopt;
     const std::size_t whole =
         bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
+    if (bytes > size_ || whole > size_) return std::nullopt;
     Position begin = end_;
     if (const std::size_t at = begin % size_; at + whole > size_) begin += size_ - at;
     if (begin + whole - begin_ > size_) return std::nullopt;
