@@ -56,6 +56,24 @@ class EnqueueLane {
   PST_Queue queue_ = PST_QUEUE_NULL;
 };
 
+// While it lives, errors of calls are returned.
+class ErrorsReturn {
+ public:
+  ErrorsReturn() {
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before_);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  ~ErrorsReturn() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before_);
+    MPI_Errhandler_free(&before_);
+  }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+
+ private:
+  MPI_Errhandler before_;
+};
+
 inline Bytes message(std::size_t bytes, int from, std::uint64_t number) {
   Bytes result(bytes);
   fill_pattern(result.data(), bytes, seed() + static_cast<std::uint64_t>(from), number);

@@ -11,23 +11,6 @@
 namespace penstock::test {
 namespace {
 
-class ErrorsReturn {
- public:
-  ErrorsReturn() {
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before_);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  }
-  ~ErrorsReturn() {
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before_);
-    MPI_Errhandler_free(&before_);
-  }
-  ErrorsReturn(const ErrorsReturn&) = delete;
-  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
-
- private:
-  MPI_Errhandler before_;
-};
-
 // An exchange with the partner whose two requests the caller completes.
 struct Exchange {
   explicit Exchange(EnqueueLane& lane, std::size_t bytes, std::uint64_t n)

@@ -63,20 +63,17 @@ class DeviceLane : public EnqueueLane {
 
 class CountsInHost {
  public:
-  CountsInHost() {
-    void* memory = nullptr;
-    EXPECT_CUDA(cudaHostAlloc(&memory, sizeof(Counts), cudaHostAllocMapped));
-    counts_ = static_cast<Counts*>(memory);
-    *counts_ = {};
+  CountsInHost()
+      : counts_(reinterpret_cast<Counts*>(allocate(Memory::pinned, sizeof(Counts), std::byte{0}))) {
   }
-  ~CountsInHost() { EXPECT_CUDA(cudaFreeHost(counts_)); }
+  ~CountsInHost() { test::free(Memory::pinned, reinterpret_cast<std::byte*>(counts_)); }
   CountsInHost(const CountsInHost&) = delete;
   CountsInHost& operator=(const CountsInHost&) = delete;
   Counts* get() { return counts_; }
   Counts* operator->() { return counts_; }
 
  private:
-  Counts* counts_ = nullptr;
+  Counts* const counts_;
 };
 
 std::uint64_t key_of(int rank) {
@@ -344,14 +341,6 @@ TEST(EnqueuedOnGpu, AnyDatatypeIsPacked) {
     MPI_Type_free(type);
   }
 }
-
-class ErrorsReturn {
- public:
-  ErrorsReturn() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
-  ~ErrorsReturn() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); }
-  ErrorsReturn(const ErrorsReturn&) = delete;
-  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
-};
 
 // 64 MiB hold one message of 48 MiB until a wait.
 TEST(EnqueuedOnGpu, Q11_PinnedMemoryIsFullUntilAWait) {
