@@ -82,7 +82,7 @@ class Queue final : public transport::Sink {
   void refuse_unwaited() const;
   // It ends without a wait: its owner goes.
   void forget(StreamOperation& operation) noexcept { remove(operation); }
-  // The program never sees this queue, and may destroy the stream without a word.
+  // It belongs to a GPU's stream, which the program may destroy without a word to us.
   void set_implicit() noexcept { implicit_ = true; }
   bool implicit() const noexcept { return implicit_; }
   QueueCompanion* companion() const noexcept { return companion_.get(); }

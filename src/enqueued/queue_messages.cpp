@@ -247,7 +247,7 @@ void QueueMessages::drop_if_broken() noexcept {
 void QueueMessages::publish() noexcept {
   bundles_.publish();
   open_messages_.store(0, std::memory_order_relaxed);
-  published_.fetch_add(1, std::memory_order_seq_cst);
+  published_.store(published_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   if (staging_) engine_.expect_trigger(*this);
 }
 
@@ -275,11 +275,12 @@ std::string QueueMessages::describe_wait() const {
   const std::uint64_t behind = published_.load(std::memory_order_acquire) - triggered;
   return fmt::format("{} triggered, {} complete, MPI has {}{}", triggered, load(words_.completed),
                      under_way.empty() ? "nothing" : under_way,
-                     behind == 0 ? ""
-                                 : fmt::format("; {} more triggers stand behind this wait: where the "
-                                               "peer waits alike, enqueue the sends of a step under "
-                                               "the trigger of its receives",
-                                               behind));
+                     behind == 0
+                         ? ""
+                         : fmt::format("; {} more triggers stand behind this wait: where the "
+                                       "peer waits alike, enqueue the sends of a step under "
+                                       "the trigger of its receives",
+                                       behind));
 }
 
 void QueueMessages::let_waits_pass() noexcept {
