@@ -13,4 +13,12 @@ base::Error not_built_in(Vendor vendor) {
                                             name + "=ON, or use PST_QUEUE_HOST"};
 }
 
+GpuAllocation KnownGpuAllocations::find(const void* address) noexcept {
+  for (const GpuAllocation& each : known_)
+    if (each.holds(address)) return each;
+  const GpuAllocation found = gpu_allocation(address);
+  if (found.holds(address)) known_[oldest_++ % known_.size()] = found;
+  return found;
+}
+
 }  // namespace penstock::device

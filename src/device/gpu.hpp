@@ -2,6 +2,7 @@
 // What the layers below ask about GPUs, the same whether or not their devices are built in.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -85,6 +86,17 @@ struct GpuAllocation {
   }
 };
 GpuAllocation gpu_allocation(const void* address) noexcept;
+// The last few that were asked for, until the program may have freed them: asking the driver takes
+// microseconds. One thread at a time.
+class KnownGpuAllocations {
+ public:
+  GpuAllocation find(const void* address) noexcept;
+  void forget() noexcept { known_ = {}; }
+
+ private:
+  std::array<GpuAllocation, 4> known_;
+  std::size_t oldest_ = 0;
+};
 // Whether a network card reads this memory of a GPU by itself, or, `written`, writes it so that the
 // stream that waits for it sees it: as far as is known here.
 base::Verdict network_reaches(const void* address, bool written);

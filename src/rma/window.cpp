@@ -179,7 +179,7 @@ void Window::start(const Members& members) {
            "an access epoch is open: enqueue PST_Win_complete_stream before the next "
            "MPI_Win_start");
   access_.members = members;
-  last_allocation_ = {};
+  known_allocations_.forget();
   for (const int member : members) peer(member).accessed = true;
   access_.open.store(true, std::memory_order_relaxed);
 }
@@ -188,9 +188,8 @@ void Window::start(const Members& members) {
 // is asked once an allocation and epoch.
 void Window::require_origin(int gpu, const Operation& operation) {
   if (gpu < 0 || operation.bytes == 0) return;
-  if (!last_allocation_.holds(operation.origin))
-    last_allocation_ = device::gpu_allocation(operation.origin);
-  if (!last_allocation_.on_all && last_allocation_.device != gpu)
+  const device::GpuAllocation origin = known_allocations_.find(operation.origin);
+  if (!origin.on_all && origin.device != gpu)
     refuse(ErrorKind::unsupported,
            fmt::format(
                "the origin's buffer is not in memory of GPU {}, where this rank's window is", gpu));

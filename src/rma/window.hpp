@@ -123,7 +123,7 @@ class Window : private base::NoCopy {
   std::shared_ptr<std::atomic<int>> living_;  // our ends that are not gone; null behind the end
   mutable std::mutex mutex_;
   EpochOfRole access_, exposure_;
-  device::GpuAllocation last_allocation_;  // of the access epoch's last operation, on a GPU
+  device::KnownGpuAllocations known_allocations_;      // of the access epoch's origins, on a GPU
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
   std::vector<core::StreamOperation*> scratch_;

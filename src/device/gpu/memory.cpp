@@ -51,14 +51,6 @@ MemoryRegion look_at(const void* address) noexcept {
   return region;
 }
 
-MemoryRegion KnownRegions::look_at(const void* address) noexcept {
-  for (const MemoryRegion& known : regions_)
-    if (known.holds(address)) return known;
-  const MemoryRegion found = gpu::look_at(address);
-  if (found.on_device) regions_[oldest_++ % regions_.size()] = found;
-  return found;
-}
-
 MemoryRegion region_of(const void* address) {
   const MemoryRegion region = look_at(address);
   if (!region.on_device)

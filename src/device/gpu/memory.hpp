@@ -2,7 +2,6 @@
 // What the CUDA driver knows about an address.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,27 +17,11 @@ struct MemoryRegion {
   std::uint64_t bytes = 0;
   // No other allocation of the process has or will have this number.
   std::uint64_t allocation = 0;
-
-  bool holds(const void* address) const noexcept {
-    return reinterpret_cast<std::uint64_t>(address) - base < bytes;
-  }
 };
 
 // A process that has not loaded the driver has no such memory: then nothing is loaded or started.
 MemoryRegion look_at(const void* address) noexcept;
 // The same of what was memory of a device. Throws base::Error(transport) where it is no longer.
 MemoryRegion region_of(const void* address);
-
-// The last few allocations of devices that were asked for, until they may be freed: asking the
-// driver takes microseconds. One thread at a time.
-class KnownRegions {
- public:
-  MemoryRegion look_at(const void* address) noexcept;
-  void forget() noexcept { regions_ = {}; }
-
- private:
-  std::array<MemoryRegion, 4> regions_;
-  std::size_t oldest_ = 0;
-};
 
 }  // namespace penstock::device::gpu

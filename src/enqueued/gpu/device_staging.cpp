@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "device/gpu.hpp"
-#include "device/gpu/memory.hpp"
 #include "device/gpu/runtime.hpp"
 #include "enqueued/gpu/copy_batch.hpp"
 #include "enqueued/gpu/kernel_message_plan.hpp"
@@ -84,8 +83,7 @@ bool DeviceStaging::stage_derived(EnqueuedMessage& message, MPI_Datatype type) {
     throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
   if (layout.contiguous()) return stage_bytes(message, lowest, layout.bytes());
   const datatype::Segments& segments = *layout.segments();
-  if (const auto allocation = regions_.look_at(lowest);
-      !allocation.holds(lowest + segments.span().end - 1))
+  if (!known_allocations_.find(lowest).holds(lowest + segments.span().end - 1))
     throw Error(ErrorKind::unsupported,
                 message.label() +
                     ": its datatype reaches beyond the allocation that its first byte "
@@ -102,8 +100,8 @@ bool DeviceStaging::stage_derived(EnqueuedMessage& message, MPI_Datatype type) {
 
 // False too where MPI takes it as it lies there.
 bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte* lowest) {
-  const device::gpu::MemoryRegion region = regions_.look_at(lowest);
-  if (!region.on_device) return false;
+  const device::GpuAllocation allocation = known_allocations_.find(lowest);
+  if (allocation.device < 0 && !allocation.on_all) return false;
   if (gpu_aware_mpi_) {
     if (!stream_.waits_for_legacy_stream()) return false;
     throw Error(ErrorKind::unsupported,
@@ -112,10 +110,10 @@ bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte
                                   "not wait for the legacy default stream: make it with the flag "
                                   "NonBlocking, or unset PENSTOCK_GPU_AWARE_MPI");
   }
-  if (!region.managed && region.device != stream_.device())
+  if (!allocation.on_all && allocation.device != stream_.device())
     throw Error(ErrorKind::unsupported,
                 fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
-                            message.label(), region.device, stream_.device()));
+                            message.label(), allocation.device, stream_.device()));
   return true;
 }
 

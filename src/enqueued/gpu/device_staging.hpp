@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "device/gpu/memory.hpp"
+#include "device/gpu.hpp"
 #include "device/gpu/stream.hpp"
 #include "enqueued/gpu/segment_lists.hpp"
 #include "enqueued/message.hpp"
@@ -28,7 +28,7 @@ class DeviceStaging final : public Staging {
                                              MessageEngine& engine) override;
   bool stage(EnqueuedMessage& message, MPI_Datatype type,
              std::optional<std::size_t> element) override;
-  void forget_allocations() noexcept override { regions_.forget(); }
+  void forget_allocations() noexcept override { known_allocations_.forget(); }
   void keep_memory() noexcept override { gpus_->keep(memory_); }
   bool stream_has_copied(const EnqueuedMessage& message) const noexcept override;
   bool stream_may_copy(const EnqueuedMessage& message) const noexcept override;
@@ -65,7 +65,7 @@ class DeviceStaging final : public Staging {
   std::shared_ptr<gpu::DeviceArena> arena_;
   std::shared_ptr<std::byte> no_failure_;  // of a queue, for kernels outside the stream
   StagedPieces pieces_;
-  device::gpu::KnownRegions regions_;
+  device::KnownGpuAllocations known_allocations_;
   SegmentLists lists_;
   std::uint32_t id_ = 0;
 };
