@@ -36,11 +36,20 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
       ->check(CLI::IsMember(words));
 }
 
-const std::vector<std::string> cuda_baselines{"nccl", "nvshmem",    "nvshmem-add", "windows",
-                                              "mpi",  "contiguous", "packed",      "enqueued"};
-const std::vector<std::string> host_baselines{
-    "mpi-nonblocking", "contiguous", "packed",           "enqueued",       "windows",
-    "mpi-windows",     "ofi-chain",  "ofi-chain-direct", "ofi-chain-auto", "ofi-chain-auto-direct"};
+const std::vector<std::string> cuda_baselines{"nccl",    "nvshmem",  "nvshmem-add",
+                                              "windows", "mpi",      "contiguous",
+                                              "packed",  "enqueued", "promised"};
+const std::vector<std::string> host_baselines{"mpi-nonblocking",
+                                              "contiguous",
+                                              "packed",
+                                              "enqueued",
+                                              "promised",
+                                              "windows",
+                                              "mpi-windows",
+                                              "ofi-chain",
+                                              "ofi-chain-direct",
+                                              "ofi-chain-auto",
+                                              "ofi-chain-auto-direct"};
 
 std::vector<std::string> baseline_names() {
   std::vector<std::string> names = cuda_baselines;
@@ -130,11 +139,14 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option(
          "--baseline", options.baselines,
          "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
-         "(put with signal), nvshmem-add (signals added to, not set), mpi, enqueued; latency and "
+         "(put with signal), nvshmem-add (signals added to, not set), mpi, enqueued, promised; "
+         "latency and "
          "halo also "
          "windows (one-sided epochs by Penstock, on the stream). "
          "host: mpi-nonblocking (MPI_Isend, MPI_Irecv), enqueued (Penstock's messages that MPI "
-         "matches; at MPI_THREAD_MULTIPLE); latency and halo also windows and "
+         "matches; at MPI_THREAD_MULTIPLE), promised (the same, enqueued at both ends by promise); "
+         "latency "
+         "and halo also windows and "
          "mpi-windows (the same by MPI); latency also "
          "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
          "(libfabric's deferred write and atomic alone)")

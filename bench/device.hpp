@@ -72,6 +72,8 @@ inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 
 inline constexpr const char* nonblocking = "mpi-nonblocking";
 // Penstock's messages that MPI matches.
 inline constexpr const char* enqueued = "enqueued";
+// The same where both ends have promised to enqueue, so that it matches none.
+inline constexpr const char* promised = "promised";
 // One-sided: Penstock's epochs on a stream, and MPI's own.
 inline constexpr const char* windows = "windows";
 inline constexpr const char* mpi_windows = "mpi-windows";

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "rows.hpp"
+#include "support/promised_comm.hpp"
 #include "window_exchange.hpp"
 #if PENSTOCK_OFI_CHAIN
 #include "ofi_chain/chain.hpp"
@@ -41,8 +43,8 @@ class HostDevice final : public Device {
     else if (library == nonblocking)
       exchange = make_host_exchange<NonblockingCalls>(options_, traffic, MemoryKind::malloc,
                                                       tags::nonblocking);
-    else if (library == enqueued)
-      exchange = make_enqueued_exchange(traffic, why_not);
+    else if (library == enqueued || library == promised)
+      exchange = make_enqueued_exchange(library, traffic, why_not);
     else if (library == windows)
       exchange = make_window_exchange<StreamEpochs>(traffic, tags::windows, stream_.queue);
     else if (library == mpi_windows)
@@ -80,10 +82,13 @@ class HostDevice final : public Device {
     return exchange;
   }
 
-  std::unique_ptr<Exchange> make_enqueued_exchange(const Traffic& traffic, std::string& why_not) {
+  std::unique_ptr<Exchange> make_enqueued_exchange(const std::string& library,
+                                                   const Traffic& traffic, std::string& why_not) {
     if (!can_enqueue(why_not)) return nullptr;
-    return make_host_exchange<EnqueuedCalls>(options_, traffic, options_.memory, tags::enqueued,
-                                             stream_.queue);
+    if (library == promised && !promised_) promised_.emplace();
+    return make_host_exchange<EnqueuedCalls>(
+        options_, traffic, options_.memory, tags::enqueued, stream_.queue,
+        library == promised ? promised_->get() : MPI_COMM_WORLD);
   }
 
   template <class Epochs, class... More>
@@ -96,6 +101,7 @@ class HostDevice final : public Device {
   }
 
   const Options& options_;
+  std::optional<tool::PromisedComm> promised_;  // outlives the queue
   HostStream stream_;
 };
 

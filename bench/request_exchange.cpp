@@ -51,9 +51,9 @@ void EnqueuedCalls::start(Range range) {
   for (auto each = some.rbegin(); each != some.rend(); ++each) {
     const int tag = tag_ + each->part.tag;
     if (each->sends)
-      queue_.send(each->bytes, each->part.peer, tag, MPI_COMM_WORLD);
+      queue_.send(each->bytes, each->part.peer, tag, comm_);
     else
-      queue_.receive(each->bytes, each->part.peer, tag, MPI_COMM_WORLD);
+      queue_.receive(each->bytes, each->part.peer, tag, comm_);
   }
   queue_.trigger();
 }

@@ -73,12 +73,13 @@ class NonblockingCalls : public MpiCalls {
   std::vector<MPI_Request> open_;
 };
 
-// Penstock's enqueued messages, which MPI matches: made anew each time, one trigger for all.
+// Penstock's enqueued messages, made anew each time, one trigger for all. MPI matches them, unless
+// they are on a promised communicator.
 class EnqueuedCalls {
  public:
   static constexpr bool on_stream = true;
-  EnqueuedCalls(std::span<const Message> messages, int tag, QueueView queue)
-      : messages_(messages), tag_(tag), queue_(queue) {}
+  EnqueuedCalls(std::span<const Message> messages, int tag, QueueView queue, MPI_Comm comm)
+      : messages_(messages), tag_(tag), queue_(queue), comm_(comm) {}
   void start(Range range);
   void wait(Range) { queue_.wait_outstanding(); }
   std::string transport() const { return {}; }
@@ -87,6 +88,7 @@ class EnqueuedCalls {
   const std::span<const Message> messages_;
   const int tag_;
   const QueueView queue_;
+  const MPI_Comm comm_;
 };
 
 bool can_enqueue(std::string& why_not);

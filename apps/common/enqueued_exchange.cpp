@@ -9,6 +9,7 @@
 
 #include "common/gpu/gpu.hpp"
 #include "common/stream_rounds.hpp"
+#include "support/promised_comm.hpp"
 
 namespace penstock::apps {
 namespace {
@@ -18,7 +19,7 @@ class EnqueuedExchange : public StreamRounds {
   EnqueuedExchange(const Options& options, Work& work, Comm comm)
       : StreamRounds(options, work, comm),
         out_{message_buffers(options, neighbours()), message_buffers(options, neighbours())},
-        in_(comm == Comm::hpe || takes_device_memory(options)
+        in_(comm != Comm::hpe_send || takes_device_memory(options)
                 ? Sets{message_buffers(options, neighbours()),
                        message_buffers(options, neighbours())}
                 : Sets{pinned(), pinned()}) {}
@@ -37,8 +38,8 @@ class EnqueuedExchange : public StreamRounds {
   }
   void enqueue_sends(std::size_t set, MPI_Request* first) {
     for (const Neighbour& each : neighbours())
-      lane_->queue().send(out_[set].message(each), each.rank, tag_of(each.direction, 0),
-                          MPI_COMM_WORLD, std::exchange(first, nullptr));
+      lane_->queue().send(out_[set].message(each), each.rank, tag_of(each.direction, 0), comm(),
+                          std::exchange(first, nullptr));
   }
 
   void enqueue(int rounds) override {
@@ -48,6 +49,7 @@ class EnqueuedExchange : public StreamRounds {
     finish();
   }
 
+  virtual MPI_Comm comm() const { return MPI_COMM_WORLD; }
   // Around the packing, the trigger and the unpacking of a round.
   virtual void post_receives(std::size_t /*set*/) {}
   virtual void enqueue_messages(std::size_t set) = 0;
@@ -77,10 +79,10 @@ class EnqueuedExchange : public StreamRounds {
   Sets in_;
 };
 
-class AllEnqueued final : public EnqueuedExchange {
+class AllEnqueued : public EnqueuedExchange {
  public:
-  AllEnqueued(const Options& options, Work& work)
-      : EnqueuedExchange(options, work, Comm::hpe),
+  AllEnqueued(const Options& options, Work& work, Comm comm = Comm::hpe)
+      : EnqueuedExchange(options, work, comm),
         transport_(options.device == DeviceKind::host ? "MPI, enqueued"
                                                       : "MPI, enqueued, pinned copies") {}
   std::string transport() const override { return transport_; }
@@ -89,12 +91,24 @@ class AllEnqueued final : public EnqueuedExchange {
   void enqueue_messages(std::size_t set) override {
     for (const Neighbour& each : neighbours())
       lane_->queue().receive(incoming(set, each), each.rank, tag_of(opposite(each.direction), 0),
-                             MPI_COMM_WORLD);
+                             comm());
     enqueue_sends(set, nullptr);
   }
   void before_unpacking() override { lane_->queue().wait_outstanding(); }
 
   const char* const transport_;
+};
+
+class PromisedExchange final : public AllEnqueued {
+ public:
+  PromisedExchange(const Options& options, Work& work)
+      : AllEnqueued(options, work, Comm::hpe_promised) {}
+  std::string transport() const override { return "enqueued at both ends"; }
+
+ private:
+  MPI_Comm comm() const override { return promised_.get(); }
+
+  const tool::PromisedComm promised_;
 };
 
 // A set may be received into when it has been unpacked, two rounds ago. The sends of the round
@@ -137,6 +151,10 @@ class SendsEnqueued final : public EnqueuedExchange {
 
 std::unique_ptr<Exchange> make_enqueued_exchange(const Options& options, Work& work) {
   return std::make_unique<AllEnqueued>(options, work);
+}
+
+std::unique_ptr<Exchange> make_promised_exchange(const Options& options, Work& work) {
+  return std::make_unique<PromisedExchange>(options, work);
 }
 
 std::unique_ptr<Exchange> make_enqueued_sends_exchange(const Options& options, Work& work) {

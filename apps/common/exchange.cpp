@@ -30,6 +30,8 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
       return make_window_graph_exchange(options, work, rounds);
     case Comm::hpe:
       return make_enqueued_exchange(options, work);
+    case Comm::hpe_promised:
+      return make_promised_exchange(options, work);
     case Comm::hpe_send:
       return make_enqueued_sends_exchange(options, work);
     case Comm::graph:

@@ -80,8 +80,10 @@ std::unique_ptr<Exchange> make_window_exchange(const Options& options, Work& wor
 std::unique_ptr<Exchange> make_window_batch_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_window_graph_exchange(const Options& options, Work& work,
                                                      int rounds);
-// By messages that MPI matches: all enqueued, and sends alone.
+// By messages that MPI matches: all enqueued, and sends alone; and where it need not, since all are
+// enqueued at both ends.
 std::unique_ptr<Exchange> make_enqueued_exchange(const Options& options, Work& work);
+std::unique_ptr<Exchange> make_promised_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_enqueued_sends_exchange(const Options& options, Work& work);
 // Everything but the messages.
 std::unique_ptr<Exchange> make_mock_exchange(const Options& options, Work& work);

@@ -39,7 +39,9 @@ constexpr std::array variants{
     Variant{.comm = Comm::stream_rma_batch, .name = "stream-rma-batch", .by_name = true},
     Variant{.comm = Comm::graph_rma, .name = "graph-rma", .graph = true, .by_name = true},
     Variant{.comm = Comm::hpe_send, .name = "hpe-send", .all_threads = true, .by_name = true},
-    Variant{.comm = Comm::hpe, .name = "hpe", .all_threads = true, .by_name = true}};
+    Variant{.comm = Comm::hpe, .name = "hpe", .all_threads = true, .by_name = true},
+    Variant{
+        .comm = Comm::hpe_promised, .name = "hpe-promised", .all_threads = true, .by_name = true}};
 
 const Variant& variant_of(Comm comm) {
   const auto found = std::find_if(variants.begin(), variants.end(),

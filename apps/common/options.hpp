@@ -14,7 +14,7 @@ namespace penstock::apps {
 // How messages go: driven by the host, which waits for all of them or for any, with requests made
 // anew or persistent, of datatypes that MPI packs, or as puts; or by the stream, with standard
 // sends, with ready sends, of datatypes, captured into a graph, as puts, or matched by MPI, sends
-// alone or all (hpe).
+// alone or all (hpe), or by nobody, as both ends have promised to enqueue all.
 enum class Comm {
   mpi,
   mpi_waitany,
@@ -29,7 +29,8 @@ enum class Comm {
   stream_rma_batch,
   graph_rma,
   hpe_send,
-  hpe
+  hpe,
+  hpe_promised
 };
 
 // The GPU is that of the build: CUDA's or HIP's.

@@ -188,7 +188,8 @@ void describe(CLI::App& app, Options& options) {
       apps::Comm::mpi,          apps::Comm::mpi_waitany,     apps::Comm::stream,
       apps::Comm::stream_ready, apps::Comm::stream_datatype, apps::Comm::graph,
       apps::Comm::mpi_rma,      apps::Comm::stream_rma,      apps::Comm::stream_rma_batch,
-      apps::Comm::graph_rma,    apps::Comm::hpe_send,        apps::Comm::hpe};
+      apps::Comm::graph_rma,    apps::Comm::hpe_send,        apps::Comm::hpe,
+      apps::Comm::hpe_promised};
   apps::add_options(app, options);
 }
 
@@ -216,7 +217,7 @@ void add_faces(CLI::App& parent, tool::Command& command) {
     const auto& chosen = options->chosen;
     if (std::any_of(chosen.begin(), chosen.end(), apps::needs_all_threads)) {
       if (!command.thread.empty() && command.thread != "multiple")
-        throw CLI::ValidationError("--thread", "hpe-send and hpe need multiple");
+        throw CLI::ValidationError("--thread", "hpe-send, hpe and hpe-promised need multiple");
       command.thread = "multiple";
     }
     command.run = [options](const tool::Session& session) { return run_faces(*options, session); };

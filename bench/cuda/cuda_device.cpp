@@ -11,6 +11,7 @@
 #include "device_rows.hpp"
 #include "request_exchange.hpp"
 #include "support/agreement.hpp"
+#include "support/promised_comm.hpp"
 #include "window_exchange.hpp"
 
 namespace penstock::bench {
@@ -71,7 +72,7 @@ class CudaDevice final : public Device {
     if (library == "penstock") return make_penstock(traffic, tags::penstock);
     if (library == contiguous || library == packed) return make_without_gaps(library, traffic);
     if (library == windows) return make_windows(traffic);
-    if (library == enqueued) return make_enqueued(traffic, why_not);
+    if (library == enqueued || library == promised) return make_enqueued(library, traffic, why_not);
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")
       return make_nvshmem_exchange(traffic, library == "nvshmem-add", options_.graph, stream_.get(),
@@ -101,16 +102,19 @@ class CudaDevice final : public Device {
         traffic, MemorySource{gpu_line, device_memory}, options_.order == Order::preposted,
         tags::windows, *queue_);
   }
-  std::unique_ptr<Exchange> make_enqueued(const Traffic& traffic, std::string& why_not) {
+  std::unique_ptr<Exchange> make_enqueued(const std::string& library, const Traffic& traffic,
+                                          std::string& why_not) {
     if (!can_enqueue(why_not)) return nullptr;
     if (options_.graph) {
       why_not = "a graph cannot repeat enqueued messages";
       return nullptr;
     }
+    if (library == promised && !promised_) promised_.emplace();
     if (!queue_) queue_.emplace(PST_QUEUE_CUDA, &handle_);
     return std::make_unique<RequestExchange<EnqueuedCalls>>(
         traffic, MemorySource{gpu_line, device_memory},
-        options_.order == Order::preposted ? Ahead::together : Ahead::no, tags::enqueued, *queue_);
+        options_.order == Order::preposted ? Ahead::together : Ahead::no, tags::enqueued, *queue_,
+        library == promised ? promised_->get() : MPI_COMM_WORLD);
   }
   // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
@@ -126,6 +130,7 @@ class CudaDevice final : public Device {
   const cudaDeviceProp properties_;
   const CudaStream stream_;
   cudaStream_t handle_ = stream_.get();
+  std::optional<tool::PromisedComm> promised_;
   std::optional<Queue> queue_;
 };
 

@@ -386,11 +386,11 @@ PST_API int PST_Enqueue_wait_outstanding(PST_Queue queue);
  * faster. See docs/queue.md. */
 
 /* Creates a queue over `stream`, which is the handle itself, not its address: a PST_Stream, or a
- * GPU's stream. `comm` is for calls that pass MPI_COMM_NULL; where it is that itself, every call names one. The
- * queue is like one of PST_Queue_init in all else. Over a stream of a GPU it reserves
- * PENSTOCK_QUEUE_STAGING bytes of pinned memory. Allocating it may block until kernels that run on
- * the device have ended: make the queue before anything is enqueued that waits. Local; does not
- * block but for that. Errors: those of PST_Queue_init; where `comm` is given,
+ * GPU's stream. `comm` is for calls that pass MPI_COMM_NULL; where it is that itself, every call
+ * names one. The queue is like one of PST_Queue_init in all else. Over a stream of a GPU it
+ * reserves PENSTOCK_QUEUE_STAGING bytes of pinned memory. Allocating it may block until kernels
+ * that run on the device have ended: make the queue before anything is enqueued that waits. Local;
+ * does not block but for that. Errors: those of PST_Queue_init; where `comm` is given,
  * PST_ERROR_THREAD_LEVEL. Source: HPE, Penstock. */
 PST_API int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue);
 
@@ -430,6 +430,19 @@ PST_API int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int so
  * PST_ERROR_RESOURCES, PST_ERROR_UNSUPPORTED (the stream is being captured), and the queue's own
  * error. Source: HPE. */
 PST_API int PST_Enqueue_trigger(PST_Queue queue);
+
+/* Promises that from now on every message between two members of `comm` is enqueued at both ends,
+ * with PST_Enqueue_send and PST_Enqueue_recv (or is a matched request's). Then no matching is
+ * needed: of each two members and each tag message n meets receive n, counted by the calls of
+ * PST_Enqueue_trigger, in the host's order. Between processes of a host small messages go from
+ * memory to memory, without MPI; larger ones, and those between hosts, stay MPI's. Collectives stay
+ * free. A plain send or receive on `comm`, or a probe, waits for ever. Collective over `comm`, and
+ * so is MPI_Comm_free of it then: both block until all members have called them. Does nothing the
+ * second time. Needs MPI_THREAD_MULTIPLE. Every member's answer is the same. Errors:
+ * PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside MPI_COMM_WORLD, PST_ERROR_UNSUPPORTED
+ * for an intercommunicator, PST_ERROR_THREAD_LEVEL, PST_ERROR_IN_USE while enqueued messages on it
+ * have not been handed to MPI, PST_ERROR_RESOURCES. Source: Penstock. */
+PST_API int PST_Comm_enqueue_only(MPI_Comm comm);
 
 /* ---- Windows --------------------------------------------------------------------------------- */
 

@@ -464,6 +464,13 @@ inline MPI_Request match_later(std::span<MPI_Request> requests) {
 
 // ---- Queues ------------------------------------------------------------------------------------
 
+// Promises that all messages on the communicator are enqueued at both ends, by QueueView::send and
+// receive: they are counted and not matched, and small ones between processes of a host go without
+// MPI. Collective; blocks until all members have called it, as MPI_Comm_free of it does then.
+inline void enqueue_only(MPI_Comm comm) {
+  detail::check(PST_Comm_enqueue_only(comm), "PST_Comm_enqueue_only");
+}
+
 // A queue that somebody else owns. No call blocks but wait().
 class QueueView {
  public:

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/enqueued.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "api/errors.hpp"
 #include "api/handles.hpp"
@@ -11,8 +14,12 @@
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
 #include "enqueued/engine.hpp"
+#include "enqueued/promise.hpp"
 #include "enqueued/queue_messages.hpp"
+#include "group/mpi_check.hpp"
+#include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
+#include "group/mpi_window_group.hpp"
 
 namespace penstock::api {
 
@@ -27,6 +34,7 @@ namespace {
 // must not wait for its thread.
 std::mutex mutex;
 std::atomic<MessageEngine*> engine{nullptr};
+std::vector<std::unique_ptr<enqueued::Promise>> promises;  // under the mutex
 
 // MPI may ask for the status of one request again and again, and calls the error handler of
 // MPI_COMM_WORLD itself.
@@ -98,7 +106,55 @@ int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* req
   });
 }
 
+void require_promisable(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL)
+    throw Error(ErrorKind::communicator, "PST_Comm_enqueue_only of MPI_COMM_NULL");
+  int inter = 0;
+  group::check_mpi(PMPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  if (inter != 0)
+    throw Error(ErrorKind::unsupported,
+                "PST_Comm_enqueue_only of an intercommunicator: make an intracommunicator of it "
+                "with MPI_Intercomm_merge");
+}
+
+// Collective. What fails on one member fails on all.
+void promise(core::Library& library, MPI_Comm comm) {
+  require_promisable(comm);
+  const auto communicator = group::communicator_of(comm);
+  if (communicator->promise.load(std::memory_order_acquire) != nullptr) return;
+  auto members = group::MpiWindowGroup::of_communicator(comm);
+  members->together([&] {
+    engine_of(library);
+    if (communicator->enqueued.load(std::memory_order_acquire) > 0)
+      throw Error(ErrorKind::in_use,
+                  communicator->name +
+                      " has enqueued messages that have not been handed to MPI: call "
+                      "PST_Comm_enqueue_only before the first one, or after PST_Queue_wait");
+  });
+  auto made = std::make_unique<enqueued::Promise>(std::move(members), library.transports(),
+                                                  library.settings());
+  const std::lock_guard lock(mutex);
+  communicator->promise.store(made.get(), std::memory_order_release);
+  promises.push_back(std::move(made));
+}
+
 }  // namespace
+
+// Afterwards nobody stores into memory of the others.
+void end_promise(group::Communicator& communicator) {
+  auto* const made = static_cast<enqueued::Promise*>(communicator.promise.load());
+  core::Library* const library = core::Library::get();
+  if (made == nullptr || library == nullptr) return;
+  const auto limit = library->settings().timeout;
+  if (!made->meet(limit, library->meanwhile()))
+    throw Error(ErrorKind::timeout,
+                "MPI_Comm_free is collective where PST_Comm_enqueue_only was called, and "
+                "PENSTOCK_TIMEOUT has passed before all members of " +
+                    communicator.name + " have called it");
+  communicator.promise.store(nullptr, std::memory_order_release);
+  const std::lock_guard lock(mutex);
+  std::erase_if(promises, [&](const auto& each) { return each.get() == made; });
+}
 
 void drive_enqueued() noexcept {
   if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->drive();
@@ -106,6 +162,8 @@ void drive_enqueued() noexcept {
 
 void end_enqueued() noexcept {
   if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->stop();
+  const std::lock_guard lock(mutex);
+  promises.clear();
 }
 
 }  // namespace penstock::api
@@ -137,6 +195,10 @@ int PST_Queue_create(MPI_Comm comm, void* stream, PST_Queue* queue) {
 
 int PST_Queue_close(PST_Queue queue) {
   return PST_Queue_free(&queue);
+}
+
+int PST_Comm_enqueue_only(MPI_Comm comm) {
+  return api::guard([&](core::Library& library) { api::promise(library, comm); });
 }
 
 int PST_Enqueue_send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/enqueued.hpp"
 #include "api/errors.hpp"
 #include "api/recorder_idup.hpp"
 #include "api/recording_guard.hpp"
@@ -48,6 +49,10 @@ int freeing(const char* call, MPI_Comm* comm, Free&& free) {
               "them and call PST_Queue_wait before " +
               call);
     });
+  if (communicator && communicator->promise.load(std::memory_order_acquire) != nullptr)
+    if (const int code = penstock::api::guard([&] { penstock::api::end_promise(*communicator); });
+        code != MPI_SUCCESS)
+      return code;
   const int code = free(comm);
   if (code == MPI_SUCCESS) group::freed(communicator);
   return code;

@@ -7,12 +7,11 @@
 #include <mutex>
 #include <utility>
 
-#include "group/mpi_check.hpp"
+#include "enqueued/promise.hpp"
 
 namespace penstock::enqueued {
 
 using base::Error;
-using base::ErrorKind;
 
 namespace {
 
@@ -26,19 +25,6 @@ constexpr std::size_t issues_between_tests = 32;
 // Dead peers are looked for so seldom that it costs nothing, which is often enough for a thread
 // that sleeps between its passes.
 constexpr unsigned passes_between_looks = 256;
-
-Error mpi_failure(const EnqueuedMessage& message, int code) noexcept {
-  int error_class = MPI_ERR_OTHER;
-  PMPI_Error_class(code, &error_class);
-  const bool truncated = error_class == MPI_ERR_TRUNCATE;
-  return base::error_by(truncated ? ErrorKind::truncate : ErrorKind::mpi, [&] {
-    return "enqueued " + message.label() +
-           (truncated ? ": the message is longer than this receive, whose count or buffer must be "
-                        "larger; MPI reports: "
-                      : ": MPI reports: ") +
-           group::mpi_error_text(code);
-  });
-}
 
 }  // namespace
 
@@ -56,6 +42,10 @@ void MessageEngine::add_queue() {
   active_.reserve(queues_ + 1);
   start_thread();
   ++queues_;
+}
+
+void MessageEngine::make_lane(const EnqueuedMessage& receive, const Bundle& bundle) {
+  receive.envelope->promise.make_lane(receive, bundle, progress_lock_);
 }
 
 void MessageEngine::make_room(QueueMessages& messages, std::size_t most) {
@@ -156,6 +146,11 @@ bool MessageEngine::issue(QueueMessages& messages) noexcept {
 
 // MPI has the communicator from its call on: until then the program may not free it.
 void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noexcept {
+  if (message.envelope && !messages.broken_by_) {
+    activate(message);
+    test(message);
+    return;
+  }
   int code = MPI_SUCCESS;
   const bool moves = !messages.broken_by_ && message.peer != MPI_PROC_NULL;
   if (moves)
@@ -163,13 +158,11 @@ void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noe
                                         message.tag, message.comm, &message.mpi)
                            : PMPI_Irecv(message.buffer, message.count, message.type, message.peer,
                                         message.tag, message.comm, &message.mpi);
-  message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
+  if (!message.envelope) message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
   if (messages.broken_by_) return end(message, empty_status(MPI_ANY_SOURCE), &*messages.broken_by_);
   if (!moves) return end(message, empty_status(MPI_PROC_NULL), nullptr);
-  if (code == MPI_SUCCESS) return activate(message);
-  const Error error = mpi_failure(message, code);
-  fail(messages, error);
-  end(message, empty_status(MPI_ANY_SOURCE), &error);
+  activate(message);
+  if (code != MPI_SUCCESS) fail_call(message, code);
 }
 
 void MessageEngine::activate(EnqueuedMessage& message) noexcept {
@@ -240,31 +233,37 @@ void MessageEngine::finish_copy(EnqueuedMessage& message,
 
 bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   if (message.arrived) return test_arrived(message);
-  int ended = 0;
+  if (message.in_lane()) return try_lane(message);
+  int ended = 0, received = 0;
   MPI_Status status{};
   const int code = PMPI_Test(&message.mpi, &ended, &status);
   if (code == MPI_SUCCESS && !ended) return false;
+  if (code != MPI_SUCCESS && !message.given_up) {
+    const Error error = mpi_failure(message, code);
+    finish(message, status, 0, &error);
+    return true;
+  }
+  if (message.envelope) status.MPI_TAG = message.tag;  // not that of the library's communicator
+  if (message.staged && !message.sends()) PMPI_Get_count(&status, MPI_BYTE, &received);
+  finish(message, status, static_cast<std::size_t>(std::max(received, 0)), nullptr);
+  return true;
+}
+
+// The queue fails first: who has the request's error finds the queue's.
+void MessageEngine::finish(EnqueuedMessage& message, const MPI_Status& status, std::size_t received,
+                           const Error* error) noexcept {
   QueueMessages& messages = *message.owner;
-  if (message.staged && !message.sends() && code == MPI_SUCCESS) {
-    int bytes = 0;
-    PMPI_Get_count(&status, MPI_BYTE, &bytes);
-    messages.staging_->set_received(message, static_cast<std::size_t>(std::max(bytes, 0)));
+  if (message.staged && !message.sends() && !error) {
+    messages.staging_->set_received(message, received);
     if (message.request && !message.given_up) {
       arrive(message, status);
-      complete_bundles(messages);
-      return true;
+      return complete_bundles(messages);
     }
   }
   deactivate(message);
-  if (code == MPI_SUCCESS || message.given_up) {
-    end(message, status, nullptr);
-  } else {
-    const Error error = mpi_failure(message, code);
-    fail(messages, error);  // first: who has the request's error finds the queue's
-    end(message, status, &error);
-  }
+  if (error) fail(messages, *error);
+  end(message, status, error);
   settle(messages);
-  return true;
 }
 
 bool MessageEngine::test_some(QueueMessages& messages) noexcept {
@@ -297,6 +296,7 @@ void MessageEngine::end(EnqueuedMessage& message, const MPI_Status& status,
                         const Error* error) noexcept {
   MessageRequest* const request = std::exchange(message.request, nullptr);
   const MPI_Status told = status;  // it may be the message's
+  if (message.envelope) message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
   message.owner->discard(message);
   if (request) complete(*request, told, error);
 }

@@ -30,6 +30,9 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void make_room(QueueMessages& messages, std::size_t most);
   // The queue goes: all its messages end.
   void remove_queue(QueueMessages& messages, const base::Error& why) noexcept;
+  // A lane for a receive of the bundle, and all others of its envelope. Throws
+  // base::Error(resources), std::bad_alloc.
+  void make_lane(const EnqueuedMessage& receive, const Bundle& bundle);
   void drop(QueueMessages& messages) noexcept;  // the bundles of a queue that is broken
   // A GPU's stream will trigger one more bundle, and tell no thread.
   void expect_trigger(QueueMessages& messages) noexcept;
@@ -66,6 +69,9 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void activate(EnqueuedMessage& message) noexcept;
   void deactivate(EnqueuedMessage& message) noexcept;
   bool test(EnqueuedMessage& message) noexcept;
+  // What has become of a message that is over, or in pinned memory: `received` bytes of a receive.
+  void finish(EnqueuedMessage& message, const MPI_Status& status, std::size_t received,
+              const base::Error* error) noexcept;
   void arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept;
   bool test_arrived(EnqueuedMessage& message) noexcept;
   void end_arrived(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
@@ -77,8 +83,16 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   static void end(EnqueuedMessage& message, const MPI_Status& status,
                   const base::Error* error) noexcept;
 
+  // ---- engine_lanes.cpp
+  bool try_lane(EnqueuedMessage& message) noexcept;
+  bool send_by_lane(EnqueuedMessage& message) noexcept;
+  bool receive_by_lane(EnqueuedMessage& message) noexcept;
+  void finish_lane(EnqueuedMessage& message, std::size_t bytes, const base::Error* error) noexcept;
+  void fail_call(EnqueuedMessage& message, int code) noexcept;
+
   // ---- engine_failure.cpp
   void fail(QueueMessages& messages, const base::Error& error) noexcept;
+  static base::Error mpi_failure(const EnqueuedMessage& message, int code) noexcept;
   static void stop(QueueMessages& messages, const base::Error& why) noexcept;
   void give_up_rest(QueueMessages& messages) noexcept;
   void give_up(EnqueuedMessage& message, const base::Error& error) noexcept;

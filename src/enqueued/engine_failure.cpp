@@ -2,12 +2,15 @@
 // A queue that fails: its receives are taken back, its requests complete with the error, and
 // nothing of it is handed to MPI any more. MPI cannot take a send back, and goes on reading its
 // buffer.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "enqueued/engine.hpp"
+#include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 
 namespace penstock::enqueued {
@@ -42,7 +45,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
       continue;
     }
     deactivate(message);
-    PMPI_Request_free(&message.mpi);
+    if (!message.in_lane()) PMPI_Request_free(&message.mpi);
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
   if (messages.active) active_.remove(messages);
@@ -79,6 +82,19 @@ void MessageEngine::fail(QueueMessages& messages, const Error& error) noexcept {
   if (!messages.issuing_) give_up_rest(messages);
 }
 
+Error MessageEngine::mpi_failure(const EnqueuedMessage& message, int code) noexcept {
+  int error_class = MPI_ERR_OTHER;
+  PMPI_Error_class(code, &error_class);
+  const bool truncated = error_class == MPI_ERR_TRUNCATE;
+  return base::error_by(truncated ? ErrorKind::truncate : ErrorKind::mpi, [&] {
+    return "enqueued " + message.label() +
+           (truncated ? ": the message is longer than this receive, whose count or buffer must be "
+                        "larger; MPI reports: "
+                      : ": MPI reports: ") +
+           group::mpi_error_text(code);
+  });
+}
+
 // The reason comes before the flag, and the flag before the look for bundles.
 void MessageEngine::stop(QueueMessages& messages, const Error& why) noexcept {
   if (!messages.broken_by_) messages.broken_by_ = why;
@@ -103,6 +119,10 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
   large_.end(message.bytes);
   if (message.request)
     complete(*std::exchange(message.request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
+  if (message.in_lane()) {
+    deactivate(message);
+    return end(message, empty_status(MPI_ANY_SOURCE), &error);
+  }
   if (!message.sends()) PMPI_Cancel(&message.mpi);
   test(message);
 }
@@ -118,7 +138,8 @@ void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) no
   while (Bundle* const bundle = messages.bundles_.take()) {
     count_issued(messages);
     while (EnqueuedMessage* const message = bundle->take_first()) {
-      message->communicator->enqueued.fetch_sub(1, std::memory_order_release);
+      if (!message->envelope)
+        message->communicator->enqueued.fetch_sub(1, std::memory_order_release);
       end(*message, empty_status(MPI_ANY_SOURCE), &error);
     }
   }

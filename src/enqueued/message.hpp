@@ -8,12 +8,14 @@
 #include <string>
 
 #include "base/free_list.hpp"
+#include "datatype/segments.hpp"
 #include "group/communicator.hpp"
 #include "plan/active_list.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::enqueued {
 
+struct Envelope;
 struct MessageRequest;
 struct StagedMessage;
 class QueueMessages;
@@ -31,15 +33,22 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   std::shared_ptr<group::Communicator> communicator;
   MessageRequest* request = nullptr;  // the program's, if it asked for one
   QueueMessages* owner = nullptr;
-  StagedMessage* staged = nullptr;     // its buffer is in memory of a GPU
-  MPI_Request mpi = MPI_REQUEST_NULL;  // under way
-  bool given_up = false;               // under way, and its result is wanted no more
-  bool arrived = false;                // MPI is done with it, and its buffer does not have it yet
-  bool with_program = false;           // arrived, and a thread of the program's copies it
-  MPI_Status status{};                 // of one that has arrived
-  EnqueuedMessage* next = nullptr;     // in its bundle
+  StagedMessage* staged = nullptr;  // its buffer is in memory of a GPU
+  // Where both ends have promised to enqueue: its number, from its trigger on, and its bytes.
+  Envelope* envelope = nullptr;  // null: MPI matches it
+  std::uint64_t number = 0;
+  std::byte* lowest = nullptr;
+  std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
+  MPI_Request mpi = MPI_REQUEST_NULL;                  // under way
+  bool given_up = false;            // under way, and its result is wanted no more
+  bool arrived = false;             // MPI is done with it, and its buffer does not have it yet
+  bool with_program = false;        // arrived, and a thread of the program's copies it
+  MPI_Status status{};              // of one that has arrived
+  EnqueuedMessage* next = nullptr;  // in its bundle
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
+  // Under way, and not by MPI.
+  bool in_lane() const noexcept { return envelope != nullptr && mpi == MPI_REQUEST_NULL; }
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;
 };

@@ -9,8 +9,10 @@
 #include "base/log.hpp"
 #include "enqueued/engine.hpp"
 #include "enqueued/message_plan.hpp"
+#include "enqueued/promise.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
+#include "group/mpi_layout.hpp"
 
 namespace penstock::enqueued {
 
@@ -153,7 +155,36 @@ void QueueMessages::duplicate_type(EnqueuedMessage& message, MPI_Datatype type) 
   message.owns_type = true;
 }
 
+// For who copies the message without MPI.
+void QueueMessages::find_bytes(EnqueuedMessage& message, MPI_Datatype type) {
+  const group::MpiLayout layout(type, message.count);
+  if (!layout.refusal().empty())
+    throw Error(ErrorKind::argument, message.label() + ": " + layout.refusal());
+  if (!layout.contiguous() && !layout.segments())
+    throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
+  message.lowest = reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(message.buffer) +
+                                                layout.lowest());
+  if (!layout.contiguous()) message.segments = layout.segments();
+}
+
+// Null: MPI matches the message.
+Envelope* QueueMessages::envelope_of(const MessageCall& call) {
+  auto* const made = known_comm_->promise.load(std::memory_order_acquire);
+  if (made == nullptr || call.peer == MPI_PROC_NULL) return nullptr;
+  auto& promise = static_cast<Promise&>(*made);
+  if (promise.id() != known_promise_) {
+    known_envelopes_.clear();
+    known_promise_ = promise.id();
+  }
+  const EnvelopeKey key{call.direction, call.peer, call.tag};
+  if (const auto found = known_envelopes_.find(key); found != known_envelopes_.end())
+    return found->second;
+  return known_envelopes_.emplace(key, promise.envelope(key)).first->second;
+}
+
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
+  message.segments.reset();
+  if (message.number != 0 && message.sends()) message.envelope->note_end(message.number);
   if (message.staged) staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);
@@ -176,6 +207,8 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.communicator = known_comm_;
   message.request = nullptr;
   message.staged = nullptr;
+  message.envelope = nullptr;
+  message.number = 0;
   message.given_up = message.arrived = message.with_program = false;
   return message;
 }
@@ -199,6 +232,9 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
     const std::optional<std::size_t> element = element_of(call.type);
     if (!staging_ || !staging_->stage(message, call.type, element))
       take_type(message, call.type, element);
+    message.envelope = envelope_of(call);
+    message.lowest = static_cast<std::byte*>(message.buffer);
+    if (message.envelope && message.owns_type) find_bytes(message, message.type);
     if (request) {
       warn_of_many_requests();
       message.request = &make_request(requests_);  // last: nothing fails behind it
@@ -211,10 +247,24 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
   }
   communicator->enqueued.fetch_add(1, std::memory_order_relaxed);
   bundles_.open().add(message);
+  if (message.envelope) open_numbers_ = true;
   open_messages_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // ---- Triggers
+
+// In the order of the calls that trigger them, at both ends. A bundle whose trigger fails has its
+// numbers already.
+void QueueMessages::number_messages() {
+  if (!open_numbers_) return;
+  const Bundle& bundle = bundles_.open();
+  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
+    if (one->envelope && !one->sends() && Promise::needs_lane(*one))
+      engine_.make_lane(*one, bundle);
+  for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
+    if (one->envelope && one->number == 0)
+      one->number = one->envelope->triggered.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 // A bundle that is published without a start would be taken for the next one's.
 void QueueMessages::trigger() {
@@ -225,6 +275,7 @@ void QueueMessages::trigger() {
                 "enqueued messages are one message each, which a graph cannot repeat: trigger them "
                 "outside the capture, or match persistent requests (PST_Match)");
   bundles_.reserve();
+  number_messages();
   try {
     queue_.trigger(*operation_);
   } catch (const Error& error) {
@@ -246,6 +297,7 @@ void QueueMessages::drop_if_broken() noexcept {
 // No thread of ours sees a GPU's stream trigger them: the engine looks for it from now on.
 void QueueMessages::publish() noexcept {
   bundles_.publish();
+  open_numbers_ = false;
   open_messages_.store(0, std::memory_order_relaxed);
   published_.store(published_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   if (staging_) engine_.expect_trigger(*this);

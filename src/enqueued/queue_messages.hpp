@@ -10,12 +10,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/free_list.hpp"
 #include "core/queue.hpp"
 #include "core/stream_operation.hpp"
 #include "enqueued/bundle_list.hpp"
+#include "enqueued/envelope.hpp"
 #include "enqueued/message.hpp"
 #include "enqueued/message_request.hpp"
 #include "enqueued/staging.hpp"
@@ -76,11 +78,14 @@ class QueueMessages final : public core::QueueCompanion,
   MPI_Comm comm_of(const MessageCall& call) const;
   const std::shared_ptr<group::Communicator>& communicator_of(MPI_Comm comm);
   void check(const MessageCall& call);
+  Envelope* envelope_of(const MessageCall& call);
+  void number_messages();
   EnqueuedMessage& new_message(const MessageCall& call, MPI_Comm comm);
   std::optional<std::size_t> element_of(MPI_Datatype type);
   static void take_type(EnqueuedMessage& message, MPI_Datatype type,
                         std::optional<std::size_t> element);
   static void duplicate_type(EnqueuedMessage& message, MPI_Datatype type);
+  static void find_bytes(EnqueuedMessage& message, MPI_Datatype type);
   void warn_of_many_requests();
   void discard(EnqueuedMessage& message) noexcept;
   void end_open(const base::Error& error) noexcept;
@@ -103,6 +108,10 @@ class QueueMessages final : public core::QueueCompanion,
   MPI_Datatype known_named_ = MPI_DATATYPE_NULL;  // the last of MPI's own, which are never freed
   std::size_t known_bytes_ = 0;
   bool told_many_ = false;  // that requests are never completed
+  // Of the last promised communicator.
+  std::uint64_t known_promise_ = 0;
+  std::unordered_map<EnvelopeKey, Envelope*, HashEnvelope> known_envelopes_;
+  bool open_numbers_ = false;  // messages of the open bundle await their numbers
 
   BundleList bundles_;
 

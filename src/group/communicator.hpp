@@ -22,6 +22,12 @@ struct CommunicatorId {
   auto operator<=>(const CommunicatorId&) const = default;
 };
 
+// What the program has promised of a communicator, for the rooms above.
+class CommunicatorPromise {
+ public:
+  virtual ~CommunicatorPromise() = default;
+};
+
 // What a request keeps of its communicator. Shared by all requests on it, and outlives the MPI
 // handle.
 struct Communicator {
@@ -31,8 +37,10 @@ struct Communicator {
   int rank = -1;              // ours in it
   std::uintptr_t handle = 0;  // the MPI_Comm; valid while alive, see group/mpi_communicator.hpp
   std::atomic<bool> alive{true};
-  // Messages that have been enqueued on it and not been handed to MPI yet.
+  // Messages that have been enqueued on it and not been handed to MPI yet; where lanes bring them,
+  // those that have not ended.
   std::atomic<std::int64_t> enqueued{0};
+  std::atomic<CommunicatorPromise*> promise{nullptr};  // its maker's; null: none
   std::string name;  // "MPI_COMM_WORLD", MPI_Comm_get_name's answer, or "communicator 1a2b3c4d"
 };
 

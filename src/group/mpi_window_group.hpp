@@ -24,6 +24,7 @@ class MpiWindowGroup final : public WindowGroup {
   bool on_all(bool mine) override;
   bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) override;
 
+  MPI_Comm comm() const noexcept { return comm_; }  // the members' own, by their ranks
   // Which members the processes of `group` are. Throws base::Error(argument) where one is none.
   // Takes no memory where `found` has room.
   void members_of(MPI_Group group, std::vector<int>& found) const;

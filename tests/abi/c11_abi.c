@@ -73,6 +73,7 @@ TYPED(PST_Describe, char*, int, int*);
 TYPED(PST_Error_kind, int, PST_Error*);
 TYPED(PST_Last_error, char*, int);
 TYPED(PST_Comm_attach, MPI_Comm);
+TYPED(PST_Comm_enqueue_only, MPI_Comm);
 TYPED(PST_Stream_create, PST_Stream*);
 TYPED(PST_Stream_launch, PST_Stream, void (*)(void*), void*);
 TYPED(PST_Stream_synchronize, PST_Stream);
@@ -136,6 +137,7 @@ static const Function table[] = {
     (Function)PST_Error_kind,
     (Function)PST_Last_error,
     (Function)PST_Comm_attach,
+    (Function)PST_Comm_enqueue_only,
     (Function)PST_Stream_create,
     (Function)PST_Stream_launch,
     (Function)PST_Stream_synchronize,

@@ -10,10 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "conformance/boundary_calls.hpp"
+#include "conformance/enqueued.hpp"
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
 #include "conformance/window.hpp"
@@ -183,6 +185,44 @@ TEST(Asleep, NoHostInTheWayOfAThousandEpochsOfAWindow) {
       lane.finish();
       EXPECT_EQ(wrong, 0U);
     }
+  }
+}
+
+// The same of messages that are enqueued at both ends: MPI is not called for what a slot holds.
+TEST(AsleepEnqueued, NoHostAndNoMpiInTheWayOfAThousandMessages) {
+  if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
+  constexpr std::uint64_t rounds = 1000;
+  for (const std::size_t bytes : {std::size_t{8}, eager_max()}) {
+    const Calls at_first = calls_of_this_thread();
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    EXPECT_PST(PST_Comm_enqueue_only(comm));
+    {
+      Lane lane;
+      Script script;
+      Bytes out(bytes), in(bytes);
+      std::uint64_t wrong = 0;
+      const int peer = partner();
+      const auto size = static_cast<int>(bytes);
+      HeldStreams streams;
+      streams.push_back(std::make_unique<Held>(lane));
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        EXPECT_PST(
+            PST_Enqueue_recv(in.data(), size, MPI_BYTE, peer, 1, comm, lane.queue(), nullptr));
+        EXPECT_PST(
+            PST_Enqueue_send(out.data(), size, MPI_BYTE, peer, 1, comm, lane.queue(), nullptr));
+        script.run(lane, [&, round] { std::memset(out.data(), static_cast<int>(round), bytes); });
+        EXPECT_PST(PST_Enqueue_trigger(lane.queue()));
+        EXPECT_PST(PST_Enqueue_wait_outstanding(lane.queue()));
+        script.run(lane, [&, round] {
+          for (const std::byte each : in) wrong += each != static_cast<std::byte>(round);
+        });
+      }
+      sleep_through(streams, calls_of_this_thread() - at_first, rounds);
+      lane.finish();
+      EXPECT_EQ(wrong, 0U);
+    }
+    EXPECT_EQ(MPI_Comm_free(&comm), MPI_SUCCESS);
   }
 }
 

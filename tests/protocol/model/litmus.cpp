@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/model/litmus.hpp"
 
+#include <string>
+#include <unordered_set>
+
 namespace penstock::explorer {
 
 template <class Access>
@@ -70,9 +73,25 @@ struct LitmusState {
   std::vector<std::vector<Value>> logs;
   std::vector<int> registers;
   std::uint8_t running;
+
+  // Equal for states from which the same can happen.
+  std::string bytes() const {
+    std::string result(1, static_cast<char>(running));
+    memory.append(result);
+    for (const auto& log : logs) {
+      result += static_cast<char>(log.size());
+      for (const Value value : log) result += static_cast<char>(value);
+    }
+    for (const int value : registers) result += static_cast<char>(value);
+    return result;
+  }
 };
 
-void explore(const std::vector<LitmusBody>& bodies, const LitmusState& state, Outcomes& outcomes) {
+using Seen = std::unordered_set<std::string>;
+
+void explore(const std::vector<LitmusBody>& bodies, const LitmusState& state, Seen& seen,
+             Outcomes& outcomes) {
+  if (!seen.insert(state.bytes()).second) return;
   if (state.running == 0) {
     outcomes.insert(state.registers);
     return;
@@ -94,7 +113,7 @@ void explore(const std::vector<LitmusBody>& bodies, const LitmusState& state, Ou
         next.running &= static_cast<std::uint8_t>(~(1u << t));
       }
       next.memory.settle(next.running);
-      explore(bodies, next, outcomes);
+      explore(bodies, next, seen, outcomes);
     }
   }
 }
@@ -106,8 +125,9 @@ Outcomes run_litmus(const Shape& shape, unsigned registers,
   LitmusState state{Memory(shape), std::vector<std::vector<Value>>(threads.size()),
                     std::vector<int>(registers, 0),
                     static_cast<std::uint8_t>((1u << threads.size()) - 1)};
+  Seen seen;
   Outcomes outcomes;
-  explore(threads, state, outcomes);
+  explore(threads, state, seen, outcomes);
   return outcomes;
 }
 

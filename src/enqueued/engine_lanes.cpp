@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of communicators whose messages are enqueued at both ends: tried again and again until
+// their slot is there, free or filled. All under the engine's lock.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "datatype/copy.hpp"
+#include "enqueued/engine.hpp"
+#include "enqueued/promise.hpp"
+
+namespace penstock::enqueued {
+
+using base::Error;
+using base::ErrorKind;
+using peer::Lane;
+using peer::LaneSlot;
+
+namespace {
+
+void pack(const EnqueuedMessage& message, std::byte* to) noexcept {
+  if (message.segments)
+    datatype::Walk(message.segments->view()).pack(to, message.lowest, 0, message.bytes);
+  else if (message.bytes != 0)
+    std::memcpy(to, message.lowest, message.bytes);
+}
+
+void unpack(const EnqueuedMessage& message, const std::byte* from, std::size_t bytes) noexcept {
+  if (message.segments)
+    datatype::Walk(message.segments->view()).unpack(message.lowest, from, 0, bytes);
+  else if (bytes != 0)
+    std::memcpy(message.lowest, from, bytes);
+}
+
+MPI_Status status_of(const EnqueuedMessage& message, std::size_t bytes) noexcept {
+  MPI_Status status = empty_status(message.peer);
+  PMPI_Status_set_elements_x(&status, MPI_BYTE, static_cast<MPI_Count>(bytes));
+  status.MPI_TAG = message.tag;
+  return status;
+}
+
+Error behind_lost(const EnqueuedMessage& message) noexcept {
+  return base::error_by(ErrorKind::transport, [&] {
+    return fmt::format("enqueued {}: an earlier message with this tag was lost with its queue, "
+                       "and both ends count them: free the communicator, and make a new one",
+                       message.label());
+  });
+}
+
+Error too_long(const EnqueuedMessage& message, std::size_t bytes) noexcept {
+  return base::error_by(ErrorKind::truncate, [&] {
+    return fmt::format(
+        "enqueued {}: the message has {} bytes, longer than this receive, whose "
+        "count or buffer must be larger",
+        message.label(), bytes);
+  });
+}
+
+// The lane of a send: the newest, where the message does not fit into the one that is known. Throws
+// base::Error where it cannot be mapped.
+const Lane& find_lane(Envelope& envelope, std::size_t bytes) {
+  static const Lane none;
+  if (envelope.lanes.empty() || bytes > envelope.lanes.back().slot_bytes()) {
+    const int own = envelope.promise.rank();
+    if (const std::optional<Lane> newer = envelope.search.find(own, envelope.key.tag))
+      envelope.lanes.assign(1, *newer);
+  }
+  return envelope.lanes.empty() ? none : envelope.lanes.back();
+}
+
+}  // namespace
+
+bool MessageEngine::try_lane(EnqueuedMessage& message) noexcept {
+  return message.sends() ? send_by_lane(message) : receive_by_lane(message);
+}
+
+// In the order of the numbers (protocol/lane.hpp). What no slot holds is MPI's, and its slot says
+// so.
+bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
+  Envelope& envelope = *message.envelope;
+  if (message.number != envelope.sent.load(std::memory_order_relaxed) + 1) {
+    if (!envelope.cannot_send(message.number)) return false;
+    const Error error = behind_lost(message);
+    finish_lane(message, 0, &error);
+    return true;
+  }
+  try {
+    const Lane& lane = find_lane(envelope, message.bytes);
+    if (!lane.stands()) return false;
+    int code = MPI_SUCCESS;
+    const bool by_mpi = message.bytes > lane.slot_bytes();
+    const auto fill = [&](LaneSlot& slot) {
+      slot.bytes = message.bytes;
+      slot.mpi_tag = by_mpi ? envelope.promise.next_mpi_tag() : LaneSlot::in_slot;
+      if (by_mpi)
+        code = PMPI_Isend(message.buffer, message.count, message.type, message.peer,
+                          static_cast<int>(slot.mpi_tag), envelope.promise.comm(), &message.mpi);
+      else
+        pack(message, slot.data());
+    };
+    if (!lane.send(message.number, fill)) return false;
+    envelope.sent.store(message.number, std::memory_order_relaxed);
+    if (code != MPI_SUCCESS)
+      fail_call(message, code);
+    else if (!by_mpi)
+      finish_lane(message, message.bytes, nullptr);
+  } catch (const Error& error) {
+    finish_lane(message, 0, &error);
+  }
+  return true;
+}
+
+bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
+  const Envelope& envelope = *message.envelope;
+  std::size_t bytes = 0;
+  std::int64_t mpi_tag = LaneSlot::in_slot;
+  const auto drain = [&](LaneSlot& slot) {
+    bytes = slot.bytes;
+    mpi_tag = slot.mpi_tag;
+    if (mpi_tag == LaneSlot::in_slot) unpack(message, slot.data(), std::min(bytes, message.bytes));
+  };
+  if (std::none_of(envelope.lanes.rbegin(), envelope.lanes.rend(),
+                   [&](const Lane& lane) { return lane.receive(message.number, drain); }))
+    return false;
+  if (mpi_tag != LaneSlot::in_slot) {
+    const int code = PMPI_Irecv(message.buffer, message.count, message.type, message.peer,
+                                static_cast<int>(mpi_tag), envelope.promise.comm(), &message.mpi);
+    if (code != MPI_SUCCESS) fail_call(message, code);
+  } else if (bytes > message.bytes) {
+    const Error error = too_long(message, bytes);
+    finish_lane(message, 0, &error);
+  } else {
+    finish_lane(message, bytes, nullptr);
+  }
+  return true;
+}
+
+// Only who has a request learns the status, which takes calls of MPI.
+void MessageEngine::finish_lane(EnqueuedMessage& message, std::size_t bytes,
+                                const Error* error) noexcept {
+  const MPI_Status status = message.request ? status_of(message, bytes) : MPI_Status{};
+  finish(message, status, bytes, error);
+}
+
+// MPI has refused a message.
+void MessageEngine::fail_call(EnqueuedMessage& message, int code) noexcept {
+  const Error error = mpi_failure(message, code);
+  finish(message, empty_status(MPI_ANY_SOURCE), 0, &error);
+}
+
+}  // namespace penstock::enqueued

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages from one rank to another with one tag, on a communicator whose messages are enqueued
+// at both ends: both count them, so that they need no matching.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/no_copy.hpp"
+#include "peer/lane_board.hpp"
+#include "transport/message.hpp"
+
+namespace penstock::enqueued {
+
+class Promise;
+
+struct EnvelopeKey {
+  transport::Direction direction = transport::Direction::send;
+  int peer = 0;
+  int tag = 0;
+  bool operator==(const EnvelopeKey&) const = default;
+};
+
+struct HashEnvelope {
+  std::size_t operator()(const EnvelopeKey& key) const noexcept {
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+    const auto peer = static_cast<std::uint64_t>(key.peer) * 2 +
+                      (key.direction == transport::Direction::send ? 0 : 1);
+    return static_cast<std::size_t>((peer * odd ^ static_cast<std::uint64_t>(key.tag)) * odd >> 8);
+  }
+};
+
+struct Envelope : private base::NoCopy {
+  Envelope(Promise& of, const EnvelopeKey& its_key) noexcept : promise(of), key(its_key) {}
+
+  Promise& promise;
+  const EnvelopeKey key;
+  std::atomic<std::uint64_t> triggered{0};  // messages, in the order of the calls
+  std::atomic<std::size_t> lane_bytes{0};   // receives: largest message that has a lane; 0: none
+  // Sends: the last that its slot or MPI has; and the first that went with a queue
+  // that failed, behind which none is sent any more. 0: none.
+  std::atomic<std::uint64_t> sent{0}, lost{0};
+  // ---- Under the engine's lock
+  std::vector<peer::Lane> lanes;  // receives: newest last; sends: the newest, if there is one
+  peer::LaneSearch search;        // sends
+
+  // A message that has its number ends.
+  void note_end(std::uint64_t number) noexcept {
+    if (number <= sent.load(std::memory_order_relaxed)) return;
+    std::uint64_t first = lost.load(std::memory_order_relaxed);
+    while ((first == 0 || number < first) &&
+           !lost.compare_exchange_weak(first, number, std::memory_order_relaxed)) {
+    }
+  }
+  bool cannot_send(std::uint64_t number) const noexcept {
+    const std::uint64_t first = lost.load(std::memory_order_relaxed);
+    return first != 0 && number > first;
+  }
+};
+
+}  // namespace penstock::enqueued

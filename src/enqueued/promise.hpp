@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promise that all messages of a communicator are enqueued at both ends
+// (PST_Comm_enqueue_only), and what follows from it: messages between processes of a host go
+// through lanes, and MPI matches nothing. What is larger than a lane's slots is brought by MPI, on
+// a communicator of the library's, where the slot says by which tag. Messages between hosts are
+// MPI's as before.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "core/transports.hpp"
+#include "enqueued/bundle_list.hpp"
+#include "enqueued/envelope.hpp"
+#include "group/communicator.hpp"
+#include "group/mpi_window_group.hpp"
+#include "peer/lane_board.hpp"
+
+namespace penstock::enqueued {
+
+class Promise final : public group::CommunicatorPromise {
+ public:
+  // Collective over the members. Throws base::Error on all of them.
+  Promise(std::unique_ptr<group::MpiWindowGroup> members, core::Transports& transports,
+          const base::Settings& settings);
+
+  std::uint64_t id() const noexcept { return id_; }  // no other one's, ever
+  int rank() const noexcept { return group_->rank(); }
+  MPI_Comm comm() const noexcept { return group_->comm(); }
+  int next_mpi_tag() noexcept;  // under the engine's lock
+  // Null: messages to or from that rank are matched by MPI. Any thread. Throws base::Error,
+  // std::bad_alloc.
+  Envelope* envelope(const EnvelopeKey& key);
+  static bool needs_lane(const EnqueuedMessage& receive) noexcept;
+  // Makes a lane for all of the bundle's receives that are of this one's envelope. `engine`: the
+  // lock of what looks at it. Throws base::Error(resources), std::bad_alloc.
+  void make_lane(const EnqueuedMessage& receive, const Bundle& bundle, std::mutex& engine);
+  // Collective: false where some member has not come within that time (0: no limit).
+  bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
+    return group_->meet(limit, meanwhile);
+  }
+
+ private:
+  void connect();
+
+  const std::uint64_t id_;
+  const std::size_t most_bytes_;  // of a message that lies in a slot
+  std::unique_ptr<group::MpiWindowGroup> group_;
+  peer::Peer& peer_;
+  std::mutex mutex_;
+  std::unique_ptr<peer::LaneBoard> board_;                 // null: no shared memory
+  std::vector<std::optional<peer::ArenaAddress>> boards_;  // by rank; nothing: no lanes
+  std::unordered_map<EnvelopeKey, Envelope, HashEnvelope> envelopes_;
+  int last_mpi_tag_ = 0;
+};
+
+}  // namespace penstock::enqueued

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer/lane_board.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "peer/peer.hpp"
+
+namespace penstock::peer {
+
+namespace {
+
+std::uint64_t load(const std::uint64_t& word) noexcept {
+  return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
+}
+
+void store(std::uint64_t& word, std::uint64_t value) noexcept {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+LaneBoard::LaneBoard(Peer& peer) : peer_(peer) {
+  pages_.push_back(peer_.hold(sizeof(LanePage), nullptr));
+}
+
+// Whatever can fail comes before anything is shown.
+Lane LaneBoard::add(int source, int tag, const LaneShape& shape) {
+  Holding memory = peer_.hold(Lane::bytes_for(shape), nullptr);
+  lanes_.reserve(lanes_.size() + 1);
+  if (last_page().count == LanePage::entries_of_page) {
+    pages_.reserve(pages_.size() + 1);
+    Holding page = peer_.hold(sizeof(LanePage), nullptr);
+    LanePage& full = last_page();
+    full.next = page.place();
+    store(full.more, 1);
+    pages_.push_back(std::move(page));
+  }
+  LanePage& page = last_page();
+  page.entries[page.count] = {source, tag, shape, memory.place()};
+  const Lane lane(memory.block(), shape);
+  lanes_.push_back(std::move(memory));
+  store(page.count, page.count + 1);
+  return lane;
+}
+
+LaneSearch::LaneSearch(const Peer& peer, int rank, const ArenaAddress& board)
+    : peer_(&peer), rank_(rank), page_(reinterpret_cast<const LanePage*>(peer.map(rank, board))) {}
+
+std::optional<Lane> LaneSearch::find(int source, int tag) {
+  std::optional<Lane> found;
+  for (;;) {
+    for (const std::uint64_t count = load(page_->count); seen_ < count; ++seen_) {
+      const LaneEntry& entry = page_->entries[seen_];
+      if (entry.source == source && entry.tag == tag)
+        found.emplace(peer_->map(rank_, entry.place), entry.shape);
+    }
+    if (seen_ < LanePage::entries_of_page || load(page_->more) == 0) return found;
+    page_ = reinterpret_cast<const LanePage*>(peer_->map(rank_, page_->next));
+    seen_ = 0;
+  }
+}
+
+}  // namespace penstock::peer
