@@ -136,9 +136,24 @@ void promise(core::Library& library, MPI_Comm comm) {
   const std::lock_guard lock(mutex);
   communicator->promise.store(made.get(), std::memory_order_release);
   promises.push_back(std::move(made));
+  if (library.settings().check) checks_promises.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace
+
+std::atomic<bool> checks_promises{false};
+
+int promise_broken(const char* call, MPI_Comm comm) noexcept {
+  return guard([&] {
+    const auto communicator = group::known_communicator(comm);
+    if (communicator && communicator->promise.load(std::memory_order_acquire) != nullptr)
+      throw Error(ErrorKind::communicator,
+                  std::string(call) + " on " + group::communicator_of(comm)->name +
+                      ", where PST_Comm_enqueue_only has promised that all messages are enqueued "
+                      "at both ends: use PST_Enqueue_send and PST_Enqueue_recv, or another "
+                      "communicator");
+  });
+}
 
 // Afterwards nobody stores into memory of the others.
 void end_promise(group::Communicator& communicator) {

@@ -85,6 +85,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
 
   // ---- engine_lanes.cpp
   bool try_lane(EnqueuedMessage& message) noexcept;
+  void hand_over(EnqueuedMessage& message) noexcept;
   bool send_by_lane(EnqueuedMessage& message) noexcept;
   bool receive_by_lane(EnqueuedMessage& message) noexcept;
   void finish_lane(EnqueuedMessage& message, std::size_t bytes, const base::Error* error) noexcept;

@@ -43,9 +43,10 @@ MPI_Status status_of(const EnqueuedMessage& message, std::size_t bytes) noexcept
 
 Error behind_lost(const EnqueuedMessage& message) noexcept {
   return base::error_by(ErrorKind::transport, [&] {
-    return fmt::format("enqueued {}: an earlier message with this tag was lost with its queue, "
-                       "and both ends count them: free the communicator, and make a new one",
-                       message.label());
+    return fmt::format(
+        "enqueued {}: an earlier message with this tag was lost with its queue, "
+        "and both ends count them: free the communicator, and make a new one",
+        message.label());
   });
 }
 
@@ -72,20 +73,36 @@ const Lane& find_lane(Envelope& envelope, std::size_t bytes) {
 
 }  // namespace
 
+// What keeps its order waits for the message before (protocol/lane.hpp).
 bool MessageEngine::try_lane(EnqueuedMessage& message) noexcept {
-  return message.sends() ? send_by_lane(message) : receive_by_lane(message);
-}
-
-// In the order of the numbers (protocol/lane.hpp). What no slot holds is MPI's, and its slot says
-// so.
-bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
+  if (!envelope.keeps_order()) return receive_by_lane(message);
   if (message.number != envelope.sent.load(std::memory_order_relaxed) + 1) {
-    if (!envelope.cannot_send(message.number)) return false;
+    if (!envelope.goes_no_more(message.number)) return false;
     const Error error = behind_lost(message);
     finish_lane(message, 0, &error);
     return true;
   }
+  if (envelope.by_lanes) return send_by_lane(message);
+  hand_over(message);
+  return true;
+}
+
+// To MPI, on the library's communicator, whose messages have these tags between hosts.
+void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
+  Envelope& envelope = *message.envelope;
+  envelope.sent.store(message.number, std::memory_order_relaxed);
+  const MPI_Comm comm = envelope.promise.comm();
+  const int code = message.sends() ? PMPI_Isend(message.buffer, message.count, message.type,
+                                                message.peer, message.tag, comm, &message.mpi)
+                                   : PMPI_Irecv(message.buffer, message.count, message.type,
+                                                message.peer, message.tag, comm, &message.mpi);
+  if (code != MPI_SUCCESS) fail_call(message, code);
+}
+
+// What no slot holds is MPI's, and its slot says so.
+bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
+  Envelope& envelope = *message.envelope;
   try {
     const Lane& lane = find_lane(envelope, message.bytes);
     if (!lane.stands()) return false;

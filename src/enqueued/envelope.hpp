@@ -33,28 +33,34 @@ struct HashEnvelope {
 };
 
 struct Envelope : private base::NoCopy {
-  Envelope(Promise& of, const EnvelopeKey& its_key) noexcept : promise(of), key(its_key) {}
+  Envelope(Promise& of, const EnvelopeKey& its_key, bool in_memory) noexcept
+      : promise(of), key(its_key), by_lanes(in_memory) {}
 
   Promise& promise;
   const EnvelopeKey key;
+  const bool by_lanes;  // else by MPI, to which both ends hand its messages in the same order
   std::atomic<std::uint64_t> triggered{0};  // messages, in the order of the calls
   std::atomic<std::size_t> lane_bytes{0};   // receives: largest message that has a lane; 0: none
-  // Sends: the last that its slot or MPI has; and the first that went with a queue
-  // that failed, behind which none is sent any more. 0: none.
+  // Of sends, and of receives that MPI matches, which both go in the order of their numbers: the
+  // last that is on its way; and the first that went with a queue that failed, behind which none
+  // goes any more. 0: none.
   std::atomic<std::uint64_t> sent{0}, lost{0};
   // ---- Under the engine's lock
   std::vector<peer::Lane> lanes;  // receives: newest last; sends: the newest, if there is one
   peer::LaneSearch search;        // sends
 
+  bool keeps_order() const noexcept {
+    return !by_lanes || key.direction == transport::Direction::send;
+  }
   // A message that has its number ends.
   void note_end(std::uint64_t number) noexcept {
-    if (number <= sent.load(std::memory_order_relaxed)) return;
+    if (!keeps_order() || number <= sent.load(std::memory_order_relaxed)) return;
     std::uint64_t first = lost.load(std::memory_order_relaxed);
     while ((first == 0 || number < first) &&
            !lost.compare_exchange_weak(first, number, std::memory_order_relaxed)) {
     }
   }
-  bool cannot_send(std::uint64_t number) const noexcept {
+  bool goes_no_more(std::uint64_t number) const noexcept {
     const std::uint64_t first = lost.load(std::memory_order_relaxed);
     return first != 0 && number > first;
   }

@@ -69,27 +69,27 @@ int Promise::next_mpi_tag() noexcept {
   return last_mpi_tag_;
 }
 
-Envelope* Promise::envelope(const EnvelopeKey& key) {
+Envelope& Promise::envelope(const EnvelopeKey& key) {
   const auto& board = boards_[static_cast<std::size_t>(key.peer)];
-  if (!board) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto [place, is_new] = envelopes_.try_emplace(key, *this, key);
+  const auto [place, is_new] = envelopes_.try_emplace(key, *this, key, board.has_value());
   Envelope& envelope = place->second;
-  if (!is_new) return &envelope;
+  if (!is_new) return envelope;
   try {
     envelope.lanes.reserve(1);
-    if (key.direction == transport::Direction::send)
+    if (board && key.direction == transport::Direction::send)
       envelope.search = peer::LaneSearch(peer_, group_->world_rank(key.peer), *board);
   } catch (...) {
     envelopes_.erase(place);
     throw;
   }
-  return &envelope;
+  return envelope;
 }
 
 // A message beyond what a slot may hold needs one all the same, which says how it comes.
 bool Promise::needs_lane(const EnqueuedMessage& receive) noexcept {
   const Envelope& envelope = *receive.envelope;
+  if (!envelope.by_lanes) return false;
   const std::size_t has = envelope.lane_bytes.load(std::memory_order_relaxed);
   return has == 0 || has < std::min(receive.bytes, envelope.promise.most_bytes_);
 }

@@ -38,9 +38,8 @@ class Promise final : public group::CommunicatorPromise {
   int rank() const noexcept { return group_->rank(); }
   MPI_Comm comm() const noexcept { return group_->comm(); }
   int next_mpi_tag() noexcept;  // under the engine's lock
-  // Null: messages to or from that rank are matched by MPI. Any thread. Throws base::Error,
-  // std::bad_alloc.
-  Envelope* envelope(const EnvelopeKey& key);
+  // Any thread. Throws base::Error, std::bad_alloc.
+  Envelope& envelope(const EnvelopeKey& key);
   static bool needs_lane(const EnqueuedMessage& receive) noexcept;
   // Makes a lane for all of the bundle's receives that are of this one's envelope. `engine`: the
   // lock of what looks at it. Throws base::Error(resources), std::bad_alloc.

@@ -179,12 +179,12 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
   const EnvelopeKey key{call.direction, call.peer, call.tag};
   if (const auto found = known_envelopes_.find(key); found != known_envelopes_.end())
     return found->second;
-  return known_envelopes_.emplace(key, promise.envelope(key)).first->second;
+  return known_envelopes_.emplace(key, &promise.envelope(key)).first->second;
 }
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
   message.segments.reset();
-  if (message.number != 0 && message.sends()) message.envelope->note_end(message.number);
+  if (message.number != 0) message.envelope->note_end(message.number);
   if (message.staged) staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);

@@ -3,7 +3,7 @@
 // docs/queue.md. Messages are counted there and not matched, and small ones go without MPI.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -343,6 +343,26 @@ TEST(EnqueueOnly, Q11_WhatIsWrongIsRefused) {
   EXPECT_PST_KIND(PST_Comm_enqueue_only(both), PST_ERROR_UNSUPPORTED);
   MPI_Comm_free(&both);
   MPI_Comm_free(&half);
+}
+
+// With PENSTOCK_CHECK a blocking call that breaks the promise is reported; it would never end.
+TEST(EnqueueOnly, Q16_ABrokenPromiseIsReported) {
+  const char* const check = std::getenv("PENSTOCK_CHECK");
+  if (check == nullptr || *check != '1') GTEST_SKIP() << "PENSTOCK_CHECK is not 1";
+  const ErrorsReturn errors;
+  const PromisedComm comm;
+  int number = 0, found = 0;
+  MPI_Status status;
+  EXPECT_PST_KIND(MPI_Send(&number, 1, MPI_INT, partner(), 1, comm), PST_ERROR_COMMUNICATOR);
+  EXPECT_PST_KIND(MPI_Recv(&number, 1, MPI_INT, partner(), 1, comm, &status),
+                  PST_ERROR_COMMUNICATOR);
+  EXPECT_NE(last_error().find("MPI_Recv"), std::string::npos) << last_error();
+  EXPECT_PST_KIND(MPI_Probe(partner(), 1, comm, &status), PST_ERROR_COMMUNICATOR);
+  EXPECT_PST_KIND(MPI_Iprobe(partner(), 1, comm, &found, &status), PST_ERROR_COMMUNICATOR);
+  EXPECT_PST_KIND(
+      MPI_Sendrecv_replace(&number, 1, MPI_INT, partner(), 1, partner(), 1, comm, &status),
+      PST_ERROR_COMMUNICATOR);
+  EXPECT_EQ(MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &found, &status), MPI_SUCCESS);
 }
 
 // Collectives, plain messages on other communicators and enqueued ones there stand beside.
