@@ -2,8 +2,8 @@
 // The promise that all messages of a communicator are enqueued at both ends
 // (PST_Comm_enqueue_only), and what follows from it: messages between processes of a host go
 // through lanes, and MPI matches nothing. What is larger than a lane's slots is brought by MPI, on
-// a communicator of the library's, where the slot says by which tag. Messages between hosts are
-// MPI's as before.
+// a communicator of the library's, where the slot says by which tag. So are all messages between
+// hosts, which both ends hand to MPI in the order of their numbers.
 #pragma once
 
 #include <mpi.h>
