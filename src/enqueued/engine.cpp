@@ -238,11 +238,14 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   MPI_Status status{};
   const int code = PMPI_Test(&message.mpi, &ended, &status);
   if (code == MPI_SUCCESS && !ended) return false;
+  // Open MPI keeps a request that has failed.
+  if (message.mpi != MPI_REQUEST_NULL) PMPI_Request_free(&message.mpi);
   if (code != MPI_SUCCESS && !message.given_up) {
     const Error error = mpi_failure(message, code);
     finish(message, status, 0, &error);
     return true;
   }
+  if (message.too_long) return end_too_long(message);
   if (message.envelope) status.MPI_TAG = message.tag;  // not that of the library's communicator
   if (message.staged && !message.sends()) PMPI_Get_count(&status, MPI_BYTE, &received);
   finish(message, status, static_cast<std::size_t>(std::max(received, 0)), nullptr);

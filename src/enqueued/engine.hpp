@@ -88,6 +88,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void hand_over(EnqueuedMessage& message) noexcept;
   bool send_by_lane(EnqueuedMessage& message) noexcept;
   bool receive_by_lane(EnqueuedMessage& message) noexcept;
+  void receive_from_mpi(EnqueuedMessage& message, std::size_t bytes, int tag) noexcept;
+  bool end_too_long(EnqueuedMessage& message) noexcept;
   void finish_lane(EnqueuedMessage& message, std::size_t bytes, const base::Error* error) noexcept;
   void fail_call(EnqueuedMessage& message, int code) noexcept;
 

@@ -46,6 +46,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
     }
     deactivate(message);
     if (!message.in_lane()) PMPI_Request_free(&message.mpi);
+    static_cast<void>(message.too_long.release());  // MPI may still write there
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
   if (messages.active) active_.remove(messages);

@@ -39,12 +39,15 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   std::uint64_t number = 0;
   std::byte* lowest = nullptr;
   std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
-  MPI_Request mpi = MPI_REQUEST_NULL;                  // under way
-  bool given_up = false;            // under way, and its result is wanted no more
-  bool arrived = false;             // MPI is done with it, and its buffer does not have it yet
-  bool with_program = false;        // arrived, and a thread of the program's copies it
-  MPI_Status status{};              // of one that has arrived
-  EnqueuedMessage* next = nullptr;  // in its bundle
+  // A message that the receive cannot hold, on its way, and how long it is.
+  std::unique_ptr<std::byte[]> too_long;
+  std::size_t too_long_bytes = 0;
+  MPI_Request mpi = MPI_REQUEST_NULL;  // under way
+  bool given_up = false;               // under way, and its result is wanted no more
+  bool arrived = false;                // MPI is done with it, and its buffer does not have it yet
+  bool with_program = false;           // arrived, and a thread of the program's copies it
+  MPI_Status status{};                 // of one that has arrived
+  EnqueuedMessage* next = nullptr;     // in its bundle
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
   // Under way, and not by MPI.
