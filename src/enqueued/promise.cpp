@@ -11,9 +11,6 @@
 
 namespace penstock::enqueued {
 
-using base::Error;
-using base::ErrorKind;
-
 namespace {
 
 constexpr std::uint32_t least_slots = 4;

@@ -51,13 +51,13 @@ class Lane {
   // fill(slot) writes what `slot` is to hold, but for its words.
   template <class Fill>
   bool send(protocol::lane::Number number, Fill fill) const noexcept {
-    Port port{*this, fill};
+    Port<Fill> port{*this, fill};
     return protocol::lane::send(port, number);
   }
   // drain(slot) reads it.
   template <class Drain>
   bool receive(protocol::lane::Number number, Drain drain) const noexcept {
-    Port port{*this, drain};
+    Port<Drain> port{*this, drain};
     return protocol::lane::receive(port, number);
   }
 
