@@ -60,9 +60,13 @@ class OriginPort : public WindowPort {
     else if (threadIdx.x < head_cells)
       Line::store(head_of(slot) + threadIdx.x, data_, flag);
   }
-  // Each block has one part.
+  // Each block has one part. Small pieces of it go by a warp each, side by side: one after the
+  // other they would each wait for memory.
   __device__ void move(std::uint32_t part) {
     if (part != place_.index) return;
+    constexpr unsigned warp = 32;
+    constexpr Word64 small = 64 * warp;
+    unsigned turn = 0;  // the warp that has the next small piece
     Word64 offset = 0;
     const Word64 begin = part * pair_.share, end = begin + pair_.share;
     for (unsigned i = 0; i < item_.count; ++i) {
@@ -78,7 +82,12 @@ class OriginPort : public WindowPort {
       if (first < past) {
         const Word64 at = first - offset;
         const bool puts = operation.verb == transport::Verb::put;
-        gpu::copy_bytes((puts ? far : near) + at, (puts ? near : far) + at, past - first);
+        const bool all = past - first > small || blockDim.x == warp;
+        if (all || threadIdx.x / warp == turn)
+          gpu::copy_bytes_by(
+              all ? gpu::Copier{threadIdx.x, blockDim.x} : gpu::Copier{threadIdx.x % warp, warp},
+              (puts ? far : near) + at, (puts ? near : far) + at, past - first);
+        if (!all) turn = turn + 1 == blockDim.x / warp ? 0 : turn + 1;
       }
       offset += operation.bytes;
     }
