@@ -14,8 +14,8 @@ struct Copier {
   unsigned threads;
 };
 
-// Several loads of each thread are under way at once, those of the end too: a step waits for
-// memory, not a byte.
+// Several loads of each thread are under way at once: a step waits for memory, not a byte. The end
+// is a loop: with its loads at once, too, which takes more code, pieces of 16 KiB took 1 us longer.
 template <class Unit>
 __device__ inline void copy_units(Unit* to, const Unit* from, std::uint64_t count,
                                   const Copier& copier) {
@@ -29,14 +29,7 @@ __device__ inline void copy_units(Unit* to, const Unit* from, std::uint64_t coun
 #pragma unroll
     for (int k = 0; k < ahead; ++k) to[i + k * step] = unit[k];
   }
-  if (i >= count) return;
-  Unit unit[ahead - 1];
-#pragma unroll
-  for (int k = 0; k < ahead - 1; ++k)
-    if (i + k * step < count) unit[k] = from[i + k * step];
-#pragma unroll
-  for (int k = 0; k < ahead - 1; ++k)
-    if (i + k * step < count) to[i + k * step] = unit[k];
+  for (; i < count; i += step) to[i] = from[i];
 }
 
 // Head and tail byte by byte, what lies between in Units.

@@ -73,15 +73,17 @@ cudaError_t launch_as(const Launch& launch, std::span<const WindowItem> items,
                         : launch_batch<AllStay>(launch, blocks, threads, batch);
 }
 
-constexpr int few_ends = 4, few_operations = 4;
+constexpr int few_ends = 4, few_operations = 4, some_operations = 32;
 
 }  // namespace
 
 cudaError_t launch_windows(const Launch& launch, std::span<const WindowItem> ends,
                            std::span<const Operation> operations) {
-  return ends.size() <= few_ends && operations.size() <= few_operations
+  if (ends.size() > few_ends || operations.size() > some_operations)
+    return launch_as<largest_batch, most_operations>(launch, ends, operations);
+  return operations.size() <= few_operations
              ? launch_as<few_ends, few_operations>(launch, ends, operations)
-             : launch_as<largest_batch, most_operations>(launch, ends, operations);
+             : launch_as<few_ends, some_operations>(launch, ends, operations);
 }
 
 cudaError_t load_window_kernels(const Launch& launch) {
@@ -89,7 +91,8 @@ cudaError_t load_window_kernels(const Launch& launch) {
     Launch form = launch;
     form.crowded = crowded;
     for (const auto load :
-         {&launch_as<few_ends, few_operations>, &launch_as<largest_batch, most_operations>})
+         {&launch_as<few_ends, few_operations>, &launch_as<few_ends, some_operations>,
+          &launch_as<largest_batch, most_operations>})
       if (const cudaError_t code = load(form, {}, {}); code != cudaSuccess) return code;
   }
   return cudaStreamSynchronize(launch.stream);
