@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "peer/accumulate.hpp"
+#include "plan/accumulate.hpp"
 
 namespace penstock::peer {
 
@@ -17,23 +17,10 @@ namespace {
 
 constexpr std::size_t payload_words = WindowPort::payload / sizeof(StreamWord);
 static_assert(WindowPort::payload % sizeof(StreamWord) == 0);
-static_assert((header_words + 1) * sizeof(StreamWord) <= transport::WindowReach::eager_header);
-
-constexpr std::size_t padded(std::size_t bytes) noexcept {
-  return (bytes + sizeof(StreamWord) - 1) / sizeof(StreamWord) * sizeof(StreamWord);
-}
-
-StreamWord kind_of(const Operation& operation) noexcept {
-  return static_cast<StreamWord>(operation.verb) |
-         static_cast<StreamWord>(operation.reduction) << 8 |
-         static_cast<StreamWord>(operation.element) << 16;
-}
+static_assert((plan::operation_header_words + 1) * sizeof(StreamWord) <=
+              transport::WindowReach::eager_header);
 
 }  // namespace
-
-std::size_t eager_words(std::size_t bytes) noexcept {
-  return header_words + padded(bytes) / sizeof(StreamWord);
-}
 
 std::size_t lines_for(std::size_t words) noexcept {
   return (head_words + words + payload_words - 1) / payload_words;
@@ -46,9 +33,9 @@ EpochWay way_of(const Operations& list, const transport::WindowReach& reach,
   for (const Operation& operation : list) {
     gets = gets || operation.verb == Verb::get;
     if (operation.verb == Verb::get) continue;
-    words += eager_words(operation.bytes);
+    words += plan::words_of(operation);
     if (operation.verb != Verb::accumulate) continue;
-    accumulated += eager_words(operation.bytes);
+    accumulated += plan::words_of(operation);
     ++accumulates;
   }
   const bool all_direct = reach.direct && (reach.atomic || accumulates == 0);
@@ -68,26 +55,16 @@ EpochWay way_of(const Operations& list, const transport::WindowReach& reach,
   return way;
 }
 
-void WindowPort::restart_stream() noexcept {
-  at_ = 0;
-  current_ = {};
-  through_ = 0;
-  header_at_ = header_words;
-}
-
 void WindowPort::begin(const Operations& list, const EpochWay& way) noexcept {
   list_ = &list;
   way_ = way;
-  restart_stream();
+  at_ = 0;
 }
 
 bool WindowPort::next_eager() noexcept {
   while (at_ < list_->size() && !way_.goes_eager((*list_)[at_])) ++at_;
   if (at_ == list_->size()) return false;
-  current_ = (*list_)[at_++];
-  through_ = 0;
-  header_ = {current_.displacement, current_.bytes, kind_of(current_)};
-  header_at_ = 0;
+  writer_.begin((*list_)[at_++]);
   return true;
 }
 
@@ -102,20 +79,8 @@ void WindowPort::fill(unsigned slot, std::uint32_t line) noexcept {
 
 // `bytes` is a multiple of a word's.
 void WindowPort::write_stream(std::byte* to, std::size_t bytes) noexcept {
-  while (bytes > 0) {
-    std::size_t written = sizeof(StreamWord);
-    if (header_at_ < header_words) {
-      std::memcpy(to, &header_[header_at_++], sizeof(StreamWord));
-    } else if (through_ < current_.bytes) {
-      const std::size_t count = std::min(bytes, current_.bytes - through_);
-      std::memcpy(to, static_cast<const std::byte*>(current_.origin) + through_, count);
-      through_ += count;
-      written = padded(count);
-    } else if (next_eager()) {
-      continue;
-    } else {
-      return;
-    }
+  while (bytes > 0 && (!writer_.done() || next_eager())) {
+    const std::size_t written = writer_.write(to, bytes);
     to += written;
     bytes -= written;
   }
@@ -125,7 +90,6 @@ protocol::window::Head WindowPort::read_head(unsigned slot) noexcept {
   const std::byte* const from = line_at(slot, 0);
   StreamWord head[head_words];
   std::memcpy(head, from, sizeof head);
-  restart_stream();
   operations_left_ = head[1];
   read_stream(from + sizeof head, payload - sizeof head);
   return {static_cast<std::uint32_t>(head[0]), static_cast<std::uint32_t>(head[0] >> 32)};
@@ -137,42 +101,15 @@ void WindowPort::drain(unsigned slot, std::uint32_t line) noexcept {
 
 void WindowPort::read_stream(const std::byte* from, std::size_t bytes) noexcept {
   while (bytes > 0) {
-    std::size_t taken = sizeof(StreamWord);
-    if (header_at_ < header_words) {
-      std::memcpy(&header_[header_at_++], from, sizeof(StreamWord));
-      if (header_at_ == header_words) take_header();
-    } else if (through_ < current_.bytes) {
-      const std::size_t count = std::min(bytes, current_.bytes - through_);
-      apply(from, count);
-      through_ += count;
-      taken = padded(count);
-    } else if (operations_left_ > 0) {
+    if (reader_.done()) {
+      if (operations_left_ == 0) return;
       --operations_left_;
-      header_at_ = 0;
-      continue;
-    } else {
-      return;
+      reader_.begin();
     }
+    const std::size_t taken = reader_.read(from, bytes, buffer());
     from += taken;
     bytes -= taken;
   }
-}
-
-void WindowPort::take_header() noexcept {
-  current_.displacement = header_[0];
-  current_.bytes = header_[1];
-  current_.verb = static_cast<Verb>(header_[2] & 0xff);
-  current_.reduction = static_cast<transport::Reduction>(header_[2] >> 8 & 0xff);
-  current_.element = static_cast<transport::Element>(header_[2] >> 16 & 0xff);
-  through_ = 0;
-}
-
-void WindowPort::apply(const std::byte* from, std::size_t bytes) noexcept {
-  std::byte* const to = buffer() + current_.displacement + through_;
-  if (current_.verb == Verb::accumulate)
-    accumulate(current_, to, from, bytes);
-  else
-    std::memcpy(to, from, bytes);
 }
 
 void WindowPort::move(std::uint32_t) noexcept {
@@ -202,7 +139,7 @@ void WindowPort::move_one(const Operation& operation) noexcept {
   else if (operation.verb == Verb::put)
     std::memcpy(far, near, operation.bytes);
   else
-    accumulate(operation, far, near, operation.bytes);
+    plan::accumulate(operation, far, near, operation.bytes);
 }
 
 }  // namespace penstock::peer

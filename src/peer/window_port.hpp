@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of both ends of a window's pair. What goes by lines is a stream of 8-byte words, cut
-// into the lines of a slot:
+// The port of both ends of a window's pair. What goes by lines is a stream, cut into the lines of a
+// slot:
 //   HEAD: lines behind the first, parts | number of operations |
-//   of each operation: displacement | bytes | verb, reduction, element | its bytes, padded
-// Without gaps between elements, and with a payload that is a multiple of 8, no word and no element
-// lies in two lines.
+//   the operations (plan/operation_stream.hpp)
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "peer/host_port.hpp"
+#include "plan/operation_stream.hpp"
 #include "protocol/window.hpp"
 #include "transport/window.hpp"
 
@@ -20,14 +18,10 @@ namespace penstock::peer {
 inline constexpr std::size_t window_line = 256;
 inline constexpr unsigned window_slots = 4;
 
-// A word that travels in a slot.
-using StreamWord = std::uint64_t;
-inline constexpr std::size_t header_words = 3;  // of an operation
-
+using plan::StreamWord;
 inline constexpr std::size_t head_words = 2;
 
-std::size_t eager_words(std::size_t bytes) noexcept;  // of an operation, with its header
-std::size_t lines_for(std::size_t words) noexcept;    // of operations, HEAD's among them
+std::size_t lines_for(std::size_t words) noexcept;  // of operations, HEAD's among them
 
 // How the list of an epoch is moved.
 struct EpochWay {
@@ -67,21 +61,15 @@ class WindowPort : public HostPort<window_line> {
 
  private:
   bool next_eager() noexcept;
-  void restart_stream() noexcept;
   void write_stream(std::byte* to, std::size_t bytes) noexcept;
   void read_stream(const std::byte* from, std::size_t bytes) noexcept;
-  void take_header() noexcept;
-  void apply(const std::byte* from, std::size_t bytes) noexcept;
   void move_one(const transport::Operation& operation) noexcept;
 
   const transport::Operations* list_ = nullptr;
   EpochWay way_;
-  // Where the stream stands: the operation, and how many bytes of it are through.
   std::size_t at_ = 0;  // in the list, of the next operation
-  transport::Operation current_;
-  std::size_t through_ = 0;
-  std::array<StreamWord, header_words> header_{};
-  std::size_t header_at_ = header_words;
+  plan::OperationWriter writer_;
+  plan::OperationReader reader_;
   std::uint64_t operations_left_ = 0;
 };
 

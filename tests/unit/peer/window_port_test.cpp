@@ -9,7 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "peer/accumulate.hpp"
 #include "protocol/window.hpp"
 
 namespace penstock::peer {
@@ -102,29 +101,6 @@ TEST_F(WindowPortTest, TheWaysOfAnEpoch) {
   EXPECT_EQ(both.eager_operations, 1U);
   EXPECT_TRUE(both.goes_eager(add));
   EXPECT_FALSE(both.goes_eager(put));
-}
-
-template <class T>
-void expect_reductions(Element element, const std::vector<Reduction>& reductions,
-                       const std::vector<T>& expected) {
-  for (std::size_t i = 0; i < reductions.size(); ++i) {
-    alignas(8) T target = 12;
-    const T ours = 10;
-    const Operation operation{Verb::accumulate, reductions[i], element, nullptr, sizeof(T), 0};
-    accumulate(operation, reinterpret_cast<std::byte*>(&target),
-               reinterpret_cast<const std::byte*>(&ours), sizeof(T));
-    EXPECT_EQ(target, expected[i]);
-  }
-}
-
-TEST(Accumulate, DoesWhatMpiSays) {
-  using enum Reduction;
-  const std::vector<Reduction> all{replace, sum, product, min, max, bit_and, bit_or, bit_xor};
-  expect_reductions<std::int32_t>(Element::int32, all, {10, 22, 120, 10, 12, 8, 14, 6});
-  expect_reductions<std::uint64_t>(Element::uint64, all, {10, 22, 120, 10, 12, 8, 14, 6});
-  const std::vector<Reduction> numeric{replace, sum, product, min, max};
-  expect_reductions<float>(Element::float32, numeric, {10, 22, 120, 10, 12});
-  expect_reductions<double>(Element::float64, numeric, {10, 22, 120, 10, 12});
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "transport/reduce.hpp"
 
-namespace penstock::peer {
+namespace penstock::plan {
 
 template <class T>
 void accumulate_elements(transport::Reduction reduction, std::byte* to, const std::byte* from,
@@ -45,4 +45,4 @@ inline void accumulate(const transport::Operation& operation, std::byte* to, con
   }
 }
 
-}  // namespace penstock::peer
+}  // namespace penstock::plan
