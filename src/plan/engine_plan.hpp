@@ -26,11 +26,19 @@ enum class BufferState : std::uint8_t {
   unknown  // the answer is on its way
 };
 
-// PairEnd says what is particular to its transport: packed() has the message where its bytes lie
-// with gaps, fill() copies that of a buffered send, wait_is_over() and end_wait() are asked and
+// An end that carries one message an epoch: packed() has it where its bytes lie with gaps, fill()
+// copies that of a buffered send, and there are ready sends. The ends of windows know none of that.
+template <class PairEnd>
+concept CarriesMessage = requires(PairEnd& end) {
+  end.packed();
+};
+
+// PairEnd says what is particular to its transport; wait_is_over() and end_wait() are asked and
 // told by the wait.
 template <class Engine, class PairEnd>
 class EnginePlan final : public HostPlan {
+  static constexpr bool carries_message = CarriesMessage<PairEnd>;
+
  public:
   EnginePlan(Engine& engine, std::shared_ptr<PairEnd> end) noexcept
       : engine_(engine), end_(std::move(end)) {
@@ -46,6 +54,12 @@ class EnginePlan final : public HostPlan {
     return poisoned() ? end_->describe_given_up() : end_->describe();
   }
   std::string path() const override { return end_->path(); }
+  const char* advice() const noexcept override {
+    if constexpr (requires { PairEnd::advice; })
+      return PairEnd::advice;
+    else
+      return HostPlan::advice();
+  }
 
  private:
   // What the peer has said comes first, then that it is dead: either explains what the network, or
@@ -105,13 +119,19 @@ class EnginePlan final : public HostPlan {
     return end_->fill(epoch);
   }
 
+  std::optional<base::Error> prepare_message(protocol::Epoch epoch, bool& later) {
+    auto error = broken_promise(epoch);
+    if (!error && end_->buffered()) error = take_buffer(epoch, later);
+    if (!error && !later && end_->sends()) end_->packed().before_start();
+    return error;
+  }
+
   std::optional<base::Error> run_start(bool& later) override {
     const protocol::Epoch epoch = done_ + 1;
     auto error = believed(epoch, later);
     if (error && error->kind() == base::ErrorKind::peer_dead && has_come(epoch)) error.reset();
-    if (!error && !later) error = broken_promise(epoch);
-    if (!error && !later && end_->buffered()) error = take_buffer(epoch, later);
-    if (!error && !later && end_->sends()) end_->packed().before_start();
+    if constexpr (carries_message)
+      if (!error && !later) error = prepare_message(epoch, later);
     // A peer that has closed serves at most the starts that have been made, so this one is refused
     // in words too.
     if (!error && !later && !end_->trigger(epoch)) error = broken(epoch);
@@ -123,8 +143,7 @@ class EnginePlan final : public HostPlan {
       // The pass may have brought the receiver's word that it has gone. What the network says, and
       // that it is dead, is left to the wait: it may have received this message before. A buffered
       // send's wait does not look.
-      if (end_->sends() && (end_->buffered() || end_->closed_before(epoch)))
-        error = end_->broken(epoch);
+      if (end_->sends() && (buffered() || end_->closed_before(epoch))) error = end_->broken(epoch);
     }
     if (error) reason_ = error->kind();
     return error;
@@ -138,7 +157,8 @@ class EnginePlan final : public HostPlan {
     }
     done_ = epoch;
     engine_.leave();
-    if (!end_->sends()) end_->packed().after_wait();
+    if constexpr (carries_message)
+      if (!end_->sends()) end_->packed().after_wait();
     if (end_->end_wait(epoch)) engine_.mark_ready(*end_);
     return true;
   }
@@ -221,7 +241,16 @@ class EnginePlan final : public HostPlan {
   }
 
   bool checks_ready() const noexcept {
-    return engine_.check_ready() && end_->mode == protocol::Mode::ready;
+    if constexpr (carries_message)
+      return engine_.check_ready() && end_->mode == protocol::Mode::ready;
+    else
+      return false;
+  }
+  bool buffered() const noexcept {
+    if constexpr (carries_message)
+      return end_->buffered();
+    else
+      return false;
   }
 
   struct BufferSearch {

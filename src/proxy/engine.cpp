@@ -13,6 +13,14 @@ namespace penstock::proxy {
 
 using base::ErrorKind;
 
+namespace {
+
+int gpu_of(const PairEnd& end) noexcept {
+  return end.memory == device::MemoryKind::host ? -1 : device::gpu_of(end.buffer);
+}
+
+}  // namespace
+
 ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
     : ProgressEngine("penstock-proxy", options.progress, world),
       slots_(options.slots),
@@ -25,23 +33,29 @@ ProxyEngine::ProxyEngine(const ProxyOptions& options, group::World& world)
 std::shared_ptr<PairEnd> ProxyEngine::add_sender(const transport::Message& send,
                                                  const AnswerRecord& name) {
   auto end = std::make_shared<PairEnd>(send, send.mode, name, slots_, communicator());
-  enroll(end);
+  enroll(end, gpu_of(*end));
   return end;
 }
 
 std::shared_ptr<PairEnd> ProxyEngine::add_receiver(const transport::Message& receive,
                                                    protocol::Mode send_mode) {
-  AnswerRecord name;
-  {
-    const std::lock_guard lock(progress_lock_);
-    name = {next_pair_++, tags_.take(receive.peer)};
-  }
+  const AnswerRecord name{name_pair(), take_tag(receive.peer)};
   auto end = std::make_shared<PairEnd>(receive, send_mode, name, slots_, communicator());
-  enroll(end);
+  enroll(end, gpu_of(*end));
   return end;
 }
 
-void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
+std::uint64_t ProxyEngine::name_pair() noexcept {
+  const std::lock_guard lock(progress_lock_);
+  return next_pair_++;
+}
+
+int ProxyEngine::take_tag(int peer) {
+  const std::lock_guard lock(progress_lock_);
+  return tags_.take(peer);
+}
+
+void ProxyEngine::enroll(const std::shared_ptr<End>& end, int gpu) {
   const std::lock_guard lock(progress_lock_);
   try {
     // All the room that progress will need, so that it never allocates.
@@ -51,7 +65,7 @@ void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
     notices_.listen();
     start_thread();
     ends_.emplace(end->key(), end);
-    if (end->memory != device::MemoryKind::host) gpu_ = device::gpu_of(end->buffer);
+    if (gpu >= 0) gpu_ = gpu;
     operations_ = operations;
     wake_if_asleep();
   } catch (...) {
@@ -60,13 +74,13 @@ void ProxyEngine::enroll(const std::shared_ptr<PairEnd>& end) {
   }
 }
 
-void ProxyEngine::destroy(PairEnd& end) noexcept {
+void ProxyEngine::destroy(End& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.free_requests();
   forget(end);
 }
 
-void ProxyEngine::forget(PairEnd& end) noexcept {
+void ProxyEngine::forget(End& end) noexcept {
   operations_ -= end.operations.size();
   ends_.erase(end.key());
 }
@@ -78,7 +92,7 @@ plan::BufferState ProxyEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
   return state_of_buffer(end, epoch, asked, [&] { return query_credits(end); });
 }
 
-bool ProxyEngine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
+bool ProxyEngine::arrived(const End& end, protocol::Epoch) noexcept {
   for (int i = 0; i < passes_of_check; ++i) {
     int here = 0;
     if (PMPI_Iprobe(end.peer, end.tag, communicator(), &here, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
@@ -88,27 +102,26 @@ bool ProxyEngine::arrived(const PairEnd& end, protocol::Epoch) noexcept {
   return false;
 }
 
-void ProxyEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
+void ProxyEngine::close(End& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   take_ready();  // afterwards this end is in no list
   tell(end, closed, ErrorKind::peer_freed);
   end.closing = true;
-  // Of a pair in order only buffered sends can be under way here; those go on without us.
-  give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
+  give_up(end, end.first_given_up(closed));
   settle(end);
   wake_if_needed();  // for its notice, and for what was taken of others
 }
 
-void ProxyEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void ProxyEngine::poison(End& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.poisoned = true;
   tell(end, closed, reason);
-  give_up(end, end.buffered() ? end.closed.load(std::memory_order_relaxed) : 1);
+  give_up(end, end.first_given_up(closed));
   send_notice(end);
   wake_if_needed();
 }
 
-bool ProxyEngine::untouched(const PairEnd& end) const noexcept {
+bool ProxyEngine::untouched(const End& end) const noexcept {
   const std::lock_guard lock(progress_lock_);
   return end.untouched();
 }
@@ -117,13 +130,13 @@ bool ProxyEngine::untouched(const PairEnd& end) const noexcept {
 
 bool ProxyEngine::take_ready() noexcept {
   if (gpu_ >= 0) device::enter_gpu(gpu_);
-  return ready_.take([this](PairEnd& end) {
-    issue(end);
+  return ready_.take([this](End& end) {
+    end.issue(*this);
     test_all(end);
   });
 }
 
-bool ProxyEngine::pass(PairEnd* favourite) noexcept {
+bool ProxyEngine::pass(End* favourite) noexcept {
   bool moved = take_ready();
   if (favourite && test_all(*favourite)) moved = true;
   if (active_.move_some(
@@ -133,20 +146,9 @@ bool ProxyEngine::pass(PairEnd* favourite) noexcept {
   return moved;
 }
 
-void ProxyEngine::issue(PairEnd& end) noexcept {
-  const protocol::Epoch wanted = end.started.load(std::memory_order_acquire);
-  while (end.issued < wanted && !end.poisoned && !end.closed_before(end.issued + 1)) {
-    MpiSlot& operation = end.operation(end.issued + 1);
-    const int code = PMPI_Start(&operation.request);
-    if (code != MPI_SUCCESS) {
-      end.poisoned = true;
-      end.fail(mpi_error("proxy: MPI_Start", code));
-      return;
-    }
-    operation.epoch = ++end.issued;
-    active_.add(operation);
-    large_.begin(end.bytes);
-  }
+void ProxyEngine::begin(MpiSlot& operation) noexcept {
+  active_.add(operation);
+  large_.begin(operation.bytes);
 }
 
 void ProxyEngine::deactivate(MpiSlot& operation) noexcept {
@@ -154,7 +156,7 @@ void ProxyEngine::deactivate(MpiSlot& operation) noexcept {
   if (std::exchange(operation.given_up, false))
     --given_up_;
   else
-    large_.end(operation.end->bytes);
+    large_.end(operation.bytes);
 }
 
 // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in some
@@ -163,27 +165,21 @@ bool ProxyEngine::test(MpiSlot& operation) noexcept {
   int ended = 0;
   const int code = PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE);
   if (code == MPI_SUCCESS && !ended) return false;
-  PairEnd& end = *operation.end;
+  End& end = *operation.end;
   const bool given_up = operation.given_up;
   deactivate(operation);
   if (given_up) {
     // Neither a message nor an error: both ends know.
   } else if (code != MPI_SUCCESS) {
-    end.poisoned = true;
-    end.fail(mpi_error(end.sends() ? "proxy: the send failed" : "proxy: the receive failed", code));
-  } else if (end.buffered()) {
-    operation.taken.store(false, std::memory_order_release);
+    end.fail(operation.receives ? "proxy: the receive failed" : "proxy: the send failed", code);
   } else {
-    // A sender that PENSTOCK_TIMEOUT has let go may have overwritten what MPI fetched. Its notice
-    // left before that, over the same communicator, so it is looked for before the message counts.
-    if (!end.sends() && !end.closing) take_notices();
-    end.completed.store(operation.epoch, std::memory_order_release);
+    end.ended(operation, *this);
   }
   settle(end);
   return true;
 }
 
-bool ProxyEngine::test_all(PairEnd& end) noexcept {
+bool ProxyEngine::test_all(End& end) noexcept {
   bool moved = false;
   for (MpiSlot& operation : end.operations)
     if (operation.active && test(operation)) moved = true;
@@ -207,41 +203,40 @@ bool ProxyEngine::take_notices() noexcept {
 
 void ProxyEngine::read(int sender, const Notice& notice) noexcept {
   const auto found = ends_.find({sender, notice.pair, notice.addressee});
-  PairEnd* const end = found != ends_.end() ? found->second.get() : nullptr;
+  End* const end = found != ends_.end() ? found->second.get() : nullptr;
   if (notice.kind == Notice::NoticeKind::credit_query)
     return tell_credits(sender, notice.pair, end);
   if (end == nullptr) return;
   if (notice.kind == Notice::NoticeKind::credits) {
-    end->taken = notice.messages;
-    end->credits_asked = false;
+    static_cast<PairEnd*>(end)->take_credits(notice);  // nobody else asks
   } else {
     end->peer_closed(notice);
-    // What the peer does not serve need not be waited for any longer. A sender may wait for our
-    // notice, which our program need not give.
+    // What the peer does not serve need not be waited for any longer.
     give_up(*end, notice.closed);
-    if (end->sends())
-      end->answered = end->answered || notice.answers;
-    else
-      answer_end(*end, notice);
+    end->answered = end->answered || notice.answers;
+    if (notice.asks) answer(*end);
   }
   settle(*end);
 }
 
 // What may be said is said, and who has nothing left is forgotten. Asked when MPI is done with
 // something of this end, a notice of its own or the peer's among that.
-void ProxyEngine::settle(PairEnd& end) noexcept {
+void ProxyEngine::settle(End& end) noexcept {
+  part_with_peer(end);
   send_notice(end);
   if (end.closing) end.free_requests();
   destroy_if_over(end);
 }
 
-// Buffered sends are the library's own, and go on.
-void ProxyEngine::answer_end(PairEnd& receive, const Notice& of_send) noexcept {
-  if (receive.mode == protocol::Mode::buffered) return;
-  tell(receive, of_send.closed, ErrorKind::peer_freed);
-  // The first one has left, and was no answer.
-  const bool said_before = !receive.owes_notice && !receive.last_notice.notice.answers;
-  if (of_send.asks && said_before && !dead(receive.peer)) receive.owes_notice = true;
+void ProxyEngine::part_with_peer(End& end) noexcept {
+  const protocol::Epoch theirs = end.closed.load(std::memory_order_relaxed);
+  if (theirs != 0 && end.parts_by_itself()) tell(end, theirs, ErrorKind::peer_freed);
+}
+
+// Where our notice has left already, and was no answer, it leaves once more.
+void ProxyEngine::answer(End& end) noexcept {
+  const bool said_before = end.told && !end.owes_notice && !end.last_notice.notice.answers;
+  if (said_before && !dead(end.peer)) end.owes_notice = true;
 }
 
 bool ProxyEngine::query_credits(PairEnd& end) noexcept {
@@ -259,7 +254,7 @@ bool ProxyEngine::query_credits(PairEnd& end) noexcept {
 }
 
 // Who asks again has had the answer before, which MPI has therefore taken.
-void ProxyEngine::tell_credits(int sender, std::uint64_t pair, PairEnd* end) noexcept {
+void ProxyEngine::tell_credits(int sender, std::uint64_t pair, End* end) noexcept {
   Outgoing& outgoing = end != nullptr ? end->query : stray_;
   while (outgoing.under_way)
     notices_.flush([&](Outgoing& sent) {
@@ -273,7 +268,7 @@ void ProxyEngine::tell_credits(int sender, std::uint64_t pair, PairEnd* end) noe
   notices_.send(outgoing, sender);
 }
 
-void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void ProxyEngine::tell(End& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   if (end.told) return;
   end.told = true;
   if (dead(end.peer)) return;
@@ -281,31 +276,30 @@ void ProxyEngine::tell(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
   end.last_notice.notice = {
       .pair = end.pair,
       .closed = closed,
-      .messages = end.issued,
+      .messages = end.sent,
       .addressee = end.sends() ? transport::Direction::receive : transport::Direction::send,
       .reason = static_cast<std::uint8_t>(reason)};
 }
 
-void ProxyEngine::send_notice(PairEnd& end) noexcept {
+void ProxyEngine::send_notice(End& end) noexcept {
   if (!end.owes_notice || end.last_notice.under_way) return;
-  const bool active = end.any_active();
-  if (!protocol::may_part_from_mpi(end.sends(), active)) return;
+  if (!protocol::may_part_from_mpi(!end.receiving(), end.any_active())) return;
   end.owes_notice = false;
-  end.last_notice.notice.asks = end.sends() && active;
-  end.last_notice.notice.answers = !end.sends() && end.closed.load(std::memory_order_relaxed) != 0;
+  end.last_notice.notice.asks = end.sending();
+  end.last_notice.notice.answers = end.closed.load(std::memory_order_relaxed) != 0;
   notices_.send(end.last_notice, end.peer);
 }
 
 // Cancels what is under way from epoch `first` on (0: nothing). MPI says when it is done with it: a
 // receive that nothing has come for ends at once, and what MPI cannot cancel it keeps until it has
 // moved it. Until then the half is there.
-void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
+void ProxyEngine::give_up(End& end, protocol::Epoch first) noexcept {
   if (first == 0) return;
   for (MpiSlot& operation : end.operations) {
     if (!operation.active || operation.given_up || operation.epoch < first) continue;
     operation.given_up = true;
     ++given_up_;
-    large_.end(end.bytes);
+    large_.end(operation.bytes);
     PMPI_Cancel(&operation.request);
     int ended = 0;
     if (PMPI_Test(&operation.request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS || ended)
@@ -314,14 +308,13 @@ void ProxyEngine::give_up(PairEnd& end, protocol::Epoch first) noexcept {
 }
 
 // Both halves are gone and MPI holds nothing: forget the end.
-void ProxyEngine::destroy_if_over(PairEnd& end) noexcept {
+void ProxyEngine::destroy_if_over(End& end) noexcept {
   if (!end.closing || end.owes_notice || end.last_notice.under_way || end.query.under_way ||
       end.closed.load(std::memory_order_relaxed) == 0)
     return;
   if (end.any_active()) return;
   end.free_requests();
-  const bool all_received = end.messages == end.completed.load(std::memory_order_relaxed);
-  if (!end.sends() && all_received) tags_.give_back(end.peer, end.tag);
+  end.give_back(tags_);
   forget(end);
 }
 

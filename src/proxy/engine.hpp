@@ -19,7 +19,7 @@
 
 namespace penstock::proxy {
 
-class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
+class ProxyEngine final : public plan::ProgressEngine<End> {
  public:
   struct ProxyOptions {
     plan::ProgressOptions progress;
@@ -36,30 +36,41 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   std::shared_ptr<PairEnd> add_receiver(const transport::Message& receive,
                                         protocol::Mode send_mode);
   // Never confirmed: its tag is not used again, since a message may be on its way.
-  void destroy(PairEnd& end) noexcept;
+  void destroy(End& end) noexcept;
+
+  // ---- When a window is attached; throw base::Error
+  std::uint64_t name_pair() noexcept;  // never the same again
+  int take_tag(int peer);              // of messages from there
+  // An end that has been made. `gpu`: whose memory MPI is given, if any.
+  void enroll(const std::shared_ptr<End>& end, int gpu = -1);
 
   // What an engine without either knows of starts to come, and of a plan that is gone: it keeps the
   // end until both halves are.
-  void expect_start(PairEnd&) noexcept {}
-  void release(std::shared_ptr<PairEnd>&) noexcept {}
+  void expect_start(End&) noexcept {}
+  template <class ItsEnd>
+  void release(std::shared_ptr<ItsEnd>&) noexcept {}
 
   // ---- On a stream's worker
   // See ProgressEngine::state_of_buffer.
   plan::BufferState find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
   // A message for this receive is here although it has not been started.
-  bool arrived(const PairEnd& end, protocol::Epoch epoch) noexcept;
+  bool arrived(const End& end, protocol::Epoch epoch) noexcept;
   // This half is gone: tells the peer, frees what MPI does not hold.
-  void close(PairEnd& end, protocol::Epoch closed) noexcept;
+  void close(End& end, protocol::Epoch closed) noexcept;
   // Tells the peer, gives up what is under way.
-  void poison(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void poison(End& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
   // Of what has been given up: MPI has let go of the program's buffer.
-  bool untouched(const PairEnd& end) const noexcept;
+  bool untouched(const End& end) const noexcept;
+
+  // ---- For ends, under the progress lock
+  void begin(MpiSlot& operation) noexcept;  // MPI has it from now on
+  bool take_notices() noexcept;
 
   MPI_Comm communicator() const noexcept { return communicator_->get(); }
 
  private:
   bool take_ready() noexcept override;
-  bool pass(PairEnd* favourite) noexcept override;
+  bool pass(End* favourite) noexcept override;
   // What has been given up may last for ever: it is looked at now and then.
   bool under_way() const noexcept override {
     return active_.size() > given_up_ || !notices_.all_sent();
@@ -73,29 +84,27 @@ class ProxyEngine final : public plan::ProgressEngine<PairEnd> {
   // MPICH does not leave MPI_Finalize while its queues are full of what nobody takes any more.
   bool may_end() const noexcept override { return notices_.all_sent(); }
 
-  void enroll(const std::shared_ptr<PairEnd>& end);
-  void issue(PairEnd& end) noexcept;
   bool test(MpiSlot& operation) noexcept;
-  bool test_all(PairEnd& end) noexcept;
-  bool take_notices() noexcept;
+  bool test_all(End& end) noexcept;
   void deactivate(MpiSlot& operation) noexcept;
-  void give_up(PairEnd& end, protocol::Epoch first) noexcept;
-  void leave_to_mpi(PairEnd& end) noexcept;
+  void give_up(End& end, protocol::Epoch first) noexcept;
+  void leave_to_mpi(End& end) noexcept;
   void read(int sender, const Notice& notice) noexcept;
   bool query_credits(PairEnd& end) noexcept;
-  void tell_credits(int sender, std::uint64_t pair, PairEnd* end) noexcept;
-  void tell(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
-  void send_notice(PairEnd& end) noexcept;
-  void answer_end(PairEnd& receive, const Notice& of_send) noexcept;
-  void settle(PairEnd& end) noexcept;
-  void destroy_if_over(PairEnd& end) noexcept;
-  void forget(PairEnd& end) noexcept;
+  void tell_credits(int sender, std::uint64_t pair, End* end) noexcept;
+  void tell(End& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void send_notice(End& end) noexcept;
+  void part_with_peer(End& end) noexcept;
+  void answer(End& end) noexcept;
+  void settle(End& end) noexcept;
+  void destroy_if_over(End& end) noexcept;
+  void forget(End& end) noexcept;
 
   const unsigned slots_;  // of a buffered send
   std::unique_ptr<group::PrivateCommunicator> communicator_;
   Tags tags_;
   std::uint64_t next_pair_ = 1;
-  std::unordered_map<EndKey, std::shared_ptr<PairEnd>, EndKeyHash> ends_;
+  std::unordered_map<EndKey, std::shared_ptr<End>, EndKeyHash> ends_;
   plan::ActiveList<MpiSlot> active_;
   std::size_t given_up_ = 0;    // of these
   plan::LargeMessages large_;   // of these

@@ -33,28 +33,28 @@ ProxyEngine::~ProxyEngine() {
 }
 
 // MPI keeps what it is not done with, without us.
-void ProxyEngine::leave_to_mpi(PairEnd& end) noexcept {
+void ProxyEngine::leave_to_mpi(End& end) noexcept {
   for (MpiSlot& operation : end.operations) {
     if (!operation.active) continue;
     deactivate(operation);
     PMPI_Request_free(&operation.request);
     // MPI may still be at these.
     static_cast<void>(operation.buffer.release());
-    end.packed().leave_room();
+    end.leave_memory();
   }
 }
 
 bool ProxyEngine::owes_notices() const noexcept {
   return !notices_.all_sent() || std::any_of(ends_.begin(), ends_.end(), [this](const auto& each) {
-    const PairEnd& end = *each.second;
+    const End& end = *each.second;
     return end.owes_notice && !dead(end.peer);
   });
 }
 
 bool ProxyEngine::owes_messages() const noexcept {
   return std::any_of(active_.begin(), active_.end(), [this](const MpiSlot* operation) {
-    const PairEnd& end = *operation->end;
-    return end.buffered() && !operation->given_up && !end.closed_before(operation->epoch) &&
+    const End& end = *operation->end;
+    return operation->lasts && !operation->given_up && !end.closed_before(operation->epoch) &&
            !dead(end.peer);
   });
 }

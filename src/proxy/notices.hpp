@@ -13,8 +13,8 @@
 
 #include "base/no_copy.hpp"
 #include "base/reserve.hpp"
+#include "proxy/end.hpp"
 #include "proxy/notice.hpp"
-#include "proxy/pair_end.hpp"
 
 namespace penstock::proxy {
 

@@ -7,8 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "plan/peer_closed.hpp"
+#include "proxy/engine.hpp"
 #include "proxy/mpi_call.hpp"
+#include "proxy/tags.hpp"
 
 namespace penstock::proxy {
 
@@ -17,26 +18,26 @@ using base::ErrorKind;
 
 PairEnd::PairEnd(const transport::Message& message, protocol::Mode send_mode,
                  const AnswerRecord& name, unsigned slots, MPI_Comm communicator)
-    : direction(message.direction),
+    : End({message.peer, name.pair, message.direction}, name.tag,
+          message.direction == transport::Direction::send && send_mode == protocol::Mode::buffered
+              ? slots
+              : 1),
       mode(send_mode),
-      peer(message.peer),
-      pair(name.pair),
-      tag(name.tag),
       buffer(message.buffer),
       memory(message.memory),
       bytes(message.bytes),
       elements(message),
-      operations(buffered() ? slots : 1),
       communicator_(communicator),
       packed_(message, message.bytes) {
-  last_notice.end = query.end = this;
   try {
     if (buffered() && !elements.as_bytes() &&
         bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
       throw Error(ErrorKind::unsupported,
                   "proxy: MPI cannot pack a buffered send of more than 2 GiB");
     for (MpiSlot& operation : operations) {
-      operation.end = this;
+      operation.bytes = bytes;
+      operation.receives = !sends();
+      operation.lasts = buffered();
       if (buffered()) operation.buffer = std::make_unique_for_overwrite<std::byte[]>(bytes);
       make_request(operation, memory_of(operation));
     }
@@ -103,11 +104,29 @@ std::optional<Error> PairEnd::fill(protocol::Epoch epoch) {
   return std::nullopt;
 }
 
-std::optional<Error> PairEnd::broken(protocol::Epoch epoch) const {
-  // What the peer has done explains what MPI says.
-  if (closed_before(epoch)) return plan::peer_closed_error(closed_reason_, peer);
-  if (const Error* error = failure.get()) return *error;
-  return std::nullopt;
+void PairEnd::issue(ProxyEngine& engine) noexcept {
+  const protocol::Epoch wanted = started.load(std::memory_order_acquire);
+  while (issued < wanted && !poisoned && !closed_before(issued + 1)) {
+    MpiSlot& slot = operation(issued + 1);
+    if (const int code = PMPI_Start(&slot.request); code != MPI_SUCCESS)
+      return fail("proxy: MPI_Start", code);
+    slot.epoch = sent = ++issued;
+    engine.begin(slot);
+  }
+}
+
+void PairEnd::ended(MpiSlot& slot, ProxyEngine& engine) noexcept {
+  if (buffered()) return slot.taken.store(false, std::memory_order_release);
+  // A sender that PENSTOCK_TIMEOUT has let go may have overwritten what MPI fetched. Its notice
+  // left before that, over the same communicator, so it is looked for before the message counts.
+  if (!sends() && !closing) engine.take_notices();
+  completed.store(slot.epoch, std::memory_order_release);
+}
+
+// A tag is used again when every message that was sent under it has been received.
+void PairEnd::give_back(Tags& tags) noexcept {
+  const bool all_received = messages == completed.load(std::memory_order_relaxed);
+  if (!sends() && all_received) tags.give_back(peer, tag);
 }
 
 std::string PairEnd::describe() const {
@@ -125,25 +144,6 @@ std::string PairEnd::describe_given_up() const {
   if (sends())
     return fmt::format("given up; waits for rank {} to answer, as MPI still has the message", peer);
   return fmt::format("given up; waits for MPI to end what it has begun with rank {}", peer);
-}
-
-void PairEnd::peer_closed(const Notice& theirs) noexcept {
-  if (closed.load(std::memory_order_relaxed) != 0) return;
-  closed_reason_ = static_cast<ErrorKind>(theirs.reason);
-  messages = theirs.messages;
-  closed.store(theirs.closed, std::memory_order_release);
-}
-
-void PairEnd::free_requests() noexcept {
-  for (MpiSlot& operation : operations)
-    if (!operation.active && operation.request != MPI_REQUEST_NULL)
-      PMPI_Request_free(&operation.request);
-}
-
-bool PairEnd::any_active() const noexcept {
-  for (const MpiSlot& operation : operations)
-    if (operation.active) return true;
-  return false;
 }
 
 }  // namespace penstock::proxy
