@@ -44,8 +44,10 @@ extern "C" int penstock_window_deleted(MPI_Win, int, void* attached, void*) {
     windows.erase(owned.get());
   }
   windows_freed.fetch_add(1, std::memory_order_relaxed);
+  const bool free = owned->window && owned->window->part_is_free();
   owned->window.reset();
-  if (core::Library* library = core::Library::get(); library && owned->memory)
+  // What a peer may still write serves nobody else.
+  if (core::Library* library = core::Library::get(); library && owned->memory && free)
     library->transports().peer().memory().free(owned->memory);
   return MPI_SUCCESS;
 }

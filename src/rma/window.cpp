@@ -66,7 +66,7 @@ Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ou
       if (ours.bytes == 0 && part.memory != device::MemoryKind::host)
         part_of_ours.memory = part.memory;
     }
-    living_ = std::make_shared<std::atomic<int>>(0);
+    ends_ = std::make_shared<EndsOfWindow>();
     scratch_.reserve(peers_.size());
   });
   try {
@@ -144,7 +144,7 @@ std::unique_ptr<WindowEnd> Window::end_of(Role role, const Peer& peer,
   traced.sends = role == Role::origin;
   traced.peer = peer.world_rank;
   traced.window = static_cast<std::int64_t>(number_);
-  return std::make_unique<WindowEnd>(role, label_of(role, peer), traced, std::move(plan), living_);
+  return std::make_unique<WindowEnd>(role, label_of(role, peer), traced, std::move(plan), ends_);
 }
 
 std::string Window::label_of(Role role, const Peer& peer) const {
@@ -157,7 +157,7 @@ void Window::refuse(ErrorKind kind, const std::string& why) const {
 }
 
 void Window::require_attached() const {
-  if (!living_) refuse(ErrorKind::window, "it has been freed here, and not by all members");
+  if (!ends_) refuse(ErrorKind::window, "it has been freed here, and not by all members");
   if (lost_)
     refuse(ErrorKind::transport,
            "it was given up when a queue failed in one of its epochs: free it on all its members, "
@@ -362,7 +362,7 @@ void Window::refuse_open(const char* call) const {
 }
 
 bool Window::spoiled() const noexcept {
-  return living_ && std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+  return ends_ && std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) {
            return peer->origin->pair_state() != transport::PairState::serves ||
                   peer->target->pair_state() != transport::PairState::serves;
          });
@@ -372,7 +372,7 @@ bool Window::spoiled() const noexcept {
 
 // What is enqueued may need MPI's progress, here or at a peer that waits for us in a call of MPI.
 void Window::end_pairs(const std::function<bool()>& meanwhile) noexcept {
-  if (!living_) return;
+  if (!ends_) return;
   for (const auto& peer : peers_)
     for (WindowEnd* end :
          {std::exchange(peer->origin, nullptr), std::exchange(peer->target, nullptr)}) {
@@ -381,11 +381,12 @@ void Window::end_pairs(const std::function<bool()>& meanwhile) noexcept {
       core::StreamOperation::close(end);
     }
   base::Backoff backoff(std::chrono::microseconds(0));
-  while (living_->load(std::memory_order_acquire) > 0) {
+  while (ends_->living.load(std::memory_order_acquire) > 0) {
     if (meanwhile) meanwhile();
     backoff.pause();
   }
-  living_.reset();
+  exposure_lost_ = ends_->exposure_lost.load(std::memory_order_relaxed);
+  ends_.reset();
 }
 
 // All come before any pair ends: a member that is late may still have epochs with others, and would

@@ -66,6 +66,12 @@ class Window : private base::NoCopy {
   // Collective: waits for the others, then ends the pairs when all that has been enqueued for them
   // has ended. Throws Error(timeout). `meanwhile` may be empty; it is called again and again.
   void detach(const std::function<bool()>& meanwhile);
+  // Behind the end of all that has been enqueued, which it waits for: whether our part is the
+  // program's again. Otherwise a peer was given up that may still move what it had begun.
+  bool part_is_free() noexcept {
+    end_pairs({});
+    return !exposure_lost_;
+  }
 
  private:
   struct Peer {
@@ -120,7 +126,8 @@ class Window : private base::NoCopy {
   const WindowOptions options_;
   std::unique_ptr<group::WindowGroup> group_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by member
-  std::shared_ptr<std::atomic<int>> living_;  // our ends that are not gone; null behind the end
+  std::shared_ptr<EndsOfWindow> ends_;        // null behind the end
+  bool exposure_lost_ = false;                // of an end that is gone
   mutable std::mutex mutex_;
   EpochOfRole access_, exposure_;
   device::KnownGpuAllocations known_allocations_;      // of the access epoch's origins, on a GPU

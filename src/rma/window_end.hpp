@@ -14,20 +14,30 @@ namespace penstock::rma {
 
 enum class Role { origin, target };
 
+// What the ends of a window leave behind.
+struct EndsOfWindow {
+  std::atomic<int> living{0};
+  std::atomic<bool> exposure_lost{false};  // a peer may be at our part without our knowing
+};
+
 class WindowEnd final : public core::StreamOperation {
  public:
-  // `label`: "window 2, access to rank 3". `living` counts the ends that are not gone.
+  // `label`: "window 2, access to rank 3".
   WindowEnd(Role role, std::string label, const base::trace::TracedMessage& traced,
-            std::unique_ptr<transport::Plan> plan, std::shared_ptr<std::atomic<int>> living)
-      : role_(role), label_(std::move(label)), living_(std::move(living)) {
-    living_->fetch_add(1, std::memory_order_relaxed);
+            std::unique_ptr<transport::Plan> plan, std::shared_ptr<EndsOfWindow> ends)
+      : role_(role), label_(std::move(label)), ends_(std::move(ends)) {
+    ends_->living.fetch_add(1, std::memory_order_relaxed);
     plan->set_label(label_);
     plan->set_traced(traced);
     take_plan(std::move(plan));
     set_complete();
   }
   // Release: what the end held has been given back before its window goes on.
-  ~WindowEnd() override { living_->fetch_sub(1, std::memory_order_release); }
+  ~WindowEnd() override {
+    if (role_ == Role::target && pair_state() == transport::PairState::given_up)
+      ends_->exposure_lost.store(true, std::memory_order_relaxed);
+    ends_->living.fetch_sub(1, std::memory_order_release);
+  }
 
   std::string label() const override { return label_; }
   bool joins_batches() const noexcept override { return true; }
@@ -43,7 +53,7 @@ class WindowEnd final : public core::StreamOperation {
  private:
   const Role role_;
   const std::string label_;
-  const std::shared_ptr<std::atomic<int>> living_;
+  const std::shared_ptr<EndsOfWindow> ends_;
 };
 
 }  // namespace penstock::rma
