@@ -43,4 +43,11 @@ constexpr bool parts_by_itself(Epoch peer_closed, Epoch started, Epoch complete)
   return peer_closed != 0 && (closed_before(peer_closed, started) || complete >= started);
 }
 
+// The ends of a window's pair over MPI both send and receive: each is what both halves of a message
+// are. Its notice waits for its receives, and says so to a peer that still sends. It parts by
+// itself behind all epochs that the peer has served; posts and pages of those may be to come.
+constexpr bool window_parts_by_itself(Epoch peer_closed, Epoch complete) noexcept {
+  return peer_closed != 0 && complete + 1 >= peer_closed;
+}
+
 }  // namespace penstock::protocol

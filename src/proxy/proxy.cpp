@@ -12,6 +12,7 @@
 #include "plan/engine_plan.hpp"
 #include "proxy/engine.hpp"
 #include "proxy/mpi_call.hpp"
+#include "proxy/window.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::proxy {
@@ -73,6 +74,7 @@ class Proxy final : public transport::Transport {
       : world_(world),
         allowed_(settings.allows(base::proxy_transport)),
         gpu_aware_(settings.gpu_aware_mpi),
+        window_eager_max_(settings.window_eager_max),
         options_{.progress = {settings.check, spin, settings.timeout},
                  .slots = settings.slots,
                  .last_tag = group::last_tag()} {}
@@ -117,15 +119,14 @@ class Proxy final : public transport::Transport {
     if (message.memory != device::MemoryKind::host &&
         message.direction == transport::Direction::send && message.mode == protocol::Mode::buffered)
       return {false, "buffered sends are copied by the processor"};
-    const ThreadLevel theirs = levels_[static_cast<std::size_t>(message.peer)];
-    if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
-    return {
-        false,
-        fmt::format(
-            "rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
-            "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
-            message.peer, group::name_of(theirs)),
-        ErrorKind::thread_level};
+    return reaches(message.peer);
+  }
+
+  transport::Verdict can_serve_window(const transport::WindowMemory& ours,
+                                      int peer) const override {
+    if (ours.memory != device::MemoryKind::host) return {false, "the window is not in host memory"};
+    if (const auto verdict = usable(); !verdict.yes) return verdict;
+    return reaches(peer);
   }
 
   transport::Verdict serves_blocking_streams() const override {
@@ -136,6 +137,11 @@ class Proxy final : public transport::Transport {
 
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override {
     return std::make_unique<ProxyOffer>(engine(), send);
+  }
+
+  std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
+                                                      int peer) override {
+    return std::make_unique<ProxyWindow>(engine(), ours, peer, window_eager_max_);
   }
 
   std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
@@ -161,9 +167,22 @@ class Proxy final : public transport::Transport {
     return *engine_;
   }
   ThreadLevel level() const { return world_.thread_level(); }
+  transport::Verdict reaches(int peer) const {
+    const ThreadLevel theirs = levels_[static_cast<std::size_t>(peer)];
+    if (theirs == ThreadLevel::multiple) return {true, "MPI carries every datatype and size"};
+    return {
+        false,
+        fmt::format(
+            "rank {} was initialised with {}; proxy needs MPI_THREAD_MULTIPLE on both ends: call "
+            "MPI_Init_thread there, or set PENSTOCK_THREAD_MULTIPLE=1",
+            peer, group::name_of(theirs)),
+        ErrorKind::thread_level};
+  }
+
   group::World& world_;
   const bool allowed_;  // by PENSTOCK_TRANSPORT
   const bool gpu_aware_;
+  const std::size_t window_eager_max_;
   const ProxyEngine::ProxyOptions options_;
   std::vector<ThreadLevel> levels_;  // by world rank
   std::unique_ptr<ProxyEngine> engine_;

@@ -87,17 +87,23 @@ std::vector<std::size_t> Window::choose(const WindowMemory& ours,
                                         const core::Transports& transports) const {
   const auto& entries = transports.entries();
   group::WindowGroup::Records told;
-  std::vector<std::string> reasons;
+  std::vector<Error> refusals;
   for (const auto& peer : peers_) {
     std::uint64_t served = 0;
-    std::string& why = reasons.emplace_back();
+    std::string why;
+    ErrorKind kind = ErrorKind::transport;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto verdict = entries[i].allowed
                                ? entries[i].transport->can_serve_window(ours, peer->world_rank)
                                : base::refused("not in PENSTOCK_TRANSPORT");
       if (verdict.yes) served |= std::uint64_t{1} << i;
+      // What the program can change about it comes before what it cannot.
+      if (verdict.kind != ErrorKind::transport) kind = verdict.kind;
       why += (why.empty() ? "" : "; ") + entries[i].transport->name() + ": " + verdict.why;
     }
+    refusals.emplace_back(
+        kind, fmt::format("no transport serves the window between this rank and rank {} ({})",
+                          peer->world_rank, why));
     told.push_back(transport::to_wire(served));
   }
   const auto theirs = group_->exchange(told);
@@ -106,10 +112,7 @@ std::vector<std::size_t> Window::choose(const WindowMemory& ours,
     for (std::size_t member = 0; member < peers_.size(); ++member) {
       const auto both = transport::from_wire<std::uint64_t>(told[member]) &
                         transport::from_wire<std::uint64_t>(theirs[member]);
-      if (both == 0)
-        throw Error(ErrorKind::transport,
-                    fmt::format("no transport serves the window between this rank and rank {} ({})",
-                                peers_[member]->world_rank, reasons[member]));
+      if (both == 0) throw refusals[member];
       chosen.push_back(static_cast<std::size_t>(__builtin_ctzll(both)));
     }
   });

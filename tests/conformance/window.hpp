@@ -24,9 +24,8 @@ using Number = std::uint64_t;
 using Ranks = std::vector<int>;
 
 inline constexpr auto not_served = "no allowed transport serves windows";
-// Where windows are served so far.
 inline bool windows_served() {
-  return transport_allowed("peer");
+  return transport_allowed("peer") || (transport_allowed("proxy") && queue_type == PST_QUEUE_HOST);
 }
 
 // Whether a rank loads and stores such memory of another one.

@@ -120,7 +120,8 @@ TEST(Windows, SeveralThreadsPutIntoOneEpoch) {
 TEST(Windows, SeveralThreadsMakeWindowsAtOnce) {
   if (!windows_served()) GTEST_SKIP() << not_served;
   if (!threads_may_call_mpi()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
-  constexpr int threads = 3, rounds = 30;
+  constexpr int threads = 3;
+  const int rounds = size() > 2 ? 3 : 30;  // more ranks than cores take long to make one
   const int self = rank(), left = previous_rank(), right = next_rank();
   std::atomic<int> wrong = 0;
   std::vector<MPI_Comm> comms(threads);

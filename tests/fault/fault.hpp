@@ -71,6 +71,7 @@ struct Duplex {
 void dead_peer(const Job& job);
 void dead_window_peer(const Job& job);
 void silent_window_peer(const Job& job);
+void stopped_window_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
 void dead_context(const Job& job);

@@ -27,6 +27,7 @@ std::map<std::string, Scenario> scenarios() {
           {"no_memory", {no_memory}},
           {"dead_window_peer", {dead_window_peer}},
           {"silent_window_peer", {silent_window_peer}},
+          {"stopped_window_peer", {stopped_window_peer}},
           {"dead_enqueued_peer", {dead_enqueued_peer}},
           {"silent_enqueued_peer", {silent_enqueued_peer}},
           {"idle", {idle}}};

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // R20: a peer of a window that dies or goes silent is an error of the queue that waits for it,
 // never a hang, and nothing that did not come is taken for good.
+#include <signal.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <thread>
 
 #include "fault/fault.hpp"
 
@@ -108,6 +112,41 @@ void silent_window_peer(const Job& job) {
   }
   meet();
   require_success(MPI_Win_free(&window.win), "MPI_Win_free");  // though an epoch is open in it
+}
+
+// Rank 1 posts and is stopped. PENSTOCK_TIMEOUT ends the other one's complete, unless all has moved
+// without rank 1, and its buffer is used again. Rank 1 goes on, and hears of that: what was not
+// moved in time is no success.
+void stopped_window_peer(const Job& job) {
+  Window window(job);
+  Lane lane;
+  if (job.rank == 1) {
+    std::fill_n(window.base, numbers, 0);
+    std::atomic<bool> posted = false;
+    require_success(window.post(lane), "post");
+    require_success(PST_Stream_launch(lane.stream, set_passed, &posted), "launch");
+    while (!posted) std::this_thread::yield();
+    meet();
+    raise(SIGSTOP);
+    int code = window.wait(lane);
+    if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue);
+    if (code != MPI_SUCCESS) require_kind(code, PST_ERROR_PEER_FREED, "an exposure given up");
+    require(code != MPI_SUCCESS || std::count(window.base, window.base + numbers, 1) == numbers,
+            "numbers of a later use of the buffer");
+  } else {
+    meet();
+    int code = window.complete(lane, job, numbers);
+    if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue);
+    may_fail(code, PST_ERROR_TIMEOUT, "a complete towards a stopped rank");
+    std::fill(window.source.begin(), window.source.end(), 2);
+  }
+  MPI_Request met = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &met);
+  for (int all_here = 0; all_here == 0; std::this_thread::yield()) {
+    if (job.rank == 0) kill(job.pids[1], SIGCONT);  // which may not have been stopped yet
+    MPI_Test(&met, &all_here, MPI_STATUS_IGNORE);
+  }
+  require_success(MPI_Win_free(&window.win), "MPI_Win_free");
 }
 
 }  // namespace penstock::fault

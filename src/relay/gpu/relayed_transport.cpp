@@ -86,6 +86,15 @@ class Relayed final : public transport::Transport {
       throw base::Error(base::ErrorKind::transport, "a stream of a " PENSTOCK_GPU " may be used");
     return host_->accept_invitation(send, receive, invitation);
   }
+  // In memory of the host, and on its streams: the host transport does it alone.
+  transport::Verdict can_serve_window(const transport::WindowMemory& ours,
+                                      int peer) const override {
+    return host_->can_serve_window(ours, peer);
+  }
+  std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
+                                                      int peer) override {
+    return host_->open_window(ours, peer);
+  }
 
  private:
   std::unique_ptr<RelayedPlan> make_plan(const transport::Message& message, std::size_t bytes,
