@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue that has failed gives the buffers of its messages back only when nothing reads or writes
 // them any more: the decisions of protocol/giving_up.hpp in every order, where the sender writes
-// over a network, and where MPI fetches with its receive.
+// over a network, where MPI fetches with its receive, and in windows over MPI, both ways at once.
 //
 // Both halves run two epochs. Either one's queue may fail at any time, after which its program
 // makes no call for the pair; its wait ends when the half has its buffer back. A half may also
@@ -15,6 +15,7 @@
 
 #include "protocol/giving_up/mpi_model.hpp"
 #include "protocol/giving_up/network_model.hpp"
+#include "protocol/giving_up/window_model.hpp"
 
 namespace penstock::protocol::giving_up {
 namespace {
@@ -44,7 +45,17 @@ TEST(GivingUp, WithMpiABufferIsGivenBackUntouched) {
   std::printf("MPI: %zu states\n", model.states());
 }
 
-enum class Over { network, network_ready, mpi };
+TEST(GivingUp, InAWindowOverMpiMemoryIsGivenBackUntouched) {
+  WindowModel model({});
+  EXPECT_EQ(model.search(), "");
+  EXPECT_EQ(model.happened(),
+            (std::set<std::string>{"MPI keeps a send that no receive takes",
+                                   "an end answers after its notice", "an end parts by itself",
+                                   "bytes come after the receive is given up"}));
+  std::printf("windows over MPI: %zu states\n", model.states());
+}
+
+enum class Over { network, network_ready, mpi, window };
 
 struct Defect {
   const char* name;
@@ -120,6 +131,31 @@ const Defect defects[] = {
      {.send_is_untouched = [](bool active, bool) { return !active; }}},
     {"AnIdleReceiveSaysNothing", Over::mpi, "stuck", {.receives_part_by_themselves = false}},
     {"AReceiveIsIssuedAfterItsNotice", Over::mpi, read, {.peer_closed_stops_receives = false}},
+    {"NoticeOfAnEndThatReceives",
+     Over::window,
+     read,
+     {.may_part_from_mpi = [](bool, bool) { return true; }}},
+    {"NoticeOfAnEndWaitsForItsSends",
+     Over::window,
+     "stuck",
+     {.may_part_from_mpi = [](bool, bool active) { return !active; }}},
+    {"AnEndIsBackAtOnce",
+     Over::window,
+     read,
+     {.send_is_untouched = [](bool, bool) { return true; }}},
+    {"AnEndWaitsForItsSendsAlone",
+     Over::window,
+     "stuck",
+     {.send_is_untouched = [](bool active, bool) { return !active; }}},
+    {"AnIdleEndSaysNothing",
+     Over::window,
+     "stuck",
+     {.window_parts_by_itself = [](Epoch, Epoch) { return false; }}},
+    {"AnyNoticeOfAnEndCountsAsAnAnswer", Over::window, read, {.any_notice_answers = true}},
+    {"AnEndAnswersWithItsFirstNoticeAlone",
+     Over::window,
+     "stuck",
+     {.receives_answer_twice = false}},
 };
 
 std::string name_of(const ::testing::TestParamInfo<Defect>& tested) {
@@ -130,7 +166,8 @@ INSTANTIATE_TEST_SUITE_P(, GivingUpDefects, ::testing::ValuesIn(defects), name_o
 TEST_P(GivingUpDefects, IsFound) {
   const Defect& defect = GetParam();
   const std::string fault =
-      defect.over == Over::mpi
+      defect.over == Over::window ? WindowModel(defect.rules).search()
+      : defect.over == Over::mpi
           ? MpiModel(defect.rules).search()
           : NetworkModel(defect.rules, defect.over == Over::network_ready).search();
   EXPECT_NE(fault.find(defect.found), std::string::npos) << "found: " << fault;

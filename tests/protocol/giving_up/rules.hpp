@@ -23,6 +23,7 @@ struct Rules {
   bool (*receive_is_untouched)(bool, std::uint64_t, std::uint64_t) = protocol::receive_is_untouched;
   bool (*parts_by_itself)(Epoch, Epoch, Epoch) = protocol::parts_by_itself;
   bool (*may_part_from_mpi)(bool, bool) = protocol::may_part_from_mpi;
+  bool (*window_parts_by_itself)(Epoch, Epoch) = protocol::window_parts_by_itself;
   bool (*send_is_untouched)(bool, bool) = protocol::send_is_untouched;
   bool sender_waits_for_its_writes = true;
   bool starts_see_refusal = true;
