@@ -7,6 +7,7 @@
 
 #include "base/reserve.hpp"
 #include "device/gpu.hpp"
+#include "protocol/giving_up.hpp"
 #include "proxy/mpi_call.hpp"
 
 namespace penstock::proxy {

@@ -97,10 +97,10 @@ std::vector<std::size_t> Window::choose(const WindowMemory& ours,
                                ? entries[i].transport->can_serve_window(ours, peer->world_rank)
                                : base::refused("not in PENSTOCK_TRANSPORT");
       if (verdict.yes) served |= std::uint64_t{1} << i;
-      // What the program can change about it comes before what it cannot.
-      if (verdict.kind != ErrorKind::transport) kind = verdict.kind;
+      if (verdict.kind != ErrorKind::transport) kind = verdict.kind;  // MPI's thread level
       why += (why.empty() ? "" : "; ") + entries[i].transport->name() + ": " + verdict.why;
     }
+    if (served != 0) kind = ErrorKind::transport;
     refusals.emplace_back(
         kind, fmt::format("no transport serves the window between this rank and rank {} ({})",
                           peer->world_rank, why));
