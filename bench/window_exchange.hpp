@@ -97,7 +97,6 @@ class WindowExchange final : public LibraryExchange<WindowExchange<Epochs>> {
         ahead_(ahead && traffic.shape == Traffic::Shape::ping_pong) {}
 
   bool on_stream() const override { return Epochs::on_stream; }
-  std::string transport() const override { return Epochs::on_stream ? "peer" : ""; }
   void trip(bool first, bool last) {
     if (!ahead_) return Base::trip(first, last);
     if (this->traffic().leads) {
