@@ -131,5 +131,19 @@ TEST(Windows, AWindowThatNoTransportServes) {
   EXPECT_EQ(MPI_Win_free(&plain), MPI_SUCCESS);
 }
 
+// In the run that asks for proxy and for no more than MPI_THREAD_SERIALIZED.
+TEST(Windows, OverMpiNeedItsThreadLevel) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (transport_allowed("peer") || !transport_allowed("proxy") || level == MPI_THREAD_MULTIPLE)
+    GTEST_SKIP() << "the thread level is not missing";
+  void* base = nullptr;
+  MPI_Win plain = MPI_WIN_NULL;
+  MPI_Win_allocate(8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &plain);
+  EXPECT_PST_KIND(PST_Win_attach(plain), PST_ERROR_THREAD_LEVEL);
+  EXPECT_NE(last_error().find("PENSTOCK_THREAD_MULTIPLE"), std::string::npos) << last_error();
+  EXPECT_EQ(MPI_Win_free(&plain), MPI_SUCCESS);
+}
+
 }  // namespace
 }  // namespace penstock::test
