@@ -8,8 +8,8 @@
 
 namespace penstock::proxy {
 
-// What names one half of a pair in this process. `pair` is counted by the pair's receiver and never
-// used again; the tag may be.
+// What names one half of a pair in this process. `pair` is counted by the pair's receiver, or the
+// window's target, and never used again; the tag may be.
 struct EndKey {
   int peer = -1;
   std::uint64_t pair = 0;
@@ -36,7 +36,8 @@ struct Notice {
 
   std::uint64_t pair = 0;
   std::uint64_t closed = 0;  // first epoch that is not served any more
-  // In `closed` of a sender, how many it has given to MPI; in `credits`, how many it took.
+  // In `closed` of a sender, how many it has given to MPI: of a window's ends pages of an origin,
+  // posts of a target. In `credits`, how many it took.
   std::uint64_t messages = 0;
   // Which half of the receiving process is meant.
   transport::Direction addressee = transport::Direction::send;
