@@ -482,12 +482,13 @@ PST_API int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
 
 /* Opens the exposure epoch: from this point of the stream on the origins in `group` may read and
  * write this rank's part of the window. Stream order: what the stream did before comes before their
- * accesses. It never makes the stream wait. `assert` is a hint. Does not block. Errors:
- * PST_ERROR_WINDOW, PST_ERROR_QUEUE, PST_ERROR_EPOCH (an exposure epoch is open),
- * PST_ERROR_ARGUMENT (the group has a process that is none of the window's), PST_ERROR_UNSUPPORTED
- * (the window is in memory of the host and the queue over a GPU's stream, or the reverse; another
- * GPU's), PST_ERROR_RESOURCES, PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA,
- * MPI. */
+ * accesses. It never makes the stream wait. MPI_MODE_NOCHECK in `assert`, as in the origins'
+ * starts, promises that the stream gets here before their completes run, and then nothing is
+ * enqueued; other assertions are ignored. Does not block. Errors: PST_ERROR_WINDOW,
+ * PST_ERROR_QUEUE, PST_ERROR_EPOCH (an exposure epoch is open), PST_ERROR_ARGUMENT (the group has a
+ * process that is none of the window's), PST_ERROR_UNSUPPORTED (the window is in memory of the host
+ * and the queue over a GPU's stream, or the reverse; another GPU's), PST_ERROR_RESOURCES,
+ * PST_ERROR_PEER_FREED, and the queue's own error. Source: STRMA, MPI. */
 PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Queue queue);
 
 /* Opens the access epoch to the targets in `group`, on the host alone, as MPI_Win_start(group,
@@ -497,12 +498,14 @@ PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Qu
  * the complete, and kernels may write them until it gets there. Both sides of an operation have as
  * many bytes, without gaps; of an accumulate the type is one of 4 or 8 bytes, the operation
  * predefined. Accumulates are atomic for each element, and are done in the program's order by one
- * origin. MPI_PROC_NULL is no target: nothing happens. None of them blocks. Errors:
- * PST_ERROR_WINDOW, PST_ERROR_EPOCH (an access epoch is open; none is; the rank is not in its
- * group), PST_ERROR_ARGUMENT, PST_ERROR_RANGE, PST_ERROR_UNSUPPORTED (datatypes with gaps; a get
- * from memory that this rank cannot load; other operations; on a GPU an origin's buffer elsewhere
- * than in its memory, and an accumulate over a link without atomic operations), PST_ERROR_RESOURCES
- * (more than a slot holds, where memory is reached by slots alone). Source: STRMA, MPI. */
+ * origin. MPI_PROC_NULL is no target: nothing happens. With MPI_MODE_NOCHECK in `assert` the
+ * complete looks for no post: the program promises that they run before. None of them blocks.
+ * Errors: PST_ERROR_WINDOW, PST_ERROR_EPOCH (an access epoch is open; none is; the rank is not in
+ * its group), PST_ERROR_ARGUMENT, PST_ERROR_RANGE, PST_ERROR_UNSUPPORTED (datatypes with gaps; a
+ * get from memory that this rank cannot load; other operations; on a GPU an origin's buffer
+ * elsewhere than in its memory, and an accumulate over a link without atomic operations),
+ * PST_ERROR_RESOURCES (more than a slot holds, where memory is reached by slots alone). Source:
+ * STRMA, MPI. */
 PST_API int PST_Win_start(MPI_Group group, int assert, MPI_Win win);
 PST_API int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
                     MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win);

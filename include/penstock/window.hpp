@@ -157,15 +157,15 @@ class Window {
   MPI_Win get() const noexcept { return handle_; }
   std::span<Element> local() const noexcept { return {data_, size_}; }
 
-  // PST_Win_post_stream.
-  [[nodiscard]] ExposureEpoch post(const Group& origins, QueueView queue) {
-    detail::check(PST_Win_post_stream(origins.get(), 0, handle_, queue.get()),
+  // PST_Win_post_stream. `assertion`: 0 or MPI_MODE_NOCHECK.
+  [[nodiscard]] ExposureEpoch post(const Group& origins, QueueView queue, int assertion = 0) {
+    detail::check(PST_Win_post_stream(origins.get(), assertion, handle_, queue.get()),
                   "PST_Win_post_stream");
     return {handle_, queue};
   }
   // PST_Win_start.
-  [[nodiscard]] AccessEpoch<Element> start(const Group& targets) {
-    detail::check(PST_Win_start(targets.get(), 0, handle_), "PST_Win_start");
+  [[nodiscard]] AccessEpoch<Element> start(const Group& targets, int assertion = 0) {
+    detail::check(PST_Win_start(targets.get(), assertion, handle_), "PST_Win_start");
     return AccessEpoch<Element>(handle_);
   }
 

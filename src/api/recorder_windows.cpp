@@ -143,7 +143,7 @@ int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_C
 
 int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
   if ((assertion & PST_MODE_STREAM) != 0)
-    return api::guard([&](core::Library&) { api::start_access(win, group); });
+    return api::guard([&](core::Library&) { api::start_access(win, group, assertion); });
   return beside_streams("MPI_Win_start without PST_MODE_STREAM", win, 1, PMPI_Win_start, group,
                         assertion, win);
 }

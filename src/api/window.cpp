@@ -32,16 +32,17 @@ int PST_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
   });
 }
 
-int PST_Win_post_stream(MPI_Group group, int /*assert*/, MPI_Win win, PST_Queue queue) {
+int PST_Win_post_stream(MPI_Group group, int assertion, MPI_Win win, PST_Queue queue) {
   return api::guard([&](core::Library& library) {
     rma::Window& window = api::window_of(win);
     api::refuse_plain_epochs(win, "PST_Win_post_stream");
-    window.post(api::members_of(window, group), api::queue_of(library, queue));
+    window.post(api::members_of(window, group), api::queue_of(library, queue),
+                api::promises_posts(assertion));
   });
 }
 
-int PST_Win_start(MPI_Group group, int /*assert*/, MPI_Win win) {
-  return api::guard([&](core::Library&) { api::start_access(win, group); });
+int PST_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+  return api::guard([&](core::Library&) { api::start_access(win, group, assertion); });
 }
 
 int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,

@@ -244,7 +244,7 @@ std::unique_ptr<AttachedWindow> open_window(core::Library& library,
                                             const WindowPart& part) {
   auto made = std::make_unique<AttachedWindow>();
   const rma::WindowOptions options{library.world().thread_level() == group::ThreadLevel::multiple,
-                                   library.settings().timeout};
+                                   library.settings().check, library.settings().timeout};
   made->window = std::make_unique<rma::Window>(std::move(members), memory_of(part), part.unit,
                                                library.transports(), options);
   return made;
@@ -362,10 +362,10 @@ const rma::Members& members_of(const rma::Window& window, MPI_Group group) {
   return members;
 }
 
-void start_access(MPI_Win win, MPI_Group group) {
+void start_access(MPI_Win win, MPI_Group group, int assertion) {
   rma::Window& window = window_of(win);
   refuse_plain_epochs(win, "MPI_Win_start with PST_MODE_STREAM");
-  window.start(members_of(window, group));
+  window.start(members_of(window, group), promises_posts(assertion));
 }
 
 void list_operation(rma::Window& window, Verb verb, void* origin, const TypedCount& ours,

@@ -200,6 +200,33 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
   }
 }
 
+void Queue::refuse_start(std::size_t count, StreamOperation* const* operations) const {
+  raise();
+  for (std::size_t i = 0; i < count; ++i) check_start(*operations[i]);
+}
+
+void Queue::hold(std::size_t count, StreamOperation* const* operations) noexcept {
+  const std::uint64_t capture = stream_->capture();
+  for (std::size_t i = 0; i < count; ++i) {
+    operations[i]->started_in = capture;
+    add(*operations[i]);
+  }
+}
+
+// Where it throws they are held as before, unless the queue has failed.
+void Queue::run_held(std::size_t count, StreamOperation* const* operations) {
+  raise();
+  const std::uint64_t capture = stream_->capture();
+  for (std::size_t i = 0; i < count; ++i) check_wait(*operations[i], capture);
+  for (std::size_t i = 0; i < count; ++i) remove(*operations[i]);
+  try {
+    run(count, operations);
+  } catch (...) {
+    if (!failed()) hold(count, operations);
+    throw;
+  }
+}
+
 template <class Enqueue>
 void Queue::trace_calls(TraceKind call, std::size_t count, StreamOperation* const* operations,
                         std::size_t& enqueued, Enqueue& enqueue_one) {

@@ -61,6 +61,12 @@ class Queue final : public transport::Sink {
   void wait(std::size_t count, StreamOperation* const* operations);
   // All starts, then all waits.
   void run(std::size_t count, StreamOperation* const* operations);
+  // A start whose work comes with its wait: hold() enqueues nothing, and until run_held(), which
+  // does what run() does, the operations count as started here. Before hold(), refuse_start()
+  // throws what start() would.
+  void refuse_start(std::size_t count, StreamOperation* const* operations) const;
+  void hold(std::size_t count, StreamOperation* const* operations) noexcept;
+  void run_held(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
   // Starts an operation once more, also where earlier starts have no wait yet. Its next wait ends
   // all of them.
@@ -76,6 +82,7 @@ class Queue final : public transport::Sink {
   // What calls have enqueued here has been seen to have ended. The stream may have other work: the
   // program's own, and the ends of operations that have been freed.
   bool settled() const noexcept { return settled_; }
+  bool in_batch() const noexcept { return in_batch_; }
   void refuse_in_capture() const;  // throws when what is enqueued cannot run yet
   // Throws Error(in_use) where something is started that only its own wait ends. A queue that has
   // failed takes no such wait any more.

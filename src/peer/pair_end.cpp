@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 
+#include "plan/broken_promise.hpp"
 #include "plan/peer_closed.hpp"
 
 namespace penstock::peer {
@@ -48,9 +49,9 @@ std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Ep
                    "the receiver has taken none of the buffered messages: let it catch up, or "
                    "raise PENSTOCK_SLOTS");
     case StartOutcome::receiver_not_started:
-      return Error(
-          ErrorKind::ready,
-          "ready send started before its receive: use a standard send, or order the start");
+      return Error(ErrorKind::ready, window_ ? plan::broken_promise
+                                             : "ready send started before its receive: use a "
+                                               "standard send, or order the start");
   }
   return std::nullopt;
 }

@@ -55,9 +55,11 @@ EpochWay way_of(const Operations& list, const transport::WindowReach& reach,
   return way;
 }
 
-void WindowPort::begin(const Operations& list, const EpochWay& way) noexcept {
+void WindowPort::begin(const Operations& list, const EpochWay& way,
+                       transport::Promise promise) noexcept {
   list_ = &list;
   way_ = way;
+  promise_ = promise;
   at_ = 0;
 }
 

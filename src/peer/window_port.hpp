@@ -42,8 +42,10 @@ class WindowPort : public HostPort<window_line> {
 
   // ---- Origin
   // Begins an epoch. The list stays until it has ended.
-  void begin(const transport::Operations& list, const EpochWay& way) noexcept;
+  void begin(const transport::Operations& list, const EpochWay& way,
+             transport::Promise promise = transport::Promise::none) noexcept;
   protocol::window::Head head() const noexcept { return way_.head; }
+  transport::Promise promise() const noexcept { return promise_; }
   void fill(unsigned slot, std::uint32_t line) noexcept;
   void move(std::uint32_t part) noexcept;
   template <protocol::Order order>
@@ -67,6 +69,7 @@ class WindowPort : public HostPort<window_line> {
 
   const transport::Operations* list_ = nullptr;
   EpochWay way_;
+  transport::Promise promise_ = transport::Promise::none;
   std::size_t at_ = 0;  // in the list, of the next operation
   plan::OperationWriter writer_;
   plan::OperationReader reader_;
@@ -87,8 +90,9 @@ class OriginPort : public WindowPort {
       : WindowPort(port), setup_(setup) {}
 
   void begin_next() noexcept {
-    const transport::Operations& list = setup_.lists->next();
-    begin(list, way_of(list, setup_.reach, setup_.eager_max));
+    const transport::EpochList& epoch = setup_.lists->next();
+    begin(epoch.operations, way_of(epoch.operations, setup_.reach, setup_.eager_max),
+          epoch.promise);
   }
 
  private:

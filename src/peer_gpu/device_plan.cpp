@@ -10,6 +10,7 @@
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/shape.hpp"
 #include "peer_gpu/window_batch.hpp"
+#include "plan/broken_promise.hpp"
 #include "plan/peer_closed.hpp"
 #include "protocol/team.hpp"
 
@@ -147,12 +148,17 @@ void DevicePlan::wait_in_window(KernelQueue& queue, bool gated) noexcept {
   WindowItem item{gated ? behind_gate(wait_) : wait_,
                   fixed_.lists != nullptr ? WindowCall::complete : WindowCall::wait};
   std::span<const transport::Operation> list;
-  if (fixed_.lists != nullptr) list = fixed_.lists->next();
+  if (fixed_.lists != nullptr) {
+    const transport::EpochList& epoch = fixed_.lists->next();
+    list = epoch.operations;
+    item.promise = epoch.promise;
+  }
   item.eager_cells = eager_cells(list);
   Gating gating = gated ? wait_gating_ : Gating{};
-  // Epoch e needs FIN of e - 4, which the target's wait of e - 3 stores. Posts open gates, so it
-  // stands until that of e - 3.
-  if (item.eager_cells != 0) gating.epochs_back = ring_slots - 1;
+  // Without the post, epoch e needs FIN of e - 4, which the target's wait of e - 3 stores. Posts
+  // open gates, so it stands until that of e - 3.
+  if (item.eager_cells != 0 || item.promise != transport::Promise::none)
+    gating.epochs_back = ring_slots - 1;
   do {
     const auto some = list.first(std::min<std::size_t>(list.size(), most_operations));
     list = list.subspan(some.size());
@@ -289,6 +295,7 @@ void DevicePlan::look_for_lost_cause() noexcept {
 Error DevicePlan::error_of(Failure failure) const {
   switch (failure) {
     case Failure::not_ready:
+      if (of_window()) return Error(ErrorKind::ready, label() + ": " + plan::broken_promise);
       return Error(
           ErrorKind::ready,
           label() +

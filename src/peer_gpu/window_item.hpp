@@ -18,6 +18,7 @@ struct WindowItem : Pair {
   std::uint16_t first = 0;
   std::uint16_t count = 0;
   bool ends_epoch = true;
+  transport::Promise promise = transport::Promise::none;
   std::uint32_t eager_cells = 0;  // of a slot; 0: all moves from memory to memory
 };
 

@@ -62,6 +62,7 @@ class WindowWords {
   __device__ Word64 load_flag(unsigned, std::uint32_t) { return 0; }
   __device__ void store_flag(unsigned, std::uint32_t, Word64) {}
   __device__ protocol::window::Head head() const { return {}; }
+  __device__ protocol::window::Promise promise() const { return {}; }
   __device__ protocol::window::Head read_head(unsigned) const { return {}; }
   __device__ void move(std::uint32_t) {}
   template <Order>

@@ -114,8 +114,9 @@ struct CompleteWindow {
     port.know(seen.cts, seen.fin, seen.closed);
     bool lost = false;
     PollEnd polled = PollEnd::ended;
+    const bool broken = item.promise == window::Promise::checked && seen.cts < epoch;
     const bool suppressed =
-        seen.failed != 0 ||
+        broken || seen.failed != 0 ||
         (item.gated && agree(threadIdx.x == 0 && peer_is_dead(item) ? 1 : 0) != 0);
     if (!suppressed)
       polled = poll(context, item, epoch, crew, state, [&] {
@@ -127,6 +128,7 @@ struct CompleteWindow {
     if (!crew.stays()) let_successor_in();
     end_complete(context, item, place, epoch,
                  lost                       ? Failure::peer_closed
+                 : broken                   ? Failure::not_ready
                  : polled == PollEnd::ended ? Failure::released
                                             : Failure::none);
     if (!item.ends_epoch) return;

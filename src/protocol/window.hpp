@@ -15,6 +15,9 @@
 //
 // Once post(e) has run, complete(e) ends without another act of the target: wait(e - 1) has ended
 // before post(e), so that FIN has reached e - 1, or e - 2 where it is deferred.
+//
+// A program may promise that post runs before complete. Then the origin does not look for CTS, and
+// the target may store it as late as at its wait: all words hold epochs, and none counts calls.
 #pragma once
 
 #include "protocol/closing.hpp"
@@ -28,6 +31,13 @@ namespace penstock::protocol::window {
 struct Head {
   std::uint32_t lines = 0;
   std::uint32_t parts = 0;
+};
+
+// What the program has promised of an epoch's post.
+enum class Promise : std::uint8_t {
+  none,
+  taken,   // that it runs before the complete
+  checked  // the same, and a look at CTS shows whether it is kept
 };
 
 // `copied` says that this end has begun to move parts.
@@ -48,6 +58,7 @@ template <class P>
 concept MovesOperations = Port<P> &&
     requires(P port, unsigned slot, std::uint32_t number, Epoch epoch) {
   { port.head() } -> std::same_as<Head>;           // origin: of the present epoch
+  { port.promise() } -> std::same_as<Promise>;     // as well
   { port.read_head(slot) } -> std::same_as<Head>;  // target: behind the flag of line 0
   port.move(number);                               // origin: the operations of this part
   port.template store_part<Order::release>(number, epoch);
@@ -94,11 +105,20 @@ PENSTOCK_HD bool move_parts(P& port, OriginState& state, std::uint32_t parts, Ep
   return closing::copy_holds<Side::sender>(port, epoch);
 }
 
-// Before complete, and once: whether the target serves this epoch.
+// Whether the target has posted the epoch, as far as the origin looks for it.
+template <MovesOperations P>
+PENSTOCK_HD bool posted(P& port, Epoch epoch) {
+  // Acquire: the target's earlier use of its memory comes before what the origin does there.
+  return port.promise() == Promise::taken || port.template load<Order::acquire>(Word::cts) >= epoch;
+}
+
+// Before complete, and once: whether the target serves this epoch, and a promise is kept.
 template <MovesOperations P>
 PENSTOCK_HD StartOutcome begin_complete(P& port, const OriginState& state) {
-  return closing::peer_closed<Side::sender>(port, state.done + 1) ? StartOutcome::peer_closed
-                                                                  : StartOutcome::started;
+  const Epoch epoch = state.done + 1;
+  if (closing::peer_closed<Side::sender>(port, epoch)) return StartOutcome::peer_closed;
+  const bool broken = port.promise() == Promise::checked && !posted(port, epoch);
+  return broken ? StartOutcome::receiver_not_started : StartOutcome::started;
 }
 
 template <MovesOperations P>
@@ -113,7 +133,7 @@ PENSTOCK_HD Progress complete(P& port, OriginState& state) {
     state.announced = true;
   }
   if (const std::uint32_t parts = port.head().parts; parts != 0) {
-    if (port.template load<Order::acquire>(Word::cts) < epoch) return Progress::pending;
+    if (!posted(port, epoch)) return Progress::pending;
     if (!move_parts(port, state, parts, epoch)) return Progress::pending;
   }
   state = OriginState();

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "base/backoff.hpp"
-#include "transport/wire_record.hpp"
 
 namespace penstock::rma {
 
@@ -16,21 +14,9 @@ using base::Error;
 using base::ErrorKind;
 using transport::Operation;
 using transport::Verb;
-using transport::WindowMemory;
-using transport::WindowOffer;
 using transport::WindowReach;
 
 namespace {
-
-std::atomic<std::uint64_t> windows_made{0};
-
-// What a member tells of its part.
-struct PartRecord {
-  std::uint64_t bytes = 0;
-  std::uint64_t address = 0;
-  std::uint64_t unit = 1;
-  device::MemoryKind memory = device::MemoryKind::host;
-};
 
 constexpr std::size_t element_bytes(transport::Element element) noexcept {
   using enum transport::Element;
@@ -43,117 +29,6 @@ constexpr std::size_t eager_bytes_of(const Operation& operation) noexcept {
 }
 
 }  // namespace
-
-Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours,
-               std::int64_t unit, core::Transports& transports, const WindowOptions& options)
-    : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1),
-      options_(options),
-      group_(std::move(group)) {
-  const PartRecord mine{ours.bytes, reinterpret_cast<std::uintptr_t>(ours.base),
-                        static_cast<std::uint64_t>(unit), ours.memory};
-  const auto parts = group_->all_gather(transport::to_wire(mine));
-  WindowMemory part_of_ours = ours;
-  group_->together([&] {
-    for (int member = 0; member < group_->size(); ++member) {
-      const auto part = transport::from_wire<PartRecord>(parts[static_cast<std::size_t>(member)]);
-      auto& peer = *peers_.emplace_back(std::make_unique<Peer>());
-      peer.world_rank = group_->world_rank(member);
-      peer.bytes = part.bytes;
-      peer.unit = std::max<std::uint64_t>(part.unit, 1);
-      peer.units = peer.bytes / peer.unit;
-      peer.misalignment = part.address % 8;
-      // Nothing lies nowhere: who exposes nothing goes with those that expose something.
-      if (ours.bytes == 0 && part.memory != device::MemoryKind::host)
-        part_of_ours.memory = part.memory;
-    }
-    ends_ = std::make_shared<EndsOfWindow>();
-    scratch_.reserve(peers_.size());
-  });
-  try {
-    connect(part_of_ours, transports);
-  } catch (...) {
-    end_pairs({});
-    throw;
-  }
-}
-
-Window::~Window() {
-  end_pairs({});
-}
-
-// The first transport that serves both ways, as both members see it: a bit a transport, for each
-// peer.
-std::vector<std::size_t> Window::choose(const WindowMemory& ours,
-                                        const core::Transports& transports) const {
-  const auto& entries = transports.entries();
-  group::WindowGroup::Records told;
-  std::vector<Error> refusals;
-  for (const auto& peer : peers_) {
-    std::uint64_t served = 0;
-    std::string why;
-    ErrorKind kind = ErrorKind::transport;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const auto verdict = entries[i].allowed
-                               ? entries[i].transport->can_serve_window(ours, peer->world_rank)
-                               : base::refused("not in PENSTOCK_TRANSPORT");
-      if (verdict.yes) served |= std::uint64_t{1} << i;
-      if (verdict.kind != ErrorKind::transport) kind = verdict.kind;  // MPI's thread level
-      why += (why.empty() ? "" : "; ") + entries[i].transport->name() + ": " + verdict.why;
-    }
-    if (served != 0) kind = ErrorKind::transport;
-    refusals.emplace_back(
-        kind, fmt::format("no transport serves the window between this rank and rank {} ({})",
-                          peer->world_rank, why));
-    told.push_back(transport::to_wire(served));
-  }
-  const auto theirs = group_->exchange(told);
-  std::vector<std::size_t> chosen;
-  group_->together([&] {
-    for (std::size_t member = 0; member < peers_.size(); ++member) {
-      const auto both = transport::from_wire<std::uint64_t>(told[member]) &
-                        transport::from_wire<std::uint64_t>(theirs[member]);
-      if (both == 0) throw refusals[member];
-      chosen.push_back(static_cast<std::size_t>(__builtin_ctzll(both)));
-    }
-  });
-  return chosen;
-}
-
-void Window::connect(const WindowMemory& ours, core::Transports& transports) {
-  const auto chosen = choose(ours, transports);
-  std::vector<std::unique_ptr<WindowOffer>> offers;
-  group_->together([&] {
-    for (std::size_t member = 0; member < peers_.size(); ++member)
-      offers.push_back(transports.entries()[chosen[member]].transport->open_window(
-          ours, peers_[member]->world_rank));
-  });
-  group::WindowGroup::Records records;
-  for (const auto& offer : offers) records.push_back(offer->record());
-  const auto theirs = group_->exchange(records);
-  group_->together([&] {
-    for (std::size_t member = 0; member < peers_.size(); ++member) {
-      Peer& peer = *peers_[member];
-      transport::WindowEnds ends = offers[member]->connect(theirs[member], peer.lists);
-      peer.reach = ends.reach;
-      peer.origin = end_of(Role::origin, peer, std::move(ends.origin)).release();
-      peer.target = end_of(Role::target, peer, std::move(ends.target)).release();
-    }
-  });
-}
-
-std::unique_ptr<WindowEnd> Window::end_of(Role role, const Peer& peer,
-                                          std::unique_ptr<transport::Plan> plan) const {
-  base::trace::TracedMessage traced;
-  traced.sends = role == Role::origin;
-  traced.peer = peer.world_rank;
-  traced.window = static_cast<std::int64_t>(number_);
-  return std::make_unique<WindowEnd>(role, label_of(role, peer), traced, std::move(plan), ends_);
-}
-
-std::string Window::label_of(Role role, const Peer& peer) const {
-  return fmt::format("{}, {} rank {}", name(), role == Role::origin ? "access to" : "exposure to",
-                     peer.world_rank);
-}
 
 void Window::refuse(ErrorKind kind, const std::string& why) const {
   throw Error(kind, name() + ": " + why);
@@ -174,7 +49,7 @@ void Window::require_access() const {
 
 // ---- Access
 
-void Window::start(const Members& members) {
+void Window::start(const Members& members, bool promised) {
   const auto held = lock();
   require_attached();
   if (access_.open)
@@ -182,6 +57,7 @@ void Window::start(const Members& members) {
            "an access epoch is open: enqueue PST_Win_complete_stream before the next "
            "MPI_Win_start");
   access_.members = members;
+  access_.promised = promised;
   known_allocations_.forget();
   for (const int member : members) peer(member).accessed = true;
   access_.open.store(true, std::memory_order_relaxed);
@@ -259,6 +135,12 @@ void Window::check_self(const Members& members) const {
            "PST_Win_complete_stream");
 }
 
+transport::Promise Window::promise() const noexcept {
+  using transport::Promise;
+  if (!access_.promised) return Promise::none;
+  return checks_ ? Promise::checked : Promise::taken;
+}
+
 std::span<core::StreamOperation* const> Window::ends_of(Role role, const Members& members) {
   scratch_.clear();
   for (const int member : members)
@@ -275,7 +157,7 @@ void Window::complete(core::Queue& queue) {
   try {
     for (; pushed < access_.members.size(); ++pushed) {
       Peer& to = peer(access_.members[pushed]);
-      to.lists.push(to.pending);
+      to.lists.push(to.pending, promise());
       to.starts = to.origin->starts();
     }
     queue.run(ends.size(), ends.data());
@@ -309,7 +191,11 @@ void Window::end_access() noexcept {
 
 // ---- Exposure
 
-void Window::post(const Members& members, core::Queue& queue) {
+// A post that is promised to run before the completes need tell nobody: its work is left to its
+// wait, in whose launch it costs nothing, and which serves origins that look all the same. In a
+// batch it costs nothing where it stands, a check wants it there, and so does a complete towards
+// this rank itself.
+void Window::post(const Members& members, core::Queue& queue, bool promised) {
   const auto held = lock();
   require_attached();
   if (exposure_.open)
@@ -318,7 +204,13 @@ void Window::post(const Members& members, core::Queue& queue) {
            "PST_Win_post_stream");
   exposure_.members = members;
   const auto ends = ends_of(Role::target, members);
-  queue.start(ends.size(), ends.data());
+  exposure_.held = promised && takes_promises_ && !checks_ && !queue.in_batch() && !names_self(members);
+  if (exposure_.held) {
+    queue.refuse_start(ends.size(), ends.data());
+    queue.hold(ends.size(), ends.data());
+  } else {
+    queue.start(ends.size(), ends.data());
+  }
   if (names_self(members)) ++self_posts_;
   exposure_.open.store(true, std::memory_order_relaxed);
 }
@@ -334,7 +226,10 @@ void Window::wait(core::Queue& queue) {
     require_attached();
   }
   try {
-    queue.wait(ends.size(), ends.data());
+    if (exposure_.held)
+      queue.run_held(ends.size(), ends.data());
+    else
+      queue.wait(ends.size(), ends.data());
   } catch (...) {
     if (queue.failed() || spoiled()) lose_exposure();
     throw;

@@ -34,6 +34,7 @@ struct OperationShape {
 
 struct WindowOptions {
   bool locks = false;                 // several threads may call at once: MPI_THREAD_MULTIPLE
+  bool checks = false;                // PENSTOCK_CHECK: promises of posts; one member is enough
   std::chrono::milliseconds timeout;  // PENSTOCK_TIMEOUT, for members that do not come to the end
 };
 
@@ -52,12 +53,13 @@ class Window : private base::NoCopy {
   std::string name() const { return "window " + std::to_string(number_); }
 
   // ---- Calls of the program. They throw base::Error and then have enqueued and changed nothing.
-  void start(const Members& members);
+  // `promised`: that the posts run before the completes (MPI_MODE_NOCHECK).
+  void start(const Members& members, bool promised);
   // `displacement` in the target's units.
   void add(int target, std::int64_t displacement, const OperationShape& shape,
            const transport::Operation& operation);
   void complete(core::Queue& queue);
-  void post(const Members& members, core::Queue& queue);
+  void post(const Members& members, core::Queue& queue, bool promised);
   void wait(core::Queue& queue);
   // Read without the lock, by every put: who puts has seen the start.
   bool accessing() const noexcept { return access_.open.load(std::memory_order_relaxed); }
@@ -94,6 +96,8 @@ class Window : private base::NoCopy {
   struct EpochOfRole {
     std::atomic<bool> open{false};
     Members members;
+    bool promised = false;  // access: by the program, of the posts
+    bool held = false;      // exposure: the work of the post is left to its wait
   };
 
   // MPI lets several threads put into one epoch, and the two roles go by different queues. Where
@@ -110,6 +114,7 @@ class Window : private base::NoCopy {
   std::string label_of(Role role, const Peer& peer) const;
   // A pair with some member serves no more: all that can be done is to free the window.
   bool spoiled() const noexcept;
+  transport::Promise promise() const noexcept;
   bool names_self(const Members& members) const;
   void check_self(const Members& members) const;
   std::span<core::StreamOperation* const> ends_of(Role role, const Members& members);
@@ -133,6 +138,8 @@ class Window : private base::NoCopy {
   device::KnownGpuAllocations known_allocations_;      // of the access epoch's origins, on a GPU
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
+  bool checks_ = false;                                // promises, of all members alike
+  bool takes_promises_ = true;                         // of posts: with each member
   std::vector<core::StreamOperation*> scratch_;
 };
 

@@ -6,7 +6,7 @@
 namespace penstock::transport {
 
 struct OperationLists::Node {
-  Operations list;
+  EpochList epoch;
   std::atomic<Node*> next{nullptr};
 };
 
@@ -25,14 +25,15 @@ OperationLists::Node* OperationLists::reusable_node() noexcept {
   return node;
 }
 
-void OperationLists::push(Operations& list) {
+void OperationLists::push(Operations& list, Promise promise) {
   Node* node = last_;
   if (!unused_) {
     node = reusable_node();
     if (node == nullptr) node = new Node;
   }
-  node->list.clear();
-  node->list.swap(list);
+  node->epoch.operations.clear();
+  node->epoch.operations.swap(list);
+  node->epoch.promise = promise;
   if (unused_) {
     unused_ = false;
     return;
@@ -43,14 +44,14 @@ void OperationLists::push(Operations& list) {
 }
 
 void OperationLists::take_back(Operations& list) noexcept {
-  list.swap(last_->list);
+  list.swap(last_->epoch.operations);
   unused_ = true;
 }
 
-const Operations& OperationLists::next() noexcept {
+const EpochList& OperationLists::next() noexcept {
   Node* const node = current_.load(std::memory_order_relaxed)->next.load(std::memory_order_acquire);
   current_.store(node, std::memory_order_release);
-  return node->list;
+  return node->epoch;
 }
 
 }  // namespace penstock::transport

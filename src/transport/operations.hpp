@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/no_copy.hpp"
+#include "protocol/window.hpp"
 
 namespace penstock::transport {
 
@@ -27,6 +28,13 @@ struct Operation {
 };
 
 using Operations = std::vector<Operation>;
+using protocol::window::Promise;
+
+// What a complete moves, and what it knows of its post.
+struct EpochList {
+  Operations operations;
+  Promise promise = Promise::none;
+};
 
 // The lists of the epochs that have been enqueued, in their order, from the thread that enqueues to
 // the one that carries them out. It takes memory only when it holds more than ever before.
@@ -37,14 +45,14 @@ class OperationLists : private base::NoCopy {
 
   // The enqueuing thread calls it: `list` is exchanged for an old one, which is empty and has room.
   // Throws std::bad_alloc.
-  void push(Operations& list);
+  void push(Operations& list, Promise promise = Promise::none);
   // The last list has found no start: it goes back to where it came from, and the next push() takes
   // its place.
   void take_back(Operations& list) noexcept;
 
   // The thread that carries out calls it: the list of the next start, which stays until the next
   // call.
-  const Operations& next() noexcept;
+  const EpochList& next() noexcept;
 
  private:
   struct Node;

@@ -153,11 +153,11 @@ class Window {
     return numbers();
   }
 
-  void post(Lane& lane, const Ranks& origins) {
-    EXPECT_PST(PST_Win_post_stream(Group(origins), 0, win_, lane.queue()));
+  void post(Lane& lane, const Ranks& origins, int assertion = 0) {
+    EXPECT_PST(PST_Win_post_stream(Group(origins), assertion, win_, lane.queue()));
   }
-  void start(const Ranks& targets) {
-    EXPECT_PST(MPI_Win_start(Group(targets), PST_MODE_STREAM, win_));
+  void start(const Ranks& targets, int assertion = 0) {
+    EXPECT_PST(MPI_Win_start(Group(targets), assertion | PST_MODE_STREAM, win_));
   }
   void put(const Number* from, std::size_t count, int target, std::size_t at) {
     EXPECT_PST(MPI_Put(from, static_cast<int>(count), MPI_UINT64_T, target,

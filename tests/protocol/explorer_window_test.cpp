@@ -122,6 +122,25 @@ TEST_P(Window, EveryOrderOfTwoPairs) {
   }
 }
 
+// Posts that the program promises to run before the completes, and proves by a message: their calls
+// tell the origin nothing, and the origin looks for nothing. Epochs with and without take turns.
+enum Promised : std::uint32_t { all_of_them = ~0u, every_other = 0xaaaaaaaau };
+
+PairSpec promised(PairSpec kind, Promised which = all_of_them) {
+  kind.promised = which;
+  return kind;
+}
+
+TEST_P(Window, R16_PromisedPosts) {
+  expect_ends("R16", {promised(kind)}, {times("a1 s1 w1", 5), times("r1 e1 w1", 5)});
+  expect_ends("R16, some", {promised(kind, every_other)},
+              {times("a1 s1 w1 s1 w1", 3), times("r1 e1 w1 r1 w1", 3)});
+  expect_ends("R16, both ways", {promised(kind), promised(kind)},
+              {times("r2 e1 a2 s1 w1 w2", 2), times("r1 e2 a1 s2 w2 w1", 2)});
+  expect_ends("R16, released", {closing(promised(kind))},
+              {times("a1 s1 w1", 3), times("r1 e1 w1", 3)}, 1);
+}
+
 // A side is released from a call, or frees its window, at any point; its user takes its memory back
 // at once.
 TEST_P(Window, R20_ReleasedAnywhere) {
@@ -193,6 +212,30 @@ struct PostAssumed : ModelPort {
     return word == Word::cts ? ~std::uint64_t{0} : ModelPort::load(word, order);
   }
 };
+
+// CTS counts the posts that tell the origin, in place of the epochs.
+struct PostsCounted : ModelPort {
+  using ModelPort::ModelPort;
+  void store(Word word, Order order, std::uint64_t value) override {
+    ModelPort::store(word, order, word == Word::cts ? (value + 1) / 2 : value);
+  }
+};
+
+TEST(PlantedInWindow, PromisedPostNotCounted) {
+  Scenario scenario{"planted",
+                    {promised(window(Moves::direct), every_other)},
+                    {{times("a1 s1 w1 s1 w1", 2)}, {times("r1 e1 w1 r1 w1", 2)}}};
+  EXPECT_TRUE(explore(scenario, Liveness::programs).ok());
+  scenario.relaxed_orders = true;
+  EXPECT_FALSE(explore(scenario, Liveness::programs, &make_port<PostsCounted>).ok());
+}
+
+// Nothing proves to the origin that the post has run.
+TEST(PlantedInWindow, PromiseBroken) {
+  const Scenario scenario{
+      "planted", {promised(window(Moves::direct))}, {{times("s1 w1", 2)}, {times("r1 w1", 2)}}};
+  EXPECT_FALSE(explore(scenario, Liveness::programs).ok());
+}
 
 TEST(PlantedInWindow, HeadSkipped) {
   expect_found(window(Moves::mixed), &make_port<NoHead>);

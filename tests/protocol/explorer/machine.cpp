@@ -52,6 +52,7 @@ class PortOf {
   bool checks_ready() const { return port_.checks_ready(); }
 
   window::Head head() const { return port_.head(); }
+  window::Promise promise() const { return port_.promise(); }
   window::Head read_head(unsigned slot) { return port_.read_head(slot); }
   void move(std::uint32_t part) { port_.move_part(part); }
   template <Order order>
@@ -188,11 +189,16 @@ Machine window_machine() {
           },
           [](ModelPort& model, ReceiverState& state) {
             P port(model);
-            window::post(port, state);
+            if (port.promise() != window::Promise::taken) window::post(port, state);
           },
           [](ModelPort& model, ReceiverState& state) {
             P port(model);
-            return window::wait(port, state);
+            const bool left = port.promise() == window::Promise::taken && !state.posted;
+            if (left) window::post(port, state);
+            state.posted = state.posted || left;
+            const Progress progress = window::wait(port, state);
+            if (progress == Progress::ended) state.posted = false;
+            return progress;
           },
           {ring_closing<Side::sender, P>(), ring_closing<Side::receiver, P>()}};
 }

@@ -17,7 +17,9 @@ struct Closing {
 
 // What messages do not use of the states belongs to windows.
 using SenderState = protocol::window::OriginState;
-using ReceiverState = protocol::window::TargetState;
+struct ReceiverState : protocol::window::TargetState {
+  bool posted = false;  // by the wait, to which a promised post's call has left it
+};
 
 struct Machine {
   // Before a start; pending: held up.

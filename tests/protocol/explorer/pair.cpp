@@ -100,6 +100,7 @@ std::string describe(const PairSpec& spec) {
     text += spec.claim == ClaimBy::exchange ? ", claim by exchange" : ", claim by flags";
     if (spec.shares) text += ", shared copies of " + std::to_string(spec.lines) + " parts";
   }
+  if (spec.promised != 0) text += ~spec.promised == 0 ? ", promised" : ", some promised";
   if (spec.may_close) text += ", may close";
   if (spec.copy_may_fail) text += ", copies may fail";
   return text;

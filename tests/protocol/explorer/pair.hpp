@@ -38,6 +38,8 @@ struct PairSpec {
   // Window, bit e: epoch e moves from memory to memory, each line a part. The others go by lines
   // behind HEAD.
   std::uint32_t direct = 0;
+  // Window, bit e: of epoch e the program promises that its post runs before its complete.
+  std::uint32_t promised = 0;
 
   // Of a slot.
   unsigned slot_lines() const { return path == Path::window ? lines + 1 : lines; }

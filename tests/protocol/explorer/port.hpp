@@ -123,6 +123,11 @@ class ModelPort {
     if (step_.spec.moves_directly(step_.epoch)) return {0, step_.spec.lines};
     return {step_.spec.lines, 0};
   }
+  protocol::window::Promise promise() const {
+    using protocol::window::Promise;
+    if ((step_.spec.promised >> step_.epoch & 1) == 0) return Promise::none;
+    return step_.spec.checks_ready ? Promise::checked : Promise::taken;
+  }
   virtual protocol::window::Head read_head(unsigned slot) {
     const Value value = step_.access_cell(step_.places.slots[index(slot, 0)]);
     return {value & 3u, value >> 2u & 3u};

@@ -15,7 +15,7 @@ std::string World::save(const State& state) const {
     put(endpoint.send.done + endpoint.receive.done);
     put(endpoint.send.posted | endpoint.send.copied << 1 | endpoint.receive.copied << 2 |
         endpoint.closed << 3 | endpoint.fate.failed << 4 | endpoint.fate.misplaced << 5 |
-        endpoint.receive.told << 6);
+        endpoint.receive.told << 6 | endpoint.receive.posted << 7);
     put(static_cast<unsigned>(endpoint.send.stage) << 4 |
         static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
@@ -54,6 +54,7 @@ void World::restore(const std::string& bytes, State& state) const {
     endpoint.closed = *at & 8;
     endpoint.fate = {(*at & 16) != 0, (*at & 32) != 0};
     endpoint.receive.told = *at & 64;
+    endpoint.receive.posted = *at & 128;
     ++at;
     endpoint.send.stage = static_cast<protocol::Stage>(*at >> 4);
     endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);

@@ -22,7 +22,7 @@ TEST(OperationLists, ComeInOrderAndAreUsedAgain) {
     Operations list = list_of(epoch, 3);
     lists.push(list);
     EXPECT_TRUE(list.empty());
-    const Operations& next = lists.next();
+    const Operations& next = lists.next().operations;
     ASSERT_EQ(next.size(), 3U);
     EXPECT_EQ(next[2].displacement, epoch + 2);
     places.push_back(&next);
@@ -41,8 +41,17 @@ TEST(OperationLists, OneTakenBackIsNeverSeen) {
   EXPECT_EQ(list[0].displacement, 2U);
   list = list_of(3, 1);
   lists.push(list);
-  EXPECT_EQ(lists.next()[0].displacement, 1U);
-  EXPECT_EQ(lists.next()[0].displacement, 3U);
+  EXPECT_EQ(lists.next().operations[0].displacement, 1U);
+  EXPECT_EQ(lists.next().operations[0].displacement, 3U);
+}
+
+TEST(OperationLists, APromiseIsOfItsEpochAlone) {
+  OperationLists lists;
+  for (const Promise promise : {Promise::taken, Promise::none, Promise::checked, Promise::none}) {
+    Operations list = list_of(1, 1);
+    lists.push(list, promise);
+    EXPECT_EQ(lists.next().promise, promise);
+  }
 }
 
 TEST(OperationLists, OneThreadPushesWhileAnotherTakes) {
@@ -52,7 +61,7 @@ TEST(OperationLists, OneThreadPushesWhileAnotherTakes) {
   std::thread taker([&] {
     for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
       while (pushed.load(std::memory_order_acquire) <= epoch) std::this_thread::yield();
-      const Operations& list = lists.next();
+      const Operations& list = lists.next().operations;
       ASSERT_EQ(list.size(), epoch % 7);
       for (std::size_t i = 0; i < list.size(); ++i) ASSERT_EQ(list[i].displacement, epoch + i);
     }
