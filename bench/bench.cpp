@@ -36,6 +36,10 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
       ->check(CLI::IsMember(words));
 }
 
+// Of bench rma, where none are named: a row takes seconds, as seven sides take their turns.
+const std::vector<std::size_t> sizes_of_puts{
+    8, 64, 512, 4096, 32768, 262144, std::size_t{2} << 20, std::size_t{16} << 20};
+
 const std::vector<std::string> cuda_baselines{"nccl",    "nvshmem",  "nvshmem-add",
                                               "windows", "mpi",      "contiguous",
                                               "packed",  "enqueued", "promised"};
@@ -70,7 +74,7 @@ void require_known_baselines(const Options& options) {
           "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
     if (without_gaps && !options.layout.has_gaps())
       throw CLI::ValidationError("--baseline", name + " is for messages in --rows");
-    if (name.ends_with("windows") && is_windowed(options.kind))
+    if (name.ends_with("windows") && (is_windowed(options.kind) || options.kind == Kind::rma))
       throw CLI::ValidationError("--baseline", name + " is for latency and halo");
     if (name.starts_with("ofi-") && options.kind != Kind::latency)
       throw CLI::ValidationError(
@@ -172,7 +176,7 @@ void settle(Options& options, const tool::Command& command) {
   options.transport = command.transport;
   if (!options.on_cuda() && (options.graph || options.pack))
     throw CLI::ValidationError("--graph and --pack", "are for --device cuda");
-  if (options.layout.has_gaps() && is_exchange(options.kind))
+  if (options.layout.has_gaps() && (is_exchange(options.kind) || options.kind == Kind::rma))
     throw CLI::ValidationError("--rows", "is for latency, bw, multi-pair and message-rate");
   if (options.layout.has_gaps() && options.pack)
     throw CLI::ValidationError("--pack", "is for messages without --rows");
@@ -203,14 +207,14 @@ void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& be
   const auto options = std::make_shared<Options>();
   options->kind = benchmark.kind;
   if (benchmark.kind == Kind::message_rate) options->max_bytes = 1024;
+  if (benchmark.kind == Kind::rma) options->sizes = sizes_of_puts;
   CLI::App* const app = parent.add_subcommand(benchmark.command, benchmark.text);
   add_common_options(*app, *options);
   if (benchmark.kind != Kind::halo) add_sizes_option(*app, *options);
-  if (is_exchange(benchmark.kind)) {
+  if (is_exchange(benchmark.kind))
     add_halo_option(*app, *options);
-  } else {
+  else if (benchmark.kind != Kind::rma)
     add_size_options(*app, *options);
-  }
   if (is_windowed(benchmark.kind)) add_window_option(*app, *options);
   if (benchmark.kind == Kind::exchange)
     add_choice(*app, "--pairs", options->pairs, pairings,

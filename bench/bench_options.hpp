@@ -12,7 +12,7 @@
 
 namespace penstock::bench {
 
-enum class Kind { latency, bandwidth, multi_pair, message_rate, halo, exchange };
+enum class Kind { latency, bandwidth, multi_pair, message_rate, halo, exchange, rma };
 
 // What the command line, the tables and the JSON lines say of a kind of benchmark.
 struct Benchmark {
@@ -40,7 +40,10 @@ inline constexpr std::array benchmarks{
               "edges and corners, in one start and one wait"},
     Benchmark{Kind::exchange, "exchange", "exchange", "us", "an exchange; MB/s: sent by all ranks",
               "CUDA: every rank sends and receives at once, in one start and one wait: the 26 "
-              "messages of a halo, or with --sizes one of each size in turn"}};
+              "messages of a halo, or with --sizes one of each size in turn"},
+    Benchmark{Kind::rma, "rma", "rma", "us", "half round trip by puts",
+              "Ping-pong by puts: Penstock's one-sided epochs, call by call and in batches, its "
+              "messages, and MPI's epochs; and what a put and a window cost"}};
 inline const Benchmark& about(Kind kind) {
   return benchmarks[static_cast<std::size_t>(kind)];
 }
@@ -48,8 +51,11 @@ inline const Benchmark& about(Kind kind) {
 inline bool is_exchange(Kind kind) {
   return kind == Kind::halo || kind == Kind::exchange;
 }
+inline bool is_ping_pong(Kind kind) {
+  return kind == Kind::latency || kind == Kind::rma;
+}
 inline bool is_windowed(Kind kind) {
-  return kind != Kind::latency && !is_exchange(kind);
+  return !is_ping_pong(kind) && !is_exchange(kind);
 }
 
 enum class MemoryKind { alloc, malloc };

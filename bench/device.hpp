@@ -58,6 +58,11 @@ class Device {
   virtual int trips_for(const Row& row) const = 0;
 };
 
+// The sides of a benchmark that need not be asked for. Of bench rma Penstock's windows are the
+// first.
+std::vector<std::string> host_libraries(Kind kind);
+std::vector<std::string> cuda_libraries(Kind kind);
+
 std::unique_ptr<Device> make_host_device(const Options& options);
 // Throws tool::UserError where there is no GPU.
 std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Session& session);
@@ -66,7 +71,8 @@ std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Ses
 // directions.
 namespace tags {
 inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 400, packed = 500,
-                     windows = 600, mpi_windows = 700, enqueued = 800;
+                     windows = 600, mpi_windows = 700, enqueued = 800, windows_batch = 900,
+                     mpi_fence = 1000, mpi_lock = 1100;
 }
 
 inline constexpr const char* nonblocking = "mpi-nonblocking";
@@ -74,9 +80,15 @@ inline constexpr const char* nonblocking = "mpi-nonblocking";
 inline constexpr const char* enqueued = "enqueued";
 // The same where both ends have promised to enqueue, so that it matches none.
 inline constexpr const char* promised = "promised";
-// One-sided: Penstock's epochs on a stream, and MPI's own.
+// One-sided: Penstock's epochs on a stream, call by call or in batches, and MPI's own: post to
+// wait, fences, and locks.
 inline constexpr const char* windows = "windows";
+inline constexpr const char* windows_batch = "windows-batch";
 inline constexpr const char* mpi_windows = "mpi-windows";
+inline constexpr const char* mpi_fence = "mpi-fence";
+inline constexpr const char* mpi_lock = "mpi-lock";
+// Penstock's two-sided messages, where "penstock" are its windows.
+inline constexpr const char* two_sided = "two-sided";
 // Beside messages in rows.
 inline constexpr const char* contiguous = "contiguous";
 inline constexpr const char* packed = "packed";

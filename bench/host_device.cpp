@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "mpi_epochs.hpp"
 #include "rows.hpp"
 #include "support/promised_comm.hpp"
-#include "window_exchange.hpp"
 #if PENSTOCK_OFI_CHAIN
 #include "ofi_chain/chain.hpp"
 #endif
@@ -29,11 +29,13 @@ class HostDevice final : public Device {
   explicit HostDevice(const Options& options) : options_(options) {}
 
   std::string description() const override { return "host streams"; }
-  std::vector<std::string> libraries() const override { return {"penstock", "mpi"}; }
+  std::vector<std::string> libraries() const override { return host_libraries(options_.kind); }
   std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
                                   std::string& why_not) override {
     std::unique_ptr<Exchange> exchange;
-    if (library == "penstock")
+    if (is_one_sided(library))
+      exchange = make_one_sided(library, traffic);
+    else if (library == "penstock" || library == two_sided)
       exchange = make_host_exchange<QueueCalls>(options_, traffic, options_.memory, tags::penstock,
                                                 stream_.queue);
     else if (library == "mpi")
@@ -45,10 +47,6 @@ class HostDevice final : public Device {
                                                       tags::nonblocking);
     else if (library == enqueued || library == promised)
       exchange = make_enqueued_exchange(library, traffic, why_not);
-    else if (library == windows)
-      exchange = make_window_exchange<StreamEpochs>(traffic, tags::windows, stream_.queue);
-    else if (library == mpi_windows)
-      exchange = make_window_exchange<MpiEpochs>(traffic, tags::mpi_windows);
     else
       return make_chain_side(library, traffic, options_.check, why_not);
     if (!exchange) return nullptr;
@@ -61,6 +59,8 @@ class HostDevice final : public Device {
   int trips_for(const Row& row) const override {
     if (options_.iterations > 0) return options_.iterations;
     if (options_.kind == Kind::latency) return row.bytes <= 8192 ? 10000 : 1000;
+    if (options_.kind == Kind::rma)
+      return row.bytes <= 8192 ? 3000 : row.bytes <= 262144 ? 500 : 50;
     const std::size_t bytes = std::max<std::size_t>(1, row.bytes);
     const auto within = [bytes](std::size_t volume, std::size_t fewest, std::size_t most) {
       return static_cast<int>(std::clamp(volume / bytes, fewest, most));
@@ -91,13 +91,35 @@ class HostDevice final : public Device {
         library == promised ? promised_->get() : MPI_COMM_WORLD);
   }
 
+  bool is_one_sided(const std::string& library) const {
+    if (library == "penstock") return options_.kind == Kind::rma;
+    return library == windows || library == windows_batch || library == mpi_windows ||
+           library == mpi_fence || library == mpi_lock;
+  }
+  std::unique_ptr<Exchange> make_one_sided(const std::string& library, const Traffic& traffic) {
+    const bool ahead = options_.order == Order::preposted;
+    if (library == mpi_windows)
+      return make_window_exchange<MpiEpochs>(traffic, ahead, tags::mpi_windows);
+    if (library == mpi_fence)
+      return make_window_exchange<FenceEpochs>(traffic, false, tags::mpi_fence);
+    if (library == mpi_lock)
+      return make_window_exchange<LockEpochs>(traffic, false, tags::mpi_lock);
+    if (library == windows_batch)
+      return make_window_exchange<StreamEpochs>(traffic, true, tags::windows_batch, stream_.queue);
+    return make_window_exchange<StreamEpochs>(traffic, ahead && library == windows, tags::windows,
+                                              stream_.queue);
+  }
+  // MPI's windows are over memory of MPI's own where Penstock's are over the library's.
   template <class Epochs, class... More>
-  std::unique_ptr<Exchange> make_window_exchange(const Traffic& traffic, int tag, More&&... more) {
-    const MemoryKind memory = Epochs::on_stream ? options_.memory : MemoryKind::malloc;
-    const MemorySource source{64,
-                              [memory](std::size_t bytes) { return host_memory(bytes, memory); }};
-    return std::make_unique<WindowExchange<Epochs>>(
-        traffic, source, options_.order == Order::preposted, tag, std::forward<More>(more)...);
+  std::unique_ptr<Exchange> make_window_exchange(const Traffic& traffic, bool ahead, int tag,
+                                                 More&&... more) {
+    const MemoryKind memory = options_.memory;
+    const auto allocate = [memory](std::size_t bytes) {
+      return Epochs::on_stream || memory == MemoryKind::malloc ? host_memory(bytes, memory)
+                                                               : mpi_window_memory(bytes);
+    };
+    return std::make_unique<WindowExchange<Epochs>>(traffic, MemorySource{64, allocate}, ahead, tag,
+                                                    std::forward<More>(more)...);
   }
 
   const Options& options_;
@@ -210,6 +232,11 @@ Memory host_memory(std::size_t bytes, MemoryKind kind) {
   constexpr std::align_val_t page{4096};
   return {new (page) std::byte[bytes](), bytes,
           [](void* memory) { operator delete[](memory, page); }};
+}
+
+std::vector<std::string> host_libraries(Kind kind) {
+  if (kind != Kind::rma) return {"penstock", "mpi"};
+  return {"penstock", windows_batch, two_sided, "mpi", mpi_windows, mpi_fence, mpi_lock};
 }
 
 std::unique_ptr<Device> make_host_device(const Options& options) {

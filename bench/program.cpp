@@ -11,6 +11,7 @@
 #include "caller_cost.hpp"
 #include "device.hpp"
 #include "run_delay.hpp"
+#include "window_cost.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -34,7 +35,7 @@ double slowest(double value) {
 // Whether ranks end at different times, each with a time of its own.
 bool takes_slowest(const Options& options, const tool::Session& session) {
   if (options.on_cuda()) return is_windowed(options.kind) && session.size() > 2;
-  return options.kind != Kind::latency;
+  return !is_ping_pong(options.kind);
 }
 
 // What can be measured at all, with so many ranks.
@@ -43,7 +44,7 @@ void require_possible(const Options& options, const tool::Session& session) {
   if (options.kind == Kind::exchange && !options.on_cuda())
     throw tool::UserError("bench exchange measures CUDA streams: give --device cuda");
   const bool odd = session.size() % 2 != 0;
-  if (options.kind == Kind::latency || options.kind == Kind::bandwidth) {
+  if (is_ping_pong(options.kind) || options.kind == Kind::bandwidth) {
     if (session.size() != 2)
       throw tool::UserError(fmt::format(
           "bench {0} needs exactly 2 ranks and has {1}: run it as mpiexec -n 2 penstock bench {0}",
@@ -101,6 +102,8 @@ class Program {
     for (const Row& row : rows_of(options_, session_)) measure(row);
     if (!options_.on_cuda() && options_.kind == Kind::latency)
       print_caller_costs(options_, session_, table_);
+    if (!options_.on_cuda() && options_.kind == Kind::rma)
+      print_window_costs(options_, session_, table_);
     warn_of_run_delay(measured_, session_);
   }
 
@@ -160,7 +163,7 @@ class Program {
 
   // What a trip's time is turned into.
   double shown(double us, const Row& row) const {
-    if (options_.kind == Kind::latency) return us / 2;
+    if (is_ping_pong(options_.kind)) return us / 2;
     if (is_exchange(options_.kind)) return us;
     if (options_.kind != Kind::message_rate) return static_cast<double>(row.moved) / us;
     return static_cast<double>(row.messages) * (session_.size() / 2) / us;

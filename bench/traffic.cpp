@@ -29,7 +29,7 @@ std::size_t window_for(const Options& options, std::size_t bytes) {
 
 // From each rank of the first half to its partner in the second half, and the answer back.
 Row there_and_back(const Options& options, const tool::Session& session, std::size_t bytes) {
-  const bool ping_pong = options.kind == Kind::latency;
+  const bool ping_pong = is_ping_pong(options.kind);
   const std::size_t count = ping_pong ? 1 : window_for(options, bytes);
   const int pairs = session.size() / 2;
   const bool leads = session.rank() < pairs;

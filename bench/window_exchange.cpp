@@ -70,9 +70,4 @@ void StreamEpochs::wait(const WindowEnds& ends) const {
   require(PST_Win_wait_stream(ends.window(), queue_.get()), "PST_Win_wait_stream");
 }
 
-void MpiEpochs::make(std::span<std::byte> incoming, MPI_Win* window) {
-  MPI_Win_create(incoming.data(), static_cast<MPI_Aint>(incoming.size()), 1, MPI_INFO_NULL,
-                 MPI_COMM_WORLD, window);
-}
-
 }  // namespace penstock::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same trips by puts: Penstock's windows on a stream, and MPI's own active-target calls.
+// The same trips by puts: by Penstock's windows on a stream, or by MPI's own (mpi_epochs.hpp).
 #pragma once
 
 #include <penstock/window.hpp>
@@ -27,6 +27,7 @@ class WindowEnds {
   MPI_Win window() const { return window_; }
   MPI_Group origins() const { return origins_; }
   MPI_Group targets() const { return targets_; }
+  int first_target() const { return sent_.front().part.peer; }
   void put_all() const {
     for (std::size_t i = 0; i < sent_.size(); ++i)
       MPI_Put(sent_[i].bytes.data(), static_cast<int>(sent_[i].bytes.size()), MPI_BYTE,
@@ -61,24 +62,6 @@ class StreamEpochs {
 
  private:
   QueueView queue_;
-};
-
-// Epochs that the host opens and closes.
-class MpiEpochs {
- public:
-  static constexpr bool on_stream = false;
-  static void make(std::span<std::byte> incoming, MPI_Win* window);
-  template <class Calls>
-  void in_batch(Calls&& calls) const {
-    calls();
-  }
-  void post(const WindowEnds& ends) const { MPI_Win_post(ends.origins(), 0, ends.window()); }
-  void complete(const WindowEnds& ends) const {
-    MPI_Win_start(ends.targets(), 0, ends.window());
-    ends.put_all();
-    MPI_Win_complete(ends.window());
-  }
-  void wait(const WindowEnds& ends) const { MPI_Win_wait(ends.window()); }
 };
 
 // `ahead`: the next exposure is posted before the message that lets the peer put, so that a trip is

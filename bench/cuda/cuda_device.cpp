@@ -9,10 +9,10 @@
 #include "cuda_libraries.hpp"
 #include "cuda_side.hpp"
 #include "device_rows.hpp"
+#include "mpi_epochs.hpp"
 #include "request_exchange.hpp"
 #include "support/agreement.hpp"
 #include "support/promised_comm.hpp"
-#include "window_exchange.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -46,7 +46,7 @@ class CudaDevice final : public Device {
   std::string description() const override {
     return fmt::format("CUDA ({}), {}", properties_.name, options_.graph ? "graphs" : "streams");
   }
-  std::vector<std::string> libraries() const override { return {"penstock"}; }
+  std::vector<std::string> libraries() const override { return cuda_libraries(options_.kind); }
   std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
                                   std::string& why_not) override {
     auto exchange = make_exchange(library, traffic, why_not);
@@ -62,16 +62,22 @@ class CudaDevice final : public Device {
                       : bytes <= std::size_t{1} << 20  ? 400
                       : bytes <= std::size_t{16} << 20 ? 100
                                                        : 20;
-    return std::max(options_.kind == Kind::latency ? trips : trips / 4, 2);
+    return std::max(is_ping_pong(options_.kind) ? trips : trips / 4, 2);
   }
 
  private:
   std::unique_ptr<Exchange> make_exchange(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) {
     const MemorySource source{gpu_line, device_memory};
-    if (library == "penstock") return make_penstock(traffic, tags::penstock);
+    if (library == windows || (library == "penstock" && options_.kind == Kind::rma))
+      return make_windows(traffic, options_.order == Order::preposted && library == windows,
+                          tags::windows);
+    if (library == windows_batch) return make_windows(traffic, true, tags::windows_batch);
+    if (library == "penstock" || library == two_sided)
+      return make_penstock(traffic, tags::penstock);
+    if (library == mpi_windows || library == mpi_fence || library == mpi_lock)
+      return make_mpi_windows(library, traffic, why_not);
     if (library == contiguous || library == packed) return make_without_gaps(library, traffic);
-    if (library == windows) return make_windows(traffic);
     if (library == enqueued || library == promised) return make_enqueued(library, traffic, why_not);
     if (library == "nccl") return make_nccl_exchange(traffic, stream_.get(), why_not);
     if (library != "mpi")
@@ -96,11 +102,23 @@ class CudaDevice final : public Device {
         options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue_);
   }
   // On a queue of its own in graphs, as above.
-  std::unique_ptr<Exchange> make_windows(const Traffic& traffic) {
+  std::unique_ptr<Exchange> make_windows(const Traffic& traffic, bool ahead, int tag) {
     if (!queue_ || options_.graph) queue_.emplace(PST_QUEUE_CUDA, &handle_);
     return std::make_unique<WindowExchange<StreamEpochs>>(
-        traffic, MemorySource{gpu_line, device_memory}, options_.order == Order::preposted,
-        tags::windows, *queue_);
+        traffic, MemorySource{gpu_line, device_memory}, ahead, tag, *queue_);
+  }
+  std::unique_ptr<Exchange> make_mpi_windows(const std::string& library, const Traffic& traffic,
+                                             std::string& why_not) {
+    if (!mpi_takes_device_memory()) {
+      why_not = "this MPI does not take device memory";
+      return nullptr;
+    }
+    const MemorySource source{gpu_line, device_memory};
+    if (library == mpi_fence)
+      return std::make_unique<WindowExchange<FenceEpochs>>(traffic, source, false, tags::mpi_fence);
+    if (library == mpi_lock)
+      return std::make_unique<WindowExchange<LockEpochs>>(traffic, source, false, tags::mpi_lock);
+    return std::make_unique<WindowExchange<MpiEpochs>>(traffic, source, false, tags::mpi_windows);
   }
   std::unique_ptr<Exchange> make_enqueued(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) {
@@ -135,6 +153,11 @@ class CudaDevice final : public Device {
 };
 
 }  // namespace
+
+std::vector<std::string> cuda_libraries(Kind kind) {
+  if (kind != Kind::rma) return {"penstock"};
+  return {"penstock", windows_batch, two_sided, mpi_windows, mpi_fence, mpi_lock};
+}
 
 std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Session& session) {
   return std::make_unique<CudaDevice>(options, session);

@@ -15,6 +15,7 @@ RUNS = [  # ranks, benchmark, its options, how many messages at once
     (2, "bw", ["--sizes", "8", "--window", "4"], [4]),
     (2, "multi-pair", ["--sizes", "8", "--window", "4"], [4]),
     (2, "message-rate", ["--sizes", "8,16", "--window", "4"], [4, 4]),
+    (2, "rma", ["--sizes", "8,64"], [1, 1]),
     (1, "halo", ["--halo", "2,5"], [26, 26]),
 ]
 

@@ -16,6 +16,10 @@ refuses() {
 }
 
 refuses 1 'multi-pair needs an even number of ranks and has 1' multi-pair
+refuses 1 'rma needs exactly 2 ranks and has 1' rma
+refuses 1 'not understood: --min' rma --min 8
+refuses 1 'windows is for latency and halo' rma --baseline windows
+refuses 1 '--rows: is for latency' rma --rows 8
 refuses 3 'message-rate needs an even number of ranks and has 3' message-rate
 [[ -e /dev/nvidiactl ]] || refuses 2 '--device cuda' multi-pair --device cuda
 refuses 1 'cannot be ready' halo --send ready

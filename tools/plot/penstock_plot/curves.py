@@ -7,7 +7,7 @@ from penstock_plot.records import InputError, sides_of
 from penstock_plot.statistics import pooled
 from penstock_plot.style import plt
 
-BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "halo", "exchange"]
+BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "halo", "exchange", "rma"]
 AXES = {
     "latency": "half round trip, us",
     "bandwidth": "bandwidth, MB/s",
@@ -15,6 +15,7 @@ AXES = {
     "message-rate": "messages a second, millions",
     "halo": "a step, us",
     "exchange": "an exchange, us",
+    "rma": "half round trip by puts, us",
 }
 # What tells panels from each other, where it varies.
 CONDITIONS = ["device", "mode", "launch", "order", "pack", "memory", "send", "transport", "ranks", "pairs", "thread_level", "checked"]
@@ -29,6 +30,9 @@ WORDS = {
 }
 # A side has one colour and marker in all pictures.
 LOOKS = ["penstock", "mpi", "nccl", "mpi-nonblocking", "nvshmem", "nvshmem-add", "ofi-chain"]
+# Of rma, in place of these.
+ONE_SIDED = {"penstock": "Penstock, epochs", "windows-batch": "Penstock, batches", "two-sided": "Penstock, messages",
+             "mpi": "MPI, messages", "mpi-windows": "MPI, post to wait", "mpi-fence": "MPI, fences", "mpi-lock": "MPI, locks"}
 DASHES = ["-", "--", ":", "-."]  # of the libraries
 NAMES = {"penstock": "Penstock", "mpi": "MPI", "mpi-nonblocking": "MPI, nonblocking", "nccl": "NCCL", "nvshmem": "NVSHMEM",
          "nvshmem-add": "NVSHMEM, adding signals"}
@@ -64,6 +68,7 @@ def panels_of(lines):
 
 def series_of(lines):
     """Side, number of the library, name, and points (bytes, figure), of each side on each library."""
+    names = ONE_SIDED if lines[0].get("benchmark") == "rma" else NAMES
     libraries = list(dict.fromkeys(line.get("library") for line in lines))
     series = {}
     for line in lines:
@@ -71,15 +76,15 @@ def series_of(lines):
             series.setdefault((side, line.get("library")), {}).setdefault(line["bytes"], []).append(line[side])
     named = []
     for (side, library), points in series.items():
-        name = NAMES.get(side, side)
+        name = names.get(side, side)
         if len(libraries) > 1:
             name = f"Penstock on {library}" if side == "penstock" else name.replace("MPI", library)
         named.append((side, libraries.index(library), name, sorted((size, pooled(figures)) for size, figures in points.items())))
     return sorted(named, key=lambda one: one[0] != "penstock")
 
 
-def draw_series(axes, side, library, name, points):
-    look = LOOKS.index(side) if side in LOOKS else len(LOOKS)
+def draw_series(axes, looks, side, library, name, points):
+    look = looks.index(side) if side in looks else len(looks)
     colour = style.COLOURS[look]
     sizes = [max(size, 1) for size, _ in points]
     axes.plot(sizes, [figure["median"] for _, figure in points], color=colour, linestyle=DASHES[library % len(DASHES)],
@@ -89,8 +94,9 @@ def draw_series(axes, side, library, name, points):
 
 
 def draw_panel(axes, title, lines, benchmark):
+    looks = list(ONE_SIDED) if benchmark == "rma" else LOOKS
     for side, library, name, points in series_of(lines):
-        draw_series(axes, side, library, name, points)
+        draw_series(axes, looks, side, library, name, points)
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if high / low < 30:

@@ -5,7 +5,7 @@ import json
 from penstock_plot.records import sides_of
 
 EXCHANGES = ["exchange", "halo"]
-BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", *EXCHANGES]
+BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "rma", *EXCHANGES]
 PROGRAMS = ["faces", "comb"]
 
 
