@@ -48,7 +48,8 @@ struct Settings {
   // PENSTOCK_RMA_EAGER: bytes of an epoch's operations that a slot of a window's pair holds.
   std::size_t window_eager_max = 32768;
   bool attach_windows = false;  // PENSTOCK_RMA: windows take streams from their creation on
-  std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: the same between GPUs
+  bool merge_windows = true;    // PENSTOCK_RMA_MERGE: one kernel for what stands together
+  std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: as PENSTOCK_EAGER_MAX, of GPUs
   // PENSTOCK_CUDA_WIDE_LINES: from so many bytes on, kernels copy in lines of 128 bytes.
   std::size_t cuda_wide_lines = 262144;
   unsigned cuda_blocks = 64;  // PENSTOCK_CUDA_BLOCKS: blocks that a message's copy takes at most

@@ -30,9 +30,10 @@ class Gpus {
   // Returns that of the stream's queue, which is made on first use. Throws Error.
   KernelQueue& kernel_queue_on(device::gpu::Stream& stream);
   // Gives the stream's queue what the step needs: its kernels, by load(launch) once a device, and
-  // where an enqueue call gathers work for them. Throws Error.
-  template <class Batch>
-  void equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&));
+  // where an enqueue call gathers work for them: a Batch(queue, more...). Throws Error.
+  template <class Batch, class... More>
+  void equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&),
+             More... more);
   void equip_packing(device::gpu::Stream& stream);  // for messages with gaps
   // How the kernels of this process that wait share a device with those of others, for queues that
   // are made later: set by who can ask the others.
@@ -54,8 +55,9 @@ class Gpus {
   std::set<std::pair<int, LaunchStep>> loaded_;  // devices that have the kernels of a step
 };
 
-template <class Batch>
-void Gpus::equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&)) {
+template <class Batch, class... More>
+void Gpus::equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&),
+                 More... more) {
   KernelQueue& queue = kernel_queue_on(stream);
   if (queue.batch(step) != nullptr) return;
   const device::gpu::DeviceGuard guard(stream.device());
@@ -69,7 +71,7 @@ void Gpus::equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*loa
       loaded_.insert(kernels);
     }
   }
-  queue.add(step, std::make_unique<Batch>(queue));
+  queue.add(step, std::make_unique<Batch>(queue, more...));
 }
 
 }  // namespace penstock::gpu

@@ -153,14 +153,15 @@ void DevicePlan::wait_in_window(KernelQueue& queue, bool gated) noexcept {
     list = epoch.operations;
     item.promise = epoch.promise;
   }
-  item.eager_cells = eager_cells(list);
+  const std::size_t most = windows_on(queue).most_operations_of_a_kernel();
+  item.eager_cells = list.size() <= most ? eager_cells(list) : 0;
   Gating gating = gated ? wait_gating_ : Gating{};
   // Without the post, epoch e needs FIN of e - 4, which the target's wait of e - 3 stores. Posts
   // open gates, so it stands until that of e - 3.
   if (item.eager_cells != 0 || item.promise != transport::Promise::none)
     gating.epochs_back = ring_slots - 1;
   do {
-    const auto some = list.first(std::min<std::size_t>(list.size(), most_operations));
+    const auto some = list.first(std::min(list.size(), most));
     list = list.subspan(some.size());
     item.ends_epoch = list.empty();
     if (fixed_.lists != nullptr) {

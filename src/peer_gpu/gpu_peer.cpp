@@ -249,7 +249,8 @@ void GpuPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   auto& on_device = static_cast<device::gpu::Stream&>(stream);
   halves_.gpus().equip<PairBatch>(on_device, LaunchStep::peer, load_kernels);
-  halves_.gpus().equip<WindowBatch>(on_device, LaunchStep::window, load_window_kernels);
+  halves_.gpus().equip<WindowBatch>(on_device, LaunchStep::window, load_window_kernels,
+                                    halves_.settings().merge_windows);
   halves_.gpus().equip_packing(on_device);
 }
 

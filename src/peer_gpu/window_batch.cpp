@@ -47,8 +47,8 @@ void WindowBatch::add(WindowItem item, const Gating& gating, std::span<const Ope
 }
 
 cudaError_t WindowBatch::launch(const Launch& launch) noexcept {
-  const cudaError_t code =
-      gated_ || launch.crowded ? launch_call_by_call(launch) : launch_range(launch, 0, count_);
+  const bool together = merges_ && !gated_ && !launch.crowded;
+  const cudaError_t code = together ? launch_range(launch, 0, count_) : launch_call_by_call(launch);
   for (std::size_t i = 0; i < count_; ++i) {
     // Of what does not run, no kernel can tell the peers.
     if (code != cudaSuccess) queue_.poison(items_[i].id);
@@ -66,6 +66,7 @@ cudaError_t WindowBatch::launch_range(const Launch& launch, std::size_t from,
 
 // A complete may be what the peer waits for before it does what a later call waits for.
 bool WindowBatch::joins(std::size_t first, std::size_t next) const noexcept {
+  if (!merges_) return first == next;
   return items_[first].call == items_[next].call && (items_[first].call != WindowCall::complete ||
                                                      gathered_[first].call == gathered_[next].call);
 }

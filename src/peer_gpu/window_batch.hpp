@@ -18,7 +18,9 @@ namespace penstock::peer_gpu {
 
 class WindowBatch final : public gpu::LaunchBatch {
  public:
-  explicit WindowBatch(gpu::KernelQueue& queue) noexcept : queue_(queue) {}
+  // Where it does not merge, each end has a kernel of its own, and so has each operation.
+  WindowBatch(gpu::KernelQueue& queue, bool merges) noexcept : queue_(queue), merges_(merges) {}
+  std::size_t most_operations_of_a_kernel() const noexcept { return merges_ ? most_operations : 1; }
 
   // What the item has as `first` and `count` is set here. `gathered` is set until it is launched.
   void add(WindowItem item, const Gating& gating, std::span<const transport::Operation> list,
@@ -40,6 +42,7 @@ class WindowBatch final : public gpu::LaunchBatch {
   bool joins(std::size_t first, std::size_t next) const noexcept;
 
   gpu::KernelQueue& queue_;
+  const bool merges_;
   std::size_t count_ = 0;
   std::size_t listed_ = 0;
   unsigned call_ = 0;
