@@ -28,6 +28,8 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
       return make_window_batch_exchange(options, work);
     case Comm::graph_rma:
       return make_window_graph_exchange(options, work, rounds);
+    case Comm::zero_copy:
+      return make_zero_copy_exchange(options, work);
     case Comm::hpe:
       return make_enqueued_exchange(options, work);
     case Comm::hpe_promised:

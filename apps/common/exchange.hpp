@@ -80,6 +80,8 @@ std::unique_ptr<Exchange> make_window_exchange(const Options& options, Work& wor
 std::unique_ptr<Exchange> make_window_batch_exchange(const Options& options, Work& work);
 std::unique_ptr<Exchange> make_window_graph_exchange(const Options& options, Work& work,
                                                      int rounds);
+// The same without a copy: what is packed goes straight into the neighbours' windows.
+std::unique_ptr<Exchange> make_zero_copy_exchange(const Options& options, Work& work);
 // By messages that MPI matches: all enqueued, and sends alone; and where it need not, since all are
 // enqueued at both ends.
 std::unique_ptr<Exchange> make_enqueued_exchange(const Options& options, Work& work);

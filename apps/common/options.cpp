@@ -38,6 +38,7 @@ constexpr std::array variants{
     Variant{.comm = Comm::stream_rma, .name = "stream-rma", .by_name = true},
     Variant{.comm = Comm::stream_rma_batch, .name = "stream-rma-batch", .by_name = true},
     Variant{.comm = Comm::graph_rma, .name = "graph-rma", .graph = true, .by_name = true},
+    Variant{.comm = Comm::zero_copy, .name = "zero-copy", .by_name = true},
     Variant{.comm = Comm::hpe_send, .name = "hpe-send", .all_threads = true, .by_name = true},
     Variant{.comm = Comm::hpe, .name = "hpe", .all_threads = true, .by_name = true},
     Variant{

@@ -13,8 +13,9 @@ namespace penstock::apps {
 
 // How messages go: driven by the host, which waits for all of them or for any, with requests made
 // anew or persistent, of datatypes that MPI packs, or as puts; or by the stream, with standard
-// sends, with ready sends, of datatypes, captured into a graph, as puts, or matched by MPI, sends
-// alone or all (hpe), or by nobody, as both ends have promised to enqueue all.
+// sends, with ready sends, of datatypes, captured into a graph, as puts, as stores into the
+// neighbours' memory, or matched by MPI, sends alone or all (hpe), or by nobody, as both ends have
+// promised to enqueue all.
 enum class Comm {
   mpi,
   mpi_waitany,
@@ -28,6 +29,7 @@ enum class Comm {
   stream_rma,
   stream_rma_batch,
   graph_rma,
+  zero_copy,
   hpe_send,
   hpe,
   hpe_promised

@@ -188,8 +188,8 @@ void describe(CLI::App& app, Options& options) {
       apps::Comm::mpi,          apps::Comm::mpi_waitany,     apps::Comm::stream,
       apps::Comm::stream_ready, apps::Comm::stream_datatype, apps::Comm::graph,
       apps::Comm::mpi_rma,      apps::Comm::stream_rma,      apps::Comm::stream_rma_batch,
-      apps::Comm::graph_rma,    apps::Comm::hpe_send,        apps::Comm::hpe,
-      apps::Comm::hpe_promised};
+      apps::Comm::graph_rma,    apps::Comm::zero_copy,       apps::Comm::hpe_send,
+      apps::Comm::hpe,          apps::Comm::hpe_promised};
   apps::add_options(app, options);
 }
 

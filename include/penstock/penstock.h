@@ -515,6 +515,24 @@ PST_API int PST_Accumulate(const void* origin, int origin_count, MPI_Datatype or
                            int target, MPI_Aint target_disp, int target_count,
                            MPI_Datatype target_type, MPI_Op op, MPI_Win win);
 
+/* Opens the access epoch in stream order: later work of the stream runs when the targets in `group`
+ * have posted, and may load and store their parts through PST_Win_pointer, without a copy, until
+ * the complete. Operations may be listed as after PST_Win_start. PST_Win_complete_stream is
+ * enqueued on the same queue, behind that work, in the same graph capture; then the targets' waits
+ * tell them of the stores. PST_Queue_wait closes no epoch. In a batch the call launches what it has
+ * gathered. MPI_MODE_NOCHECK in `assert`: as in PST_Win_start. Does not block. Errors: those of
+ * PST_Win_start, and as PST_Win_complete_stream; nothing is open then. Where the queue fails later,
+ * work of the program that has been enqueued still runs. Source: Penstock, STRMA. */
+PST_API int PST_Win_start_stream(MPI_Group group, int assert, MPI_Win win, PST_Queue queue);
+
+/* Writes the address at which this rank's streams load and store the part of `rank`, one of the
+ * window's group, to the pointer at `pointer`: null for a part of no bytes. It holds until the
+ * window is freed, and is used in epochs of PST_Win_start_stream, or for this rank's own part. Does
+ * not block. Errors: PST_ERROR_WINDOW, PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (memory that
+ * another process cannot address: not of PST_Win_allocate or PST_Alloc_mem, nor of a GPU). Source:
+ * Penstock, MPI (MPI_Win_shared_query). */
+PST_API int PST_Win_pointer(MPI_Win win, int rank, void* pointer);
+
 /* Closes the access epoch: what it lists moves, in stream order. Stream order: origin buffers hold
  * what the stream's earlier work wrote; later work runs when they may be written again and gets
  * have come. That may have to wait for the targets' posts. It says nothing of the targets' memory:

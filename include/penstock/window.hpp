@@ -168,6 +168,19 @@ class Window {
     detail::check(PST_Win_start(targets.get(), assertion, handle_), "PST_Win_start");
     return AccessEpoch<Element>(handle_);
   }
+  // PST_Win_start_stream: the stream's later work stores through remote(), until complete().
+  [[nodiscard]] AccessEpoch<Element> start(const Group& targets, QueueView queue,
+                                           int assertion = 0) {
+    detail::check(PST_Win_start_stream(targets.get(), assertion, handle_, queue.get()),
+                  "PST_Win_start_stream");
+    return AccessEpoch<Element>(handle_);
+  }
+  // PST_Win_pointer: a member's elements, as this rank's streams load and store them.
+  Element* remote(int rank) const {
+    Element* elements = nullptr;
+    detail::check(PST_Win_pointer(handle_, rank, &elements), "PST_Win_pointer");
+    return elements;
+  }
 
  private:
   MPI_Win handle_ = MPI_WIN_NULL;

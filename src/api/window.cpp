@@ -45,6 +45,19 @@ int PST_Win_start(MPI_Group group, int assertion, MPI_Win win) {
   return api::guard([&](core::Library&) { api::start_access(win, group, assertion); });
 }
 
+int PST_Win_start_stream(MPI_Group group, int assertion, MPI_Win win, PST_Queue queue) {
+  return api::guard([&](core::Library& library) {
+    api::start_access_on(api::queue_of(library, queue), win, group, assertion);
+  });
+}
+
+int PST_Win_pointer(MPI_Win win, int rank, void* pointer) {
+  return api::guard([&](core::Library&) {
+    api::require_pointer(pointer, "pointer");
+    *static_cast<void**>(pointer) = api::window_of(win).pointer(rank);
+  });
+}
+
 int PST_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
             MPI_Aint target_disp, int target_count, MPI_Datatype target_type, MPI_Win win) {
   return api::guard([&](core::Library&) {

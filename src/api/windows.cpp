@@ -368,6 +368,12 @@ void start_access(MPI_Win win, MPI_Group group, int assertion) {
   window.start(members_of(window, group), promises_posts(assertion));
 }
 
+void start_access_on(core::Queue& queue, MPI_Win win, MPI_Group group, int assertion) {
+  rma::Window& window = window_of(win);
+  refuse_plain_epochs(win, "PST_Win_start_stream");
+  window.start_on(queue, members_of(window, group), promises_posts(assertion));
+}
+
 void list_operation(rma::Window& window, Verb verb, void* origin, const TypedCount& ours,
                     int target, MPI_Aint displacement, const TypedCount& theirs, MPI_Op op) {
   if (target == MPI_PROC_NULL) return;

@@ -50,6 +50,7 @@ void refuse_plain_epochs(MPI_Win win, const char* call);
 // What PST_Win_start and the operations do, and MPI's own in an epoch of streams. They throw
 // base::Error.
 void start_access(MPI_Win win, MPI_Group group, int assertion);
+void start_access_on(core::Queue& queue, MPI_Win win, MPI_Group group, int assertion);
 // Whether an assertion has MPI_MODE_NOCHECK: the program promises that posts run before completes.
 inline bool promises_posts(int assertion) noexcept {
   return (assertion & MPI_MODE_NOCHECK) != 0;

@@ -67,6 +67,7 @@ void Queue::remove(StreamOperation& operation) noexcept {
   operation.started_on = nullptr;
   if (operation.ends_with_queue()) [[likely]]
     --outstanding_;
+  operation.held = false;
   (operation.previous ? operation.previous->next : first_) = operation.next;
   (operation.next ? operation.next->previous : last_) = operation.previous;
 }
@@ -209,6 +210,7 @@ void Queue::hold(std::size_t count, StreamOperation* const* operations) noexcept
   const std::uint64_t capture = stream_->capture();
   for (std::size_t i = 0; i < count; ++i) {
     operations[i]->started_in = capture;
+    operations[i]->held = true;
     add(*operations[i]);
   }
 }

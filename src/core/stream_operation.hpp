@@ -71,6 +71,11 @@ class StreamOperation {
     return plan_ ? &plan_->traced() : nullptr;
   }
   std::uint64_t starts() const noexcept { return starts_; }
+  // The last start has begun no epoch of its own.
+  void take_back_start() noexcept {
+    --starts_;
+    if (started_in == 0) --direct_starts_;
+  }
 
   // Nothing can be enqueued now behind all that was enqueued for it. Any thread.
   bool in_captured_stream() const;
@@ -79,6 +84,7 @@ class StreamOperation {
   // queue's list.
   Queue* started_on = nullptr;
   std::uint64_t started_in = 0;  // the graph capture in which it was started, 0 for none
+  bool held = false;             // the work of its start is left to its wait (Queue::hold)
   StreamOperation* next = nullptr;
   StreamOperation* previous = nullptr;
 

@@ -57,6 +57,8 @@ class EndPlan final : public plan::HostPlan {
   std::optional<base::Error> run_start(bool& /*later*/) override {
     end_.begin(next());
     const StartOutcome outcome = End::start(port_, state_);
+    if constexpr (requires { port_.goes_on(); })
+      if (port_.goes_on()) go_on_with_epoch();
     if (auto error = copy_error()) return error;
     if (outcome == StartOutcome::started) [[likely]]
       return std::nullopt;

@@ -89,6 +89,7 @@ WindowEnds PeerWindow::connect(std::span<const std::byte> theirs, OperationLists
   const auto reached = owner_.reach(peer_, record.memory);
   ends.reach.direct = reached.has_value();
   ends.reach.atomic = reached && reached->process == 0;
+  if (ends.reach.atomic) ends.reach.address = reinterpret_cast<void*>(reached->address);
   ends.reach.eager_bytes = eager_room(record.slot_bytes);
 
   Pair origin = owner_.pair_with(peer_);

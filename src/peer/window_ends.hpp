@@ -37,7 +37,8 @@ struct WindowOrigin : WindowEnd<protocol::Side::sender, OriginPort, protocol::wi
     return protocol::window::begin_complete(port, state);
   }
   static protocol::Progress wait(Port& port, State& state) noexcept {
-    return protocol::window::complete(port, state);
+    return port.opens() ? protocol::window::open(port, state)
+                        : protocol::window::complete(port, state);
   }
   static std::string missing(const Port& port, protocol::Epoch epoch) {
     return missing_from_target(port.sender_block(), epoch);

@@ -91,12 +91,17 @@ class OriginPort : public WindowPort {
 
   void begin_next() noexcept {
     const transport::EpochList& epoch = setup_.lists->next();
+    step_ = epoch.step;
     begin(epoch.operations, way_of(epoch.operations, setup_.reach, setup_.eager_max),
           epoch.promise);
   }
+  bool opens() const noexcept { return step_ == transport::AccessStep::open; }
+  // With an epoch that was opened before.
+  bool goes_on() const noexcept { return step_ == transport::AccessStep::close; }
 
  private:
   Setup setup_;
+  transport::AccessStep step_ = transport::AccessStep::whole;
 };
 
 }  // namespace penstock::peer

@@ -152,9 +152,12 @@ void DevicePlan::wait_in_window(KernelQueue& queue, bool gated) noexcept {
     const transport::EpochList& epoch = fixed_.lists->next();
     list = epoch.operations;
     item.promise = epoch.promise;
+    item.stored = epoch.step == transport::AccessStep::close;
+    if (epoch.step == transport::AccessStep::open) item.call = WindowCall::open;
   }
   const std::size_t most = windows_on(queue).most_operations_of_a_kernel();
-  item.eager_cells = list.size() <= most ? eager_cells(list) : 0;
+  // What kernels have stored is told behind a fence, which a slot does without.
+  item.eager_cells = list.size() <= most && !item.stored ? eager_cells(list) : 0;
   Gating gating = gated ? wait_gating_ : Gating{};
   // Without the post, epoch e needs FIN of e - 4, which the target's wait of e - 3 stores. Posts
   // open gates, so it stands until that of e - 3.

@@ -116,6 +116,7 @@ WindowEnds GpuWindow::connect(std::span<const std::byte> theirs, transport::Oper
   origin.units = static_cast<std::uint32_t>(record.data_cells);
   origin_.eager_max = halves_.host().window_eager_max();
   origin.other = halves_.reach(peer_, origin_, memory.device, memory.place);
+  if (record.bytes != 0) ends.reach.address = origin.other;
 
   join(target_, record_.target, record.origin, always);
   target_.pair.sender = reinterpret_cast<SenderWords*>(

@@ -9,7 +9,8 @@
 
 namespace penstock::peer_gpu {
 
-enum class WindowCall : std::uint8_t { post, complete, wait };
+// In the order in which a launch has them: a post alone waits for nothing.
+enum class WindowCall : std::uint8_t { post, open, complete, wait };
 
 struct WindowItem : Pair {
   WindowCall call = WindowCall::post;
@@ -19,6 +20,7 @@ struct WindowItem : Pair {
   std::uint16_t count = 0;
   bool ends_epoch = true;
   transport::Promise promise = transport::Promise::none;
+  bool stored = false;            // the program's kernels have stored into the target's memory
   std::uint32_t eager_cells = 0;  // of a slot; 0: all moves from memory to memory
 };
 

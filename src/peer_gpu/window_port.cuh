@@ -45,7 +45,7 @@ class OriginPort : public WindowPort {
 
   __device__ protocol::window::Head head() const {
     if (item_.eager_cells != 0) return {own_of(item_.eager_cells), 0};
-    return {0, item_.count == 0 ? 0 : place_.blocks};
+    return {0, item_.count == 0 && !item_.stored ? 0 : place_.blocks};
   }
   __device__ protocol::window::Promise promise() const { return item_.promise; }
   __device__ void fill(unsigned, std::uint32_t line) {

@@ -97,6 +97,30 @@ __device__ inline void end_complete(const Context& context, const WindowItem& it
            untold ? static_cast<Failure>(item.words->command) : Failure::given_up);
 }
 
+// Until the program's own kernels may store into the target's memory. The epoch stays as it is: the
+// complete behind them ends it.
+struct OpenWindow {
+  template <Form form>
+  static __device__ void run(const Reports& reports, const WindowItem& item,
+                             const BlockIndex& place, Crew<form>& crew) {
+    const WindowBeginning seen = look_at_window(reports, item, place);
+    const Context context{reports, seen.failed, seen.given_up};
+    const Word64 epoch = seen.done + 1;
+    window::OriginState state;
+    state.done = seen.done;
+    OriginPort port(item, nullptr, place);
+    port.know(seen.cts, seen.fin, seen.closed);
+    PollEnd polled = PollEnd::ended;
+    const bool broken = item.promise == window::Promise::checked && seen.cts < epoch;
+    if (!broken)
+      polled = poll(context, item, epoch, crew, state, [&] { return window::open(port, state); });
+    if (polled == PollEnd::left) return crew.leave(true);
+    if (!crew.stays()) let_successor_in();
+    if (polled == PollEnd::ended)
+      fail<Path::window>(context, item, epoch, broken ? Failure::not_ready : Failure::released);
+  }
+};
+
 // The first block announces the epoch, and each moves its part. After a failure of the queue
 // nothing is sent on, nor into the memory of a process that has ended.
 struct CompleteWindow {
@@ -167,6 +191,8 @@ __device__ void serve_window(const Reports& reports, const WindowItem& item,
   switch (item.call) {
     case WindowCall::post:
       return PostWindow::run(reports, item);
+    case WindowCall::open:
+      return OpenWindow::run<form>(reports, item, place, crew);
     case WindowCall::complete:
       return CompleteWindow::run<form>(reports, item, operations + item.first, place, crew);
     case WindowCall::wait:

@@ -57,6 +57,8 @@ class HostPlan : public transport::Plan {
   virtual void run_poison() noexcept = 0;
   // After that, one poll: whether nothing reads or writes the program's buffer any more.
   virtual bool run_untouched() noexcept { return true; }
+  // In traces a start that has this called goes on with the epoch of the one before.
+  void go_on_with_epoch() noexcept { --trace_.epoch; }
   // Why this plan has failed, where it has by itself; else null. It is there before run_poison().
   const base::Error* failure() const noexcept { return failure_ ? &*failure_ : nullptr; }
 

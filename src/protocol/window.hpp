@@ -4,6 +4,8 @@
 //   post      target: from here on the origin may use the target's memory
 //   complete  origin: moves what the program has listed for this epoch, and says so
 //   wait      target: ends when all that has come
+// An access may be opened before its complete, for stores of the program's own:
+//   open      origin: ends when the target has posted the epoch that the next complete closes
 //
 // The list goes one of two ways, as the origin decides for each epoch:
 //   eager   in lines of a slot at the target, from which the target's wait takes it. The origin
@@ -119,6 +121,15 @@ PENSTOCK_HD StartOutcome begin_complete(P& port, const OriginState& state) {
   if (closing::peer_closed<Side::sender>(port, epoch)) return StartOutcome::peer_closed;
   const bool broken = port.promise() == Promise::checked && !posted(port, epoch);
   return broken ? StartOutcome::receiver_not_started : StartOutcome::started;
+}
+
+// What the program stores into the target's memory behind this comes before the flag of HEAD, or
+// before PART, which complete stores: so the target finds it when its wait has ended.
+template <MovesOperations P>
+PENSTOCK_HD Progress open(P& port, const OriginState& state) {
+  const Epoch epoch = state.done + 1;
+  if (closing::peer_closed<Side::sender>(port, epoch)) return Progress::pending;
+  return posted(port, epoch) ? Progress::ended : Progress::pending;
 }
 
 template <MovesOperations P>

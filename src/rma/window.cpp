@@ -12,6 +12,7 @@ namespace penstock::rma {
 
 using base::Error;
 using base::ErrorKind;
+using transport::AccessStep;
 using transport::Operation;
 using transport::Verb;
 using transport::WindowReach;
@@ -26,6 +27,18 @@ constexpr std::size_t element_bytes(transport::Element element) noexcept {
 // What an operation takes of a slot, at most.
 constexpr std::size_t eager_bytes_of(const Operation& operation) noexcept {
   return operation.verb == Verb::get ? 0 : operation.bytes + WindowReach::eager_header;
+}
+
+using Ends = std::span<core::StreamOperation* const>;
+
+// Their queue has failed and is gone.
+bool is_off_queue(Ends ends) noexcept {
+  return !ends.empty() && ends.front()->started_on == nullptr;
+}
+
+void forget(Ends ends) noexcept {
+  for (core::StreamOperation* const end : ends)
+    if (end->started_on) end->started_on->forget(*end);
 }
 
 }  // namespace
@@ -51,6 +64,50 @@ void Window::require_access() const {
 
 void Window::start(const Members& members, bool promised) {
   const auto held = lock();
+  open_access(members, promised);
+  access_.open.store(true, std::memory_order_relaxed);
+}
+
+// Until the complete its ends stay on the queue: so that is where it has to come, in the same
+// capture, and the queue is not freed before. What the program stores does not wait for the end of
+// a batch.
+void Window::start_on(core::Queue& queue, const Members& members, bool promised) {
+  const auto held = lock();
+  open_access(members, promised);
+  try {
+    check_self(members);
+    run_access(queue, AccessStep::open);
+  } catch (...) {
+    end_access();
+    throw;
+  }
+  const auto ends = ends_of(Role::origin, members);
+  for (core::StreamOperation* const end : ends) {
+    end->take_back_start();
+    if (queue.in_batch()) end->launch_gathered();
+  }
+  queue.hold(ends.size(), ends.data());
+  access_.held = true;
+  access_.open.store(true, std::memory_order_relaxed);
+}
+
+void* Window::pointer(int member) const {
+  const auto held = lock();
+  require_attached();
+  if (member < 0 || member >= static_cast<int>(peers_.size()))
+    refuse(ErrorKind::argument,
+           fmt::format("there is no member {}: it has {}", member, peers_.size()));
+  const Peer& peer = *peers_[static_cast<std::size_t>(member)];
+  if (peer.bytes == 0) return nullptr;
+  if (peer.reach.address == nullptr)
+    refuse(ErrorKind::unsupported,
+           fmt::format("this rank cannot load and store the memory of member {}: make the window "
+                       "with PST_Win_allocate",
+                       member));
+  return peer.reach.address;
+}
+
+void Window::open_access(const Members& members, bool promised) {
   require_attached();
   if (access_.open)
     refuse(ErrorKind::epoch,
@@ -58,9 +115,9 @@ void Window::start(const Members& members, bool promised) {
            "MPI_Win_start");
   access_.members = members;
   access_.promised = promised;
+  access_.held = false;
   known_allocations_.forget();
   for (const int member : members) peer(member).accessed = true;
-  access_.open.store(true, std::memory_order_relaxed);
 }
 
 // A kernel that touches memory that its GPU cannot reach takes the GPU's context along. The driver
@@ -132,7 +189,7 @@ void Window::check_self(const Members& members) const {
   if (names_self(members) && self_completes_ >= self_posts_)
     refuse(ErrorKind::epoch,
            "this rank is a target of its own: enqueue its PST_Win_post_stream before "
-           "PST_Win_complete_stream");
+           "PST_Win_complete_stream, or PST_Win_start_stream");
 }
 
 transport::Promise Window::promise() const noexcept {
@@ -141,32 +198,49 @@ transport::Promise Window::promise() const noexcept {
   return checks_ ? Promise::checked : Promise::taken;
 }
 
-std::span<core::StreamOperation* const> Window::ends_of(Role role, const Members& members) {
+std::span<core::StreamOperation* const> Window::ends_of(Role role,
+                                                        const Members& members) noexcept {
   scratch_.clear();
   for (const int member : members)
     scratch_.push_back(role == Role::origin ? peer(member).origin : peer(member).target);
   return scratch_;
 }
 
-void Window::complete(core::Queue& queue) {
-  const auto held = lock();
-  require_access();
-  check_self(access_.members);
+// The lists go on, then the calls of the ends that carry them out.
+void Window::run_access(core::Queue& queue, AccessStep step) {
   const auto ends = ends_of(Role::origin, access_.members);
   std::size_t pushed = 0;
   try {
     for (; pushed < access_.members.size(); ++pushed) {
       Peer& to = peer(access_.members[pushed]);
-      to.lists.push(to.pending, promise());
+      to.lists.push(to.pending, promise(), step);
       to.starts = to.origin->starts();
     }
-    queue.run(ends.size(), ends.data());
+    if (step == AccessStep::close)
+      queue.run_held(ends.size(), ends.data());
+    else
+      queue.run(ends.size(), ends.data());
   } catch (...) {
     // What has been enqueued in spite of the error is read by its stream.
     while (pushed-- > 0) {
       Peer& to = peer(access_.members[pushed]);
       if (to.origin->starts() == to.starts) to.lists.take_back(to.pending);
     }
+    throw;
+  }
+}
+
+void Window::complete(core::Queue& queue) {
+  const auto held = lock();
+  require_access();
+  check_self(access_.members);
+  if (access_.held && is_off_queue(ends_of(Role::origin, access_.members))) {
+    lose_access();
+    require_attached();
+  }
+  try {
+    run_access(queue, access_.held ? AccessStep::close : AccessStep::whole);
+  } catch (...) {
     if (queue.failed() || spoiled()) lose_access();
     throw;
   }
@@ -176,6 +250,7 @@ void Window::complete(core::Queue& queue) {
 
 void Window::lose_access() noexcept {
   lost_ = true;
+  if (access_.held) forget(ends_of(Role::origin, access_.members));
   end_access();
 }
 
@@ -220,8 +295,7 @@ void Window::wait(core::Queue& queue) {
   if (!exposure_.open)
     refuse(ErrorKind::epoch, "no exposure epoch is open: PST_Win_post_stream first");
   const auto ends = ends_of(Role::target, exposure_.members);
-  // Its queue has failed and is gone.
-  if (!ends.empty() && ends.front()->started_on == nullptr) {
+  if (is_off_queue(ends)) {
     lose_exposure();
     require_attached();
   }
@@ -240,10 +314,7 @@ void Window::wait(core::Queue& queue) {
 // Where communication has failed no wait can be enqueued any more.
 void Window::lose_exposure() noexcept {
   lost_ = true;
-  for (const int member : exposure_.members) {
-    WindowEnd& end = *peer(member).target;
-    if (end.started_on) end.started_on->forget(end);
-  }
+  forget(ends_of(Role::target, exposure_.members));
   exposure_.open.store(false, std::memory_order_relaxed);
 }
 

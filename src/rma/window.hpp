@@ -55,6 +55,11 @@ class Window : private base::NoCopy {
   // ---- Calls of the program. They throw base::Error and then have enqueued and changed nothing.
   // `promised`: that the posts run before the completes (MPI_MODE_NOCHECK).
   void start(const Members& members, bool promised);
+  // The same, where the program's own work on the queue then stores through pointer(): it runs when
+  // the targets have posted.
+  void start_on(core::Queue& queue, const Members& members, bool promised);
+  // A member's part as this rank's streams load and store it; null for one of no bytes.
+  void* pointer(int member) const;
   // `displacement` in the target's units.
   void add(int target, std::int64_t displacement, const OperationShape& shape,
            const transport::Operation& operation);
@@ -97,7 +102,7 @@ class Window : private base::NoCopy {
     std::atomic<bool> open{false};
     Members members;
     bool promised = false;  // access: by the program, of the posts
-    bool held = false;      // exposure: the work of the post is left to its wait
+    bool held = false;      // on its queue: an access with stores, a post that is left to its wait
   };
 
   // MPI lets several threads put into one epoch, and the two roles go by different queues. Where
@@ -117,7 +122,9 @@ class Window : private base::NoCopy {
   transport::Promise promise() const noexcept;
   bool names_self(const Members& members) const;
   void check_self(const Members& members) const;
-  std::span<core::StreamOperation* const> ends_of(Role role, const Members& members);
+  void open_access(const Members& members, bool promised);
+  void run_access(core::Queue& queue, transport::AccessStep step);
+  std::span<core::StreamOperation* const> ends_of(Role role, const Members& members) noexcept;
   void end_access() noexcept;
   void lose_access() noexcept;
   void lose_exposure() noexcept;

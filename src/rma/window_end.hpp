@@ -45,7 +45,8 @@ class WindowEnd final : public core::StreamOperation {
   [[noreturn]] void refuse_incomplete() const override {
     throw base::Error(base::ErrorKind::internal, label_ + " has never been attached");
   }
-  bool ends_with_queue() const noexcept override { return role_ == Role::origin; }
+  // Epochs that are open are the program's to close.
+  bool ends_with_queue() const noexcept override { return role_ == Role::origin && !held; }
   const char* renewal() const noexcept override {
     return "free the window on all its members, and make a new one";
   }

@@ -25,7 +25,7 @@ OperationLists::Node* OperationLists::reusable_node() noexcept {
   return node;
 }
 
-void OperationLists::push(Operations& list, Promise promise) {
+void OperationLists::push(Operations& list, Promise promise, AccessStep step) {
   Node* node = last_;
   if (!unused_) {
     node = reusable_node();
@@ -34,6 +34,7 @@ void OperationLists::push(Operations& list, Promise promise) {
   node->epoch.operations.clear();
   node->epoch.operations.swap(list);
   node->epoch.promise = promise;
+  node->epoch.step = step;
   if (unused_) {
     unused_ = false;
     return;

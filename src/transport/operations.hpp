@@ -30,10 +30,19 @@ struct Operation {
 using Operations = std::vector<Operation>;
 using protocol::window::Promise;
 
+// An access epoch is one start and wait of its origin, or two where the program's own stores come
+// between.
+enum class AccessStep : std::uint8_t {
+  whole,
+  open,  // waits for the post, and moves nothing
+  close  // moves the list, behind the stores
+};
+
 // What a complete moves, and what it knows of its post.
 struct EpochList {
   Operations operations;
   Promise promise = Promise::none;
+  AccessStep step = AccessStep::whole;
 };
 
 // The lists of the epochs that have been enqueued, in their order, from the thread that enqueues to
@@ -45,7 +54,7 @@ class OperationLists : private base::NoCopy {
 
   // The enqueuing thread calls it: `list` is exchanged for an old one, which is empty and has room.
   // Throws std::bad_alloc.
-  void push(Operations& list, Promise promise = Promise::none);
+  void push(Operations& list, Promise promise = Promise::none, AccessStep step = AccessStep::whole);
   // The last list has found no start: it goes back to where it came from, and the next push() takes
   // its place.
   void take_back(Operations& list) noexcept;

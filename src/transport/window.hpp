@@ -4,7 +4,8 @@
 // from. Both ends are plans:
 //   target   start: post, the memory is exposed from here on; wait: until the origin has completed
 //   origin   start and wait, enqueued together, are a complete: the operations of the epoch's list
-//            move, until our own buffers may be used again
+//            move, until our own buffers may be used again; or, where the list says so, they open
+//            the epoch that the next ones complete
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,7 @@ struct WindowReach {
   bool direct = false;          // it loads and stores the target's memory: any put, any get
   bool atomic = false;          // and adds to it
   std::size_t eager_bytes = 0;  // of puts and accumulates that an epoch brings without that
+  void* address = nullptr;      // of the target's memory, where the program itself can store to it
   int gpu = -1;                 // whose kernels move, so that origins lie in its memory; -1: none's
   // What an operation takes of these besides its own bytes, rounded up.
   static constexpr std::size_t eager_header = 32;

@@ -118,6 +118,8 @@ TYPED(PST_Win_create, void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
 TYPED(PST_Win_allocate, MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
 TYPED(PST_Win_post_stream, MPI_Group, int, MPI_Win, PST_Queue);
 TYPED(PST_Win_start, MPI_Group, int, MPI_Win);
+TYPED(PST_Win_start_stream, MPI_Group, int, MPI_Win, PST_Queue);
+TYPED(PST_Win_pointer, MPI_Win, int, void*);
 TYPED(PST_Put, const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
 TYPED(PST_Get, void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win);
 TYPED(PST_Accumulate, const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Op,
@@ -181,6 +183,8 @@ static const Function table[] = {
     (Function)PST_Win_allocate,
     (Function)PST_Win_post_stream,
     (Function)PST_Win_start,
+    (Function)PST_Win_start_stream,
+    (Function)PST_Win_pointer,
     (Function)PST_Put,
     (Function)PST_Get,
     (Function)PST_Accumulate,

@@ -148,19 +148,19 @@ TEST(Windows, R16_R23_AnExposureOfWhichNothingIsEnqueued) {
 TEST(Windows, R16_ABrokenPromiseIsReportedWhenChecked) {
   if (!windows_served()) GTEST_SKIP() << not_served;
   if (!checking()) GTEST_SKIP() << "runs with PENSTOCK_CHECK=1";
-  if (partner() == rank()) GTEST_SKIP() << "a complete towards oneself is refused at the call";
   for (const std::size_t count : {std::size_t{4}, std::size_t{20000}}) {
     Window window(count);
     BrokenLane lane;
     Numbers source(count);
-    if (rank() % 2 == 0) {
+    const bool alone = partner() == rank();  // a complete towards itself is refused at the call
+    if (rank() % 2 == 0 && !alone) {
       window.start({partner()}, promise);
       window.put(source.data(), count, partner(), 0);
       window.complete(lane);
       EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_READY);
     }
     meet();
-    if (rank() % 2 == 0) continue;
+    if (rank() % 2 == 0 || alone) continue;
     // The host of a GPU may know before the stream does.
     int code = PST_Win_post_stream(Group({partner()}), promise, window.win(), lane.queue());
     if (code == MPI_SUCCESS) code = PST_Win_wait_stream(window.win(), lane.queue());

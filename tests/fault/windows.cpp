@@ -39,12 +39,37 @@ struct Window {
       code = PST_Put(source.data(), count, MPI_INT64_T, job.peer, 0, count, MPI_INT64_T, win);
     return code == MPI_SUCCESS ? PST_Win_complete_stream(win, lane.queue) : code;
   }
+  // The access epoch is the stream's, and nothing is moved in it.
+  int open(Lane& lane) const { return PST_Win_start_stream(peer, 0, win, lane.queue); }
+  int open_and_complete(Lane& lane) const {
+    const int code = open(lane);
+    return code == MPI_SUCCESS ? PST_Win_complete_stream(win, lane.queue) : code;
+  }
   int wait(Lane& lane) const { return PST_Win_wait_stream(win, lane.queue); }
 };
 
 // Calls that may be the first to hear of it.
 void may_fail(int code, PST_Error kind, const char* what) {
   if (code != MPI_SUCCESS) require_kind(code, kind, what);
+}
+
+// A stream that is to store waits for a post that never comes.
+void wait_for_a_silent_post(const Job& job) {
+  Window window(job);
+  if (job.rank == 0) {
+    Lane lane;
+    require_success(window.open(lane), "PST_Win_start_stream");
+    require_kind(PST_Queue_wait(lane.queue), PST_ERROR_TIMEOUT, "PST_Queue_wait (start)");
+    char told[1024] = "";
+    PST_Last_error(told, sizeof told);
+    require(std::string(told).find("access to rank 1") != std::string::npos &&
+                std::string(told).find("post") != std::string::npos,
+            std::string("the start's error names rank and what is missing: ") + told);
+    require(PST_Win_complete_stream(window.win, lane.queue) != MPI_SUCCESS,
+            "a complete on a queue that has failed succeeds");
+  }
+  meet();
+  require_success(MPI_Win_free(&window.win), "MPI_Win_free");
 }
 
 }  // namespace
@@ -65,7 +90,9 @@ void dead_window_peer(const Job& job) {
     maybe_die(epoch, 0);
     code = window.post(lane);
     maybe_die(epoch, 1);
-    if (code == MPI_SUCCESS) code = window.complete(lane, job, epoch % 2 == 0 ? numbers : few);
+    if (code == MPI_SUCCESS)
+      code = epoch % 3 == 2 ? window.open_and_complete(lane)
+                            : window.complete(lane, job, epoch % 3 == 0 ? numbers : few);
     maybe_die(epoch, 2);
     if (code == MPI_SUCCESS) code = window.wait(lane);
   }
@@ -112,6 +139,7 @@ void silent_window_peer(const Job& job) {
   }
   meet();
   require_success(MPI_Win_free(&window.win), "MPI_Win_free");  // though an epoch is open in it
+  wait_for_a_silent_post(job);
 }
 
 // Rank 1 posts and is stopped. PENSTOCK_TIMEOUT ends the other one's complete, unless all has moved

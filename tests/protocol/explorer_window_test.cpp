@@ -34,6 +34,13 @@ PairSpec deferred(PairSpec kind) {
   return kind;
 }
 
+// The program's own stores wait for the post, as what moves directly does.
+PairSpec stored(unsigned slots = 2, unsigned lines = 1) {
+  PairSpec kind = window(Moves::direct, slots, lines);
+  kind.stored = true;
+  return kind;
+}
+
 std::vector<PairSpec> kinds() {
   std::vector<PairSpec> kinds;
   for (const Moves moves : {Moves::eager, Moves::direct, Moves::mixed}) {
@@ -131,6 +138,15 @@ PairSpec promised(PairSpec kind, Promised which = all_of_them) {
   return kind;
 }
 
+TEST(WindowStores, R2_OwnStoresStandBetweenPostAndWait) {
+  for (const PairSpec& kind : {stored(), stored(2, 2), deferred(stored(3))}) {
+    expect_ends("one way", {kind}, {times("s1 w1", 9), times("r1 w1", 9)});
+    expect_ends("both post first", {kind, kind},
+                {times("r2 s1 w1 w2", 2), times("r1 s2 w2 w1", 2)});
+    expect_ends("promised", {promised(kind)}, {times("a1 s1 w1", 5), times("r1 e1 w1", 5)});
+  }
+}
+
 TEST_P(Window, R16_PromisedPosts) {
   expect_ends("R16", {promised(kind)}, {times("a1 s1 w1", 5), times("r1 e1 w1", 5)});
   expect_ends("R16, some", {promised(kind, every_other)},
@@ -212,6 +228,18 @@ struct PostAssumed : ModelPort {
     return word == Word::cts ? ~std::uint64_t{0} : ModelPort::load(word, order);
   }
 };
+
+struct FlagRelaxed : ModelPort {
+  using ModelPort::ModelPort;
+  void store_flag(unsigned slot, std::uint32_t line, std::uint64_t flag) override {
+    store_flag_with(Order::relaxed, slot, line, flag);
+  }
+};
+
+TEST(PlantedInWindow, StoredBeforeThePostOrBehindHead) {
+  expect_found(stored(), &make_port<PostAssumed>);
+  expect_found(stored(), &make_port<FlagRelaxed>);
+}
 
 // CTS counts the posts that tell the origin, in place of the epochs.
 struct PostsCounted : ModelPort {

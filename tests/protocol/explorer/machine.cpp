@@ -54,6 +54,7 @@ class PortOf {
   window::Head head() const { return port_.head(); }
   window::Promise promise() const { return port_.promise(); }
   window::Head read_head(unsigned slot) { return port_.read_head(slot); }
+  bool stored() const { return port_.stored(); }
   void move(std::uint32_t part) { port_.move_part(part); }
   template <Order order>
   void store_part(std::uint32_t part, std::uint64_t value) {
@@ -185,7 +186,14 @@ Machine window_machine() {
           },
           [](ModelPort& model, SenderState& state) {
             P port(model);
-            return window::complete(port, state);
+            if (port.stored() && !state.stored) {
+              if (window::open(port, state) != Progress::ended) return Progress::pending;
+              for (std::uint32_t line = 1; line < port.lines(); ++line) port.move(line - 1);
+              state.stored = true;
+            }
+            const Progress progress = window::complete(port, state);
+            if (progress == Progress::ended) state.stored = false;
+            return progress;
           },
           [](ModelPort& model, ReceiverState& state) {
             P port(model);

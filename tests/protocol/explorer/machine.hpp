@@ -16,7 +16,9 @@ struct Closing {
 };
 
 // What messages do not use of the states belongs to windows.
-using SenderState = protocol::window::OriginState;
+struct SenderState : protocol::window::OriginState {
+  bool stored = false;  // the program has, behind open
+};
 struct ReceiverState : protocol::window::TargetState {
   bool posted = false;  // by the wait, to which a promised post's call has left it
 };

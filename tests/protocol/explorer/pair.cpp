@@ -87,7 +87,8 @@ std::string describe(const PairSpec& spec) {
   constexpr const char* paths[] = {"ring", "rendezvous", "window"};
   std::string text = paths[static_cast<unsigned>(spec.path)];
   if (spec.path == Path::window)
-    text += spec.direct == 0    ? " eager"
+    text += spec.stored         ? " stored"
+            : spec.direct == 0  ? " eager"
             : ~spec.direct == 0 ? " direct"
                                 : " mixed (" + std::to_string(~spec.direct) + ")";
   else

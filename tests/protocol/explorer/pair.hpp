@@ -40,6 +40,8 @@ struct PairSpec {
   std::uint32_t direct = 0;
   // Window, bit e: of epoch e the program promises that its post runs before its complete.
   std::uint32_t promised = 0;
+  // Window: the program stores into the target's memory itself, between open and complete.
+  bool stored = false;
 
   // Of a slot.
   unsigned slot_lines() const { return path == Path::window ? lines + 1 : lines; }

@@ -119,7 +119,9 @@ class ModelPort {
   virtual bool copy_failed() const { return step_.fate.failed; }
 
   // A window's.
+  bool stored() const { return step_.spec.stored; }
   protocol::window::Head head() const {
+    if (stored()) return {};
     if (step_.spec.moves_directly(step_.epoch)) return {0, step_.spec.lines};
     return {step_.spec.lines, 0};
   }

@@ -20,7 +20,7 @@ std::string World::save(const State& state) const {
         static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
     if (specs_[pair_of(e)].path == Path::window) {
-      put(endpoint.send.announced);
+      put(endpoint.send.announced | endpoint.send.stored << 1);
       put(side_of(e) == Side::sender ? endpoint.send.part : endpoint.receive.part);
       put(endpoint.receive.head.lines << 4 | endpoint.receive.head.parts);
     }
@@ -60,7 +60,8 @@ void World::restore(const std::string& bytes, State& state) const {
     endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);
     endpoint.receive.line = *at++;
     if (specs_[pair_of(e)].path == Path::window) {
-      endpoint.send.announced = *at++;
+      endpoint.send.announced = *at & 1;
+      endpoint.send.stored = *at++ & 2;
       (side_of(e) == Side::sender ? endpoint.send.part : endpoint.receive.part) = *at++;
       endpoint.receive.head.lines = *at >> 4;
       endpoint.receive.head.parts = *at++ & 15;
