@@ -65,7 +65,7 @@ transport::WindowEnds ProxyWindow::connect(std::span<const std::byte> theirs,
   ends.origin = std::make_unique<plan::EnginePlan<ProxyEngine, WindowOrigin>>(engine_, origin);
   ends.target = std::make_unique<plan::EnginePlan<ProxyEngine, WindowTarget>>(engine_, target);
   ends.reach = {.direct = true, .atomic = true, .eager_bytes = eager_bytes};
-  ends.takes_promises = false;
+  ends.posts_are_words = false;
   engine_.enroll(origin);
   try {
     engine_.enroll(target);

@@ -53,7 +53,7 @@ void WindowOrigin::ended(MpiSlot& slot, ProxyEngine& engine) noexcept {
 }
 
 void WindowOrigin::begin_list() noexcept {
-  const transport::Operations& list = setup_.lists->next();
+  const transport::Operations& list = setup_.lists->next().operations;
   const bool small = is_small(list, setup_.eager_bytes);
   told_.begin(list, small);
   given_ = told_;

@@ -73,6 +73,11 @@ void Window::start(const Members& members, bool promised) {
 // a batch.
 void Window::start_on(core::Queue& queue, const Members& members, bool promised) {
   const auto held = lock();
+  if (!posts_are_words_)
+    refuse(
+        ErrorKind::unsupported,
+        "PST_Win_start_stream is served between processes of a host alone: use MPI_Win_start with "
+        "PST_MODE_STREAM, and MPI_Put");
   open_access(members, promised);
   try {
     check_self(members);
@@ -279,7 +284,8 @@ void Window::post(const Members& members, core::Queue& queue, bool promised) {
            "PST_Win_post_stream");
   exposure_.members = members;
   const auto ends = ends_of(Role::target, members);
-  exposure_.held = promised && takes_promises_ && !checks_ && !queue.in_batch() && !names_self(members);
+  exposure_.held =
+      promised && posts_are_words_ && !checks_ && !queue.in_batch() && !names_self(members);
   if (exposure_.held) {
     queue.refuse_start(ends.size(), ends.data());
     queue.hold(ends.size(), ends.data());

@@ -146,7 +146,7 @@ class Window : private base::NoCopy {
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
   bool checks_ = false;                                // promises, of all members alike
-  bool takes_promises_ = true;                         // of posts: with each member
+  bool posts_are_words_ = true;                        // between this rank and each member
   std::vector<core::StreamOperation*> scratch_;
 };
 

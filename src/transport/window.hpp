@@ -41,8 +41,9 @@ struct WindowEnds {
   std::unique_ptr<Plan> origin;  // of what we move
   std::unique_ptr<Plan> target;  // of what the peer moves
   WindowReach reach;
-  // An origin does without the post where MPI_MODE_NOCHECK promises it.
-  bool takes_promises = true;
+  // An origin looks at its target's posts itself: it may do without them, where MPI_MODE_NOCHECK
+  // promises them, and look for them alone (AccessStep).
+  bool posts_are_words = true;
 };
 
 // Our ends towards one peer while the window is attached. Destroying it instead of connecting frees

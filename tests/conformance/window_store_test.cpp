@@ -7,6 +7,11 @@
 namespace penstock::test {
 namespace {
 
+constexpr auto stores_not_served = "over MPI alone the memory of others has no address";
+bool stores_served() {
+  return transport_allowed("peer");
+}
+
 Number* part_of(const Window& window, int rank) {
   Number* numbers = nullptr;
   EXPECT_PST(PST_Win_pointer(window.win(), rank, &numbers));
@@ -71,20 +76,20 @@ void ring_of_stores(std::size_t count, std::size_t puts, std::uint64_t epochs) {
 }
 
 TEST(Windows, R1_R2_StoresOfTheStream) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   ring_of_stores(1, 0, 60);
   ring_of_stores(3000, 0, 60);
 }
 
 TEST(Windows, R1_R2_StoresBesidePuts) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   ring_of_stores(4, 1, 40);
   ring_of_stores(9000, 4000, 20);
 }
 
 // With epochs that the host opens, and with promises that a barrier proves.
 TEST(Windows, R12_R16_StoresInSomeEpochs) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   Window window(50);
   Numbers source(50);
   Lane lane, other;
@@ -118,7 +123,7 @@ TEST(Windows, R12_R16_StoresInSomeEpochs) {
 
 // The stream stands at the start until the target's has posted.
 TEST(Windows, R4_NothingIsStoredBeforeThePost) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   Window window(1);
   Numbers number(1);
   Lane lane;
@@ -150,7 +155,7 @@ TEST(Windows, R4_NothingIsStoredBeforeThePost) {
 }
 
 TEST(Windows, R11_StartsOfTheStreamThatStoreNothing) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   Window window(4);
   Lane lane;
   for (int epoch = 0; epoch < 10; ++epoch) {
@@ -166,7 +171,7 @@ TEST(Windows, R11_StartsOfTheStreamThatStoreNothing) {
 }
 
 TEST(Windows, R22_StartsOfTheStreamInBatches) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   Window window(20);
   Numbers source(20);
   Lane lane;
@@ -188,7 +193,7 @@ TEST(Windows, R22_StartsOfTheStreamInBatches) {
 }
 
 TEST(Windows, R23_MisuseOfStartsOfTheStream) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   Window window(4);
   Lane lane, other;
   const Group self({rank()}), next({next_rank()});
@@ -215,7 +220,7 @@ TEST(Windows, R23_MisuseOfStartsOfTheStream) {
 }
 
 TEST(Windows, R23_PointersThatThereAreNone) {
-  if (!windows_served()) GTEST_SKIP() << not_served;
+  if (!stores_served()) GTEST_SKIP() << stores_not_served;
   Window window(4);
   Number* numbers = nullptr;
   EXPECT_PST_KIND(PST_Win_pointer(window.win(), size(), &numbers), PST_ERROR_ARGUMENT);
@@ -227,6 +232,17 @@ TEST(Windows, R23_PointersThatThereAreNone) {
   if (queue_type != PST_QUEUE_HOST || size() == 1) return;
   const Window ordinary(4, Memory::ordinary);
   EXPECT_PST_KIND(PST_Win_pointer(ordinary.win(), next_rank(), &numbers), PST_ERROR_UNSUPPORTED);
+}
+
+TEST(Windows, R23_StoresAreRefusedWhereMpiMoves) {
+  if (stores_served() || !windows_served()) GTEST_SKIP() << "memory is addressed, or not served";
+  Window window(8);
+  Lane lane;
+  EXPECT_PST_KIND(PST_Win_start_stream(Group({next_rank()}), 0, window.win(), lane.queue()),
+                  PST_ERROR_UNSUPPORTED);
+  Number* numbers = nullptr;
+  EXPECT_PST_KIND(PST_Win_pointer(window.win(), next_rank(), &numbers), PST_ERROR_UNSUPPORTED);
+  lane.finish();
 }
 
 }  // namespace
