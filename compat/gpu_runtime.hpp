@@ -417,6 +417,10 @@ __device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first
   second = __hip_atomic_load(from + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
+__device__ inline uint4 load_argument(const uint4* from) {
+  return *from;
+}
+
 // The first argument of the calling kernel, in place: Clang copies an argument whose address is
 // taken to each thread.
 template <class T>
@@ -450,6 +454,16 @@ __device__ inline void load_pair(const std::uint64_t* from, std::uint64_t& first
                : "=l"(first), "=l"(second)
                : "l"(from)
                : "memory");
+}
+
+// Of a kernel's arguments, by the way of all memory: that of constants serves the different
+// addresses of a warp's threads one after the other.
+__device__ inline uint4 load_argument(const uint4* from) {
+  uint4 value;
+  asm volatile("ld.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+  return value;
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <span>
+#include <type_traits>
 
 #include "device/gpu/launch.hpp"
 #include "gpu/block.cuh"
@@ -16,7 +17,7 @@
 namespace penstock::gpu {
 
 template <class Item, int capacity>
-struct KernelBatch {
+struct alignas(16) KernelBatch {
   Report* report = nullptr;
   QueueFailure* queue_failure = nullptr;
   int count = 0;
@@ -31,12 +32,35 @@ struct KernelBatch {
   __device__ Reports reports() const { return {*report, *queue_failure}; }
 };
 
+// What a Body with many items derives from. The first read of each 64-byte line of a kernel's
+// arguments takes time, and a block that looks for its item reads one line after the other. So all
+// threads fetch all lines side by side, while the predecessor still runs.
+struct FetchesArguments {};
+
+template <class Batch>
+__device__ inline void fetch_arguments(Batch& to, const Batch& argument) {
+  static_assert(sizeof(Batch) % sizeof(uint4) == 0);
+  const auto* const from = reinterpret_cast<const uint4*>(&argument);
+  for (unsigned i = threadIdx.x; i < sizeof(Batch) / sizeof(uint4); i += blockDim.x)
+    reinterpret_cast<uint4*>(&to)[i] = vendor::load_argument(from + i);
+}
+
 template <class Body, class Batch>
 __global__ void __launch_bounds__(Body::most_threads, Body::resident)
     run_batch(const __grid_constant__ Batch argument) {
-  await_predecessor();
-  const Batch& batch = vendor::grid_constant(argument);
-  if (batch.count != 0) Body::run(batch);  // no item: the launch has only loaded the kernel
+  // No item: the launch has only loaded the kernel.
+  if constexpr (std::is_base_of_v<FetchesArguments, Body>) {
+    __shared__ alignas(Batch) unsigned char room[sizeof(Batch)];
+    auto& batch = reinterpret_cast<Batch&>(room);
+    fetch_arguments(batch, vendor::grid_constant(argument));
+    await_predecessor();
+    __syncthreads();
+    if (batch.count != 0) Body::run(batch);
+  } else {
+    await_predecessor();
+    const Batch& batch = vendor::grid_constant(argument);
+    if (batch.count != 0) Body::run(batch);
+  }
 }
 
 template <class Body, class Batch>

@@ -112,7 +112,7 @@ cudaError_t launch_one(const Launch& launch, Call call, const Pair& pair) {
 // ---- Several pairs -----------------------------------------------------------------------------
 
 template <Call call, Kit kit>
-struct Several {
+struct Several : gpu::FetchesArguments {
   static constexpr unsigned most_threads = peer_gpu::most_threads, resident = resident_of(kit);
   template <int capacity>
   static __device__ void run(const Batch<capacity>& batch) {

@@ -23,7 +23,7 @@ struct Batch : KernelBatch<WindowItem, ends> {
   }
 };
 
-struct AllStay {
+struct AllStay : gpu::FetchesArguments {
   static constexpr unsigned most_threads = peer_gpu::most_threads, resident = 1;
   template <class Batch>
   static __device__ void run(const Batch& batch) {
