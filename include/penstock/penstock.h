@@ -464,7 +464,8 @@ PST_API int PST_Comm_enqueue_only(MPI_Comm comm);
  * the second time. Every member's answer is the same. Two threads must not attach windows of the
  * same members at once. The window is freed by MPI_Win_free. Errors: PST_ERROR_WINDOW for
  * MPI_WIN_NULL, PST_ERROR_UNSUPPORTED for dynamic windows, PST_ERROR_COMMUNICATOR for members
- * outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT, PST_ERROR_RESOURCES. Source: Penstock. */
+ * outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL for members on several hosts
+ * below MPI_THREAD_MULTIPLE, PST_ERROR_RESOURCES. Source: Penstock. */
 PST_API int PST_Win_attach(MPI_Win win);
 
 /* MPI_Win_create, and PST_Win_attach. Collective over `comm`; blocks. The memory is the host's on
