@@ -436,7 +436,7 @@ PST_API int PST_Enqueue_trigger(PST_Queue queue);
  * needed: of each two members and each tag message n meets receive n, counted by the calls of
  * PST_Enqueue_trigger, in the host's order. Between processes of a host small messages go from
  * memory to memory, without MPI; larger ones, and those between hosts, stay MPI's. Collectives stay
- * free. A plain send or receive on `comm`, or a probe, waits for ever. Collective over `comm`, and
+ * free. A plain call on `comm` never meets an enqueued one. Collective over `comm`, and
  * so is MPI_Comm_free of it then: both block until all members have called them. Does nothing the
  * second time. Needs MPI_THREAD_MULTIPLE. Every member's answer is the same. Errors:
  * PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside MPI_COMM_WORLD, PST_ERROR_UNSUPPORTED

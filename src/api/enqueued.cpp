@@ -10,6 +10,7 @@
 
 #include "api/errors.hpp"
 #include "api/handles.hpp"
+#include "api/members.hpp"
 #include "api/recorder_driving.hpp"
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
@@ -34,7 +35,9 @@ namespace {
 // must not wait for its thread.
 std::mutex mutex;
 std::atomic<MessageEngine*> engine{nullptr};
-std::vector<std::unique_ptr<enqueued::Promise>> promises;  // under the mutex
+// Under the mutex. Those of communicators that are never freed stay: messages may point at them
+// until the queues have ended.
+auto& promises = *new std::vector<std::unique_ptr<enqueued::Promise>>;
 
 // MPI may ask for the status of one request again and again, and calls the error handler of
 // MPI_COMM_WORLD itself.
@@ -161,14 +164,21 @@ void end_promise(group::Communicator& communicator) {
   core::Library* const library = core::Library::get();
   if (made == nullptr || library == nullptr) return;
   const auto limit = library->settings().timeout;
-  if (!made->meet(limit, library->meanwhile()))
+  if (!made->meet(limit, while_alive(*library, made->members())))
     throw Error(ErrorKind::timeout,
                 "MPI_Comm_free is collective where PST_Comm_enqueue_only was called, and "
                 "PENSTOCK_TIMEOUT has passed before all members of " +
                     communicator.name + " have called it");
   communicator.promise.store(nullptr, std::memory_order_release);
-  const std::lock_guard lock(mutex);
-  std::erase_if(promises, [&](const auto& each) { return each.get() == made; });
+  std::unique_ptr<enqueued::Promise> ended;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = std::find_if(promises.begin(), promises.end(),
+                                    [&](const auto& each) { return each.get() == made; });
+    ended = std::move(*found);
+    promises.erase(found);
+  }
+  engine.load(std::memory_order_acquire)->end_promise(std::move(ended));
 }
 
 void drive_enqueued() noexcept {
@@ -177,8 +187,6 @@ void drive_enqueued() noexcept {
 
 void end_enqueued() noexcept {
   if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->stop();
-  const std::lock_guard lock(mutex);
-  promises.clear();
 }
 
 }  // namespace penstock::api

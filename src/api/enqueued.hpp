@@ -10,12 +10,14 @@
 
 namespace penstock::api {
 
-// With PENSTOCK_CHECK: the code of an error where `call`, a plain one, is made on a communicator
-// whose messages are promised to be enqueued; MPI_SUCCESS: it may go on.
+// With PENSTOCK_CHECK: the code of an error where `call`, a plain one with that peer, is made on a
+// communicator whose messages are promised to be enqueued; MPI_SUCCESS: it may go on.
 extern std::atomic<bool> checks_promises;
 int promise_broken(const char* call, MPI_Comm comm) noexcept;
-inline int keep_promise(const char* call, MPI_Comm comm) noexcept {
-  return checks_promises.load(std::memory_order_relaxed) ? promise_broken(call, comm) : MPI_SUCCESS;
+inline int keep_promise(const char* call, int peer, MPI_Comm comm) noexcept {
+  return checks_promises.load(std::memory_order_relaxed) && peer != MPI_PROC_NULL
+             ? promise_broken(call, comm)
+             : MPI_SUCCESS;
 }
 
 // Moves the messages along, as MPI does its own in calls that complete requests.

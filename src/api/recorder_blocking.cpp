@@ -9,7 +9,6 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <tuple>
 #include <utility>
 
 #include "api/enqueued.hpp"
@@ -26,11 +25,7 @@ namespace {
 
 // A blocking call, or its nonblocking form `begin`, which takes the same arguments and a request.
 template <auto block, auto begin, class... Arguments>
-int send(const char* call, Arguments... arguments) {
-  if (const int code =
-          keep_promise(call, std::get<sizeof...(arguments) - 1>(std::tie(arguments...)));
-      code != MPI_SUCCESS)
-    return code;
+int send(Arguments... arguments) {
   if (!match_under_way()) [[likely]]
     return block(arguments...);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -145,20 +140,23 @@ constexpr auto sendrecv_replaced =
 }  // namespace
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return send<PMPI_Send, PMPI_Isend>("MPI_Send", buf, count, datatype, dest, tag, comm);
+  if (const int code = keep_promise("MPI_Send", dest, comm); code != MPI_SUCCESS) return code;
+  return send<PMPI_Send, PMPI_Isend>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return send<PMPI_Ssend, PMPI_Issend>("MPI_Ssend", buf, count, datatype, dest, tag, comm);
+  if (const int code = keep_promise("MPI_Ssend", dest, comm); code != MPI_SUCCESS) return code;
+  return send<PMPI_Ssend, PMPI_Issend>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  return send<PMPI_Rsend, PMPI_Irsend>("MPI_Rsend", buf, count, datatype, dest, tag, comm);
+  if (const int code = keep_promise("MPI_Rsend", dest, comm); code != MPI_SUCCESS) return code;
+  return send<PMPI_Rsend, PMPI_Irsend>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Recv", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Recv", source, comm); code != MPI_SUCCESS) return code;
   return receive<PMPI_Recv, PMPI_Irecv>(source == MPI_PROC_NULL, status, buf, count, datatype,
                                         source, tag, comm);
 }
@@ -170,13 +168,13 @@ int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Probe", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Probe", source, comm); code != MPI_SUCCESS) return code;
   return wait_driving([&](int* found) { return PMPI_Iprobe(source, tag, comm, found, status); },
                       [&] { return PMPI_Probe(source, tag, comm, status); });
 }
 
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Mprobe", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Mprobe", source, comm); code != MPI_SUCCESS) return code;
   return wait_driving(
       [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); },
       [&] { return PMPI_Mprobe(source, tag, comm, message, status); });
@@ -184,14 +182,14 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Sta
 
 // Loops of these stand for the two above.
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Iprobe", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Iprobe", source, comm); code != MPI_SUCCESS) return code;
   drive();
   return PMPI_Iprobe(source, tag, comm, flag, status);
 }
 
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                 MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Improbe", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Improbe", source, comm); code != MPI_SUCCESS) return code;
   drive();
   return PMPI_Improbe(source, tag, comm, flag, message, status);
 }
@@ -199,7 +197,9 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mess
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Sendrecv", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Sendrecv", dest == MPI_PROC_NULL ? source : dest, comm);
+      code != MPI_SUCCESS)
+    return code;
   return sendrecv<int, PMPI_Sendrecv, PMPI_Send_init, PMPI_Recv_init>(
       sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
       comm, status);
@@ -207,7 +207,10 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
 
 int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
                          int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Sendrecv_replace", comm); code != MPI_SUCCESS) return code;
+  if (const int code =
+          keep_promise("MPI_Sendrecv_replace", dest == MPI_PROC_NULL ? source : dest, comm);
+      code != MPI_SUCCESS)
+    return code;
   if (!match_under_way() || !can_be_packed(count, datatype)) [[likely]]
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                  status);
@@ -217,22 +220,25 @@ int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, 
 #if PENSTOCK_HAVE_MPI_Send_c
 int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                MPI_Comm comm) {
-  return send<PMPI_Send_c, PMPI_Isend_c>("MPI_Send_c", buf, count, datatype, dest, tag, comm);
+  if (const int code = keep_promise("MPI_Send_c", dest, comm); code != MPI_SUCCESS) return code;
+  return send<PMPI_Send_c, PMPI_Isend_c>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm) {
-  return send<PMPI_Ssend_c, PMPI_Issend_c>("MPI_Ssend_c", buf, count, datatype, dest, tag, comm);
+  if (const int code = keep_promise("MPI_Ssend_c", dest, comm); code != MPI_SUCCESS) return code;
+  return send<PMPI_Ssend_c, PMPI_Issend_c>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm) {
-  return send<PMPI_Rsend_c, PMPI_Irsend_c>("MPI_Rsend_c", buf, count, datatype, dest, tag, comm);
+  if (const int code = keep_promise("MPI_Rsend_c", dest, comm); code != MPI_SUCCESS) return code;
+  return send<PMPI_Rsend_c, PMPI_Irsend_c>(buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                MPI_Comm comm, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Recv_c", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Recv_c", source, comm); code != MPI_SUCCESS) return code;
   return receive<PMPI_Recv_c, PMPI_Irecv_c>(source == MPI_PROC_NULL, status, buf, count, datatype,
                                             source, tag, comm);
 }
@@ -246,7 +252,9 @@ int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* 
 int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                    int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                    int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Sendrecv_c", comm); code != MPI_SUCCESS) return code;
+  if (const int code = keep_promise("MPI_Sendrecv_c", dest == MPI_PROC_NULL ? source : dest, comm);
+      code != MPI_SUCCESS)
+    return code;
   return sendrecv<MPI_Count, PMPI_Sendrecv_c, PMPI_Send_init_c, PMPI_Recv_init_c>(
       sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
       comm, status);
@@ -254,7 +262,9 @@ int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendty
 
 int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
                            int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (const int code = keep_promise("MPI_Sendrecv_replace_c", comm); code != MPI_SUCCESS)
+  if (const int code =
+          keep_promise("MPI_Sendrecv_replace_c", dest == MPI_PROC_NULL ? source : dest, comm);
+      code != MPI_SUCCESS)
     return code;
   if (!match_under_way()) [[likely]]
     return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,

@@ -42,12 +42,12 @@ int freeing(const char* call, MPI_Comm* comm, Free&& free) {
               [&] { communicator = group::known_communicator(*comm); });
   if (communicator && communicator->enqueued.load(std::memory_order_acquire) > 0)
     return penstock::api::guard([&] {
-      throw penstock::base::Error(
-          penstock::base::ErrorKind::in_use,
-          communicator->name +
-              " has enqueued messages that have not been handed to MPI: trigger "
-              "them and call PST_Queue_wait before " +
-              call);
+      throw penstock::base::Error(penstock::base::ErrorKind::in_use,
+                                  communicator->name +
+                                      " has enqueued messages that are not triggered, or (after "
+                                      "PST_Comm_enqueue_only) not received yet: see to both, and "
+                                      "call PST_Queue_wait, before " +
+                                      call);
     });
   if (communicator && communicator->promise.load(std::memory_order_acquire) != nullptr)
     if (const int code = penstock::api::guard([&] { penstock::api::end_promise(*communicator); });

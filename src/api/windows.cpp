@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "api/members.hpp"
 #include "base/forked.hpp"
 #include "base/log.hpp"
 #include "core/library.hpp"
@@ -333,7 +334,8 @@ void detach_window(MPI_Win win) {
   if (found->plain_epochs.load(std::memory_order_relaxed) > 0)
     throw Error(ErrorKind::epoch,
                 found->window->name() + ": MPI_Win_free while an epoch of MPI's own is open");
-  found->window->detach(core::Library::require().meanwhile());
+  core::Library& library = core::Library::require();
+  found->window->detach(while_alive(library, found->window->group()), library.meanwhile());
 }
 
 // What hangs on the windows stays until MPI frees them.

@@ -44,6 +44,20 @@ void MessageEngine::add_queue() {
   ++queues_;
 }
 
+Envelope& MessageEngine::envelope(Promise& promise, const EnvelopeKey& key) {
+  {
+    const std::lock_guard lock(progress_lock_);
+    envelopes_.reserve(++envelopes_made_);
+  }
+  return promise.envelope(key);
+}
+
+// The thread that has ended the last message may still be at it.
+void MessageEngine::end_promise(std::unique_ptr<Promise> promise) noexcept {
+  const std::lock_guard lock(progress_lock_);
+  promise.reset();
+}
+
 void MessageEngine::make_lane(const EnqueuedMessage& receive, const Bundle& bundle) {
   receive.envelope->promise.make_lane(receive, bundle, progress_lock_);
 }
@@ -51,6 +65,7 @@ void MessageEngine::make_lane(const EnqueuedMessage& receive, const Bundle& bund
 void MessageEngine::make_room(QueueMessages& messages, std::size_t most) {
   const std::lock_guard lock(progress_lock_);
   messages.active_.reserve(most);
+  messages.in_lines_.reserve(most);
 }
 
 // Sequentially consistent: see ProgressThread::wake_if_asleep().
@@ -83,13 +98,19 @@ void MessageEngine::drive() noexcept {
 std::string MessageEngine::describe(const QueueMessages& messages) const {
   const std::lock_guard lock(progress_lock_);
   std::string text;
-  std::size_t told = 0;
-  for (const EnqueuedMessage* message : messages.active_) {
-    if (++told > described_at_most) break;
-    text += (told == 1 ? "" : ", ") + message->label();
-  }
-  if (messages.active_.size() > described_at_most)
-    text += fmt::format(" and {} more", messages.active_.size() - described_at_most);
+  const auto tell = [&text](const char* what, const plan::ActiveList<EnqueuedMessage>& list) {
+    if (list.empty()) return;
+    text += (text.empty() ? "" : "; ") + std::string(what);
+    std::size_t told = 0;
+    for (const EnqueuedMessage* message : list) {
+      if (++told > described_at_most) break;
+      text += (told == 1 ? "" : ", ") + message->label();
+    }
+    if (list.size() > described_at_most)
+      text += fmt::format(" and {} more", list.size() - described_at_most);
+  };
+  tell("MPI has ", messages.active_);
+  tell("waiting for the other end: ", messages.in_lines_);
   return text;
 }
 
@@ -102,6 +123,8 @@ bool MessageEngine::take_ready() noexcept {
 bool MessageEngine::pass(QueueMessages* favourite) noexcept {
   if (++passes_ % passes_between_looks == 0) look_for_dead_peers();
   bool moved = take_ready();
+  if (envelopes_.move_some([this](Envelope& envelope) { return advance_line(envelope); }))
+    moved = true;
   if (favourite && test_some(*favourite)) moved = true;
   if (active_.move_some(
           [&](QueueMessages& messages) { return &messages != favourite && look_at(messages); }))
@@ -147,8 +170,8 @@ bool MessageEngine::issue(QueueMessages& messages) noexcept {
 // MPI has the communicator from its call on: until then the program may not free it.
 void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noexcept {
   if (message.envelope && !messages.broken_by_) {
-    activate(message);
-    test(message);
+    begin_in_line(message);
+    advance_line(*message.envelope);
     return;
   }
   int code = MPI_SUCCESS;
@@ -173,7 +196,10 @@ void MessageEngine::activate(EnqueuedMessage& message) noexcept {
 }
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
-  message.owner->active_.remove(message);
+  if (message.in_line)
+    leave_line(message);
+  else
+    message.owner->active_.remove(message);
   if (message.arrived) {
     arrived_.fetch_sub(1, std::memory_order_relaxed);
     return;
@@ -233,7 +259,6 @@ void MessageEngine::finish_copy(EnqueuedMessage& message,
 
 bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   if (message.arrived) return test_arrived(message);
-  if (message.in_lane()) return try_lane(message);
   int ended = 0, received = 0;
   MPI_Status status{};
   const int code = PMPI_Test(&message.mpi, &ended, &status);
@@ -246,7 +271,7 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
     return true;
   }
   if (message.too_long) return end_too_long(message);
-  if (message.envelope) status.MPI_TAG = message.tag;  // not that of the library's communicator
+  if (!message.sends()) status.MPI_TAG = message.tag;  // which may be another one for MPI
   if (message.staged && !message.sends()) PMPI_Get_count(&status, MPI_BYTE, &received);
   finish(message, status, static_cast<std::size_t>(std::max(received, 0)), nullptr);
   return true;
@@ -274,7 +299,7 @@ bool MessageEngine::test_some(QueueMessages& messages) noexcept {
 }
 
 void MessageEngine::settle(QueueMessages& messages) noexcept {
-  const bool has_work = !messages.active_.empty() || awaits_trigger(messages);
+  const bool has_work = has_messages(messages) || awaits_trigger(messages);
   if (has_work != messages.active) {
     if (has_work)
       active_.add(messages);
@@ -299,8 +324,10 @@ void MessageEngine::end(EnqueuedMessage& message, const MPI_Status& status,
                         const Error* error) noexcept {
   MessageRequest* const request = std::exchange(message.request, nullptr);
   const MPI_Status told = status;  // it may be the message's
-  if (message.envelope) message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
+  // Last: then the program may free it, and with it the envelope.
+  group::Communicator* const communicator = message.envelope ? message.communicator.get() : nullptr;
   message.owner->discard(message);
+  if (communicator) communicator->enqueued.fetch_sub(1, std::memory_order_release);
   if (request) complete(*request, told, error);
 }
 

@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -30,6 +31,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void make_room(QueueMessages& messages, std::size_t most);
   // The queue goes: all its messages end.
   void remove_queue(QueueMessages& messages, const base::Error& why) noexcept;
+  Envelope& envelope(Promise& promise, const EnvelopeKey& key);  // throws as Promise::envelope()
+  void end_promise(std::unique_ptr<Promise> promise) noexcept;   // nothing of it is under way
   // A lane for a receive of the bundle, and all others of its envelope. Throws
   // base::Error(resources), std::bad_alloc.
   void make_lane(const EnqueuedMessage& receive, const Bundle& bundle);
@@ -79,11 +82,18 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool test_some(QueueMessages& messages) noexcept;
   void settle(QueueMessages& messages) noexcept;
   void complete_bundles(QueueMessages& messages) noexcept;
+  static bool has_messages(const QueueMessages& messages) noexcept {
+    return !messages.active_.empty() || !messages.in_lines_.empty();
+  }
   static bool awaits_trigger(const QueueMessages& messages) noexcept;
   static void end(EnqueuedMessage& message, const MPI_Status& status,
                   const base::Error* error) noexcept;
 
   // ---- engine_lanes.cpp
+  void begin_in_line(EnqueuedMessage& message) noexcept;
+  void leave_line(EnqueuedMessage& message) noexcept;
+  void go_on_by_mpi(EnqueuedMessage& message) noexcept;
+  bool advance_line(Envelope& envelope) noexcept;
   bool try_lane(EnqueuedMessage& message) noexcept;
   void hand_over(EnqueuedMessage& message) noexcept;
   bool send_by_lane(EnqueuedMessage& message) noexcept;
@@ -91,6 +101,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void receive_from_mpi(EnqueuedMessage& message, std::size_t bytes, int tag) noexcept;
   bool end_too_long(EnqueuedMessage& message) noexcept;
   void finish_lane(EnqueuedMessage& message, std::size_t bytes, const base::Error* error) noexcept;
+  void end_call(EnqueuedMessage& message, int code) noexcept;
   void fail_call(EnqueuedMessage& message, int code) noexcept;
 
   // ---- engine_failure.cpp
@@ -102,12 +113,15 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void give_up_arrived(EnqueuedMessage& message, const base::Error& error) noexcept;
   void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
   void look_for_dead_peers() noexcept;
+  const EnqueuedMessage* find_lost(const QueueMessages& messages) const noexcept;
   bool is_dead(const EnqueuedMessage& message) const noexcept;
   bool only_reads(const QueueMessages& messages) const noexcept;
 
   // Queues that have messages under way, or whose GPU's stream will trigger some. A pass beside a
   // favourite's looks at few of them.
   plan::ActiveList<QueueMessages> active_{4};
+  plan::ActiveList<Envelope> envelopes_;  // that have messages in their lines
+  std::size_t envelopes_made_ = 0;
   std::atomic<std::size_t> expected_{0};  // bundles that streams of GPUs will trigger
   std::atomic<std::size_t> arrived_{0};   // messages whose buffers do not have them yet
   bool program_drives_ = false;           // a thread of the program makes the pass

@@ -45,7 +45,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
       continue;
     }
     deactivate(message);
-    if (!message.in_lane()) PMPI_Request_free(&message.mpi);
+    PMPI_Request_free(&message.mpi);
     static_cast<void>(message.too_long.release());  // MPI may still write there
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
@@ -107,9 +107,9 @@ void MessageEngine::stop(QueueMessages& messages, const Error& why) noexcept {
 // left.
 void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
   drop_bundles(messages, *messages.broken_by_);
-  auto& active = messages.active_;
-  for (std::size_t i = active.size(); i-- > 0;)
-    give_up(**(active.begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
+  for (auto* const list : {&messages.active_, &messages.in_lines_})
+    for (std::size_t i = list->size(); i-- > 0;)
+      give_up(**(list->begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
   settle(messages);
 }
 
@@ -120,7 +120,7 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
   large_.end(message.bytes);
   if (message.request)
     complete(*std::exchange(message.request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
-  if (message.in_lane()) {
+  if (message.in_line) {
     deactivate(message);
     return end(message, empty_status(MPI_ANY_SOURCE), &error);
   }
@@ -158,19 +158,25 @@ void MessageEngine::look_for_dead_peers() noexcept {
       complete_bundles(messages);  // the peer of a receive that could not be taken back may be dead
       continue;
     }
-    const auto lost = [&] {
-      return std::find_if(
-          messages.active_.begin(), messages.active_.end(),
-          [this](const EnqueuedMessage* one) { return !one->arrived && is_dead(*one); });
-    };
-    if (lost() == messages.active_.end()) continue;
-    for (int look = 0; look < passes_until_sure; ++look) test_some(messages);
-    const auto still_lost = lost();
-    if (still_lost == messages.active_.end()) continue;
+    if (find_lost(messages) == nullptr) continue;
+    for (int look = 0; look < passes_until_sure; ++look) {
+      test_some(messages);
+      envelopes_.move_some([this](Envelope& envelope) { return advance_line(envelope); });
+    }
+    const EnqueuedMessage* const lost = find_lost(messages);
+    if (lost == nullptr) continue;
     fail(messages, base::error_by(ErrorKind::peer_dead, [&] {
-           return "enqueued " + (*still_lost)->label() + ": the peer process has ended";
+           return "enqueued " + lost->label() + ": the peer process has ended";
          }));
   }
+}
+
+// Null: none.
+const EnqueuedMessage* MessageEngine::find_lost(const QueueMessages& messages) const noexcept {
+  for (const auto* const list : {&messages.active_, &messages.in_lines_})
+    for (const EnqueuedMessage* one : *list)
+      if (!one->arrived && is_dead(*one)) return one;
+  return nullptr;
 }
 
 bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
@@ -178,8 +184,11 @@ bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
   return peer >= 0 && dead(peer);
 }
 
+// What stands in a line is moved by us alone.
 bool MessageEngine::only_reads(const QueueMessages& messages) const noexcept {
-  return std::all_of(messages.active_.begin(), messages.active_.end(),
+  return std::all_of(messages.in_lines_.begin(), messages.in_lines_.end(),
+                     [](const EnqueuedMessage* one) { return one->sends(); }) &&
+         std::all_of(messages.active_.begin(), messages.active_.end(),
                      [this](const EnqueuedMessage* one) {
                        return one->sends() || (one->staged && !one->with_program) || is_dead(*one);
                      });

@@ -74,7 +74,46 @@ const Lane& find_lane(Envelope& envelope, std::size_t bytes) {
 
 }  // namespace
 
-// What keeps its order waits for the message before (protocol/lane.hpp).
+// As activate() is to what MPI has.
+void MessageEngine::begin_in_line(EnqueuedMessage& message) noexcept {
+  Envelope& envelope = *message.envelope;
+  envelope.line.add(message);
+  if (!envelope.active) envelopes_.add(envelope);
+  message.owner->in_lines_.add(message);
+  ++message.owner->moving_;
+  ++under_way_;
+  large_.begin(message.bytes);
+}
+
+void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
+  Envelope& envelope = *message.envelope;
+  envelope.line.remove(message);
+  message.owner->in_lines_.remove(message);
+  if (envelope.line.first() == nullptr) envelopes_.remove(envelope);
+}
+
+// MPI has it, which may keep it for ever when its peer has died: the program may free the
+// communicator, and the envelope with it.
+void MessageEngine::go_on_by_mpi(EnqueuedMessage& message) noexcept {
+  leave_line(message);
+  message.owner->active_.add(message);
+  message.envelope = nullptr;
+  message.number = 0;
+  message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
+}
+
+// The sender sends in the order of the numbers, so that what the first receive waits for comes
+// first, too.
+bool MessageEngine::advance_line(Envelope& envelope) noexcept {
+  bool moved = false;
+  for (EnqueuedMessage* first = envelope.line.first(); first && try_lane(*first);
+       first = envelope.line.first())
+    moved = true;
+  return moved;
+}
+
+// False: it stays where it is. What keeps its order waits for the message before
+// (protocol/lane.hpp).
 bool MessageEngine::try_lane(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
   if (!envelope.keeps_order()) return receive_by_lane(message);
@@ -98,7 +137,7 @@ void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
                                                 message.peer, message.tag, comm, &message.mpi)
                                    : PMPI_Irecv(message.buffer, message.count, message.type,
                                                 message.peer, message.tag, comm, &message.mpi);
-  if (code != MPI_SUCCESS) fail_call(message, code);
+  end_call(message, code);
 }
 
 // What no slot holds is MPI's, and its slot says so.
@@ -120,9 +159,9 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
     };
     if (!lane.send(message.number, fill)) return false;
     envelope.sent.store(message.number, std::memory_order_relaxed);
-    if (code != MPI_SUCCESS)
-      fail_call(message, code);
-    else if (!by_mpi)
+    if (by_mpi)
+      end_call(message, code);
+    else
       finish_lane(message, message.bytes, nullptr);
   } catch (const Error& error) {
     finish_lane(message, 0, &error);
@@ -172,7 +211,7 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
     code = PMPI_Irecv(message.too_long.get(), static_cast<int>(bytes), MPI_BYTE, message.peer, tag,
                       comm, &message.mpi);
   }
-  if (code != MPI_SUCCESS) fail_call(message, code);
+  end_call(message, code);
 }
 
 bool MessageEngine::end_too_long(EnqueuedMessage& message) noexcept {
@@ -189,7 +228,12 @@ void MessageEngine::finish_lane(EnqueuedMessage& message, std::size_t bytes,
   finish(message, status, bytes, error);
 }
 
-// MPI has refused a message.
+// MPI has been given a message, and may have refused it.
+void MessageEngine::end_call(EnqueuedMessage& message, int code) noexcept {
+  if (code == MPI_SUCCESS) return go_on_by_mpi(message);
+  fail_call(message, code);
+}
+
 void MessageEngine::fail_call(EnqueuedMessage& message, int code) noexcept {
   const Error error = mpi_failure(message, code);
   message.mpi = MPI_REQUEST_NULL;

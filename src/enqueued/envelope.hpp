@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/no_copy.hpp"
+#include "enqueued/envelope_line.hpp"
 #include "peer/lane_board.hpp"
+#include "plan/active_list.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::enqueued {
@@ -32,7 +34,7 @@ struct HashEnvelope {
   }
 };
 
-struct Envelope : private base::NoCopy {
+struct Envelope : plan::ActiveItem, private base::NoCopy {
   Envelope(Promise& of, const EnvelopeKey& its_key, bool in_memory) noexcept
       : promise(of), key(its_key), by_lanes(in_memory) {}
 
@@ -46,6 +48,7 @@ struct Envelope : private base::NoCopy {
   // goes any more. 0: none.
   std::atomic<std::uint64_t> sent{0}, lost{0};
   // ---- Under the engine's lock
+  EnvelopeLine line;
   std::vector<peer::Lane> lanes;  // receives: newest last; sends: the newest, if there is one
   peer::LaneSearch search;        // sends
 

@@ -39,6 +39,10 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   std::uint64_t number = 0;
   std::byte* lowest = nullptr;
   std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
+  // In its envelope's line, until a slot or MPI has it.
+  bool in_line = false;
+  EnqueuedMessage* before = nullptr;
+  EnqueuedMessage* after = nullptr;
   // A message that the receive cannot hold, on its way, and how long it is.
   std::unique_ptr<std::byte[]> too_long;
   std::size_t too_long_bytes = 0;
@@ -50,8 +54,6 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   EnqueuedMessage* next = nullptr;     // in its bundle
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
-  // Under way, and not by MPI.
-  bool in_lane() const noexcept { return envelope != nullptr && mpi == MPI_REQUEST_NULL; }
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;
 };

@@ -35,6 +35,7 @@ class Promise final : public group::CommunicatorPromise {
           const base::Settings& settings);
 
   std::uint64_t id() const noexcept { return id_; }  // no other one's, ever
+  const group::WindowGroup& members() const noexcept { return *group_; }
   int rank() const noexcept { return group_->rank(); }
   MPI_Comm comm() const noexcept { return group_->comm(); }
   int next_mpi_tag() noexcept;  // under the engine's lock

@@ -115,9 +115,13 @@ void QueueMessages::check(const MessageCall& call) {
   if (call.count < 0) refuse(call, fmt::format("the count is negative: {}", call.count));
   if (call.type == MPI_DATATYPE_NULL) refuse(call, "the datatype is MPI_DATATYPE_NULL");
   if (receives && call.peer == MPI_ANY_SOURCE)
-    refuse(call, "the source is MPI_ANY_SOURCE: name a rank, or receive with MPI_Irecv");
+    refuse(call,
+           "the source is MPI_ANY_SOURCE: name a rank, or receive with MPI_Irecv where no promise "
+           "forbids it");
   if (receives && call.tag == MPI_ANY_TAG)
-    refuse(call, "the tag is MPI_ANY_TAG: name a tag, or receive with MPI_Irecv");
+    refuse(call,
+           "the tag is MPI_ANY_TAG: name a tag, or receive with MPI_Irecv where no promise forbids "
+           "it");
   if (call.tag < 0 || call.tag > last_tag)
     refuse(call, fmt::format("tag {} is out of range: 0 to {}", call.tag, last_tag));
   if (call.peer != MPI_PROC_NULL && (call.peer < 0 || call.peer >= known_peers_))
@@ -179,7 +183,7 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
   const EnvelopeKey key{call.direction, call.peer, call.tag};
   if (const auto found = known_envelopes_.find(key); found != known_envelopes_.end())
     return found->second;
-  return known_envelopes_.emplace(key, &promise.envelope(key)).first->second;
+  return known_envelopes_.emplace(key, &engine_.envelope(promise, key)).first->second;
 }
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
@@ -305,10 +309,11 @@ void QueueMessages::publish() noexcept {
 
 void QueueMessages::end_open(const Error& error) noexcept {
   while (EnqueuedMessage* const message = bundles_.open().take_first()) {
-    message->communicator->enqueued.fetch_sub(1, std::memory_order_relaxed);
     if (message->request)
       complete(*std::exchange(message->request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
+    group::Communicator& communicator = *message->communicator;
     discard(*message);
+    communicator.enqueued.fetch_sub(1, std::memory_order_release);
   }
   open_messages_.store(0, std::memory_order_relaxed);
 }
@@ -325,8 +330,8 @@ std::string QueueMessages::describe_wait() const {
   const std::string under_way = engine_.describe(*this);
   const std::uint64_t triggered = load(words_.triggered);
   const std::uint64_t behind = published_.load(std::memory_order_acquire) - triggered;
-  return fmt::format("{} triggered, {} complete, MPI has {}{}", triggered, load(words_.completed),
-                     under_way.empty() ? "nothing" : under_way,
+  return fmt::format("{} triggered, {} complete, {}{}", triggered, load(words_.completed),
+                     under_way.empty() ? "MPI has nothing" : under_way,
                      behind == 0
                          ? ""
                          : fmt::format("; {} more triggers stand behind this wait: where the "
@@ -349,7 +354,7 @@ std::string QueueMessages::describe(bool waits) const {
   const std::size_t open = open_messages_.load(std::memory_order_relaxed);
   std::string text = open == 0 ? "" : fmt::format("{} enqueued messages not triggered", open);
   if (const std::string under_way = waits ? "" : engine_.describe(*this); !under_way.empty())
-    text += (text.empty() ? "MPI has " : "; MPI has ") + under_way;
+    text += (text.empty() ? "" : "; ") + under_way;
   return text;
 }
 

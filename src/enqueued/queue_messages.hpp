@@ -121,11 +121,12 @@ class QueueMessages final : public core::QueueCompanion,
 
   // Under the engine's lock.
   plan::ActiveList<EnqueuedMessage> active_;
-  std::size_t moving_ = 0;                // of these, how many have not arrived
-  std::uint64_t issued_ = 0;              // bundles, dropped ones too
-  bool issuing_ = false;                  // one is being handed over
-  std::optional<base::Error> broken_by_;  // why nothing is handed to MPI any more
-  std::atomic<bool> broken_{false};       // it is set: for threads without the lock
+  plan::ActiveList<EnqueuedMessage> in_lines_;  // of their envelopes
+  std::size_t moving_ = 0;                      // of both, how many have not arrived
+  std::uint64_t issued_ = 0;                    // bundles, dropped ones too
+  bool issuing_ = false;                        // one is being handed over
+  std::optional<base::Error> broken_by_;        // why nothing is handed to MPI any more
+  std::atomic<bool> broken_{false};             // it is set: for threads without the lock
 };
 
 }  // namespace penstock::enqueued

@@ -75,7 +75,7 @@ void MpiWindowGroup::open(const MPI_Comm* comm) {
   for (const int rank : world_ranks_)
     if (rank == MPI_UNDEFINED)
       throw Error(ErrorKind::communicator,
-                  "the window has members outside MPI_COMM_WORLD, which streams do not reach");
+                  "it has members outside MPI_COMM_WORLD, which streams do not reach");
   if (comm != nullptr)
     check_mpi(PMPI_Comm_create(*comm, members_, &comm_), "MPI_Comm_create");
   else
@@ -123,7 +123,10 @@ WindowGroup::Records MpiWindowGroup::exchange(const Records& records) {
 
 // Who waits sleeps: the others may need the core.
 bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
-  if (comm_ == MPI_COMM_NULL) return false;
+  if (comm_ == MPI_COMM_NULL) {
+    if (meanwhile) meanwhile();
+    return false;
+  }
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
   const auto began = std::chrono::steady_clock::now();
@@ -133,7 +136,12 @@ bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<b
     check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return true;
     if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit) break;
-    if (meanwhile) meanwhile();
+    try {
+      if (meanwhile) meanwhile();
+    } catch (...) {
+      comm_ = MPI_COMM_NULL;
+      throw;
+    }
     backoff.pause();
   }
   comm_ = MPI_COMM_NULL;  // left to MPI, with the barrier that has not ended

@@ -28,7 +28,8 @@ class WindowGroup {
   virtual Records exchange(const Records& records) = 0;
   virtual bool on_all(bool mine) = 0;  // whether it is so on each member
   // Calls meanwhile(), which may be empty, until all members have come. False: some member has not
-  // within this time (0: no limit).
+  // within this time (0: no limit). It throws what meanwhile() throws; after either nobody meets
+  // any more.
   virtual bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) = 0;
   // Runs a step on every member and throws base::Error on all when it fails on one. The step makes
   // no collective call.

@@ -366,11 +366,12 @@ void Window::end_pairs(const std::function<bool()>& meanwhile) noexcept {
 
 // All come before any pair ends: a member that is late may still have epochs with others, and would
 // take an end for a failure.
-void Window::detach(const std::function<bool()>& meanwhile) {
+void Window::detach(const std::function<bool()>& until_all_come,
+                    const std::function<bool()>& meanwhile) {
   for (const auto& peer : peers_)
     for (WindowEnd* end : {peer->origin, peer->target})
       if (end != nullptr) end->launch_gathered();  // others may wait for it before they come
-  if (!group_->meet(options_.timeout, meanwhile))
+  if (!group_->meet(options_.timeout, until_all_come))
     refuse(ErrorKind::timeout,
            fmt::format("MPI_Win_free is collective, and PENSTOCK_TIMEOUT={} has passed before all "
                        "members have called it",

@@ -71,8 +71,9 @@ class Window : private base::NoCopy {
   // Throws Error(epoch) while one is open: `call` cannot be made then.
   void refuse_open(const char* call) const;
   // Collective: waits for the others, then ends the pairs when all that has been enqueued for them
-  // has ended. Throws Error(timeout). `meanwhile` may be empty; it is called again and again.
-  void detach(const std::function<bool()>& meanwhile);
+  // has ended. Throws Error(timeout), and what until_all_come() throws. Either function may be
+  // empty; they are called again and again, one after the other.
+  void detach(const std::function<bool()>& until_all_come, const std::function<bool()>& meanwhile);
   // Behind the end of all that has been enqueued, which it waits for: whether our part is the
   // program's again. Otherwise a peer was given up that may still move what it had begun.
   bool part_is_free() noexcept {

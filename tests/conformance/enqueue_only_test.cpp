@@ -367,6 +367,7 @@ TEST(EnqueueOnly, Q16_ABrokenPromiseIsReported) {
   EXPECT_PST_KIND(
       MPI_Sendrecv_replace(&number, 1, MPI_INT, partner(), 1, partner(), 1, comm, &status),
       PST_ERROR_COMMUNICATOR);
+  EXPECT_EQ(MPI_Send(&number, 1, MPI_INT, MPI_PROC_NULL, 1, comm), MPI_SUCCESS);
   EXPECT_EQ(MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &found, &status), MPI_SUCCESS);
 }
 

@@ -82,6 +82,9 @@ void dead_enqueued_peer(const Job& job) {
   require(passed, "the stream has been released");
   if (stream_waits)
     require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait");
+  // It is collective, and one member will not come.
+  if (MPI_Comm promised = comm(); promised != MPI_COMM_WORLD)
+    require_kind(MPI_Comm_free(&promised), PST_ERROR_PEER_DEAD, "MPI_Comm_free");
   content_and_gone();
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of one envelope that are triggered and neither sent nor received yet, by their
+// numbers: the first one is the only one that can go next.
+#pragma once
+
+#include "enqueued/message.hpp"
+
+namespace penstock::enqueued {
+
+class EnvelopeLine {
+ public:
+  EnqueuedMessage* first() const noexcept { return first_; }
+  // Behind all of lower numbers. Of several queues a message may come late; it is looked for from
+  // the back, where most belong.
+  void add(EnqueuedMessage& message) noexcept {
+    EnqueuedMessage* before = last_;
+    while (before && before->number > message.number) before = before->before;
+    EnqueuedMessage* const after = before ? before->after : first_;
+    message.before = before;
+    message.after = after;
+    (before ? before->after : first_) = &message;
+    (after ? after->before : last_) = &message;
+    message.in_line = true;
+  }
+  void remove(EnqueuedMessage& message) noexcept {
+    (message.before ? message.before->after : first_) = message.after;
+    (message.after ? message.after->before : last_) = message.before;
+    message.in_line = false;
+  }
+
+ private:
+  EnqueuedMessage* first_ = nullptr;
+  EnqueuedMessage* last_ = nullptr;
+};
+
+}  // namespace penstock::enqueued
