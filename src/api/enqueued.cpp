@@ -128,6 +128,8 @@ void promise(core::Library& library, MPI_Comm comm) {
   auto members = group::MpiWindowGroup::of_communicator(comm);
   members->together([&] {
     engine_of(library);
+    const std::lock_guard lock(mutex);
+    promises.reserve(promises.size() + 1);
     if (communicator->enqueued.load(std::memory_order_acquire) > 0)
       throw Error(ErrorKind::in_use,
                   communicator->name +

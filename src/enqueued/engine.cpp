@@ -212,6 +212,11 @@ void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
 
 // It lies in pinned memory. Its request completes when the program has it.
 void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept {
+  if (message.in_line) {
+    leave_line(message);
+    message.owner->active_.add(message);
+  }
+  leave_envelope(message);
   message.status = status;
   message.arrived = true;
   arrived_.fetch_add(1, std::memory_order_relaxed);
@@ -266,12 +271,16 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   // Open MPI keeps a request that has failed.
   if (message.mpi != MPI_REQUEST_NULL) PMPI_Request_free(&message.mpi);
   if (code != MPI_SUCCESS && !message.given_up) {
+    message.gone = true;  // MPI has taken it, and it was too long
     const Error error = mpi_failure(message, code);
     finish(message, status, 0, &error);
     return true;
   }
   if (message.too_long) return end_too_long(message);
   if (!message.sends()) status.MPI_TAG = message.tag;  // which may be another one for MPI
+  int cancelled = 0;
+  if (message.given_up) PMPI_Test_cancelled(&status, &cancelled);
+  message.gone = cancelled == 0;
   if (message.staged && !message.sends()) PMPI_Get_count(&status, MPI_BYTE, &received);
   finish(message, status, static_cast<std::size_t>(std::max(received, 0)), nullptr);
   return true;
@@ -324,10 +333,13 @@ void MessageEngine::end(EnqueuedMessage& message, const MPI_Status& status,
                         const Error* error) noexcept {
   MessageRequest* const request = std::exchange(message.request, nullptr);
   const MPI_Status told = status;  // it may be the message's
-  // Last: then the program may free it, and with it the envelope.
-  group::Communicator* const communicator = message.envelope ? message.communicator.get() : nullptr;
+  Envelope* const envelope = message.envelope;
+  group::Communicator& communicator = *message.communicator;
+  const bool lost = envelope && message.number != 0 && !message.gone;
   message.owner->discard(message);
-  if (communicator) communicator->enqueued.fetch_sub(1, std::memory_order_release);
+  if (lost) fail_behind(*envelope);
+  // Last: then the program may free the communicator, and the envelope with it.
+  if (envelope) communicator.enqueued.fetch_sub(1, std::memory_order_release);
   if (request) complete(*request, told, error);
 }
 

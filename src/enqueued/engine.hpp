@@ -86,13 +86,14 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
     return !messages.active_.empty() || !messages.in_lines_.empty();
   }
   static bool awaits_trigger(const QueueMessages& messages) noexcept;
-  static void end(EnqueuedMessage& message, const MPI_Status& status,
-                  const base::Error* error) noexcept;
+  void end(EnqueuedMessage& message, const MPI_Status& status, const base::Error* error) noexcept;
 
   // ---- engine_lanes.cpp
   void begin_in_line(EnqueuedMessage& message) noexcept;
   void leave_line(EnqueuedMessage& message) noexcept;
   void go_on_by_mpi(EnqueuedMessage& message) noexcept;
+  static void leave_envelope(EnqueuedMessage& message) noexcept;
+  void fail_behind(const Envelope& envelope) noexcept;
   bool advance_line(Envelope& envelope) noexcept;
   bool try_lane(EnqueuedMessage& message) noexcept;
   void hand_over(EnqueuedMessage& message) noexcept;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <optional>
 
@@ -92,14 +93,37 @@ void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
   if (envelope.line.first() == nullptr) envelopes_.remove(envelope);
 }
 
-// MPI has it, which may keep it for ever when its peer has died: the program may free the
-// communicator, and the envelope with it.
+// MPI has it. It may keep a send for ever, when its peer has died.
 void MessageEngine::go_on_by_mpi(EnqueuedMessage& message) noexcept {
   leave_line(message);
   message.owner->active_.add(message);
+  if (message.sends()) leave_envelope(message);
+}
+
+// What becomes of it is no matter of the envelope any more: the program may free that.
+void MessageEngine::leave_envelope(EnqueuedMessage& message) noexcept {
+  if (message.envelope == nullptr) return;
   message.envelope = nullptr;
   message.number = 0;
   message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
+}
+
+// A message has been lost. Receives behind it that MPI has already would get one another's, so
+// their queues fail. Others fail when their turn comes.
+void MessageEngine::fail_behind(const Envelope& envelope) noexcept {
+  const auto is_behind = [&](const EnqueuedMessage* one) {
+    return one->envelope == &envelope && !one->given_up && envelope.goes_no_more(one->number);
+  };
+  const auto find = [&]() -> const EnqueuedMessage* {
+    for (const QueueMessages* messages : active_) {
+      if (messages->broken_by_) continue;
+      const auto& list = messages->active_;
+      if (const auto found = std::find_if(list.begin(), list.end(), is_behind); found != list.end())
+        return *found;
+    }
+    return nullptr;
+  };
+  while (const EnqueuedMessage* const behind = find()) fail(*behind->owner, behind_lost(*behind));
 }
 
 // The sender sends in the order of the numbers, so that what the first receive waits for comes
@@ -116,13 +140,13 @@ bool MessageEngine::advance_line(Envelope& envelope) noexcept {
 // (protocol/lane.hpp).
 bool MessageEngine::try_lane(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
-  if (!envelope.keeps_order()) return receive_by_lane(message);
-  if (message.number != envelope.sent.load(std::memory_order_relaxed) + 1) {
-    if (!envelope.goes_no_more(message.number)) return false;
+  if (envelope.goes_no_more(message.number)) {
     const Error error = behind_lost(message);
     finish_lane(message, 0, &error);
     return true;
   }
+  if (!envelope.keeps_order()) return receive_by_lane(message);
+  if (message.number != envelope.sent.load(std::memory_order_relaxed) + 1) return false;
   if (envelope.by_lanes) return send_by_lane(message);
   hand_over(message);
   return true;
@@ -131,12 +155,12 @@ bool MessageEngine::try_lane(EnqueuedMessage& message) noexcept {
 // To MPI, on the library's communicator, whose messages have these tags between hosts.
 void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
-  envelope.sent.store(message.number, std::memory_order_relaxed);
   const MPI_Comm comm = envelope.promise.comm();
   const int code = message.sends() ? PMPI_Isend(message.buffer, message.count, message.type,
                                                 message.peer, message.tag, comm, &message.mpi)
                                    : PMPI_Irecv(message.buffer, message.count, message.type,
                                                 message.peer, message.tag, comm, &message.mpi);
+  if (code == MPI_SUCCESS) envelope.sent.store(message.number, std::memory_order_relaxed);
   end_call(message, code);
 }
 
@@ -158,7 +182,8 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
         pack(message, slot.data());
     };
     if (!lane.send(message.number, fill)) return false;
-    envelope.sent.store(message.number, std::memory_order_relaxed);
+    if (code == MPI_SUCCESS) envelope.sent.store(message.number, std::memory_order_relaxed);
+    message.gone = code == MPI_SUCCESS;
     if (by_mpi)
       end_call(message, code);
     else
@@ -181,6 +206,7 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   if (std::none_of(envelope.lanes.rbegin(), envelope.lanes.rend(),
                    [&](const Lane& lane) { return lane.receive(message.number, drain); }))
     return false;
+  message.gone = true;
   if (mpi_tag != LaneSlot::in_slot) {
     receive_from_mpi(message, bytes, static_cast<int>(mpi_tag));
   } else if (bytes > message.bytes) {
@@ -202,7 +228,8 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
     code = PMPI_Irecv(message.buffer, message.count, message.type, message.peer, tag, comm,
                       &message.mpi);
   } else {
-    message.too_long.reset(new (std::nothrow) std::byte[bytes]);
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    message.too_long.reset(bytes <= most ? new (std::nothrow) std::byte[bytes] : nullptr);
     message.too_long_bytes = bytes;
     if (!message.too_long) {
       const Error error = too_long(message, bytes);

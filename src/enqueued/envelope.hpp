@@ -44,8 +44,8 @@ struct Envelope : plan::ActiveItem, private base::NoCopy {
   std::atomic<std::uint64_t> triggered{0};  // messages, in the order of the calls
   std::atomic<std::size_t> lane_bytes{0};   // receives: largest message that has a lane; 0: none
   // Of sends, and of receives that MPI matches, which both go in the order of their numbers: the
-  // last that is on its way; and the first that went with a queue that failed, behind which none
-  // goes any more. 0: none.
+  // last that is on its way. Of all: the first that was lost with a queue that failed, behind which
+  // none goes any more. 0: none.
   std::atomic<std::uint64_t> sent{0}, lost{0};
   // ---- Under the engine's lock
   EnvelopeLine line;
@@ -55,9 +55,7 @@ struct Envelope : plan::ActiveItem, private base::NoCopy {
   bool keeps_order() const noexcept {
     return !by_lanes || key.direction == transport::Direction::send;
   }
-  // A message that has its number ends.
-  void note_end(std::uint64_t number) noexcept {
-    if (!keeps_order() || number <= sent.load(std::memory_order_relaxed)) return;
+  void lose(std::uint64_t number) noexcept {
     std::uint64_t first = lost.load(std::memory_order_relaxed);
     while ((first == 0 || number < first) &&
            !lost.compare_exchange_weak(first, number, std::memory_order_relaxed)) {

@@ -39,6 +39,7 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   std::uint64_t number = 0;
   std::byte* lowest = nullptr;
   std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
+  bool gone = false;  // sent, or received: its number is not lost with it
   // In its envelope's line, until a slot or MPI has it.
   bool in_line = false;
   EnqueuedMessage* before = nullptr;

@@ -176,6 +176,11 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
   auto* const made = known_comm_->promise.load(std::memory_order_acquire);
   if (made == nullptr || call.peer == MPI_PROC_NULL) return nullptr;
   auto& promise = static_cast<Promise&>(*made);
+  if (promise.comm() == MPI_COMM_NULL)
+    throw Error(ErrorKind::communicator,
+                fmt::format("enqueued {}: MPI_Comm_free of {} has failed, as not all members came: "
+                            "make a new communicator",
+                            verb(call), known_comm_->name));
   if (promise.id() != known_promise_) {
     known_envelopes_.clear();
     known_promise_ = promise.id();
@@ -188,7 +193,7 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
   message.segments.reset();
-  if (message.number != 0) message.envelope->note_end(message.number);
+  if (message.number != 0 && !message.gone) message.envelope->lose(message.number);
   if (message.staged) staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);
@@ -213,6 +218,7 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.staged = nullptr;
   message.envelope = nullptr;
   message.number = 0;
+  message.gone = false;
   message.given_up = message.arrived = message.with_program = false;
   return message;
 }

@@ -73,7 +73,7 @@ void Window::start(const Members& members, bool promised) {
 // a batch.
 void Window::start_on(core::Queue& queue, const Members& members, bool promised) {
   const auto held = lock();
-  if (!posts_are_words_)
+  if (!posts_are_words(members))
     refuse(
         ErrorKind::unsupported,
         "PST_Win_start_stream is served between processes of a host alone: use MPI_Win_start with "
@@ -83,7 +83,10 @@ void Window::start_on(core::Queue& queue, const Members& members, bool promised)
     check_self(members);
     run_access(queue, AccessStep::open);
   } catch (...) {
-    end_access();
+    if (queue.failed() || spoiled())
+      lose_access();
+    else
+      end_access();
     throw;
   }
   const auto ends = ends_of(Role::origin, members);
@@ -203,6 +206,12 @@ transport::Promise Window::promise() const noexcept {
   return checks_ ? Promise::checked : Promise::taken;
 }
 
+bool Window::posts_are_words(const Members& members) const noexcept {
+  return std::all_of(members.begin(), members.end(), [this](int member) {
+    return peers_[static_cast<std::size_t>(member)]->posts_are_words;
+  });
+}
+
 std::span<core::StreamOperation* const> Window::ends_of(Role role,
                                                         const Members& members) noexcept {
   scratch_.clear();
@@ -285,7 +294,7 @@ void Window::post(const Members& members, core::Queue& queue, bool promised) {
   exposure_.members = members;
   const auto ends = ends_of(Role::target, members);
   exposure_.held =
-      promised && posts_are_words_ && !checks_ && !queue.in_batch() && !names_self(members);
+      promised && posts_are_words(members) && !checks_ && !queue.in_batch() && !names_self(members);
   if (exposure_.held) {
     queue.refuse_start(ends.size(), ends.data());
     queue.hold(ends.size(), ends.data());

@@ -89,6 +89,7 @@ class Window : private base::NoCopy {
     std::size_t units = 0;         // whole ones in `bytes`
     std::size_t misalignment = 0;  // of its part's address, modulo 8
     transport::WindowReach reach;
+    bool posts_are_words = true;  // as in WindowEnds
     transport::OperationLists lists;
     transport::Operations pending;  // of the epoch that is open
     std::size_t eager_bytes = 0;    // what these take of a slot
@@ -121,6 +122,7 @@ class Window : private base::NoCopy {
   // A pair with some member serves no more: all that can be done is to free the window.
   bool spoiled() const noexcept;
   transport::Promise promise() const noexcept;
+  bool posts_are_words(const Members& members) const noexcept;
   bool names_self(const Members& members) const;
   void check_self(const Members& members) const;
   void open_access(const Members& members, bool promised);
@@ -147,7 +149,6 @@ class Window : private base::NoCopy {
   std::uint64_t self_posts_ = 0, self_completes_ = 0;  // that name this rank
   bool lost_ = false;                                  // an epoch of it was on a queue that failed
   bool checks_ = false;                                // promises, of all members alike
-  bool posts_are_words_ = true;                        // between this rank and each member
   std::vector<core::StreamOperation*> scratch_;
 };
 

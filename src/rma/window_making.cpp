@@ -123,7 +123,7 @@ void Window::connect(const WindowMemory& ours, core::Transports& transports) {
       Peer& peer = *peers_[member];
       transport::WindowEnds ends = offers[member]->connect(theirs[member], peer.lists);
       peer.reach = ends.reach;
-      posts_are_words_ = posts_are_words_ && ends.posts_are_words;
+      peer.posts_are_words = ends.posts_are_words;
       peer.origin = end_of(Role::origin, peer, std::move(ends.origin)).release();
       peer.target = end_of(Role::target, peer, std::move(ends.target)).release();
     }
