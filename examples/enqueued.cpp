@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that MPI matches, in C++: each rank sends a row to the next one, of a length that
 // changes from step to step, so that there is nothing to match once for all. The receiver learns
-// the length from the status of its request.
+// the length from the status of its request. Then the same where both ends promise to enqueue all
+// messages: they are counted, and MPI matches none.
 //
 //   mpiexec -n 2 ./enqueued
 #include <cstdio>
@@ -18,11 +19,11 @@ int length(int step) {
   return 1 + step * 37 % longest;
 }
 
-int run(int rank, int size) {
+int run(MPI_Comm comm, const char* matched, int rank, int size) {
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;
   std::vector<int> out(longest), in(longest);
   penstock::Stream stream;
-  penstock::Queue queue(stream, MPI_COMM_WORLD);
+  penstock::Queue queue(stream, comm);
   int wrong = 0;
   for (int step = 0; step < steps; ++step) {
     const auto count = static_cast<std::size_t>(length(step));
@@ -42,7 +43,7 @@ int run(int rank, int size) {
     for (int i = 0; i < came; ++i)
       wrong += in[static_cast<std::size_t>(i)] != 1000 * left + step + i;
   }
-  std::printf("rank %d: %d rows, %d numbers wrong\n", rank, steps, wrong);
+  std::printf("rank %d: %d rows %s, %d numbers wrong\n", rank, steps, matched, wrong);
   return wrong == 0 ? 0 : 1;
 }
 
@@ -53,7 +54,12 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);  // threads of Penstock call MPI
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int result = run(rank, size);
+  MPI_Comm promised = MPI_COMM_NULL;  // a duplicate: the promise is about all its messages
+  MPI_Comm_dup(MPI_COMM_WORLD, &promised);
+  penstock::enqueue_only(promised);
+  const int failed = run(MPI_COMM_WORLD, "matched by MPI", rank, size) +
+                     run(promised, "counted by both ends", rank, size);
+  MPI_Comm_free(&promised);
   MPI_Finalize();
-  return result;
+  return failed == 0 ? 0 : 1;
 }

@@ -109,7 +109,8 @@ void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
   drop_bundles(messages, *messages.broken_by_);
   for (auto* const list : {&messages.active_, &messages.in_lines_})
     for (std::size_t i = list->size(); i-- > 0;)
-      give_up(**(list->begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
+      if (i < list->size())  // another queue that fails with it may end some of them
+        give_up(**(list->begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
   settle(messages);
 }
 
