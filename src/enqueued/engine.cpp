@@ -44,16 +44,17 @@ void MessageEngine::add_queue() {
   ++queues_;
 }
 
-Envelope& MessageEngine::envelope(Promise& promise, const EnvelopeKey& key) {
+Envelope& MessageEngine::envelope(const EnvelopeKey& key) {
   {
     const std::lock_guard lock(progress_lock_);
     envelopes_.reserve(++envelopes_made_);
   }
-  return promise.envelope(key);
+  return key.promise->envelope(key);
 }
 
 // The thread that has ended the last message may still be at it.
 void MessageEngine::end_promise(std::unique_ptr<Promise> promise) noexcept {
+  ended_promises_.fetch_add(1, std::memory_order_release);
   const std::lock_guard lock(progress_lock_);
   promise.reset();
 }

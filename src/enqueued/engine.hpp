@@ -31,8 +31,12 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void make_room(QueueMessages& messages, std::size_t most);
   // The queue goes: all its messages end.
   void remove_queue(QueueMessages& messages, const base::Error& why) noexcept;
-  Envelope& envelope(Promise& promise, const EnvelopeKey& key);  // throws as Promise::envelope()
-  void end_promise(std::unique_ptr<Promise> promise) noexcept;   // nothing of it is under way
+  Envelope& envelope(const EnvelopeKey& key);                   // throws as Promise::envelope()
+  void end_promise(std::unique_ptr<Promise> promise) noexcept;  // nothing of it is under way
+  // Whoever remembers envelopes forgets them when this has changed.
+  std::uint64_t ended_promises() const noexcept {
+    return ended_promises_.load(std::memory_order_acquire);
+  }
   // A lane for a receive of the bundle, and all others of its envelope. Throws
   // base::Error(resources), std::bad_alloc.
   void make_lane(const EnqueuedMessage& receive, const Bundle& bundle);
@@ -123,6 +127,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   plan::ActiveList<QueueMessages> active_{4};
   plan::ActiveList<Envelope> envelopes_;  // that have messages in their lines
   std::size_t envelopes_made_ = 0;
+  std::atomic<std::uint64_t> ended_promises_{0};
   std::atomic<std::size_t> expected_{0};  // bundles that streams of GPUs will trigger
   std::atomic<std::size_t> arrived_{0};   // messages whose buffers do not have them yet
   bool program_drives_ = false;           // a thread of the program makes the pass

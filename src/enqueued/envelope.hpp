@@ -19,6 +19,7 @@ namespace penstock::enqueued {
 class Promise;
 
 struct EnvelopeKey {
+  Promise* promise = nullptr;
   transport::Direction direction = transport::Direction::send;
   int peer = 0;
   int tag = 0;
@@ -30,13 +31,14 @@ struct HashEnvelope {
     constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
     const auto peer = static_cast<std::uint64_t>(key.peer) * 2 +
                       (key.direction == transport::Direction::send ? 0 : 1);
-    return static_cast<std::size_t>((peer * odd ^ static_cast<std::uint64_t>(key.tag)) * odd >> 8);
+    const auto end = (peer + reinterpret_cast<std::uintptr_t>(key.promise)) * odd;
+    return static_cast<std::size_t>((end ^ static_cast<std::uint64_t>(key.tag)) * odd >> 8);
   }
 };
 
 struct Envelope : plan::ActiveItem, private base::NoCopy {
-  Envelope(Promise& of, const EnvelopeKey& its_key, bool in_memory) noexcept
-      : promise(of), key(its_key), by_lanes(in_memory) {}
+  Envelope(const EnvelopeKey& its_key, bool in_memory) noexcept
+      : promise(*its_key.promise), key(its_key), by_lanes(in_memory) {}
 
   Promise& promise;
   const EnvelopeKey key;

@@ -22,19 +22,11 @@ struct PromiseRecord {
   peer::ArenaAddress board;
 };
 
-std::uint64_t new_id() noexcept {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 }  // namespace
 
 Promise::Promise(std::unique_ptr<group::MpiWindowGroup> members, core::Transports& transports,
                  const base::Settings& settings)
-    : id_(new_id()),
-      most_bytes_(settings.eager_max),
-      group_(std::move(members)),
-      peer_(transports.peer()) {
+    : most_bytes_(settings.eager_max), group_(std::move(members)), peer_(transports.peer()) {
   group_->together([&] {
     if (settings.allows(base::peer_transport) && peer_.usable().yes)
       board_ = std::make_unique<peer::LaneBoard>(peer_);
@@ -69,7 +61,7 @@ int Promise::next_mpi_tag() noexcept {
 Envelope& Promise::envelope(const EnvelopeKey& key) {
   const auto& board = boards_[static_cast<std::size_t>(key.peer)];
   const std::lock_guard lock(mutex_);
-  const auto [place, is_new] = envelopes_.try_emplace(key, *this, key, board.has_value());
+  const auto [place, is_new] = envelopes_.try_emplace(key, key, board.has_value());
   Envelope& envelope = place->second;
   if (!is_new) return envelope;
   try {

@@ -34,7 +34,6 @@ class Promise final : public group::CommunicatorPromise {
   Promise(std::unique_ptr<group::MpiWindowGroup> members, core::Transports& transports,
           const base::Settings& settings);
 
-  std::uint64_t id() const noexcept { return id_; }  // no other one's, ever
   const group::WindowGroup& members() const noexcept { return *group_; }
   int rank() const noexcept { return group_->rank(); }
   MPI_Comm comm() const noexcept { return group_->comm(); }
@@ -53,7 +52,6 @@ class Promise final : public group::CommunicatorPromise {
  private:
   void connect();
 
-  const std::uint64_t id_;
   const std::size_t most_bytes_;  // of a message that lies in a slot
   std::unique_ptr<group::MpiWindowGroup> group_;
   peer::Peer& peer_;

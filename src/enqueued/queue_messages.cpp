@@ -181,14 +181,15 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
                 fmt::format("enqueued {}: MPI_Comm_free of {} has failed, as not all members came: "
                             "make a new communicator",
                             verb(call), known_comm_->name));
-  if (promise.id() != known_promise_) {
+  // A new promise may lie where one that has ended lay.
+  if (const std::uint64_t ended = engine_.ended_promises(); ended != known_ended_) {
     known_envelopes_.clear();
-    known_promise_ = promise.id();
+    known_ended_ = ended;
   }
-  const EnvelopeKey key{call.direction, call.peer, call.tag};
+  const EnvelopeKey key{&promise, call.direction, call.peer, call.tag};
   if (const auto found = known_envelopes_.find(key); found != known_envelopes_.end())
     return found->second;
-  return known_envelopes_.emplace(key, &engine_.envelope(promise, key)).first->second;
+  return known_envelopes_.emplace(key, &engine_.envelope(key)).first->second;
 }
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {

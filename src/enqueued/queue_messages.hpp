@@ -108,8 +108,8 @@ class QueueMessages final : public core::QueueCompanion,
   MPI_Datatype known_named_ = MPI_DATATYPE_NULL;  // the last of MPI's own, which are never freed
   std::size_t known_bytes_ = 0;
   bool told_many_ = false;  // that requests are never completed
-  // Of the last promised communicator.
-  std::uint64_t known_promise_ = 0;
+  // Of all promised communicators that this queue has used since one was freed.
+  std::uint64_t known_ended_ = 0;
   std::unordered_map<EnvelopeKey, Envelope*, HashEnvelope> known_envelopes_;
   bool open_numbers_ = false;  // messages of the open bundle await their numbers
 

@@ -409,6 +409,26 @@ TEST(EnqueueOnly, Q16_ABrokenPromiseIsReported) {
   EXPECT_EQ(MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &found, &status), MPI_SUCCESS);
 }
 
+// A new communicator may lie in memory where one that was freed lay.
+TEST(EnqueueOnly, Q16_OneQueueServesCommunicatorsThatComeAndGo) {
+  const PromisedComm stays;
+  const int peer = partner();
+  EnqueueLane lane(stays);
+  std::uint64_t salt = 0;
+  for (int life = 0; life < 20; ++life) {
+    const PromisedComm goes;
+    for (const MPI_Comm comm : {MPI_Comm(stays), MPI_Comm(goes), MPI_Comm(stays), MPI_Comm(goes)}) {
+      const Bytes out = message(100, rank(), ++salt);
+      Bytes in(100);
+      EXPECT_PST(PST_Enqueue_recv(in.data(), 100, MPI_BYTE, peer, 4, comm, lane.queue(), nullptr));
+      EXPECT_PST(PST_Enqueue_send(out.data(), 100, MPI_BYTE, peer, 4, comm, lane.queue(), nullptr));
+      lane.trigger();
+      lane.finish();
+      expect_message(in, peer, salt);
+    }
+  }
+}
+
 // Collectives, plain messages on other communicators and enqueued ones there stand beside.
 TEST(EnqueueOnly, OtherCommunicatorsAreNotConcerned) {
   const PromisedComm comm;
