@@ -19,8 +19,9 @@ void Table::print_header(const std::string& device, const Measurement& first) co
   if (!session_.is_root() || options_.as_json) return;
   const Benchmark& benchmark = about(options_.kind);
   const bool less_is_better = std::string(benchmark.unit) == "us";
-  fmt::print("# Penstock {} ({}) over {}, {}, {} rank{}, {} sends, {} receives, {}, {}{}{}{}\n",
-             benchmark.name, benchmark.meaning, first.transport, device, session_.size(),
+  fmt::print("# Penstock {} ({}){}, {}, {} rank{}, {} sends, {} receives, {}, {}{}{}{}\n",
+             benchmark.name, benchmark.meaning,
+             first.transport.empty() ? "" : " over " + first.transport, device, session_.size(),
              session_.size() == 1 ? "" : "s", name_of(options_.mode), name_of(options_.order),
              session_.mpi_name(), tool::thread_level_name(session_.thread_level()),
              options_.on_cuda() ? "" : fmt::format(", {} memory", name_of(options_.memory)),
