@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(Body::most_threads, Body::resident)
     run_batch(const __grid_constant__ Batch argument) {
   // No item: the launch has only loaded the kernel.
   if constexpr (fetches_arguments<Body, Batch>) {
-    __shared__ alignas(Batch) unsigned char room[sizeof(Batch)];
+    alignas(Batch) __shared__ unsigned char room[sizeof(Batch)];
     auto& batch = reinterpret_cast<Batch&>(room);
     fetch_arguments(batch, vendor::grid_constant(argument));
     await_predecessor();
