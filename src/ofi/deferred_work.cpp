@@ -10,6 +10,12 @@ void RdmaOperation::make_write(fid_ep* endpoint, const Source& source,
   make_transfer(Transfer::write, endpoint, source, target);
 }
 
+void RdmaOperation::make_visible_write(fid_ep* endpoint, const Source& source,
+                                       const Target& target) noexcept {
+  make_write(endpoint, source, target);
+  flags_ = transfer_.flags = FI_DELIVERY_COMPLETE;
+}
+
 void RdmaOperation::make_read(fid_ep* endpoint, const Source& landing,
                               const Target& from) noexcept {
   make_transfer(Transfer::read, endpoint, landing, from);
@@ -18,6 +24,7 @@ void RdmaOperation::make_read(fid_ep* endpoint, const Source& landing,
 void RdmaOperation::make_transfer(Transfer kind, fid_ep* endpoint, const Source& here,
                                   const Target& there) noexcept {
   kind_ = kind;
+  flags_ = 0;
   descriptor_ = here.descriptor;
   local_ = {const_cast<void*>(here.memory), here.bytes};
   remote_ = {there.address, here.bytes, there.key};
@@ -35,6 +42,7 @@ void RdmaOperation::make_transfer(Transfer kind, fid_ep* endpoint, const Source&
 void RdmaOperation::make_addition(fid_ep* endpoint, const Source& one,
                                   const Target& target) noexcept {
   kind_ = Transfer::addition;
+  flags_ = 0;
   descriptor_ = one.descriptor;
   operand_.addr = const_cast<void*>(one.memory);
   operand_.count = 1;
@@ -62,14 +70,14 @@ int RdmaOperation::defer(fid_domain* domain, fid_cntr* trigger, std::uint64_t th
     work.op_type = FI_OP_ATOMIC;
     work.op.atomic = &addition_;
   } else {
-    work.op_type = FI_OP_WRITE;
+    work.op_type = kind_ == Transfer::read ? FI_OP_READ : FI_OP_WRITE;
     work.op.rma = &transfer_;
   }
   return fi_control(&domain->fid, FI_QUEUE_WORK, &work);
 }
 
 ssize_t RdmaOperation::issue(bool reported, bool copied) noexcept {
-  const std::uint64_t flags = (reported ? FI_COMPLETION : 0) | (copied ? FI_INJECT : 0);
+  const std::uint64_t flags = flags_ | (reported ? FI_COMPLETION : 0) | (copied ? FI_INJECT : 0);
   switch (kind_) {
     case Transfer::write:
       return fi_writemsg(transfer_.ep, &transfer_.msg, flags);

@@ -38,7 +38,9 @@ class RdmaOperation : private base::NoCopy {
   RdmaOperation() noexcept { work_.operation = this; }
 
   void make_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
-  // Makes an operation for issue() alone.
+  // Its end says that it can be seen there: what is issued behind it may tell of it. The end of
+  // other writes may say no more than that the source is free.
+  void make_visible_write(fid_ep* endpoint, const Source& source, const Target& target) noexcept;
   void make_read(fid_ep* endpoint, const Source& landing, const Target& from) noexcept;
   void make_addition(fid_ep* endpoint, const Source& one, const Target& target) noexcept;
 
@@ -50,7 +52,7 @@ class RdmaOperation : private base::NoCopy {
   // failure is. What it reads is copied before this returns if `copied` (small operations only).
   ssize_t issue(bool reported, bool copied) noexcept;
 
-  enum class Role : std::uint8_t { data, signal, cts, credit, credit_query, notice };
+  enum class Role : std::uint8_t { data, signal, addition, credit, credit_query, page, notice };
   void belong_to(EngineClient& client, Role its_role) noexcept {
     owner = &client;
     role = its_role;
@@ -64,8 +66,8 @@ class RdmaOperation : private base::NoCopy {
   EngineClient* owner = nullptr;  // hears of its end
   protocol::Epoch epoch = 0;      // it is for
   Role role = Role::data;
-  bool under_way = false;         // issued, and its end has not been reported; not of data
-  std::uint64_t number = 0;       // of its role, as the counter of its end counts; not of data
+  bool under_way = false;         // issued, and its end has not been reported
+  std::uint64_t number = 0;       // what the counter of its end shows then
   RdmaOperation* next = nullptr;  // in a list of its owner's
 
  private:
@@ -84,6 +86,7 @@ class RdmaOperation : private base::NoCopy {
 
   Work work_;
   Transfer kind_ = Transfer::write;
+  std::uint64_t flags_ = 0;
   void* descriptor_ = nullptr;
   iovec local_{};
   fi_rma_iov remote_{};

@@ -76,25 +76,42 @@ Cut OfiEngine::cut_for(const transport::Message& send) const {
   return cut;
 }
 
-std::shared_ptr<PairEnd> OfiEngine::add(const transport::Message& message, protocol::Mode send_mode,
-                                        const Cut& cut) {
-  // The calling thread may be one of ours.
-  if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
+// Makes the end, and before it all the room that progress will need, so that it never allocates,
+// and its thread: nothing may fail later, when the peer has begun.
+template <class Make>
+auto OfiEngine::make_end(Make make) {
   const std::lock_guard lock(progress_lock_);
-  // All the room that progress will need, so that it never allocates, and its thread: nothing may
-  // fail later, when the peer has begun.
   const std::size_t room = ends_.size() + promised_ + 1;
   active_.reserve(room);
   base::reserve_for(leaving_, room);
   base::reserve_for(ends_, room);
   start_thread();
-  auto end = std::make_shared<PairEnd>(common_, message, send_mode, cut,
-                                       addresses_[static_cast<std::size_t>(message.peer)]);
+  auto end = make();
   ++promised_;
   return end;
 }
 
-void OfiEngine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
+std::shared_ptr<PairEnd> OfiEngine::add(const transport::Message& message, protocol::Mode send_mode,
+                                        const Cut& cut) {
+  // The calling thread may be one of ours.
+  if (message.memory != device::MemoryKind::host) device::enter_gpu(message.gpu);
+  return make_end([&] {
+    return std::make_shared<PairEnd>(common_, message, send_mode, cut, address_of(message.peer));
+  });
+}
+
+std::shared_ptr<WindowOrigin> OfiEngine::add_origin(int peer) {
+  return make_end([&] { return std::make_shared<WindowOrigin>(common_, peer, address_of(peer)); });
+}
+
+std::shared_ptr<WindowTarget> OfiEngine::add_target(int peer, const transport::WindowMemory& ours) {
+  return make_end([&] {
+    return std::make_shared<WindowTarget>(common_, peer, address_of(peer), ours,
+                                          options_.window_eager_max);
+  });
+}
+
+void OfiEngine::enroll(const std::shared_ptr<End>& end) noexcept {
   const std::lock_guard lock(progress_lock_);
   --promised_;
   end->seat.enrolled = true;
@@ -103,15 +120,9 @@ void OfiEngine::enroll(const std::shared_ptr<PairEnd>& end) noexcept {
   wake_if_asleep();
 }
 
-void OfiEngine::release(std::shared_ptr<PairEnd>& end) noexcept {
-  const std::lock_guard lock(progress_lock_);
-  if (!end->seat.enrolled) --promised_;
-  end.reset();
-}
-
 // ---- Where starts are enqueued
 
-void OfiEngine::expect_start(PairEnd& end) noexcept {
+void OfiEngine::expect_start(End& end) noexcept {
   if (!end.arm()) return;
   ready_.mark(end);
   wake_if_asleep();
@@ -129,14 +140,14 @@ plan::BufferState OfiEngine::find_buffer(PairEnd& end, protocol::Epoch epoch,
   return state_of_buffer(end, epoch, asked, [&] { return end.query_credits(); });
 }
 
-bool OfiEngine::arrived(PairEnd& end, protocol::Epoch epoch) noexcept {
+bool OfiEngine::arrived(End& end, protocol::Epoch epoch) noexcept {
   const std::lock_guard lock(progress_lock_);
   for (int i = 0; i < passes_of_check && !end.arrived(epoch); ++i) pass(&end);
   wake_if_needed();
   return end.arrived(epoch);
 }
 
-void OfiEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
+void OfiEngine::close(End& end, protocol::Epoch closed) noexcept {
   const std::lock_guard lock(progress_lock_);
   pass(&end);  // afterwards this end is not in the ready list
   end.tell(closed, ErrorKind::peer_freed);
@@ -146,7 +157,7 @@ void OfiEngine::close(PairEnd& end, protocol::Epoch closed) noexcept {
   wake_if_asleep();
 }
 
-void OfiEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) noexcept {
+void OfiEngine::poison(End& end, protocol::Epoch closed, ErrorKind reason) noexcept {
   const std::lock_guard lock(progress_lock_);
   end.tell(closed, reason);
   // Buffered messages are the library's own: those that had been started are still delivered.
@@ -155,7 +166,7 @@ void OfiEngine::poison(PairEnd& end, protocol::Epoch closed, ErrorKind reason) n
   wake_if_asleep();
 }
 
-bool OfiEngine::untouched(PairEnd& end) const noexcept {
+bool OfiEngine::untouched(End& end) const noexcept {
   const std::lock_guard lock(progress_lock_);
   return end.untouched();
 }
@@ -206,7 +217,7 @@ void OfiEngine::list(EngineClient& client) noexcept {
 void OfiEngine::let_some_part(std::size_t most) noexcept {
   for (std::size_t i = 0; i < std::min(most, ends_.size()); ++i) {
     if (parting_cursor_ >= ends_.size()) parting_cursor_ = 0;
-    PairEnd& end = *ends_[parting_cursor_++];
+    End& end = *ends_[parting_cursor_++];
     if (end.part_by_itself()) move(end);
   }
 }
@@ -257,7 +268,7 @@ bool OfiEngine::take_failure() noexcept {
 void OfiEngine::destroy_one_closed() noexcept {
   if (leaving_.empty()) return;
   if (leaving_cursor_ >= leaving_.size()) leaving_cursor_ = 0;
-  PairEnd& end = *leaving_[leaving_cursor_];
+  End& end = *leaving_[leaving_cursor_];
   // What the peer will never receive need not be waited for any longer.
   if (closed_epoch(load(end.words().closed)) != 0 && !end.over()) {
     // Nor need what has been posted beyond the last start.
@@ -273,7 +284,7 @@ void OfiEngine::destroy_one_closed() noexcept {
   forget(end);
 }
 
-void OfiEngine::forget(PairEnd& end) noexcept {
+void OfiEngine::forget(End& end) noexcept {
   deferred_.leave(end);
   // What the network writes may have made it idle since it was last moved.
   if (end.active) active_.remove(end);

@@ -17,6 +17,8 @@
 #include "ofi/fabric.hpp"
 #include "ofi/gpu_memory.hpp"
 #include "ofi/pair_end.hpp"
+#include "ofi/window_origin.hpp"
+#include "ofi/window_target.hpp"
 #include "plan/active_list.hpp"
 #include "plan/progress_engine.hpp"
 
@@ -28,6 +30,7 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
     plan::ProgressOptions progress;
     unsigned slots;
     std::size_t eager_max;
+    std::size_t window_eager_max;
     base::Throttle throttle;
     unsigned entries;
     std::optional<std::uint64_t> counter_limit;  // empty: what the counters can hold
@@ -40,38 +43,51 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   const std::string& provider() const noexcept { return fabric_.provider(); }
   std::vector<std::byte> name() const { return fabric_.name(); }
   bool takes_gpu_memory() const noexcept { return ofi::takes_gpu_memory(fabric_.info()); }
+  bool needs_registered_sources() const noexcept { return fabric_.has(FI_MR_LOCAL); }
   const base::Verdict& moves_without_gpu_runtime() const noexcept {
     return fabric_.moves_without_gpu_runtime();
   }
   void add_peer(int rank, std::span<const std::byte> name);  // throws base::Error
 
-  // ---- At match; throw base::Error
+  // ---- At match, and when a window is attached; throw base::Error
   Cut cut_for(const transport::Message& send) const;
   std::shared_ptr<PairEnd> add(const transport::Message& message, protocol::Mode send_mode,
                                const Cut& cut);
-  void enroll(const std::shared_ptr<PairEnd>& end) noexcept;  // it is complete
+  std::shared_ptr<WindowOrigin> add_origin(int peer);
+  std::shared_ptr<WindowTarget> add_target(int peer, const transport::WindowMemory& ours);
+  void enroll(const std::shared_ptr<End>& end) noexcept;  // it is complete
   // Its owner has no use for it any more.
-  void release(std::shared_ptr<PairEnd>& end) noexcept;
+  template <class ItsEnd>
+  void release(std::shared_ptr<ItsEnd>& end) noexcept {
+    const std::lock_guard lock(progress_lock_);
+    if (!end->seat.enrolled) --promised_;
+    end.reset();
+  }
 
   // ---- Where starts are enqueued
-  void expect_start(PairEnd& end) noexcept;  // one more start will come
-  void reclaim() noexcept;                   // PST_Queue_wait has ended
+  void expect_start(End& end) noexcept;  // one more start will come
+  void reclaim() noexcept;               // PST_Queue_wait has ended
 
   // ---- On a stream's worker
   // See ProgressEngine::state_of_buffer. Asks the receiver's memory, which takes the network alone.
   plan::BufferState find_buffer(PairEnd& end, protocol::Epoch epoch, bool& asked) noexcept;
   // A message that has not been asked for is here.
-  bool arrived(PairEnd& end, protocol::Epoch epoch) noexcept;
+  bool arrived(End& end, protocol::Epoch epoch) noexcept;
   // This half is gone: tells the peer.
-  void close(PairEnd& end, protocol::Epoch closed) noexcept;
+  void close(End& end, protocol::Epoch closed) noexcept;
   // The same, and gives it up.
-  void poison(PairEnd& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
+  void poison(End& end, protocol::Epoch closed, base::ErrorKind reason) noexcept;
   // Of what has been given up: nothing reads or writes the program's buffer any more.
-  bool untouched(PairEnd& end) const noexcept;
+  bool untouched(End& end) const noexcept;
 
   Statistics statistics() const noexcept;
 
  private:
+  template <class Make>
+  auto make_end(Make make);  // make() returns it; throws base::Error
+  fi_addr_t address_of(int peer) const noexcept {
+    return addresses_[static_cast<std::size_t>(peer)];
+  }
   bool take_ready() noexcept override;
   bool pass(EngineClient* favourite) noexcept override;
   bool under_way() const noexcept override { return !active_.empty() || !deferred_.empty(); }
@@ -85,7 +101,7 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   void list(EngineClient& client) noexcept;
   void destroy_one_closed() noexcept;
   void let_some_part(std::size_t most) noexcept;
-  void forget(PairEnd& end) noexcept;
+  void forget(End& end) noexcept;
 
   const OfiOptions options_;
   Fabric fabric_;
@@ -95,10 +111,10 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   Common common_;
   WordPool::Position constants_;
   DeferredQueue deferred_;
-  std::vector<std::shared_ptr<PairEnd>> ends_;
+  std::vector<std::shared_ptr<End>> ends_;
   std::size_t promised_ = 0;               // ends added and not enrolled yet
   plan::ActiveList<EngineClient> active_;  // those that have work; has room for all
-  std::vector<PairEnd*> leaving_;          // closed here; has room for all
+  std::vector<End*> leaving_;              // closed here; has room for all
   std::size_t leaving_cursor_ = 0;
   std::size_t parting_cursor_ = 0;  // in ends_
   std::uint64_t taken_over_ = 0;

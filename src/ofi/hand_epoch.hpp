@@ -15,21 +15,21 @@ struct HandEpoch {
   protocol::Epoch epoch = 0;  // 0: the engine carries out none
   PostedPart posted;          // what the provider has of it
   bool fired = false;         // the trigger has reached it
-  unsigned issued = 0;        // writes, with those that the provider has
-  unsigned placed = 0;        // writes of ours that have been placed
+  unsigned issued = 0;        // parts, with those that the provider has
+  unsigned placed = 0;        // parts of ours that have ended
   bool counted = false;       // the counter knows of them
-  bool cts_owed = false;
-  std::unique_ptr<RdmaOperation[]> writes;  // one a part
-  RdmaOperation cts;
+  bool owes_addition = false;
+  std::unique_ptr<RdmaOperation[]> parts;
+  RdmaOperation addition;
 
   bool under_way() const noexcept { return epoch != 0; }
-  void begin(protocol::Epoch which, const PostedPart& part, bool owes_cts) noexcept {
+  void begin(protocol::Epoch which, const PostedPart& part, bool adds) noexcept {
     epoch = which;
     posted = part;
     fired = counted = false;
     issued = part.parts;
     placed = 0;
-    cts_owed = owes_cts;
+    owes_addition = adds && !part.addition;
   }
 };
 

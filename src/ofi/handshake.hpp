@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two processes tell each other: once at initialisation, and twice for each pair. Both run the
+// What two processes tell each other: once at initialisation, and for each pair. Both run the
 // same library, so the records travel as they lie in memory; the version catches what is not so.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace penstock::ofi {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e7374660003;
+inline constexpr std::uint64_t handshake_version = 0x70656e7374660004;
 
 struct AddressRecord {
   std::uint64_t version = handshake_version;
@@ -48,6 +48,24 @@ struct AnswerRecord {
   std::uint64_t version = handshake_version;
   RemoteAddress words;
   RemoteAddress landing;  // the receive buffer, or the slots
+};
+
+// Of the ends of a window's pairs.
+struct OriginRecord {
+  RemoteAddress words;
+  RemoteAddress posts;  // additions there count on the origin's trigger
+};
+
+struct TargetRecord {
+  RemoteAddress words;
+  RemoteAddress window;  // its first byte
+  RemoteAddress page;    // of accumulates
+  std::uint64_t page_bytes = 0;
+};
+
+struct WindowRecord {
+  OriginRecord origin;
+  TargetRecord target;
 };
 
 }  // namespace penstock::ofi

@@ -15,6 +15,7 @@
 #include "ofi/handshake.hpp"
 #include "ofi/job_layout.hpp"
 #include "ofi/provider.hpp"
+#include "ofi/window.hpp"
 #include "plan/engine_plan.hpp"
 
 namespace penstock::ofi {
@@ -157,6 +158,19 @@ class Ofi final : public transport::Transport {
     return std::make_unique<OfiAcceptance>(engine(), std::move(end));
   }
 
+  transport::Verdict can_serve_window(const transport::WindowMemory& ours,
+                                      int peer) const override {
+    if (ours.memory != device::MemoryKind::host) return {false, "the window is not in host memory"};
+    if (engine_ && engine_->needs_registered_sources())
+      return {false, "the provider moves what has been registered alone (FI_MR_LOCAL)"};
+    return peers_[static_cast<std::size_t>(peer)];
+  }
+
+  std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
+                                                      int peer) override {
+    return std::make_unique<OfiWindow>(engine(), ours, peer);
+  }
+
   void queue_waited() noexcept override {
     if (engine_ && settings_.ofi_throttle == base::Throttle::application) engine_->reclaim();
   }
@@ -214,6 +228,7 @@ class Ofi final : public transport::Transport {
         OfiEngine::OfiOptions{.progress = {settings_.check, spin_, settings_.timeout},
                               .slots = settings_.slots,
                               .eager_max = settings_.ofi_eager_max,
+                              .window_eager_max = settings_.window_eager_max,
                               .throttle = settings_.ofi_throttle,
                               .entries = entries(),
                               .counter_limit = settings_.ofi_counter_limit},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counters of one end of a pair, by which the provider lets deferred work go and tells what has
-// ended: see pair_end.hpp.
+// ended: see end.hpp.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -16,21 +16,21 @@
 namespace penstock::ofi {
 
 struct PairCounters : private base::NoCopy {
-  Counter trigger, data, signals, cts_ends;
+  Counter trigger, data, signals, added;
   std::unique_ptr<Doorbell> doorbell;  // of the trigger
   protocol::Epoch base = 0;            // they count from here
 
   std::uint64_t relative(protocol::Epoch epoch) const noexcept { return epoch - base; }
 
   // Throws base::Error.
-  PairCounters(const Fabric& fabric, bool triggered, bool signalled, bool counts_cts)
+  PairCounters(const Fabric& fabric, bool triggered, bool signalled, bool adds)
       : data(fabric.counter()) {
     if (triggered) {
       trigger = fabric.counter();
       doorbell = make_doorbell(*trigger, doorbell_word_);
     }
     if (signalled) signals = fabric.counter();
-    if (counts_cts) cts_ends = fabric.counter();
+    if (adds) added = fabric.counter();
   }
 
   // What waits for the trigger waits for ever.
@@ -39,7 +39,7 @@ struct PairCounters : private base::NoCopy {
     trigger.reset();
     data.reset();
     signals.reset();
-    cts_ends.reset();
+    added.reset();
   }
 
  private:

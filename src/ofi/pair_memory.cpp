@@ -9,29 +9,18 @@ namespace penstock::ofi {
 using base::Error;
 using base::ErrorKind;
 
-PairMemory::PairMemory(const Owner& owner, const transport::Message& message, const Cut& cut,
-                       bool buffered, const PairCounters& counters)
-    : owner_(owner),
+PairMemory::PairMemory(Fabric& fabric, EndWords& words, const transport::Message& message,
+                       const Cut& cut, bool buffered, const PairCounters& counters)
+    : words_(words),
       cut_(cut),
       packed_(message, cut.bytes),
       sends_(message.direction == transport::Direction::send),
-      buffered_(buffered),
-      words_(owner.words.take()) {
-  try {
-    register_memory(message, counters);
-  } catch (...) {
-    owner_.words.give(words_);
-    throw;
-  }
+      buffered_(buffered) {
+  register_memory(fabric, message, counters);
 }
 
-PairMemory::~PairMemory() {
-  close_regions();
-  if (!may_be_written_) owner_.words.give(words_);
-}
-
-void PairMemory::register_memory(const transport::Message& message, const PairCounters& counters) {
-  Fabric& fabric = owner_.fabric;
+void PairMemory::register_memory(Fabric& fabric, const transport::Message& message,
+                                 const PairCounters& counters) {
   const std::size_t ring_bytes = cut_.slots * cut_.slot_bytes();
   const std::optional<int> gpu =
       message.memory == device::MemoryKind::host ? std::nullopt : std::optional(message.gpu);
@@ -43,7 +32,7 @@ void PairMemory::register_memory(const transport::Message& message, const PairCo
   }
   if (sends_) {
     if (cut_.path == Path::rendezvous)
-      cts_ = Region(fabric, &words().cts, sizeof(words().cts), counters.trigger.get());
+      cts_ = Region(fabric, &words_->cts, sizeof words_->cts, counters.trigger.get());
     if ((fabric.has(FI_MR_LOCAL) || gpu) && cut_.bytes > 0)
       source_ = buffered_ ? Region(fabric, slots_.get(), ring_bytes)
                           : Region(fabric, place_, cut_.bytes, nullptr, gpu);
@@ -52,7 +41,7 @@ void PairMemory::register_memory(const transport::Message& message, const PairCo
   } else if (cut_.bytes > 0) {
     landing_ = Region(fabric, place_, cut_.bytes, counters.data.get(), gpu);
   } else {
-    landing_ = Region(fabric, &words().nothing, 1, counters.data.get());
+    landing_ = Region(fabric, &words_->nothing, 1, counters.data.get());
   }
 }
 
@@ -66,31 +55,29 @@ void PairMemory::close_regions() noexcept {
 OfferRecord PairMemory::offer() const {
   OfferRecord record;
   record.cut = cut_;
-  record.words = words_.region->at(&words());
-  if (cts_) record.cts = cts_.at(&words().cts);
+  record.words = words_.address();
+  if (cts_) record.cts = cts_.at(&words_->cts);
   return record;
 }
 
 AnswerRecord PairMemory::answer() const {
   const void* const landing = slots_           ? static_cast<const void*>(slots_.get())
                               : cut_.bytes > 0 ? place_
-                                               : static_cast<const void*>(&words().nothing);
+                                               : static_cast<const void*>(&words_->nothing);
   AnswerRecord record;
-  record.words = words_.region->at(&words());
+  record.words = words_.address();
   record.landing = landing_.at(landing);
   return record;
 }
 
 void PairMemory::connect(const OfferRecord& sender) noexcept {
-  peer_words_ = sender.words;
+  words_.connect(sender.words);
   peer_cts_ = sender.cts;
-  may_be_written_ = true;  // by what answer() says
 }
 
 void PairMemory::connect(const AnswerRecord& receiver) noexcept {
-  peer_words_ = receiver.words;
+  words_.connect(receiver.words);
   peer_landing_ = receiver.landing;
-  may_be_written_ = true;
 }
 
 // ---- Slots
@@ -101,13 +88,13 @@ void PairMemory::fill_slot(protocol::Epoch epoch) noexcept {
 
 void PairMemory::empty_slot(protocol::Epoch epoch) noexcept {
   packed_.unpack(slot(epoch));
-  store(words().taken, epoch);
+  store(words_->taken, epoch);
 }
 
 // ---- Where things are
 
 Source PairMemory::source(protocol::Epoch epoch, unsigned part) const noexcept {
-  if (cut_.bytes == 0) return {&words().nothing, 1, words_.region->descriptor()};
+  if (cut_.bytes == 0) return words_.local(words_->nothing, 1);
   const auto* memory = buffered_ ? slot(epoch) : place_;
   const std::uint64_t from = part * cut_.part_bytes;
   return {memory + from, std::min(cut_.part_bytes, cut_.bytes - from), source_.descriptor()};
@@ -116,15 +103,7 @@ Source PairMemory::source(protocol::Epoch epoch, unsigned part) const noexcept {
 Target PairMemory::target(protocol::Epoch epoch, unsigned part) const noexcept {
   std::uint64_t address = peer_landing_.address + part * cut_.part_bytes;
   if (cut_.path == Path::ring) address += epoch % cut_.slots * cut_.slot_bytes();
-  return {owner_.peer, address, peer_landing_.key};
-}
-
-Target PairMemory::own_word(const std::uint64_t& word) const noexcept {
-  return {owner_.self, words_.region->address(&word), words_.region->key()};
-}
-
-Target PairMemory::remote_word(std::size_t offset) const noexcept {
-  return {owner_.peer, peer_words_.address + offset, peer_words_.key};
+  return {words_.peer(), address, peer_landing_.key};
 }
 
 }  // namespace penstock::ofi

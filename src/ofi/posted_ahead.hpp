@@ -14,16 +14,16 @@ namespace penstock::ofi {
 // How much of an epoch the provider has.
 struct PostedPart {
   bool signal = false;
-  bool cts = false;
+  bool addition = false;  // to a word of the peer's
   unsigned parts = 0;
 };
 
 class PostedAhead {
  public:
-  protocol::Epoch epoch = 0;  // the last one that has been posted or passed over
-  PostedPart part;            // of that epoch
-  std::uint64_t signals = 0;  // posted since the counters went back last
-  std::uint64_t cts = 0;      // the same
+  protocol::Epoch epoch = 0;    // the last one that has been posted or passed over
+  PostedPart part;              // of that epoch
+  std::uint64_t signals = 0;    // posted since the counters went back last
+  std::uint64_t additions = 0;  // the same
 
   bool empty() const noexcept { return first_ == nullptr; }
   RdmaOperation* first() const noexcept { return first_; }

@@ -14,13 +14,17 @@ namespace penstock::ofi {
 struct alignas(64) PairWords {
   // Epochs complete here: a send's writes are placed, a receive's message has arrived.
   std::uint64_t done = 0;
-  std::uint64_t consumed = 0;  // sender: epochs that the receiver has taken out of its slots
-  std::uint64_t cts = 0;       // sender: receives started
-  std::uint64_t closed = 0;    // the peer's notice, both words of it: see closing_word()
-  std::uint64_t parting = 0;   // and protocol::parting_word()
-  std::uint64_t nothing = 0;   // where messages of no bytes leave from and arrive
-  std::uint64_t taken = 0;     // receiver: epochs taken out of its slots; a sender may read it
-  std::uint64_t seen = 0;      // sender: what its last reading of `taken` has brought
+  // Sender: epochs that the receiver has taken out of its slots. Target: epochs that the origin has
+  // completed.
+  std::uint64_t consumed = 0;
+  std::uint64_t cts = 0;      // sender: receives started
+  std::uint64_t closed = 0;   // the peer's notice, both words of it: see closing_word()
+  std::uint64_t parting = 0;  // and protocol::parting_word()
+  std::uint64_t nothing = 0;  // where messages of no bytes leave from and arrive
+  // Receiver: epochs taken out of its slots; a sender may read it. A window's end: pages of
+  // accumulates, those that have come or those that the target has applied.
+  std::uint64_t taken = 0;
+  std::uint64_t seen = 0;  // sender: what its last reading of `taken` has brought
 };
 static_assert(sizeof(PairWords) == 64);
 static_assert(offsetof(PairWords, parting) == offsetof(PairWords, closed) + sizeof(std::uint64_t));

@@ -10,7 +10,8 @@ struct OperationLists::Node {
   std::atomic<Node*> next{nullptr};
 };
 
-OperationLists::OperationLists() : oldest_(new Node), last_(oldest_), current_(oldest_) {}
+OperationLists::OperationLists()
+    : oldest_(new Node), last_(oldest_), current_(oldest_), ahead_(oldest_) {}
 
 OperationLists::~OperationLists() {
   while (oldest_) delete std::exchange(oldest_, oldest_->next.load(std::memory_order_relaxed));
@@ -53,6 +54,11 @@ const EpochList& OperationLists::next() noexcept {
   Node* const node = current_.load(std::memory_order_relaxed)->next.load(std::memory_order_acquire);
   current_.store(node, std::memory_order_release);
   return node->epoch;
+}
+
+const EpochList& OperationLists::ahead() noexcept {
+  ahead_ = ahead_->next.load(std::memory_order_acquire);
+  return ahead_->epoch;
 }
 
 }  // namespace penstock::transport

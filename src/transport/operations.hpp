@@ -62,6 +62,9 @@ class OperationLists : private base::NoCopy {
   // The thread that carries out calls it: the list of the next start, which stays until the next
   // call.
   const EpochList& next() noexcept;
+  // The same thread, which may look at lists before it begins them, at each once: the one behind
+  // the last that it has looked at. It stays until next() has come to it, and is called again.
+  const EpochList& ahead() noexcept;
 
  private:
   struct Node;
@@ -70,6 +73,7 @@ class OperationLists : private base::NoCopy {
   Node* oldest_;                // the next one to be used again; the enqueuing thread's
   Node* last_;                  // the enqueuing thread's, too
   std::atomic<Node*> current_;  // the one that next() has returned, or the first, which holds none
+  Node* ahead_;                 // the one that ahead() has returned
   bool unused_ = false;
 };
 

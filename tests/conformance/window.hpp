@@ -25,7 +25,8 @@ using Ranks = std::vector<int>;
 
 inline constexpr auto not_served = "no allowed transport serves windows";
 inline bool windows_served() {
-  return transport_allowed("peer") || (transport_allowed("proxy") && queue_type == PST_QUEUE_HOST);
+  const bool of_the_host = transport_allowed("ofi") || transport_allowed("proxy");
+  return transport_allowed("peer") || (of_the_host && queue_type == PST_QUEUE_HOST);
 }
 
 // Whether a rank loads and stores such memory of another one.
@@ -35,6 +36,7 @@ inline bool reaches(Memory memory) {
 }
 // Whether small epochs go without a post.
 inline bool goes_ahead() {
+  if (!transport_allowed("peer") && !transport_allowed("proxy")) return false;
   const char* const eager = std::getenv("PENSTOCK_RMA_EAGER");
   return eager == nullptr || std::string(eager) != "0";
 }

@@ -25,8 +25,8 @@ using peer::FakeWorld;
 using peer::make_stream;
 using peer::RecordingSink;
 
-struct End {
-  End(const base::Settings& given, int rank, bool for_gpus)
+struct Rank {
+  Rank(const base::Settings& given, int rank, bool for_gpus)
       : settings(given),
         world(rank, 2),
         transport(make_transport(
@@ -71,7 +71,7 @@ class OfiTwo : public ::testing::Test {
  protected:
   void introduce(const base::Settings& settings, bool for_gpus = false) {
     for (int rank = 0; rank < 2; ++rank)
-      ends_[rank] = std::make_unique<End>(settings, rank, for_gpus);
+      ends_[rank] = std::make_unique<Rank>(settings, rank, for_gpus);
     std::vector<transport::WireRecord> addresses;
     for (const auto& end : ends_) addresses.push_back(end->transport->address());
     for (const auto& end : ends_) end->transport->add_peers(addresses);
@@ -124,7 +124,7 @@ class OfiTwo : public ::testing::Test {
       if (const auto error = end->sink.error()) ADD_FAILURE() << error->text();
   }
 
-  End& end(int rank) { return *ends_[rank]; }
+  Rank& end(int rank) { return *ends_[rank]; }
   void TearDown() override { free(); }
 
  private:
@@ -143,7 +143,7 @@ class OfiTwo : public ::testing::Test {
       if (byte != expected) ++self.wrong_;
   }
 
-  std::array<std::unique_ptr<End>, 2> ends_;
+  std::array<std::unique_ptr<Rank>, 2> ends_;
   std::vector<std::byte> out_, in_;
   std::unique_ptr<transport::Plan> send_, receive_;
   std::uint64_t filled_ = 0, checked_ = 0;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accumulates of an epoch on their way, in pages: the origin fills one, the network brings it
+// to the target, whose engine applies it and says so, as the processors of its host are those that
+// share its memory.
+//
+//   origin                                              target
+//   writes the page, then pages += 1  ---------------->
+//   until its own pages have risen, too  <-------------  applies it, pages += 1
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "plan/operation_stream.hpp"
+#include "transport/operations.hpp"
+
+namespace penstock::ofi {
+
+// What a page begins with: how many bytes follow.
+using PageHead = std::uint64_t;
+
+// A small window has small pages.
+constexpr std::size_t page_bytes(std::size_t window_bytes, std::size_t eager_max) noexcept {
+  constexpr std::size_t least = 4096;
+  if (window_bytes == 0) return 0;
+  const std::size_t room = std::min(std::max(least, eager_max), std::max(least, 2 * window_bytes));
+  return sizeof(PageHead) + room / sizeof(plan::StreamWord) * sizeof(plan::StreamWord);
+}
+
+// The accumulates of a list, in their order.
+class PageWriter {
+ public:
+  void begin(const transport::Operations& list) noexcept {
+    list_ = &list;
+    at_ = 0;
+    find_next();
+  }
+  bool done() const noexcept { return at_ == list_->size() && writer_.done(); }
+  // Returns the bytes of the page.
+  std::size_t fill(std::byte* page, std::size_t room) noexcept {
+    std::size_t through = sizeof(PageHead);
+    while (!done()) {
+      if (writer_.done()) {
+        writer_.begin((*list_)[at_++]);
+        find_next();
+      }
+      through += writer_.write(page + through, room - through);
+      if (!writer_.done()) break;
+    }
+    const PageHead bytes = through - sizeof(PageHead);
+    std::memcpy(page, &bytes, sizeof bytes);
+    return through;
+  }
+
+ private:
+  void find_next() noexcept {
+    while (at_ < list_->size() && (*list_)[at_].verb != transport::Verb::accumulate) ++at_;
+  }
+
+  static inline const transport::Operations none;
+  const transport::Operations* list_ = &none;
+  std::size_t at_ = 0;
+  plan::OperationWriter writer_;
+};
+
+// Applies one page after the other.
+class PageReader {
+ public:
+  void take(const std::byte* page, std::byte* window) noexcept {
+    PageHead bytes;
+    std::memcpy(&bytes, page, sizeof bytes);
+    for (std::size_t at = 0; at < bytes;) {
+      if (reader_.done()) reader_.begin();
+      at += reader_.read(page + sizeof bytes + at, bytes - at, window);
+    }
+  }
+
+ private:
+  plan::OperationReader reader_;
+};
+
+}  // namespace penstock::ofi
