@@ -52,6 +52,15 @@ Error behind_lost(const EnqueuedMessage& message) noexcept {
   });
 }
 
+Error lost_by_sender(const EnqueuedMessage& message) noexcept {
+  return base::error_by(ErrorKind::transport, [&] {
+    return fmt::format(
+        "enqueued {}: MPI has refused the message at its sender, whose queue tells why, and both "
+        "ends count them: free the communicator, and make a new one",
+        message.label());
+  });
+}
+
 Error too_long(const EnqueuedMessage& message, std::size_t bytes) noexcept {
   return base::error_by(ErrorKind::truncate, [&] {
     return fmt::format(
@@ -164,7 +173,8 @@ void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
   end_call(message, code);
 }
 
-// What no slot holds is MPI's, and its slot says so.
+// What no slot holds is MPI's, and its slot says so. It also says what MPI has refused: the
+// receiver would wait for it for ever.
 bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
   try {
@@ -175,11 +185,10 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
     const auto fill = [&](LaneSlot& slot) {
       slot.bytes = message.bytes;
       slot.mpi_tag = by_mpi ? envelope.promise.next_mpi_tag() : LaneSlot::in_slot;
-      if (by_mpi)
-        code = PMPI_Isend(message.buffer, message.count, message.type, message.peer,
-                          static_cast<int>(slot.mpi_tag), envelope.promise.comm(), &message.mpi);
-      else
-        pack(message, slot.data());
+      if (!by_mpi) return pack(message, slot.data());
+      code = PMPI_Isend(message.buffer, message.count, message.type, message.peer,
+                        static_cast<int>(slot.mpi_tag), envelope.promise.comm(), &message.mpi);
+      if (code != MPI_SUCCESS) slot.mpi_tag = LaneSlot::lost;
     };
     if (!lane.send(message.number, fill)) return false;
     if (code == MPI_SUCCESS) envelope.sent.store(message.number, std::memory_order_relaxed);
@@ -206,8 +215,11 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   if (std::none_of(envelope.lanes.rbegin(), envelope.lanes.rend(),
                    [&](const Lane& lane) { return lane.receive(message.number, drain); }))
     return false;
-  message.gone = true;
-  if (mpi_tag != LaneSlot::in_slot) {
+  message.gone = mpi_tag != LaneSlot::lost;
+  if (!message.gone) {
+    const Error error = lost_by_sender(message);
+    finish_lane(message, 0, &error);
+  } else if (mpi_tag != LaneSlot::in_slot) {
     receive_from_mpi(message, bytes, static_cast<int>(mpi_tag));
   } else if (bytes > message.bytes) {
     const Error error = too_long(message, bytes);

@@ -24,11 +24,12 @@ struct alignas(cache_line) LaneSlot {
 
   std::uint64_t head;  // by the sender, as all of this line
   std::uint64_t bytes;
-  std::int64_t mpi_tag;  // under which MPI brings the message; `in_slot`: the slot holds it
+  std::int64_t mpi_tag;  // under which MPI brings the message, or one of those below
   std::byte small[small_bytes];
   alignas(cache_line) std::uint64_t taken;  // by the receiver
 
-  static constexpr std::int64_t in_slot = -1;
+  static constexpr std::int64_t in_slot = -1;  // the slot holds the message
+  static constexpr std::int64_t lost = -2;     // it will not come
   std::byte* data() noexcept {
     return bytes <= small_bytes ? small : reinterpret_cast<std::byte*>(this + 1);
   }

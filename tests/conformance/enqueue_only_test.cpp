@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators whose messages are enqueued at both ends (PST_Comm_enqueue_only): Q16 of
 // docs/queue.md. Messages are counted there and not matched, and small ones go without MPI.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -34,6 +36,9 @@ class PromisedComm {
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
+
+// While it is true, MPI takes no send (PMPI_Isend below).
+std::atomic<bool> refuses_sends{false};
 
 // Around what a slot holds, and what it holds beside its number.
 std::vector<std::size_t> sizes_of_slots() {
@@ -351,6 +356,98 @@ TEST(EnqueueOnly, Q13_WhatIsLostTakesItsTagAlong) {
   }
 }
 
+// A send, on a queue of its own, that MPI refuses; and a later one with its tag.
+void send_refused(const PromisedComm& comm, const Bytes& out, int tag) {
+  EnqueueLane refused(comm), later(comm);
+  refuses_sends = true;
+  refused.send(out, partner(), tag);
+  refused.trigger();
+  EXPECT_PST_KIND(PST_Queue_wait(refused.queue()), PST_ERROR_MPI);
+  refuses_sends = false;
+  const Bytes second = message(8, rank(), 2);
+  later.send(second, partner(), tag);
+  later.trigger();
+  EXPECT_PST_KIND(PST_Queue_wait(later.queue()), PST_ERROR_TRANSPORT);
+}
+
+// What is large goes by MPI, too; its receive makes slots for what follows.
+void exchange(const PromisedComm& comm, std::size_t bytes, int tag) {
+  EnqueueLane lane(comm);
+  const Bytes out = message(bytes, rank(), bytes);
+  Bytes in(bytes);
+  lane.receive(in, partner(), tag);
+  lane.send(out, partner(), tag);
+  lane.trigger();
+  lane.finish();
+  expect_message(in, partner(), bytes);
+}
+
+// Its slot has told the receiver to expect it from MPI.
+TEST(EnqueueOnly, Q13_ASendThatMpiRefusesFailsItsReceive) {
+  if (!transport_allowed("peer")) return;  // the next test's
+  const PromisedComm comm;
+  const int peer = partner();
+  const ErrorsReturn errors;
+  const Bytes out = message(eager_max() + 1, rank(), 1);
+  for (const bool receives_first : {true, false}) {
+    const int tag = receives_first ? 21 : 22;
+    EnqueueLane receives(comm), behind(comm);
+    Bytes in(out.size()), second(8);
+    MPI_Request request;
+    exchange(comm, out.size(), tag);
+    if (!receives_first) send_refused(comm, out, tag);
+    receives.receive(in, peer, tag, &request);
+    receives.trigger();
+    behind.receive(second, peer, tag);
+    behind.trigger();
+    if (receives_first) send_refused(comm, out, tag);
+    EXPECT_PST_KIND(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_TRANSPORT);
+    EXPECT_PST_KIND(PST_Queue_wait(receives.queue()), PST_ERROR_TRANSPORT);
+    const std::string whose = "rank " + std::to_string(peer) + " (tag " + std::to_string(tag);
+    EXPECT_NE(last_error().find(whose), std::string::npos) << last_error();
+    EXPECT_NE(last_error().find("refused"), std::string::npos) << last_error();
+    EXPECT_PST_KIND(PST_Queue_wait(behind.queue()), PST_ERROR_TRANSPORT);
+    EXPECT_EQ(check_value(in.data(), in.size(), std::byte{0}), "");
+    exchange(comm, out.size(), tag + 10);
+  }
+  meet();
+}
+
+// Between hosts the receiver does not learn it. But no later message comes in its place.
+TEST(EnqueueOnly, Q13_NothingTakesThePlaceOfASendThatMpiRefuses) {
+  const PromisedComm comm;
+  const int peer = partner();
+  // Open MPI 4.1 tells no truncation of a message to the own process.
+  if (transport_allowed("peer") || peer == rank()) {
+    for (int i = 0; i < 3; ++i) meet();
+    return;
+  }
+  const ErrorsReturn errors;
+  EnqueueLane receives(comm), sends(comm);
+  Bytes first(8), second(8), short_one(4);
+  MPI_Request requests[2];
+  receives.receive(first, peer, 1, &requests[0]);
+  receives.receive(second, peer, 1, &requests[1]);
+  receives.receive(short_one, peer, 2);
+  receives.trigger();
+  const Bytes out = message(8, rank(), 1), long_one = message(30, rank(), 2);
+  send_refused(comm, out, 1);
+  meet();
+  for (MPI_Request& request : requests) {
+    int done = 1;
+    EXPECT_EQ(MPI_Test(&request, &done, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(done, 0);
+  }
+  meet();
+  sends.send(long_one, peer, 2);  // it fails the queue, which would wait
+  sends.trigger();
+  for (MPI_Request& request : requests)
+    EXPECT_PST_KIND(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_TRUNCATE);
+  EXPECT_PST_KIND(PST_Queue_wait(receives.queue()), PST_ERROR_TRUNCATE);
+  sends.finish();
+  meet();
+}
+
 // NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
 
 TEST(EnqueueOnly, Q11_WhatIsWrongIsRefused) {
@@ -454,3 +551,10 @@ TEST(EnqueueOnly, OtherCommunicatorsAreNotConcerned) {
 
 }  // namespace
 }  // namespace penstock::test
+
+extern "C" int PMPI_Isend(const void* data, int count, MPI_Datatype type, int peer, int tag,
+                          MPI_Comm comm, MPI_Request* request) {
+  static const auto own = reinterpret_cast<decltype(&PMPI_Isend)>(dlsym(RTLD_NEXT, "PMPI_Isend"));
+  if (penstock::test::refuses_sends) return MPI_ERR_OTHER;
+  return own(data, count, type, peer, tag, comm, request);
+}
