@@ -408,12 +408,13 @@ PST_API int PST_Queue_close(PST_Queue queue);
  * used after that. A wait for one whose message nothing triggers never ends. MPI_Comm_free refuses
  * a communicator while messages on it have not been handed to MPI. Counts as a call of MPI. Errors:
  * PST_ERROR_QUEUE, PST_ERROR_ARGUMENT (a negative count; a rank or tag out of range;
- * MPI_ANY_SOURCE, MPI_ANY_TAG; a null buffer; no communicator), PST_ERROR_COMMUNICATOR (the queue's
- * has been freed), PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the buffer is in memory of a GPU,
- * and the queue's stream is the host's or another GPU's, and MPI is not said to take such memory;
- * the datatype there is one that MPI alone can take apart), PST_ERROR_RESOURCES (also: the queue's
- * pinned memory is full until the next wait of the stream), PST_ERROR_MPI, and the queue's own
- * error. Source: HPE. */
+ * MPI_ANY_SOURCE, MPI_ANY_TAG; a null buffer; no communicator; after PST_Comm_enqueue_only a
+ * datatype that is not committed), PST_ERROR_COMMUNICATOR (the queue's has been freed),
+ * PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED (the buffer is in memory of a GPU, and the queue's
+ * stream is the host's or another GPU's, and MPI is not said to take such memory; the datatype
+ * there is one that MPI alone can take apart), PST_ERROR_RESOURCES (also: the queue's pinned memory
+ * is full until the next wait of the stream), PST_ERROR_MPI, and the queue's own error. Source:
+ * HPE. */
 PST_API int PST_Enqueue_send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
                              MPI_Comm comm, PST_Queue queue, MPI_Request* request);
 PST_API int PST_Enqueue_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,

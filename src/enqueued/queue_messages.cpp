@@ -45,6 +45,17 @@ std::size_t bytes_of(MPI_Datatype type) {
   throw Error(ErrorKind::argument, fmt::format("enqueued {}: {}", verb(call), why));
 }
 
+// Where MPI does not move the message, nobody else would say so. MPI has no call that asks for it:
+// of a send to nobody it looks at the datatype alone. A duplicate would tell nothing, as MPICH
+// commits it.
+void require_committed(const MessageCall& call, MPI_Comm ours) {
+  const char nothing = 0;
+  const int code = PMPI_Send(&nothing, 1, call.type, MPI_PROC_NULL, 0, ours);
+  if (code != MPI_SUCCESS)
+    refuse(call, "MPI does not take the datatype, which must be committed (MPI_Type_commit): " +
+                     group::mpi_error_text(code));
+}
+
 }  // namespace
 
 QueueMessages::QueueMessages(MessageEngine& engine, core::Queue& queue,
@@ -241,9 +252,10 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
   EnqueuedMessage& message = new_message(call, comm);
   try {
     const std::optional<std::size_t> element = element_of(call.type);
+    message.envelope = envelope_of(call);
+    if (message.envelope && !element) require_committed(call, message.envelope->promise.comm());
     if (!staging_ || !staging_->stage(message, call.type, element))
       take_type(message, call.type, element);
-    message.envelope = envelope_of(call);
     message.lowest = static_cast<std::byte*>(message.buffer);
     if (message.envelope && message.owns_type) find_bytes(message, message.type);
     if (request) {

@@ -485,6 +485,33 @@ TEST(EnqueueOnly, Q11_WhatIsWrongIsRefused) {
   MPI_Comm_free(&half);
 }
 
+TEST(EnqueueOnly, Q11_ADatatypeIsCommitted) {
+  const ErrorsReturn errors;
+  const PromisedComm comm;
+  EnqueueLane lane(comm);
+  for (const int count : {3, 50000}) {
+    MPI_Datatype column;
+    MPI_Type_vector(count, 1, 2, MPI_INT, &column);
+    std::vector<int> out(2 * static_cast<std::size_t>(count), rank()), in(out.size(), -1);
+    const auto receive = [&] {
+      return PST_Enqueue_recv(in.data(), 1, column, partner(), 1, comm, lane.queue(), nullptr);
+    };
+    const auto send = [&] {
+      return PST_Enqueue_send(out.data(), 1, column, partner(), 1, comm, lane.queue(), nullptr);
+    };
+    EXPECT_PST_KIND(receive(), PST_ERROR_ARGUMENT);
+    EXPECT_NE(last_error().find("MPI_Type_commit"), std::string::npos) << last_error();
+    EXPECT_PST_KIND(send(), PST_ERROR_ARGUMENT);
+    MPI_Type_commit(&column);
+    EXPECT_PST(receive());
+    EXPECT_PST(send());
+    MPI_Type_free(&column);
+    lane.trigger();
+    lane.finish();
+    EXPECT_EQ(in.front(), partner());
+  }
+}
+
 // With PENSTOCK_CHECK a blocking call that breaks the promise is reported; it would never end.
 TEST(EnqueueOnly, Q16_ABrokenPromiseIsReported) {
   const char* const check = std::getenv("PENSTOCK_CHECK");
