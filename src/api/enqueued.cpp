@@ -120,11 +120,28 @@ void require_promisable(MPI_Comm comm) {
                 "with MPI_Intercomm_merge");
 }
 
+// Who comes when others have given up passes the first barrier with them, and not the second.
+void await_members(core::Library& library, MPI_Comm comm, const group::Communicator& communicator) {
+  std::vector<int> world_ranks;
+  for (int member = 0; member < group::peers_of(communicator); ++member)
+    world_ranks.push_back(group::world_rank(communicator, member));
+  const auto meanwhile = while_alive(library, std::move(world_ranks));
+  for (int barrier = 0; barrier < 2; ++barrier)
+    if (!group::meet(comm, library.settings().timeout, meanwhile))
+      throw Error(ErrorKind::timeout,
+                  "PST_Comm_enqueue_only is collective, and PENSTOCK_TIMEOUT has passed before all "
+                  "members of " +
+                      communicator.name +
+                      " have called it; its collectives do not match any more: make a new "
+                      "communicator");
+}
+
 // Collective. What fails on one member fails on all.
 void promise(core::Library& library, MPI_Comm comm) {
   require_promisable(comm);
   const auto communicator = group::communicator_of(comm);
   if (communicator->promise.load(std::memory_order_acquire) != nullptr) return;
+  await_members(library, comm, *communicator);
   auto members = group::MpiWindowGroup::of_communicator(comm);
   members->together([&] {
     engine_of(library);
@@ -166,7 +183,7 @@ void end_promise(group::Communicator& communicator) {
   core::Library* const library = core::Library::get();
   if (made == nullptr || library == nullptr) return;
   const auto limit = library->settings().timeout;
-  if (!made->meet(limit, while_alive(*library, made->members())))
+  if (!made->meet(limit, while_alive(*library, made->members().world_ranks())))
     throw Error(ErrorKind::timeout,
                 "MPI_Comm_free is collective where PST_Comm_enqueue_only was called, and "
                 "PENSTOCK_TIMEOUT has passed before all members of " +

@@ -3,21 +3,21 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "group/world.hpp"
 
 namespace penstock::api {
 
-std::function<bool()> while_alive(core::Library& library, const group::WindowGroup& members) {
-  return [&library, &members, meanwhile = library.meanwhile()] {
+std::function<bool()> while_alive(core::Library& library, std::vector<int> world_ranks) {
+  return [&library, members = std::move(world_ranks), meanwhile = library.meanwhile()] {
     if (library.world().anybody_dead())
-      for (int member = 0; member < members.size(); ++member)
-        if (library.world().dead(members.world_rank(member)).load(std::memory_order_acquire))
+      for (const int member : members)
+        if (member >= 0 && library.world().dead(member).load(std::memory_order_acquire))
           throw base::Error(base::ErrorKind::peer_dead,
                             "the call is collective, and the process of rank " +
-                                std::to_string(members.world_rank(member)) +
-                                " has ended: see its output");
+                                std::to_string(member) + " has ended: see its output");
     return meanwhile ? meanwhile() : false;
   };
 }

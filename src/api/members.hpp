@@ -3,14 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "core/library.hpp"
-#include "group/window_group.hpp"
 
 namespace penstock::api {
 
 // As Library::meanwhile(); throws base::Error(peer_dead) when the process of a member has ended,
-// which will not come.
-std::function<bool()> while_alive(core::Library& library, const group::WindowGroup& members);
+// which will not come. Members outside MPI_COMM_WORLD have negative ranks, and are not looked for.
+std::function<bool()> while_alive(core::Library& library, std::vector<int> world_ranks);
 
 }  // namespace penstock::api

@@ -335,7 +335,8 @@ void detach_window(MPI_Win win) {
     throw Error(ErrorKind::epoch,
                 found->window->name() + ": MPI_Win_free while an epoch of MPI's own is open");
   core::Library& library = core::Library::require();
-  found->window->detach(while_alive(library, found->window->group()), library.meanwhile());
+  found->window->detach(while_alive(library, found->window->group().world_ranks()),
+                        library.meanwhile());
 }
 
 // What hangs on the windows stays until MPI frees them.

@@ -122,30 +122,35 @@ WindowGroup::Records MpiWindowGroup::exchange(const Records& records) {
 }
 
 // Who waits sleeps: the others may need the core.
-bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
-  if (comm_ == MPI_COMM_NULL) {
-    if (meanwhile) meanwhile();
-    return false;
-  }
+bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+  check_mpi(PMPI_Ibarrier(comm, &request), "MPI_Ibarrier");
   const auto began = std::chrono::steady_clock::now();
   base::Backoff backoff(std::chrono::microseconds(0));
   for (;;) {
     int done = 0;
     check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return true;
-    if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit) break;
-    try {
-      if (meanwhile) meanwhile();
-    } catch (...) {
-      comm_ = MPI_COMM_NULL;
-      throw;
-    }
+    if (limit.count() > 0 && std::chrono::steady_clock::now() - began > limit) return false;
+    if (meanwhile) meanwhile();
     backoff.pause();
   }
-  comm_ = MPI_COMM_NULL;  // left to MPI, with the barrier that has not ended
-  return false;
+}
+
+bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
+  if (comm_ == MPI_COMM_NULL) {
+    if (meanwhile) meanwhile();
+    return false;
+  }
+  bool met = false;
+  try {
+    met = group::meet(comm_, limit, meanwhile);
+  } catch (...) {
+    comm_ = MPI_COMM_NULL;
+    throw;
+  }
+  if (!met) comm_ = MPI_COMM_NULL;  // left to MPI, with the barrier that has not ended
+  return met;
 }
 
 bool MpiWindowGroup::on_all(bool mine) {

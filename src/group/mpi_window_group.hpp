@@ -11,6 +11,9 @@
 
 namespace penstock::group {
 
+// As WindowGroup::meet(), on any communicator. What has not ended is left to MPI.
+bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bool()>& meanwhile);
+
 class MpiWindowGroup final : public WindowGroup {
  public:
   // Collective over the processes of the window, or of the communicator. Throw

@@ -22,6 +22,7 @@ class WindowGroup {
   int world_rank(int member) const noexcept {
     return world_ranks_[static_cast<std::size_t>(member)];
   }
+  const std::vector<int>& world_ranks() const noexcept { return world_ranks_; }
 
   Records all_gather(std::span<const std::byte> mine);
   // To each member its record, from each one ours.

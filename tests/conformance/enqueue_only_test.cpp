@@ -512,6 +512,28 @@ TEST(EnqueueOnly, Q11_ADatatypeIsCommitted) {
   }
 }
 
+// Who does not come is late: it learns that the others have given up.
+TEST(EnqueueOnly, Q13_WhoWaitsForAMemberGivesUp) {
+  if (std::getenv("PENSTOCK_TIMEOUT") != std::string("1"))
+    GTEST_SKIP() << "PENSTOCK_TIMEOUT is not 1";
+  const ErrorsReturn errors;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (const bool late : {false, true}) {
+    if (late == (rank() == 1)) {
+      EXPECT_PST_KIND(PST_Comm_enqueue_only(comm), PST_ERROR_TIMEOUT);
+      EXPECT_NE(last_error().find("PST_Comm_enqueue_only"), std::string::npos) << last_error();
+    }
+    meet();
+  }
+  if (rank() != 1) {  // the barrier that rank 1 has left to MPI
+    MPI_Request barrier;
+    MPI_Ibarrier(comm, &barrier);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+  }
+  MPI_Comm_free(&comm);
+}
+
 // With PENSTOCK_CHECK a blocking call that breaks the promise is reported; it would never end.
 TEST(EnqueueOnly, Q16_ABrokenPromiseIsReported) {
   const char* const check = std::getenv("PENSTOCK_CHECK");

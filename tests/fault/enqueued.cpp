@@ -51,6 +51,8 @@ void dead_enqueued_peer(const Job& job) {
   const char* const text = std::getenv("PENSTOCK_TEST_STEP");
   const int step = text == nullptr ? 0 : std::atoi(text);
   const bool sends = step % 2 == 1, stream_waits = step < 2;
+  MPI_Comm unpromised;
+  MPI_Comm_dup(MPI_COMM_WORLD, &unpromised);
   Lane lane;
   std::vector<std::byte> in(few_bytes);
   const auto out = message(few_bytes, 0);
@@ -82,9 +84,11 @@ void dead_enqueued_peer(const Job& job) {
   require(passed, "the stream has been released");
   if (stream_waits)
     require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait");
-  // It is collective, and one member will not come.
-  if (MPI_Comm promised = comm(); promised != MPI_COMM_WORLD)
+  // They are collective, and one member will not come.
+  if (MPI_Comm promised = comm(); promised != MPI_COMM_WORLD) {
     require_kind(MPI_Comm_free(&promised), PST_ERROR_PEER_DEAD, "MPI_Comm_free");
+    require_kind(PST_Comm_enqueue_only(unpromised), PST_ERROR_PEER_DEAD, "PST_Comm_enqueue_only");
+  }
   content_and_gone();
 }
 
