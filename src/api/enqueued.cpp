@@ -20,7 +20,7 @@
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
-#include "group/mpi_window_group.hpp"
+#include "group/mpi_member_group.hpp"
 
 namespace penstock::api {
 
@@ -142,7 +142,7 @@ void promise(core::Library& library, MPI_Comm comm) {
   const auto communicator = group::communicator_of(comm);
   if (communicator->promise.load(std::memory_order_acquire) != nullptr) return;
   await_members(library, comm, *communicator);
-  auto members = group::MpiWindowGroup::of_communicator(comm);
+  auto members = group::MpiMemberGroup::of_communicator(comm);
   members->together([&] {
     engine_of(library);
     const std::lock_guard lock(mutex);

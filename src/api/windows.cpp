@@ -19,7 +19,7 @@
 #include "device/gpu.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_layout.hpp"
-#include "group/mpi_window_group.hpp"
+#include "group/mpi_member_group.hpp"
 
 namespace penstock::api {
 
@@ -222,7 +222,7 @@ namespace {
 
 // The last step of an attachment, on all members or on none. From here on the window's attribute
 // owns it.
-void hang_on(MPI_Win win, std::unique_ptr<AttachedWindow> made, group::WindowGroup& members) {
+void hang_on(MPI_Win win, std::unique_ptr<AttachedWindow> made, group::MemberGroup& members) {
   members.together([&] {
     {
       const std::lock_guard lock(mutex);
@@ -241,7 +241,7 @@ void hang_on(MPI_Win win, std::unique_ptr<AttachedWindow> made, group::WindowGro
 }
 
 std::unique_ptr<AttachedWindow> open_window(core::Library& library,
-                                            std::unique_ptr<group::WindowGroup> members,
+                                            std::unique_ptr<group::MemberGroup> members,
                                             const WindowPart& part) {
   auto made = std::make_unique<AttachedWindow>();
   const rma::WindowOptions options{library.world().thread_level() == group::ThreadLevel::multiple,
@@ -258,9 +258,9 @@ void require_valid(const WindowPart& part) {
 }
 
 // MPI's window over the part, attached. It frees `allocated` with itself.
-MPI_Win make_window(core::Library& library, std::unique_ptr<group::MpiWindowGroup> group,
+MPI_Win make_window(core::Library& library, std::unique_ptr<group::MpiMemberGroup> group,
                     const WindowPart& part, MPI_Info info, void* allocated) {
-  group::MpiWindowGroup& members = *group;
+  group::MpiMemberGroup& members = *group;
   const auto mpi = members.create_window(
       {static_cast<std::byte*>(part.base), static_cast<std::size_t>(part.bytes)},
       static_cast<int>(part.unit), info);
@@ -290,15 +290,15 @@ void attach_window(MPI_Win win, const MPI_Comm* comm) {
   core::Library& library = core::Library::require();
   if (attached(win) != nullptr) return;
   const WindowPart part = part_of(win);
-  auto group = comm != nullptr ? group::MpiWindowGroup::of_communicator(*comm)
-                               : group::MpiWindowGroup::of_window(win);
-  group::WindowGroup& members = *group;
+  auto group = comm != nullptr ? group::MpiMemberGroup::of_communicator(*comm)
+                               : group::MpiMemberGroup::of_window(win);
+  group::MemberGroup& members = *group;
   hang_on(win, open_window(library, std::move(group), part), members);
 }
 
 MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
   core::Library& library = core::Library::require();
-  auto group = group::MpiWindowGroup::of_communicator(comm);
+  auto group = group::MpiMemberGroup::of_communicator(comm);
   group->together([&] {
     require_valid(part);
     if (part.base == nullptr && part.bytes > 0)
@@ -309,7 +309,7 @@ MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
 
 MPI_Win allocate_window(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void** base) {
   core::Library& library = core::Library::require();
-  auto group = group::MpiWindowGroup::of_communicator(comm);
+  auto group = group::MpiMemberGroup::of_communicator(comm);
   WindowPart part{nullptr, bytes, unit};
   peer::Memory& memory = library.transports().peer().memory();
   try {
@@ -361,7 +361,7 @@ void refuse_plain_epochs(MPI_Win win, const char* call) {
 
 const rma::Members& members_of(const rma::Window& window, MPI_Group group) {
   thread_local rma::Members members;
-  static_cast<const group::MpiWindowGroup&>(window.group()).members_of(group, members);
+  static_cast<const group::MpiMemberGroup&>(window.group()).members_of(group, members);
   return members;
 }
 

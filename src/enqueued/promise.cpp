@@ -24,7 +24,7 @@ struct PromiseRecord {
 
 }  // namespace
 
-Promise::Promise(std::unique_ptr<group::MpiWindowGroup> members, core::Transports& transports,
+Promise::Promise(std::unique_ptr<group::MpiMemberGroup> members, core::Transports& transports,
                  const base::Settings& settings)
     : most_bytes_(settings.eager_max), group_(std::move(members)), peer_(transports.peer()) {
   group_->together([&] {
@@ -37,7 +37,7 @@ Promise::Promise(std::unique_ptr<group::MpiWindowGroup> members, core::Transport
 
 // A lane is made where both members get at each other's memory.
 void Promise::connect() {
-  group::WindowGroup::Records mine;
+  group::MemberGroup::Records mine;
   for (int member = 0; member < group_->size(); ++member) {
     PromiseRecord record;
     if (board_ && peer_.reaches(group_->world_rank(member)).yes) record = {1, board_->place()};

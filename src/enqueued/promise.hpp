@@ -23,7 +23,7 @@
 #include "enqueued/bundle_list.hpp"
 #include "enqueued/envelope.hpp"
 #include "group/communicator.hpp"
-#include "group/mpi_window_group.hpp"
+#include "group/mpi_member_group.hpp"
 #include "peer/lane_board.hpp"
 
 namespace penstock::enqueued {
@@ -31,10 +31,10 @@ namespace penstock::enqueued {
 class Promise final : public group::CommunicatorPromise {
  public:
   // Collective over the members. Throws base::Error on all of them.
-  Promise(std::unique_ptr<group::MpiWindowGroup> members, core::Transports& transports,
+  Promise(std::unique_ptr<group::MpiMemberGroup> members, core::Transports& transports,
           const base::Settings& settings);
 
-  const group::WindowGroup& members() const noexcept { return *group_; }
+  const group::MemberGroup& members() const noexcept { return *group_; }
   int rank() const noexcept { return group_->rank(); }
   MPI_Comm comm() const noexcept { return group_->comm(); }
   int next_mpi_tag() noexcept;  // under the engine's lock
@@ -53,7 +53,7 @@ class Promise final : public group::CommunicatorPromise {
   void connect();
 
   const std::size_t most_bytes_;  // of a message that lies in a slot
-  std::unique_ptr<group::MpiWindowGroup> group_;
+  std::unique_ptr<group::MpiMemberGroup> group_;
   peer::Peer& peer_;
   std::mutex mutex_;
   std::unique_ptr<peer::LaneBoard> board_;                 // null: no shared memory

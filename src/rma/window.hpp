@@ -18,7 +18,7 @@
 #include "core/queue.hpp"
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
-#include "group/window_group.hpp"
+#include "group/member_group.hpp"
 #include "rma/window_end.hpp"
 #include "transport/window.hpp"
 
@@ -42,14 +42,14 @@ class Window : private base::NoCopy {
  public:
   // Collective over the group, which it takes. `unit`: in bytes, of displacements into our part.
   // Throws base::Error on all members.
-  Window(std::unique_ptr<group::WindowGroup> group, const transport::WindowMemory& ours,
+  Window(std::unique_ptr<group::MemberGroup> group, const transport::WindowMemory& ours,
          std::int64_t unit, core::Transports& transports, const WindowOptions& options);
   // Blocks until all that has been enqueued for it here has ended. The members call detach()
   // before.
   ~Window();
 
   std::uint64_t number() const noexcept { return number_; }
-  const group::WindowGroup& group() const noexcept { return *group_; }
+  const group::MemberGroup& group() const noexcept { return *group_; }
   std::string name() const { return "window " + std::to_string(number_); }
 
   // ---- Calls of the program. They throw base::Error and then have enqueued and changed nothing.
@@ -139,7 +139,7 @@ class Window : private base::NoCopy {
 
   const std::uint64_t number_;
   const WindowOptions options_;
-  std::unique_ptr<group::WindowGroup> group_;
+  std::unique_ptr<group::MemberGroup> group_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by member
   std::shared_ptr<EndsOfWindow> ends_;        // null behind the end
   bool exposure_lost_ = false;                // of an end that is gone

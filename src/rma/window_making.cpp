@@ -31,7 +31,7 @@ struct PartRecord {
 
 }  // namespace
 
-Window::Window(std::unique_ptr<group::WindowGroup> group, const WindowMemory& ours,
+Window::Window(std::unique_ptr<group::MemberGroup> group, const WindowMemory& ours,
                std::int64_t unit, core::Transports& transports, const WindowOptions& options)
     : number_(windows_made.fetch_add(1, std::memory_order_relaxed) + 1),
       options_(options),
@@ -74,7 +74,7 @@ Window::~Window() {
 std::vector<std::size_t> Window::choose(const WindowMemory& ours,
                                         const core::Transports& transports) const {
   const auto& entries = transports.entries();
-  group::WindowGroup::Records told;
+  group::MemberGroup::Records told;
   std::vector<Error> refusals;
   for (const auto& peer : peers_) {
     std::uint64_t served = 0;
@@ -115,7 +115,7 @@ void Window::connect(const WindowMemory& ours, core::Transports& transports) {
       offers.push_back(transports.entries()[chosen[member]].transport->open_window(
           ours, peers_[member]->world_rank));
   });
-  group::WindowGroup::Records records;
+  group::MemberGroup::Records records;
   for (const auto& offer : offers) records.push_back(offer->record());
   const auto theirs = group_->exchange(records);
   group_->together([&] {

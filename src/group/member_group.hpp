@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of an MPI window, on a communicator of their own: what they tell each other while the
-// window is attached and freed. All of it is collective over them and calls MPI.
+// The members of a window, or of a communicator that has been promised, on a communicator of their
+// own: what they tell each other while it is made and freed. All of it is collective over them and
+// calls MPI.
 #pragma once
 
 #include <chrono>
@@ -12,11 +13,11 @@
 
 namespace penstock::group {
 
-class WindowGroup {
+class MemberGroup {
  public:
   using Records = std::vector<std::vector<std::byte>>;  // by member
 
-  virtual ~WindowGroup() = default;
+  virtual ~MemberGroup() = default;
   int rank() const noexcept { return rank_; }  // ours among the members
   int size() const noexcept { return static_cast<int>(world_ranks_.size()); }
   int world_rank(int member) const noexcept {

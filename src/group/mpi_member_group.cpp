@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "group/mpi_window_group.hpp"
+#include "group/mpi_member_group.hpp"
 
 #include <fmt/format.h>
 
@@ -33,13 +33,13 @@ int ranks_in(MPI_Group group) {
 
 }  // namespace
 
-std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_window(MPI_Win window) {
+std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_window(MPI_Win window) {
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Win_get_group(window, &members), "MPI_Win_get_group");
-  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members, nullptr));
+  return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, nullptr));
 }
 
-std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_communicator(MPI_Comm comm) {
+std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_communicator(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL)
     throw Error(ErrorKind::communicator, "the communicator is MPI_COMM_NULL");
   int inter = 0;
@@ -47,11 +47,11 @@ std::unique_ptr<MpiWindowGroup> MpiWindowGroup::of_communicator(MPI_Comm comm) {
   if (inter != 0) throw Error(ErrorKind::communicator, "an intercommunicator has no windows");
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(comm, &members), "MPI_Comm_group");
-  return std::unique_ptr<MpiWindowGroup>(new MpiWindowGroup(members, &comm));
+  return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, &comm));
 }
 
 // Takes the group.
-MpiWindowGroup::MpiWindowGroup(MPI_Group members, const MPI_Comm* comm) : members_(members) {
+MpiMemberGroup::MpiMemberGroup(MPI_Group members, const MPI_Comm* comm) : members_(members) {
   try {
     open(comm);
   } catch (...) {
@@ -61,7 +61,7 @@ MpiWindowGroup::MpiWindowGroup(MPI_Group members, const MPI_Comm* comm) : member
 }
 
 // Not by MPI_Comm_dup: that would run the program's attribute copy functions.
-void MpiWindowGroup::open(const MPI_Comm* comm) {
+void MpiMemberGroup::open(const MPI_Comm* comm) {
   MPI_Group world = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
   const int size = ranks_in(members_);
@@ -85,18 +85,18 @@ void MpiWindowGroup::open(const MPI_Comm* comm) {
   check_mpi(PMPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
 }
 
-MpiWindowGroup::~MpiWindowGroup() {
+MpiMemberGroup::~MpiMemberGroup() {
   int finalized = 0;
   PMPI_Finalized(&finalized);
   if (!finalized) release();
 }
 
-void MpiWindowGroup::release() noexcept {
+void MpiMemberGroup::release() noexcept {
   if (comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
   if (members_ != MPI_GROUP_NULL) PMPI_Group_free(&members_);
 }
 
-WindowGroup::Records MpiWindowGroup::exchange(const Records& records) {
+MemberGroup::Records MpiMemberGroup::exchange(const Records& records) {
   const std::size_t count = records.size();
   std::vector<int> sizes(count), starts(count), their_sizes(count), their_starts(count);
   std::vector<std::byte> out;
@@ -137,7 +137,7 @@ bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bo
   }
 }
 
-bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
+bool MpiMemberGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
   if (comm_ == MPI_COMM_NULL) {
     if (meanwhile) meanwhile();
     return false;
@@ -153,13 +153,13 @@ bool MpiWindowGroup::meet(std::chrono::milliseconds limit, const std::function<b
   return met;
 }
 
-bool MpiWindowGroup::on_all(bool mine) {
+bool MpiMemberGroup::on_all(bool mine) {
   int value = mine ? 1 : 0;
   check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce");
   return value != 0;
 }
 
-void MpiWindowGroup::members_of(MPI_Group group, std::vector<int>& found) const {
+void MpiMemberGroup::members_of(MPI_Group group, std::vector<int>& found) const {
   if (group == MPI_GROUP_NULL) throw Error(ErrorKind::argument, "the group is MPI_GROUP_NULL");
   const int size = ranks_in(group);
   bool inside = size <= this->size();
@@ -173,7 +173,7 @@ void MpiWindowGroup::members_of(MPI_Group group, std::vector<int>& found) const 
     throw Error(ErrorKind::argument, "the group has a process that is none of the window's");
 }
 
-MpiWindowGroup::MadeWindow MpiWindowGroup::create_window(std::span<std::byte> memory, int unit,
+MpiMemberGroup::MadeWindow MpiMemberGroup::create_window(std::span<std::byte> memory, int unit,
                                                          MPI_Info info) {
   MPI_Win window = MPI_WIN_NULL;
   const int code = PMPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size()), unit, info,
@@ -190,11 +190,11 @@ MpiWindowGroup::MadeWindow MpiWindowGroup::create_window(std::span<std::byte> me
   return {window, true};
 }
 
-WindowGroup::Records WindowGroup::all_gather(std::span<const std::byte> mine) {
+MemberGroup::Records MemberGroup::all_gather(std::span<const std::byte> mine) {
   return exchange(Records(world_ranks_.size(), {mine.begin(), mine.end()}));
 }
 
-void WindowGroup::together(const std::function<void()>& step) {
+void MemberGroup::together(const std::function<void()>& step) {
   int kind = 0;
   std::string text;
   try {

@@ -7,21 +7,21 @@
 #include <span>
 #include <vector>
 
-#include "group/window_group.hpp"
+#include "group/member_group.hpp"
 
 namespace penstock::group {
 
-// As WindowGroup::meet(), on any communicator. What has not ended is left to MPI.
+// As MemberGroup::meet(), on any communicator. What has not ended is left to MPI.
 bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bool()>& meanwhile);
 
-class MpiWindowGroup final : public WindowGroup {
+class MpiMemberGroup final : public MemberGroup {
  public:
   // Collective over the processes of the window, or of the communicator. Throw
   // base::Error(communicator) where these reach beyond MPI_COMM_WORLD, base::Error(mpi). In some
   // MPIs both handles are of one type.
-  static std::unique_ptr<MpiWindowGroup> of_window(MPI_Win window);
-  static std::unique_ptr<MpiWindowGroup> of_communicator(MPI_Comm comm);
-  ~MpiWindowGroup() override;
+  static std::unique_ptr<MpiMemberGroup> of_window(MPI_Win window);
+  static std::unique_ptr<MpiMemberGroup> of_communicator(MPI_Comm comm);
+  ~MpiMemberGroup() override;
 
   Records exchange(const Records& records) override;
   bool on_all(bool mine) override;
@@ -40,7 +40,7 @@ class MpiWindowGroup final : public WindowGroup {
   MadeWindow create_window(std::span<std::byte> memory, int unit, MPI_Info info);
 
  private:
-  MpiWindowGroup(MPI_Group members, const MPI_Comm* comm);
+  MpiMemberGroup(MPI_Group members, const MPI_Comm* comm);
   void open(const MPI_Comm* comm);
   void release() noexcept;
 
