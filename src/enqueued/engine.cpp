@@ -171,7 +171,7 @@ bool MessageEngine::issue(QueueMessages& messages) noexcept {
 // MPI has the communicator from its call on: until then the program may not free it.
 void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noexcept {
   if (message.envelope && !messages.broken_by_) {
-    begin_in_line(message);
+    begin_promised(message);
     advance_line(*message.envelope);
     return;
   }

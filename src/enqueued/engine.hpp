@@ -92,20 +92,21 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   static bool awaits_trigger(const QueueMessages& messages) noexcept;
   void end(EnqueuedMessage& message, const MPI_Status& status, const base::Error* error) noexcept;
 
-  // ---- engine_lanes.cpp
-  void begin_in_line(EnqueuedMessage& message) noexcept;
+  // ---- engine_promised.cpp
+  void begin_promised(EnqueuedMessage& message) noexcept;
   void leave_line(EnqueuedMessage& message) noexcept;
   void go_on_by_mpi(EnqueuedMessage& message) noexcept;
   static void leave_envelope(EnqueuedMessage& message) noexcept;
   void fail_behind(const Envelope& envelope) noexcept;
   bool advance_line(Envelope& envelope) noexcept;
-  bool try_lane(EnqueuedMessage& message) noexcept;
+  bool try_promised(EnqueuedMessage& message) noexcept;
   void hand_over(EnqueuedMessage& message) noexcept;
   bool send_by_lane(EnqueuedMessage& message) noexcept;
   bool receive_by_lane(EnqueuedMessage& message) noexcept;
   void receive_from_mpi(EnqueuedMessage& message, std::size_t bytes, int tag) noexcept;
   bool end_too_long(EnqueuedMessage& message) noexcept;
-  void finish_lane(EnqueuedMessage& message, std::size_t bytes, const base::Error* error) noexcept;
+  void finish_promised(EnqueuedMessage& message, std::size_t bytes,
+                       const base::Error* error) noexcept;
   void end_call(EnqueuedMessage& message, int code) noexcept;
   void fail_call(EnqueuedMessage& message, int code) noexcept;
 

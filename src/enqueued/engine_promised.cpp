@@ -85,7 +85,7 @@ const Lane& find_lane(Envelope& envelope, std::size_t bytes) {
 }  // namespace
 
 // As activate() is to what MPI has.
-void MessageEngine::begin_in_line(EnqueuedMessage& message) noexcept {
+void MessageEngine::begin_promised(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
   envelope.line.add(message);
   if (!envelope.active) envelopes_.add(envelope);
@@ -139,7 +139,7 @@ void MessageEngine::fail_behind(const Envelope& envelope) noexcept {
 // first, too.
 bool MessageEngine::advance_line(Envelope& envelope) noexcept {
   bool moved = false;
-  for (EnqueuedMessage* first = envelope.line.first(); first && try_lane(*first);
+  for (EnqueuedMessage* first = envelope.line.first(); first && try_promised(*first);
        first = envelope.line.first())
     moved = true;
   return moved;
@@ -147,11 +147,11 @@ bool MessageEngine::advance_line(Envelope& envelope) noexcept {
 
 // False: it stays where it is. What keeps its order waits for the message before
 // (protocol/lane.hpp).
-bool MessageEngine::try_lane(EnqueuedMessage& message) noexcept {
+bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
   if (envelope.goes_no_more(message.number)) {
     const Error error = behind_lost(message);
-    finish_lane(message, 0, &error);
+    finish_promised(message, 0, &error);
     return true;
   }
   if (!envelope.keeps_order()) return receive_by_lane(message);
@@ -196,9 +196,9 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
     if (by_mpi)
       end_call(message, code);
     else
-      finish_lane(message, message.bytes, nullptr);
+      finish_promised(message, message.bytes, nullptr);
   } catch (const Error& error) {
-    finish_lane(message, 0, &error);
+    finish_promised(message, 0, &error);
   }
   return true;
 }
@@ -218,14 +218,14 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   message.gone = mpi_tag != LaneSlot::lost;
   if (!message.gone) {
     const Error error = lost_by_sender(message);
-    finish_lane(message, 0, &error);
+    finish_promised(message, 0, &error);
   } else if (mpi_tag != LaneSlot::in_slot) {
     receive_from_mpi(message, bytes, static_cast<int>(mpi_tag));
   } else if (bytes > message.bytes) {
     const Error error = too_long(message, bytes);
-    finish_lane(message, 0, &error);
+    finish_promised(message, 0, &error);
   } else {
-    finish_lane(message, bytes, nullptr);
+    finish_promised(message, bytes, nullptr);
   }
   return true;
 }
@@ -245,7 +245,7 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
     message.too_long_bytes = bytes;
     if (!message.too_long) {
       const Error error = too_long(message, bytes);
-      return finish_lane(message, 0, &error);
+      return finish_promised(message, 0, &error);
     }
     code = PMPI_Irecv(message.too_long.get(), static_cast<int>(bytes), MPI_BYTE, message.peer, tag,
                       comm, &message.mpi);
@@ -256,13 +256,13 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
 bool MessageEngine::end_too_long(EnqueuedMessage& message) noexcept {
   const Error error = too_long(message, message.too_long_bytes);
   message.too_long.reset();
-  finish_lane(message, 0, message.given_up ? nullptr : &error);
+  finish_promised(message, 0, message.given_up ? nullptr : &error);
   return true;
 }
 
 // Only who has a request learns the status, which takes calls of MPI.
-void MessageEngine::finish_lane(EnqueuedMessage& message, std::size_t bytes,
-                                const Error* error) noexcept {
+void MessageEngine::finish_promised(EnqueuedMessage& message, std::size_t bytes,
+                                    const Error* error) noexcept {
   const MPI_Status status = message.request ? status_of(message, bytes) : MPI_Status{};
   finish(message, status, bytes, error);
 }
