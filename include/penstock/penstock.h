@@ -443,8 +443,8 @@ PST_API int PST_Enqueue_trigger(PST_Queue queue);
  * PST_ERROR_COMMUNICATOR for MPI_COMM_NULL or members outside MPI_COMM_WORLD, PST_ERROR_UNSUPPORTED
  * for an intercommunicator, PST_ERROR_THREAD_LEVEL, PST_ERROR_IN_USE while enqueued messages on it
  * have not been handed to MPI, PST_ERROR_RESOURCES; where a member does not come
- * PST_ERROR_PEER_DEAD and PST_ERROR_TIMEOUT, and then the collectives of `comm` match no more.
- * Source: Penstock. */
+ * PST_ERROR_PEER_DEAD and PST_ERROR_TIMEOUT, and then the collectives of `comm` match no more, and
+ * MPI_Comm_free of it is PST_ERROR_IN_USE. Source: Penstock. */
 PST_API int PST_Comm_enqueue_only(MPI_Comm comm);
 
 /* ---- Windows --------------------------------------------------------------------------------- */

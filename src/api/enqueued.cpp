@@ -121,19 +121,25 @@ void require_promisable(MPI_Comm comm) {
 }
 
 // Who comes when others have given up passes the first barrier with them, and not the second.
-void await_members(core::Library& library, MPI_Comm comm, const group::Communicator& communicator) {
+bool all_come(core::Library& library, MPI_Comm comm, const group::Communicator& communicator) {
   std::vector<int> world_ranks;
   for (int member = 0; member < group::peers_of(communicator); ++member)
     world_ranks.push_back(group::world_rank(communicator, member));
+  const auto limit = library.settings().timeout;
   const auto meanwhile = while_alive(library, std::move(world_ranks));
-  for (int barrier = 0; barrier < 2; ++barrier)
-    if (!group::meet(comm, library.settings().timeout, meanwhile))
-      throw Error(ErrorKind::timeout,
-                  "PST_Comm_enqueue_only is collective, and PENSTOCK_TIMEOUT has passed before all "
-                  "members of " +
-                      communicator.name +
-                      " have called it; its collectives do not match any more: make a new "
-                      "communicator");
+  return group::meet(comm, limit, meanwhile) && group::meet(comm, limit, meanwhile);
+}
+
+void await_members(core::Library& library, MPI_Comm comm, group::Communicator& communicator) {
+  const bool had_given_up = communicator.left_to_mpi.exchange(true);  // until all have come
+  if (had_given_up || !all_come(library, comm, communicator))
+    throw Error(ErrorKind::timeout,
+                "PST_Comm_enqueue_only is collective, and PENSTOCK_TIMEOUT has passed before all "
+                "members of " +
+                    communicator.name +
+                    " have called it; its collectives do not match any more: leave it, and make a "
+                    "new communicator");
+  communicator.left_to_mpi.store(false, std::memory_order_release);
 }
 
 // Collective. What fails on one member fails on all.

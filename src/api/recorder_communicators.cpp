@@ -33,6 +33,30 @@ int unknown(const char* call, const MPI_Comm* made, int code) {
   return identified(call, code, [&] { group::created_unknown(*made, call); });
 }
 
+bool concerns_us(const group::Communicator& communicator) noexcept {
+  return communicator.enqueued.load(std::memory_order_acquire) > 0 ||
+         communicator.left_to_mpi.load(std::memory_order_acquire) ||
+         communicator.promise.load(std::memory_order_acquire) != nullptr;
+}
+
+// Open MPI goes on with a barrier whose communicator it has freed.
+void require_freeable(const char* call, const group::Communicator& communicator) {
+  using penstock::base::Error;
+  using penstock::base::ErrorKind;
+  if (communicator.enqueued.load(std::memory_order_acquire) > 0)
+    throw Error(ErrorKind::in_use,
+                communicator.name +
+                    " has enqueued messages that are not triggered, or (after "
+                    "PST_Comm_enqueue_only) not received yet: see to both, and call "
+                    "PST_Queue_wait, before " +
+                    call);
+  if (communicator.left_to_mpi.load(std::memory_order_acquire))
+    throw Error(ErrorKind::in_use,
+                std::string(call) + " of " + communicator.name +
+                    ", where PST_Comm_enqueue_only has given up, and MPI still has its barrier: "
+                    "leave the communicator as it is");
+}
+
 // Marks the communicator as gone once `free` has succeeded: MPI may keep its attributes longer.
 template <class Free>
 int freeing(const char* call, MPI_Comm* comm, Free&& free) {
@@ -40,17 +64,11 @@ int freeing(const char* call, MPI_Comm* comm, Free&& free) {
   if (comm != nullptr)
     recording(call, "the communicator is freed all the same",
               [&] { communicator = group::known_communicator(*comm); });
-  if (communicator && communicator->enqueued.load(std::memory_order_acquire) > 0)
-    return penstock::api::guard([&] {
-      throw penstock::base::Error(penstock::base::ErrorKind::in_use,
-                                  communicator->name +
-                                      " has enqueued messages that are not triggered, or (after "
-                                      "PST_Comm_enqueue_only) not received yet: see to both, and "
-                                      "call PST_Queue_wait, before " +
-                                      call);
-    });
-  if (communicator && communicator->promise.load(std::memory_order_acquire) != nullptr)
-    if (const int code = penstock::api::guard([&] { penstock::api::end_promise(*communicator); });
+  if (communicator && concerns_us(*communicator))
+    if (const int code = penstock::api::guard([&] {
+          require_freeable(call, *communicator);
+          penstock::api::end_promise(*communicator);
+        });
         code != MPI_SUCCESS)
       return code;
   const int code = free(comm);

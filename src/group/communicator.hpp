@@ -41,6 +41,7 @@ struct Communicator {
   // those that have not ended.
   std::atomic<std::int64_t> enqueued{0};
   std::atomic<CommunicatorPromise*> promise{nullptr};  // its maker's; null: none
+  std::atomic<bool> left_to_mpi{false};                // with a barrier of ours that has not ended
   std::string name;  // "MPI_COMM_WORLD", MPI_Comm_get_name's answer, or "communicator 1a2b3c4d"
 };
 
