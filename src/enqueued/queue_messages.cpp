@@ -179,6 +179,8 @@ void QueueMessages::find_bytes(EnqueuedMessage& message, MPI_Datatype type) {
     throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
   message.lowest = reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(message.buffer) +
                                                 layout.lowest());
+  if (message.lowest == nullptr && message.bytes != 0)
+    throw Error(ErrorKind::argument, message.label() + ": the buffer is a null pointer");
   if (!layout.contiguous()) message.segments = layout.segments();
 }
 

@@ -485,7 +485,7 @@ TEST(EnqueueOnly, Q11_WhatIsWrongIsRefused) {
   MPI_Comm_free(&half);
 }
 
-TEST(EnqueueOnly, Q11_ADatatypeIsCommitted) {
+TEST(EnqueueOnly, Q11_ADatatypeIsCommittedAndHasABuffer) {
   const ErrorsReturn errors;
   const PromisedComm comm;
   EnqueueLane lane(comm);
@@ -503,6 +503,8 @@ TEST(EnqueueOnly, Q11_ADatatypeIsCommitted) {
     EXPECT_NE(last_error().find("MPI_Type_commit"), std::string::npos) << last_error();
     EXPECT_PST_KIND(send(), PST_ERROR_ARGUMENT);
     MPI_Type_commit(&column);
+    EXPECT_PST_KIND(PST_Enqueue_send(nullptr, 1, column, partner(), 1, comm, lane.queue(), nullptr),
+                    PST_ERROR_ARGUMENT);
     EXPECT_PST(receive());
     EXPECT_PST(send());
     MPI_Type_free(&column);
