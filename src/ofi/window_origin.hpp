@@ -38,8 +38,10 @@ class WindowOrigin final : public End {
   unsigned entries() const noexcept override;
   unsigned post() noexcept override;
   // An epoch that moves nothing waits for the post, too: so the trigger counts one after the other.
+  // Pages of accumulates are counted by nobody but us.
   bool arrived(protocol::Epoch epoch) const noexcept override {
-    return has_fired(epoch) && read(counters_.data) >= data_through(epoch);
+    const bool moving = hand_.epoch == epoch && !has_issued_all();
+    return !moving && has_fired(epoch) && read(counters_.data) >= data_through(epoch);
   }
 
  private:

@@ -4,6 +4,9 @@
 #include "conformance/window.hpp"
 
 #include <atomic>
+#include <memory>
+#include <numeric>
+#include <vector>
 
 namespace penstock::test {
 namespace {
@@ -409,15 +412,15 @@ TEST(Windows, R13_GetsSeeNoLaterValue) {
   }
 }
 
-// Every rank adds to the same numbers of rank 0: no update is lost.
+// Every rank adds to the same numbers of rank 0, and overwrites its own behind the complete: no
+// update is lost, and none is another one.
 TEST(Windows, R14_AccumulatesLoseNothing) {
   if (!windows_served()) GTEST_SKIP() << not_served;
-  for (const std::size_t count : {std::size_t{3}, std::size_t{2000}}) {
+  for (const std::size_t count : {std::size_t{3}, std::size_t{2000}, std::size_t{20000}}) {
     Window window(count);
     Lane lane;
+    Script script;
     Numbers ones(count);
-    ones.fill(1);
-    ones.send();
     Ranks all;
     for (int i = 0; i < size(); ++i) all.push_back(i);
     constexpr std::uint64_t epochs = 30;
@@ -426,7 +429,11 @@ TEST(Windows, R14_AccumulatesLoseNothing) {
       window.start({0});
       window.add(ones.data(), count, 0, 0);
       window.add(ones.data(), count, 0, 0);
+      script.run(lane, [&ones] { ones.fill(1); });
+      ones.send(lane);
       window.complete(lane);
+      script.run(lane, [&ones] { ones.fill(0xbad); });
+      ones.send(lane);
       if (rank() == 0) window.wait(lane);
     }
     lane.finish();
@@ -434,6 +441,47 @@ TEST(Windows, R14_AccumulatesLoseNothing) {
       ASSERT_EQ(number, rank() == 0 ? 2 * epochs * static_cast<std::uint64_t>(size()) : 0);
     meet();
   }
+}
+
+// As a halo has: more pairs than a card has room for operations of, all epochs ahead of the first.
+TEST(Windows, R18_TwentySixNeighbours) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  constexpr std::size_t count = 20;
+  constexpr std::uint64_t epochs = 30;
+  const int ranks = size(), self = rank();
+  const auto many = static_cast<std::size_t>((26 + ranks - 1) / ranks);
+  const std::size_t numbers = count * static_cast<std::size_t>(ranks);
+  Ranks all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::unique_ptr<Window>> windows;
+  while (windows.size() < many) windows.push_back(std::make_unique<Window>(numbers));
+  Lane lane;
+  Script script;
+  Numbers source(count);
+  std::atomic<std::uint64_t> wrong = 0;
+  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+    script.run(lane, [&source, self, epoch] {
+      for (std::size_t i = 0; i < count; ++i) source[i] = stamp(self, epoch, i);
+    });
+    source.send(lane);
+    for (auto& window : windows) window->post(lane, all);
+    for (auto& window : windows) {
+      window->start(all);
+      for (const int target : all)
+        window->put(source.data(), count, target, count * static_cast<std::size_t>(self));
+      window->complete(lane);
+    }
+    for (auto& window : windows) {
+      window->wait(lane);
+      window->fetch(lane);
+      script.run(lane, [&wrong, part = window->numbers(), epoch] {
+        for (std::size_t i = 0; i < part.size(); ++i)
+          wrong += part[i] != stamp(static_cast<int>(i / count), epoch, i % count);
+      });
+    }
+  }
+  lane.finish();
+  EXPECT_EQ(wrong, 0U);
 }
 
 // Eight windows at once, each with an epoch that waits.
