@@ -32,20 +32,17 @@ constexpr std::size_t page_bytes(std::size_t window_bytes, std::size_t eager_max
 // The accumulates of a list, in their order.
 class PageWriter {
  public:
+  // The list stays until done().
   void begin(const transport::Operations& list) noexcept {
-    list_ = &list;
-    at_ = 0;
-    find_next();
+    next_ = list.data();
+    left_ = static_cast<std::size_t>(std::count_if(list.begin(), list.end(), is_accumulate));
   }
-  bool done() const noexcept { return at_ == list_->size() && writer_.done(); }
+  bool done() const noexcept { return left_ == 0 && writer_.done(); }
   // Returns the bytes of the page.
   std::size_t fill(std::byte* page, std::size_t room) noexcept {
     std::size_t through = sizeof(PageHead);
     while (!done()) {
-      if (writer_.done()) {
-        writer_.begin((*list_)[at_++]);
-        find_next();
-      }
+      if (writer_.done()) begin_next();
       through += writer_.write(page + through, room - through);
       if (!writer_.done()) break;
     }
@@ -55,13 +52,17 @@ class PageWriter {
   }
 
  private:
-  void find_next() noexcept {
-    while (at_ < list_->size() && (*list_)[at_].verb != transport::Verb::accumulate) ++at_;
+  static bool is_accumulate(const transport::Operation& operation) noexcept {
+    return operation.verb == transport::Verb::accumulate && operation.bytes > 0;
+  }
+  void begin_next() noexcept {
+    while (!is_accumulate(*next_)) ++next_;
+    writer_.begin(*next_++);
+    --left_;
   }
 
-  static inline const transport::Operations none;
-  const transport::Operations* list_ = &none;
-  std::size_t at_ = 0;
+  const transport::Operation* next_ = nullptr;
+  std::size_t left_ = 0;  // that have not begun
   plan::OperationWriter writer_;
 };
 

@@ -49,7 +49,8 @@ bool DeferredQueue::room(unsigned entries) noexcept {
 EngineClient* DeferredQueue::post_next() noexcept {
   EngineClient* const client = first_;
   if (client == nullptr) return nullptr;
-  if (const unsigned entries = client->entries(); entries > 0) {
+  // A client's next start may be another one than that with which it joined.
+  if (const unsigned entries = client->entries(); entries > 0 && entries <= limit_) {
     const unsigned taken = room(entries) ? client->post() : 0;
     if (taken == 0) {
       refused_ = tickets_;

@@ -142,8 +142,11 @@ bool End::carry_out() noexcept {
   if (sends() && !arrived(hand_.epoch)) return moved;
   if (hand_.owes_addition && !hand_.addition.under_way) {
     hand_.addition.make_addition(common_.fabric.endpoint(), common_.one, added_word());
-    if (issue(hand_.addition, "fi_atomicmsg", true)) moved = true;
-    if (hand_.addition.under_way || failure_.get() != nullptr) hand_.owes_addition = false;
+    hand_.addition.epoch = hand_.epoch;
+    if (issue(hand_.addition, "fi_atomicmsg", true)) {
+      hand_.owes_addition = false;
+      moved = true;
+    }
   }
   if (hand_.owes_addition || !arrived(hand_.epoch)) return moved;
   if (counters_.signals && !hand_.posted.signal) {
@@ -164,9 +167,11 @@ bool End::issue(RdmaOperation& operation, const char* call, bool copied) noexcep
   return code == 0;
 }
 
-// The counters tell earlier than a signal, which is one operation more.
+// The counters tell earlier than a signal, which is one operation more. Whose peer has not been
+// told yet has not ended: it might be given up before that.
 bool End::poll_counters() noexcept {
   if (complete(rung_) || !arrived(rung_)) return false;
+  if (hand_.under_way() && hand_.owes_addition) return false;
   counted_.store(rung_, std::memory_order_release);
   return true;
 }
@@ -196,9 +201,11 @@ void End::ended(RdmaOperation& operation) noexcept {
 void End::failed(RdmaOperation& operation, int code) noexcept {
   operation.under_way = false;
   if (operation.role == Role::notice) return;  // to a process that is gone
-  const bool counted = operation.role == Role::data || operation.role == Role::signal ||
-                       operation.role == Role::addition;
-  if (counted && &operation != &hand_.addition) ++lost_;
+  if (operation.role == Role::data) ++lost_.data;
+  if (operation.role == Role::signal) ++lost_.signals;
+  if (operation.role == Role::addition && &operation != &hand_.addition) ++lost_.additions;
+  // The peer's wait of that epoch may never end, though ours has.
+  if (operation.role == Role::addition && sends()) tell(operation.epoch, ErrorKind::transport);
   fail(base::error_by(ErrorKind::transport, [&] {
     return fmt::format(
         "the network ({}) reports for rank {}: {}; has its process ended? See its output",

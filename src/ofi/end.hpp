@@ -192,6 +192,7 @@ class End : public EngineClient {
   }
   // The doorbell does not wait for the engine.
   bool rings_ahead() const noexcept { return stream_rings() && !counters_.doorbell->needs_relay(); }
+  bool has_told_peer() const noexcept { return notice_.words[0] != 0; }
   bool is_armed(protocol::Epoch epoch) const noexcept {
     return epoch <= armed_.load(std::memory_order_acquire);
   }
@@ -217,6 +218,11 @@ class End : public EngineClient {
     bool all_arrived = false;
   };
 
+  // Operations that have failed, by the counter that knows nothing of them.
+  struct Lost {
+    unsigned data = 0, signals = 0, additions = 0;
+  };
+
   Common& common_;
   const Form form_;
   PairCounters counters_;
@@ -226,7 +232,7 @@ class End : public EngineClient {
   PostedAhead posted_;
   HandEpoch hand_;
   Stopped stopped_;
-  unsigned lost_ = 0;  // operations that have failed
+  Lost lost_;
 
  private:
   bool ready_for_next() const noexcept;

@@ -77,15 +77,15 @@ bool End::in_flight() const noexcept {
   if (sends()) {
     const bool by_hand = hand_.under_way() && hand_.epoch <= stopped_.begun && !hand_.counted;
     const std::uint64_t parts = data_through(stopped_.begun) - (by_hand ? unissued() : 0);
-    if (read(counters_.data) + (by_hand ? hand_.placed : 0) + lost_ < parts) return true;
+    if (read(counters_.data) + (by_hand ? hand_.placed : 0) + lost_.data < parts) return true;
   }
   for (const RdmaOperation* operation = posted_.first(); operation != nullptr;
        operation = operation->next) {
     if (operation->role == Role::signal && signal_fires(operation->epoch) &&
-        read(counters_.signals) + lost_ < operation->number)
+        read(counters_.signals) + lost_.signals < operation->number)
       return true;
     if (operation->role == Role::addition && operation->epoch <= stopped_.begun &&
-        read(counters_.added) + lost_ < operation->number)
+        read(counters_.added) + lost_.additions < operation->number)
       return true;
   }
   return false;

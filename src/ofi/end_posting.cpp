@@ -10,7 +10,7 @@ using Role = RdmaOperation::Role;
 
 bool End::may_post_next() const noexcept {
   const protocol::Epoch epoch = posted_.epoch + 1;
-  if (stopped_.now || notice_.words[0] != 0 || failure_.get() != nullptr ||
+  if (stopped_.now || has_told_peer() || failure_.get() != nullptr ||
       epoch > rung_ + epochs_ahead || !is_armed(epoch))
     return false;
   // An epoch that is posted in part stays the last one until its doorbell.

@@ -68,9 +68,12 @@ void WindowOrigin::look() noexcept {
   through(looked_) = through(looked_ - 1) + pieces_.left();
 }
 
+// Not behind an epoch that is posted in part: what is left of it is still to be issued.
 void WindowOrigin::look_ahead() noexcept {
   const bool has_next = looked_ > posted_.epoch;
-  if (!has_next && has_issued_all() && !hand_.under_way() && !stopped_.now && is_armed(looked_ + 1))
+  const bool is_free = posted_.epoch <= rung_ || is_whole(posted_.part);
+  if (!has_next && is_free && !seat.closing && has_issued_all() && !hand_.under_way() &&
+      !stopped_.now && is_armed(looked_ + 1))
     look();
 }
 

@@ -85,7 +85,7 @@ class WindowOrigin final : public End {
     return epoch <= stopped_.begun;
   }
   bool is_writing() const noexcept override {
-    return End::is_writing() || (!stopped_.now && hand_.under_way());
+    return End::is_writing() || page_.write.under_way || (!stopped_.now && hand_.under_way());
   }
   bool may_part() const noexcept override {
     return protocol::may_part(credits(), credits().given, false, is_writing());

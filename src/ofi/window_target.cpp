@@ -63,7 +63,7 @@ unsigned WindowTarget::post() noexcept {
 // The origin writes the next page when it has been told of this one.
 bool WindowTarget::give_credits() noexcept {
   bool moved = false;
-  if (!stopped_.now && pages_applied_ < load(words().taken)) {
+  if (!stopped_.now && !has_told_peer() && pages_applied_ < load(words().taken)) {
     pages_.take(page_.get(), base_);
     ++pages_applied_;
     moved = true;
