@@ -4,9 +4,12 @@
 // only `ofi` is allowed; what is matched goes on.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "conformance/one_way.hpp"
+#include "conformance/window.hpp"
 #include "network/layer.hpp"
 
 namespace penstock::test {
@@ -103,6 +106,55 @@ TEST(ScarceEntries, WhatTheProviderHasNoEntriesForIsCarriedOut) {
       pair.expect_good(run_so_far += epochs);
     }
   });
+}
+
+// Wherever in an epoch the entries end, and though its additions meet a full queue again and again.
+TEST(ScarceEntries, EpochsOfWindowsThatTheProviderHasNoEntriesForAreCarriedOut) {
+  constexpr std::size_t count = 100;
+  constexpr std::uint64_t epochs = 20;
+  const int self = rank(), left = previous_rank(), right = next_rank();
+  Window window(4 * count);
+  Numbers source(count), got(count);
+  for (const long entries :
+       {0l, 1l, 2l, 3l, 4l, 5l, 6l, 7l, 8l, 9l, 10l, 11l, 40l, network::plenty}) {
+    faults().entries = entries;
+    Lane lane;
+    Script script;
+    std::atomic<std::uint64_t> wrong = 0;
+    std::atomic<bool> done = false;
+    for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+      const bool accumulates = epoch % 5 == 4;
+      window.post(lane, {left});
+      window.start({right});
+      for (std::size_t piece = 0; piece < 2; ++piece)
+        window.put(source.data() + piece * count / 2, count / 2, right, piece * count / 2);
+      if (accumulates) window.add(source.data(), count, right, count);
+      if (epoch % 3 == 0) window.get(got.data(), count, right, 2 * count);
+      script.run(lane, [&, epoch] {
+        for (std::size_t i = 0; i < count; ++i) source[i] = stamp(self, epoch, i);
+      });
+      window.complete(lane);
+      script.run(lane, [&] { source.fill(0xbad); });
+      window.wait(lane);
+      script.run(lane, [&, epoch, accumulates] {
+        const auto numbers = window.numbers();
+        for (std::size_t i = 0; i < count; ++i) {
+          wrong += numbers[i] != stamp(left, epoch, i);
+          wrong += numbers[count + i] != (accumulates ? stamp(left, epoch, i) : 0);
+          numbers[i] = numbers[count + i] = 0;
+        }
+      });
+    }
+    script.run(lane, [&done] { done = true; });
+    while (!done) {
+      faults().additions = 1;
+      std::this_thread::yield();
+    }
+    faults().additions = network::plenty;
+    lane.finish();
+    EXPECT_EQ(wrong, 0U) << entries << " entries";
+    meet();
+  }
 }
 
 }  // namespace
