@@ -21,6 +21,7 @@
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
 #include "group/mpi_member_group.hpp"
+#include "group/world_ranks.hpp"
 
 namespace penstock::api {
 
@@ -112,9 +113,13 @@ int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* req
 void require_promisable(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL)
     throw Error(ErrorKind::communicator, "PST_Comm_enqueue_only of MPI_COMM_NULL");
-  int inter = 0;
-  group::check_mpi(PMPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
-  if (inter != 0)
+  const group::Members members = group::members_of(comm);
+  if (!members.all_in_world())
+    throw Error(ErrorKind::communicator,
+                "PST_Comm_enqueue_only: the communicator has members outside MPI_COMM_WORLD "
+                "(started by MPI_Comm_spawn, or joined by connect, accept or join); leave their "
+                "messages to MPI, and promise one of members of MPI_COMM_WORLD");
+  if (members.intercommunicator)
     throw Error(ErrorKind::unsupported,
                 "PST_Comm_enqueue_only of an intercommunicator: make an intracommunicator of it "
                 "with MPI_Intercomm_merge");
