@@ -36,14 +36,22 @@ class Build:
         cache = cache.read_text(encoding="utf-8")
         self.launcher = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.MULTILINE).group(1)
 
-    def run(self, ranks, arguments, settings=None):
-        """The JSON lines of one run."""
-        command = [self.launcher, "-n", str(ranks), str(self.command), "bench", *arguments, "--json"]
+    def start(self, ranks, words, settings=None):
+        """What one run of the command has printed, and what it has said on standard error."""
+        command = [self.launcher, "-n", str(ranks), str(self.command), *words]
         run = subprocess.run(command, env=os.environ | (settings or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                              check=False)
         if run.returncode != 0:
             sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} failed:\n{run.stdout}{run.stderr}")
-        return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+        return run.stdout, run.stderr
+
+    def run(self, ranks, arguments):
+        """The JSON lines of one run of `penstock bench`."""
+        return json_lines(self.start(ranks, ["bench", *arguments, "--json"])[0])
+
+
+def json_lines(output):
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
 def collect(builds, ranks, arguments, repeats):
