@@ -34,6 +34,8 @@ def read_options():
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="the one that mpi4py is installed for")
     parser.add_argument("--launcher", type=shlex.split, default=["mpiexec"], help="with its arguments, in one word")
     parser.add_argument("--library", type=Path, required=True, help="libpenstock.so built for the same MPI")
+    parser.add_argument("--settings", nargs="+", default=[],
+                        help="of the library, as PENSTOCK_RMA=1: environment of the preloaded runs")
     parser.add_argument("--results", type=Path, required=True, help="a line of JSON for each run is added to it")
     parser.add_argument("--folders", nargs="+", default=programs.FOLDERS, help="mpich: those to run, in this order")
     parser.add_argument("--lists", nargs="+", default=["testlist"],

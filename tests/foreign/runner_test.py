@@ -85,6 +85,14 @@ class Runner(unittest.TestCase):
             "pt2pt/large 2": ["needs 100 GiB"]})
         self.assertIn("lost with the library: 2\n    pt2pt/lost 2\n    pt2pt/talks 2\n", self.output)
 
+    def test_settings_are_for_preloaded_runs(self):
+        self.script(self.suite / "pt2pt" / "good", "#!/bin/sh\n[ \"$PENSTOCK_RMA\" = \"$PRELOADED\" ] && echo ' No Errors'")
+        words = ["--only", "good 2", "--keep", self.folder / "list"]
+        self.assertEqual(self.run_it(*words, "--settings", "PENSTOCK_RMA=1"), 0, self.output)
+        self.assertEqual(self.rows(), {"pt2pt/good 2": []})
+        (self.folder / "results").unlink()
+        self.assertEqual(self.run_it(*words), 1, self.output)
+
     def test_only_what_is_missing_runs_again(self):
         self.run_it("--repeat", "1")
         first = self.records()

@@ -24,14 +24,14 @@ def end_session(leader):
             pass
 
 
-def run(program, launcher, library, limit):
-    preload = [f"LD_PRELOAD={library}"] if library else []
+def run(program, launcher, added, limit):
+    """`added` is the environment of the program, and not of its launcher."""
     if program.limit:
         limit = min(limit, program.limit)
     # Both launchers end a job after MPIEXEC_TIMEOUT seconds themselves; the suite has a program that wants to see it.
     environment = {**os.environ, "MPIEXEC_TIMEOUT": str(int(limit))}
     began = time.monotonic()
-    process = subprocess.Popen([*launcher, "-n", str(program.ranks), *program.line(preload)], cwd=program.folder,
+    process = subprocess.Popen([*launcher, "-n", str(program.ranks), *program.line(added)], cwd=program.folder,
                                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
     running.add(process.pid)
@@ -90,6 +90,7 @@ def run_all(programs, options, path):
     tasks = list(wanted(programs, records, options.repeat))
     progress, lock = Progress(sum(len(ways) for _, ways in tasks)), threading.Lock()
     hung, stopped = set(), threading.Event()
+    preload = [f"LD_PRELOAD={options.library}", *options.settings]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
 
@@ -97,7 +98,7 @@ def run_all(programs, options, path):
         for way in ways:
             if program.name in hung:
                 return
-            record = run(program, options.launcher, options.library if way == "preloaded" else None, options.limit)
+            record = run(program, options.launcher, preload if way == "preloaded" else [], options.limit)
             record["way"] = way
             if stopped.is_set():
                 return
