@@ -167,11 +167,10 @@ bool End::issue(RdmaOperation& operation, const char* call, bool copied) noexcep
   return code == 0;
 }
 
-// The counters tell earlier than a signal, which is one operation more. Whose peer has not been
-// told yet has not ended: it might be given up before that.
+// The counters tell earlier than a signal, which is one operation more.
 bool End::poll_counters() noexcept {
-  if (complete(rung_) || !arrived(rung_)) return false;
-  if (hand_.under_way() && hand_.owes_addition) return false;
+  const bool owes = hand_.under_way() && hand_.owes_addition;
+  if (complete(rung_) || !protocol::triggered::is_complete(arrived(rung_), owes)) return false;
   counted_.store(rung_, std::memory_order_release);
   return true;
 }

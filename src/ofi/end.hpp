@@ -38,6 +38,7 @@
 #include "ofi/start_word.hpp"
 #include "protocol/giving_up.hpp"
 #include "protocol/parting.hpp"
+#include "protocol/triggered.hpp"
 #include "transport/message.hpp"
 
 namespace penstock::ofi {
@@ -185,7 +186,7 @@ class End : public EngineClient {
   // ---- What both kinds of ends are made of
   std::uint64_t relative(protocol::Epoch epoch) const noexcept { return counters_.relative(epoch); }
   std::uint64_t fires_at(protocol::Epoch epoch) const noexcept {
-    return (form_.waits_for_peer ? 2 : 1) * relative(epoch);
+    return form_.waits_for_peer ? protocol::triggered::fires_at(relative(epoch)) : relative(epoch);
   }
   bool has_fired(protocol::Epoch epoch) const noexcept {
     return !counters_.trigger || read(counters_.trigger) >= fires_at(epoch);

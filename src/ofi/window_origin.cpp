@@ -157,7 +157,8 @@ bool WindowOrigin::issue_pieces() noexcept {
 bool WindowOrigin::issue_pages() noexcept {
   using enum Page::Stage;
   fid_ep* const endpoint = common_.fabric.endpoint();
-  if (page_.stage == told && load(words().taken) == page_.number) page_.stage = none;
+  if (page_.stage == told && protocol::triggered::may_fill_page(page_.number, load(words().taken)))
+    page_.stage = none;
   if (page_.stage == none && !accumulates_.done() && !page_.told.under_way) {
     const PageWriter before = accumulates_;
     const std::size_t bytes = accumulates_.fill(page_.memory.get(), target_.page_bytes);
@@ -189,7 +190,7 @@ void WindowOrigin::rewound() noexcept {
   for (protocol::Epoch epoch = rung_; epoch <= looked_; ++epoch) through(epoch) -= taken_back;
 }
 
-// One for each page, and one for each epoch whose operations have all ended.
+// Of the epochs whose operations have all ended.
 protocol::Credits WindowOrigin::credits() const noexcept {
   protocol::Epoch ended = started();
   if (stopped_.now) {
@@ -197,7 +198,7 @@ protocol::Credits WindowOrigin::credits() const noexcept {
         hand_.under_way() && hand_.epoch <= stopped_.begun && hand_.owes_addition;
     ended = stopped_.begun - (owes_last ? 1 : 0);
   }
-  return {ended + page_.number, false};
+  return protocol::triggered::additions(ended, page_.number);
 }
 
 }  // namespace penstock::ofi

@@ -37,11 +37,11 @@ class WindowOrigin final : public End {
 
   unsigned entries() const noexcept override;
   unsigned post() noexcept override;
-  // An epoch that moves nothing waits for the post, too: so the trigger counts one after the other.
   // Pages of accumulates are counted by nobody but us.
   bool arrived(protocol::Epoch epoch) const noexcept override {
-    const bool moving = hand_.epoch == epoch && !has_issued_all();
-    return !moving && has_fired(epoch) && read(counters_.data) >= data_through(epoch);
+    return protocol::triggered::may_tell({.fired = has_fired(epoch),
+                                          .ended = read(counters_.data) >= data_through(epoch),
+                                          .pages_left = hand_.epoch == epoch && !has_issued_all()});
   }
 
  private:
