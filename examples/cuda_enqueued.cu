@@ -48,12 +48,12 @@ int main(int argc, char** argv) {
   const bool has_gpu = penstock::cuda::choose_device_on_host(MPI_COMM_WORLD);
   const int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
   long number = 0;
-  if (has_gpu && ranks > 1)
-    number = rank == 0 ? call_plain_mpi(left, right) : pass_on(left, right);
+  if (has_gpu && ranks > 1) number = rank == 0 ? call_plain_mpi(left, right) : pass_on(left, right);
   std::printf(has_gpu ? "rank %d: %ld came last\n" : "rank %d: no GPU here\n", rank, number);
   MPI_Finalize();
   if (!has_gpu) return 77;  // ctest counts it as skipped
   // Each GPU adds 1 a step, and rank 0 gets what the last one has added.
-  const long expected = rank == 0 ? long{steps} * (ranks - 1) : long{steps - 1} * (ranks - 1) + rank;
+  const long expected =
+      rank == 0 ? long{steps} * (ranks - 1) : long{steps - 1} * (ranks - 1) + rank;
   return ranks == 1 || number == expected ? 0 : 1;
 }
