@@ -21,12 +21,9 @@ namespace penstock::ofi {
 // What a page begins with: how many bytes follow.
 using PageHead = std::uint64_t;
 
-// A small window has small pages.
+// A window of no bytes needs none.
 constexpr std::size_t page_bytes(std::size_t window_bytes, std::size_t eager_max) noexcept {
-  constexpr std::size_t least = 4096;
-  if (window_bytes == 0) return 0;
-  const std::size_t room = std::min(std::max(least, eager_max), std::max(least, 2 * window_bytes));
-  return sizeof(PageHead) + room / sizeof(plan::StreamWord) * sizeof(plan::StreamWord);
+  return window_bytes == 0 ? 0 : sizeof(PageHead) + plan::page_room(window_bytes, eager_max);
 }
 
 // The accumulates of a list, in their order.

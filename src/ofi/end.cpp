@@ -30,7 +30,7 @@ End::End(Common& common, const Form& form, transport::Direction its_direction, i
       form_(form),
       counters_(common.fabric, form.triggered, form.signals && common.signals, form.adds),
       words_(common.words, {common.self, peer_address}),
-      signal_(form.ends_by_consumed ? &words_->consumed : &words_->done) {
+      signal_(form.signals ? &words_->done : &words_->consumed) {
   hand_.addition.belong_to(*this, Role::addition);
   notice_.operation.belong_to(*this, Role::notice);
 }
@@ -141,9 +141,8 @@ bool End::carry_out() noexcept {
   // An origin's addition tells that all has been placed, a receiver's that it may be.
   if (sends() && !arrived(hand_.epoch)) return moved;
   if (hand_.owes_addition && !hand_.addition.under_way) {
-    hand_.addition.make_addition(common_.fabric.endpoint(), common_.one, added_word());
     hand_.addition.epoch = hand_.epoch;
-    if (issue(hand_.addition, "fi_atomicmsg", true)) {
+    if (issue_addition(hand_.addition, added_word()) == Issued::yes) {
       hand_.owes_addition = false;
       moved = true;
     }
@@ -159,12 +158,18 @@ bool End::carry_out() noexcept {
   return true;
 }
 
-bool End::issue(RdmaOperation& operation, const char* call, bool copied) noexcept {
+End::Issued End::issue(RdmaOperation& operation, const char* call, bool copied) noexcept {
   const ssize_t code = operation.issue(true, copied);
-  if (code == -FI_EAGAIN) return false;
-  if (code != 0) fail(common_.fabric.error(call, code));
+  if (code == -FI_EAGAIN) return Issued::later;
   operation.under_way = code == 0;
-  return code == 0;
+  if (code == 0) return Issued::yes;
+  fail(common_.fabric.error(call, code));
+  return Issued::refused;
+}
+
+End::Issued End::issue_addition(RdmaOperation& operation, const Target& word) noexcept {
+  operation.make_addition(common_.fabric.endpoint(), common_.one, word);
+  return issue(operation, "fi_atomicmsg", true);
 }
 
 // The counters tell earlier than a signal, which is one operation more.

@@ -58,11 +58,10 @@ class End : public EngineClient {
  public:
   // What an end does in each epoch.
   struct Form {
-    bool triggered;         // it waits for its start
-    bool signals;           // it adds to `done` where the provider maps its counters
-    bool adds;              // it adds to a word of the peer's
-    bool waits_for_peer;    // the trigger counts an addition of the peer's, too
-    bool ends_by_consumed;  // the peer's addition to `consumed` ends it
+    bool triggered;       // it waits for its start
+    bool signals;         // its own addition to `done` ends it; else the peer's to `consumed`
+    bool adds;            // it adds to a word of the peer's
+    bool waits_for_peer;  // the trigger counts an addition of the peer's, too
   };
 
   bool sends() const noexcept { return direction == transport::Direction::send; }
@@ -200,14 +199,21 @@ class End : public EngineClient {
   bool may_post_next() const noexcept;
   bool defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t threshold,
              const Counter& completion) noexcept;
+  // The epoch's addition to `done`, and that to the peer's word, when `trigger` shows that much.
   bool defer_signal(protocol::Epoch epoch, const Counter& trigger,
-                    std::uint64_t threshold) noexcept;
+                    std::uint64_t threshold) noexcept {
+    return defer_one(epoch, RdmaOperation::Role::signal, trigger, threshold);
+  }
   bool defer_addition(protocol::Epoch epoch, const Counter& trigger,
-                      std::uint64_t threshold) noexcept;
+                      std::uint64_t threshold) noexcept {
+    return defer_one(epoch, RdmaOperation::Role::addition, trigger, threshold);
+  }
   RdmaOperation* take_operation(protocol::Epoch epoch, RdmaOperation::Role role) noexcept;
-  // Issues an operation that is made, and reported. False: the provider has no room for it now;
-  // what it refuses for good is a failure.
-  bool issue(RdmaOperation& operation, const char* call, bool copied) noexcept;
+  enum class Issued : std::uint8_t { yes, later, refused };  // later: there is no room now
+  // Issues an operation that is made, and reported. A refusal is a failure.
+  Issued issue(RdmaOperation& operation, const char* call, bool copied) noexcept;
+  // The same of an addition of one.
+  Issued issue_addition(RdmaOperation& operation, const Target& word) noexcept;
   std::unique_ptr<RdmaOperation[]> operations(unsigned count, RdmaOperation::Role role);
 
   struct Stopped {
@@ -236,6 +242,8 @@ class End : public EngineClient {
   Lost lost_;
 
  private:
+  bool defer_one(protocol::Epoch epoch, RdmaOperation::Role role, const Counter& trigger,
+                 std::uint64_t threshold) noexcept;
   bool ready_for_next() const noexcept;
   void take_doorbell() noexcept;
   void hand_on_doorbell() noexcept;

@@ -44,25 +44,18 @@ bool End::defer(RdmaOperation* operation, const Counter& trigger, std::uint64_t 
   return true;
 }
 
-bool End::defer_signal(protocol::Epoch epoch, const Counter& trigger,
-                       std::uint64_t threshold) noexcept {
-  RdmaOperation* const operation = take_operation(epoch, Role::signal);
+bool End::defer_one(protocol::Epoch epoch, Role role, const Counter& trigger,
+                    std::uint64_t threshold) noexcept {
+  const bool signals = role == Role::signal;
+  std::uint64_t& posted = signals ? posted_.signals : posted_.additions;
+  RdmaOperation* const operation = take_operation(epoch, role);
   if (operation == nullptr) return false;
-  operation->number = posted_.signals + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one, words_.own(words_->done));
-  if (!defer(operation, trigger, threshold, counters_.signals)) return false;
-  ++posted_.signals;
-  return true;
-}
-
-bool End::defer_addition(protocol::Epoch epoch, const Counter& trigger,
-                         std::uint64_t threshold) noexcept {
-  RdmaOperation* const operation = take_operation(epoch, Role::addition);
-  if (operation == nullptr) return false;
-  operation->number = posted_.additions + 1;
-  operation->make_addition(common_.fabric.endpoint(), common_.one, added_word());
-  if (!defer(operation, trigger, threshold, counters_.added)) return false;
-  ++posted_.additions;
+  operation->number = posted + 1;
+  operation->make_addition(common_.fabric.endpoint(), common_.one,
+                           signals ? words_.own(words_->done) : added_word());
+  if (!defer(operation, trigger, threshold, signals ? counters_.signals : counters_.added))
+    return false;
+  ++posted;
   return true;
 }
 

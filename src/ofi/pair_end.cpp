@@ -32,8 +32,7 @@ End::Form PairEnd::form_of(transport::Direction direction, const Cut& cut) noexc
   return {.triggered = sends || rendezvous,
           .signals = true,
           .adds = rendezvous && !sends,
-          .waits_for_peer = rendezvous && sends,
-          .ends_by_consumed = false};
+          .waits_for_peer = rendezvous && sends};
 }
 
 PairEnd::PairEnd(Common& common, const transport::Message& message, protocol::Mode send_mode,
@@ -126,7 +125,7 @@ bool PairEnd::issue_rest() noexcept {
     operation.epoch = hand_.epoch;
     operation.make_write(common_.fabric.endpoint(), memory_.source(hand_.epoch, hand_.issued),
                          memory_.target(hand_.epoch, hand_.issued));
-    if (!issue(operation, "fi_writemsg", false)) break;
+    if (issue(operation, "fi_writemsg", false) != Issued::yes) break;
     ++hand_.issued;
     moved = true;
   }
@@ -140,17 +139,11 @@ bool PairEnd::give_credits() noexcept {
   while (credits_.count.owed(taken)) {
     RdmaOperation& operation = credits_.operations[credits_.count.given % cut.slots];
     if (operation.under_way) break;
-    operation.make_addition(common_.fabric.endpoint(), common_.one,
-                            words_.remote(offsetof(PairWords, consumed)));
-    const ssize_t code = operation.issue(true, true);
-    if (code == -FI_EAGAIN) break;
+    const Issued issued = issue_addition(operation, words_.remote(offsetof(PairWords, consumed)));
+    if (issued == Issued::later) break;
     moved = true;
-    if (code != 0) {
-      credits_.count.refused = true;
-      fail(common_.fabric.error("fi_atomicmsg", code));
-      break;
-    }
-    operation.under_way = true;
+    credits_.count.refused = issued == Issued::refused;
+    if (credits_.count.refused) break;
     ++credits_.count.given;
   }
   return moved;
@@ -161,7 +154,7 @@ bool PairEnd::query_credits() noexcept {
   if (credits_.query.under_way) return false;
   credits_.query.make_read(common_.fabric.endpoint(), words_.local(words_->seen),
                            words_.remote(offsetof(PairWords, taken)));
-  return issue(credits_.query, "fi_readmsg", false);
+  return issue(credits_.query, "fi_readmsg", false) == Issued::yes;
 }
 
 bool PairEnd::has_work() const noexcept {

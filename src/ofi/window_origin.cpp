@@ -12,12 +12,7 @@ using transport::Operation;
 using transport::Verb;
 
 WindowOrigin::WindowOrigin(Common& common, int its_peer, fi_addr_t peer_address)
-    : End(common,
-          {.triggered = true,
-           .signals = true,
-           .adds = true,
-           .waits_for_peer = true,
-           .ends_by_consumed = false},
+    : End(common, {.triggered = true, .signals = true, .adds = true, .waits_for_peer = true},
           transport::Direction::send, its_peer, peer_address),
       posts_(common.fabric, &words_->cts, sizeof words_->cts, counters_.trigger.get()),
       pieces_(common.fabric.largest_write()) {
@@ -147,7 +142,8 @@ bool WindowOrigin::issue_pieces() noexcept {
     if (operation.under_way) break;
     const Operation piece = pieces_.piece();
     make(operation, piece);
-    if (!issue(operation, piece.verb == Verb::get ? "fi_readmsg" : "fi_writemsg", false)) break;
+    const char* const call = piece.verb == Verb::get ? "fi_readmsg" : "fi_writemsg";
+    if (issue(operation, call, false) != Issued::yes) break;
     moved = true;
   }
   return moved;
@@ -156,22 +152,20 @@ bool WindowOrigin::issue_pieces() noexcept {
 // Each step waits for the end of the one before.
 bool WindowOrigin::issue_pages() noexcept {
   using enum Page::Stage;
-  fid_ep* const endpoint = common_.fabric.endpoint();
   if (page_.stage == told && protocol::triggered::may_fill_page(page_.number, load(words().taken)))
     page_.stage = none;
   if (page_.stage == none && !accumulates_.done() && !page_.told.under_way) {
     const PageWriter before = accumulates_;
     const std::size_t bytes = accumulates_.fill(page_.memory.get(), target_.page_bytes);
-    page_.write.make_visible_write(endpoint, {page_.memory.get(), bytes, nullptr},
+    page_.write.make_visible_write(common_.fabric.endpoint(), {page_.memory.get(), bytes, nullptr},
                                    {words_.peer(), target_.page.address, target_.page.key});
-    if (issue(page_.write, "fi_writemsg", false)) {
+    if (issue(page_.write, "fi_writemsg", false) == Issued::yes) {
       page_.stage = written;
       return true;
     }
     accumulates_ = before;
   } else if (page_.stage == written && !page_.write.under_way && failure_.get() == nullptr) {
-    page_.told.make_addition(endpoint, common_.one, words_.remote(offsetof(PairWords, taken)));
-    if (issue(page_.told, "fi_atomicmsg", true)) {
+    if (issue_addition(page_.told, words_.remote(offsetof(PairWords, taken))) == Issued::yes) {
       ++page_.number;
       page_.stage = told;
       return true;

@@ -15,6 +15,7 @@
 #include "ofi/end.hpp"
 #include "ofi/handshake.hpp"
 #include "ofi/window_pieces.hpp"
+#include "transport/window.hpp"
 
 namespace penstock::ofi {
 
@@ -27,9 +28,7 @@ class WindowOrigin final : public End {
   // Throws std::bad_alloc.
   void connect(const TargetRecord& target, transport::OperationLists& lists);
 
-  static constexpr const char* advice =
-      "see that the target posts as often as this rank names it, and that each rank posts before "
-      "it completes";
+  static constexpr const char* advice = transport::origin_advice;
   std::string describe() const;
   std::string path() const;
   bool wait_is_over(protocol::Epoch epoch) const noexcept { return complete(epoch); }

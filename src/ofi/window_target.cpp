@@ -7,12 +7,7 @@ namespace penstock::ofi {
 
 WindowTarget::WindowTarget(Common& common, int its_peer, fi_addr_t peer_address,
                            const transport::WindowMemory& ours, std::size_t eager_max)
-    : End(common,
-          {.triggered = true,
-           .signals = false,
-           .adds = true,
-           .waits_for_peer = false,
-           .ends_by_consumed = true},
+    : End(common, {.triggered = true, .signals = false, .adds = true, .waits_for_peer = false},
           transport::Direction::receive, its_peer, peer_address),
       base_(static_cast<std::byte*>(ours.base)),
       page_bytes_(page_bytes(ours.bytes, eager_max)) {
@@ -69,14 +64,10 @@ bool WindowTarget::give_credits() noexcept {
     moved = true;
   }
   if (!pages_told_.owed(pages_applied_) || page_told_.under_way) return moved;
-  page_told_.make_addition(common_.fabric.endpoint(), common_.one,
-                           words_.remote(offsetof(PairWords, taken)));
-  if (!issue(page_told_, "fi_atomicmsg", true)) {
-    pages_told_.refused = failure_.get() != nullptr;
-    return moved;
-  }
-  ++pages_told_.given;
-  return true;
+  const Issued issued = issue_addition(page_told_, words_.remote(offsetof(PairWords, taken)));
+  pages_told_.refused = issued == Issued::refused;
+  if (issued == Issued::yes) ++pages_told_.given;
+  return moved || issued == Issued::yes;
 }
 
 }  // namespace penstock::ofi

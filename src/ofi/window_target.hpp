@@ -25,8 +25,7 @@ class WindowTarget final : public End {
   TargetRecord record() noexcept;
   void connect(const OriginRecord& origin) noexcept;
 
-  static constexpr const char* advice =
-      "see that the origin completes as often as this rank names it in a post";
+  static constexpr const char* advice = transport::target_advice;
   std::string describe() const;
   std::string path() const;
   bool wait_is_over(protocol::Epoch epoch) const noexcept { return complete(epoch); }

@@ -9,6 +9,7 @@
 #include "peer/pair_end.hpp"
 #include "peer/window_port.hpp"
 #include "protocol/window.hpp"
+#include "transport/window.hpp"
 
 namespace penstock::peer {
 
@@ -28,10 +29,7 @@ struct WindowEnd {
 };
 
 struct WindowOrigin : WindowEnd<protocol::Side::sender, OriginPort, protocol::window::OriginState> {
-  static constexpr const char* advice =
-      "see that the target posts as often as this rank names it, and that each rank posts before "
-      "it "
-      "completes";
+  static constexpr const char* advice = transport::origin_advice;
   static StartOutcome start(Port& port, const State& state) noexcept {
     port.begin_next();
     return protocol::window::begin_complete(port, state);
@@ -47,8 +45,7 @@ struct WindowOrigin : WindowEnd<protocol::Side::sender, OriginPort, protocol::wi
 
 struct WindowTarget
     : WindowEnd<protocol::Side::receiver, WindowPort, protocol::window::TargetState> {
-  static constexpr const char* advice =
-      "see that the origin completes as often as this rank names it in a post";
+  static constexpr const char* advice = transport::target_advice;
   static StartOutcome start(Port& port, const State& state) noexcept {
     protocol::window::post(port, state);
     return StartOutcome::started;

@@ -5,6 +5,7 @@
 // No word and no element lies in two pieces where those are multiples of 8.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,14 @@ namespace penstock::plan {
 
 using StreamWord = std::uint64_t;
 inline constexpr std::size_t operation_header_words = 3;
+
+// What a page of the stream holds, where epochs travel in pages (`eager_max`: PENSTOCK_RMA_EAGER).
+// Those of a small window are smaller.
+constexpr std::size_t page_room(std::size_t window_bytes, std::size_t eager_max) noexcept {
+  constexpr std::size_t least = 4096;
+  const std::size_t room = std::min(std::max(least, eager_max), std::max(least, 2 * window_bytes));
+  return (room + sizeof(StreamWord) - 1) / sizeof(StreamWord) * sizeof(StreamWord);
+}
 
 // In the stream, with its header. `apart`: its bytes go another way.
 std::size_t words_of(const transport::Operation& operation, bool apart = false) noexcept;

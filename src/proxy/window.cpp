@@ -12,24 +12,11 @@
 
 namespace penstock::proxy {
 
-namespace {
-
-// What the pages of a window hold besides their heads: an epoch that need not wait for its post.
-// Those of a small window are smaller.
-std::size_t page_room(std::size_t window_bytes, std::size_t eager_max) noexcept {
-  constexpr std::size_t least = 4096;
-  const std::size_t room = std::min(std::max(least, eager_max), std::max(least, 2 * window_bytes));
-  return (room + sizeof(plan::StreamWord) - 1) / sizeof(plan::StreamWord) *
-         sizeof(plan::StreamWord);
-}
-
-}  // namespace
-
 ProxyWindow::ProxyWindow(ProxyEngine& engine, const transport::WindowMemory& ours, int peer,
                          std::size_t eager_max)
     : engine_(engine), ours_(ours), peer_(peer), eager_max_(eager_max) {
   record_.pair = engine.name_pair();
-  record_.page_bytes = sizeof(PageHead) + page_room(ours.bytes, eager_max);
+  record_.page_bytes = sizeof(PageHead) + plan::page_room(ours.bytes, eager_max);
   record_.tags.pages = engine.take_tag(peer);
   record_.tags.puts = engine.take_tag(peer);
   record_.tags.posts = engine.take_tag(peer);

@@ -10,6 +10,7 @@
 #include "proxy/window_end.hpp"
 #include "proxy/window_way.hpp"
 #include "transport/operations.hpp"
+#include "transport/window.hpp"
 
 namespace penstock::proxy {
 
@@ -25,9 +26,7 @@ class WindowOrigin final : public WindowEnd {
   // Throws base::Error.
   WindowOrigin(const Setup& setup, MPI_Comm communicator);
 
-  static constexpr const char* advice =
-      "see that the target posts as often as this rank names it, and that each rank posts before "
-      "it completes";
+  static constexpr const char* advice = transport::origin_advice;
   std::string describe() const;
 
   void issue(ProxyEngine& engine) noexcept override;

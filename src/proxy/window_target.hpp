@@ -8,6 +8,7 @@
 #include "plan/operation_stream.hpp"
 #include "proxy/window_end.hpp"
 #include "proxy/window_way.hpp"
+#include "transport/window.hpp"
 
 namespace penstock::proxy {
 
@@ -22,8 +23,7 @@ class WindowTarget final : public WindowEnd {
   // Throws base::Error.
   WindowTarget(const Setup& setup, MPI_Comm communicator);
 
-  static constexpr const char* advice =
-      "see that the origin completes as often as this rank names it in a post";
+  static constexpr const char* advice = transport::target_advice;
   std::string describe() const;
 
   void issue(ProxyEngine& engine) noexcept override;

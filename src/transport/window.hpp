@@ -26,6 +26,13 @@ struct WindowMemory {
   int gpu = -1;
 };
 
+// What a program can do about a wait that lasts.
+inline constexpr const char* origin_advice =
+    "see that the target posts as often as this rank names it, and that each rank posts before it "
+    "completes";
+inline constexpr const char* target_advice =
+    "see that the origin completes as often as this rank names it in a post";
+
 // What a pair can do for its origin.
 struct WindowReach {
   bool direct = false;          // it loads and stores the target's memory: any put, any get
