@@ -10,12 +10,18 @@ namespace penstock::ofi {
 
 namespace {
 
-// Objects of one kind share a table, so one of ours is enough for them.
-template <class Table>
-void put_before(Table*& table, Table& own, Table& ours) {
+// Objects of one kind share a table, so one of ours is enough for them. It is filled for the first
+// one only: when the next one is made, threads of the library may be calling through it.
+template <class Table, class Function>
+void put_before(Table*& table, Table*& own, Table& ours, Function Table::*entry,
+                Function function) {
   if (table == &ours) return;
-  own = ours = *table;
-  ours.size = sizeof ours;
+  if (own != table) {
+    own = table;
+    ours = *table;
+    ours.size = sizeof ours;
+    ours.*entry = function;
+  }
   table = &ours;
 }
 
@@ -63,20 +69,19 @@ int GpuNetwork::list(Ask ask, std::uint32_t version, const fi_info* hints, fi_in
 }
 
 void GpuNetwork::stand_before(fid_fabric& fabric) {
-  put_before(fabric.ops, own_fabric_ops_, fabric_ops_);
-  fabric_ops_.domain = open_domain;
+  put_before(fabric.ops, own_fabric_ops_, fabric_ops_, &fi_ops_fabric::domain, open_domain);
 }
 
 int GpuNetwork::open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
   GpuNetwork& network = self();
-  const int code = network.own_fabric_ops_.domain(fabric, network.plain(*info), domain, context);
+  const int code = network.own_fabric_ops_->domain(fabric, network.plain(*info), domain, context);
   if (code != 0 || !takes_gpu_memory(*info)) return code;
-  put_before((*domain)->ops, network.own_domain_ops_, network.domain_ops_);
-  network.domain_ops_.endpoint = open_endpoint;
-  put_before((*domain)->mr, network.own_region_makers_, network.region_makers_);
-  network.region_makers_.regattr = register_region;
-  put_before((*domain)->fid.ops, network.own_domain_control_, network.domain_control_);
-  network.domain_control_.control = control;
+  put_before((*domain)->ops, network.own_domain_ops_, network.domain_ops_, &fi_ops_domain::endpoint,
+             open_endpoint);
+  put_before((*domain)->mr, network.own_region_makers_, network.region_makers_, &fi_ops_mr::regattr,
+             register_region);
+  put_before((*domain)->fid.ops, network.own_domain_control_, network.domain_control_,
+             &fi_ops::control, control);
   return 0;
 }
 
@@ -84,12 +89,11 @@ int GpuNetwork::open_endpoint(fid_domain* domain, fi_info* info, fid_ep** endpoi
   GpuNetwork& network = self();
   if (network.endpoint_refusal != 0) return network.endpoint_refusal;
   const int code =
-      network.own_domain_ops_.endpoint(domain, network.plain(*info), endpoint, context);
+      network.own_domain_ops_->endpoint(domain, network.plain(*info), endpoint, context);
   if (code != 0) return code;
-  put_before((*endpoint)->ops, network.own_endpoint_ops_, network.endpoint_ops_);
-  network.endpoint_ops_.setopt = set_option;
-  put_before((*endpoint)->rma, network.own_writes_, network.writes_);
-  network.writes_.writemsg = write;
+  put_before((*endpoint)->ops, network.own_endpoint_ops_, network.endpoint_ops_, &fi_ops_ep::setopt,
+             set_option);
+  put_before((*endpoint)->rma, network.own_writes_, network.writes_, &fi_ops_rma::writemsg, write);
   return 0;
 }
 
@@ -97,7 +101,7 @@ int GpuNetwork::set_option(fid* endpoint, int level, int option, const void* val
                            std::size_t bytes) {
   GpuNetwork& network = self();
   if (level != FI_OPT_ENDPOINT || option != cuda_api_permitted)
-    return network.own_endpoint_ops_.setopt(endpoint, level, option, value, bytes);
+    return network.own_endpoint_ops_->setopt(endpoint, level, option, value, bytes);
   if (bytes != sizeof(bool) || *static_cast<const bool*>(value)) return -FI_EINVAL;
   ++network.promises_;
   return network.answer_to_promise;
@@ -107,7 +111,7 @@ int GpuNetwork::register_region(fid* domain, const fi_mr_attr* attributes, std::
                                 fid_mr** region) {
   GpuNetwork& network = self();
   if (attributes->iface == FI_HMEM_SYSTEM)
-    return network.own_region_makers_.regattr(domain, attributes, flags, region);
+    return network.own_region_makers_->regattr(domain, attributes, flags, region);
   if (network.regions_taken-- <= 0) return network.refusal;
   const iovec& asked = *attributes->mr_iov;
   const iovec real{network.contents_of(asked.iov_base), asked.iov_len};
@@ -116,11 +120,11 @@ int GpuNetwork::register_region(fid* domain, const fi_mr_attr* attributes, std::
   plain.mr_iov = &real;
   plain.iface = FI_HMEM_SYSTEM;
   plain.device.reserved = 0;
-  const int code = network.own_region_makers_.regattr(domain, &plain, flags, region);
+  const int code = network.own_region_makers_->regattr(domain, &plain, flags, region);
   if (code != 0) return code;
   const std::lock_guard lock(network.mutex_);
-  put_before((*region)->fid.ops, network.own_region_ops_, network.region_ops_);
-  network.region_ops_.close = close_region;
+  put_before((*region)->fid.ops, network.own_region_ops_, network.region_ops_, &fi_ops::close,
+             close_region);
   network.places_[&(*region)->fid] = network.regions_.size();
   network.regions_.push_back(
       {{attributes->iface, attributes->device.cuda, asked.iov_base, asked.iov_len},
@@ -135,7 +139,7 @@ int GpuNetwork::close_region(fid* region) {
   network.regions_[network.places_.at(region)].open = false;
   network.places_.erase(region);
   --network.open_;
-  return network.own_region_ops_.close(region);
+  return network.own_region_ops_->close(region);
 }
 
 std::byte* GpuNetwork::contents_of(const void* place) const {
@@ -168,7 +172,7 @@ int GpuNetwork::control(fid* domain, int command, void* argument) {
     if (work.op_type == FI_OP_WRITE)
       network.translate(const_cast<iovec&>(*work.op.rma->msg.msg_iov), work.op.rma->msg.desc);
   }
-  return network.own_domain_control_.control(domain, command, argument);
+  return network.own_domain_control_->control(domain, command, argument);
 }
 
 ssize_t GpuNetwork::write(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t flags) {
@@ -177,7 +181,7 @@ ssize_t GpuNetwork::write(fid_ep* endpoint, const fi_msg_rma* message, std::uint
   network.translate(place, message->desc);
   fi_msg_rma changed = *message;
   changed.msg_iov = &place;
-  return network.own_writes_.writemsg(endpoint, &changed, flags);
+  return network.own_writes_->writemsg(endpoint, &changed, flags);
 }
 
 }  // namespace penstock::ofi

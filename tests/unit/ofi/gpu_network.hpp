@@ -118,13 +118,13 @@ class GpuNetwork final : public Layer {
     bool open = true;
   };
 
-  fi_ops_fabric fabric_ops_{}, own_fabric_ops_{};
-  fi_ops_domain domain_ops_{}, own_domain_ops_{};
-  fi_ops_mr region_makers_{}, own_region_makers_{};
-  fi_ops domain_control_{}, own_domain_control_{};
-  fi_ops region_ops_{}, own_region_ops_{};
-  fi_ops_ep endpoint_ops_{}, own_endpoint_ops_{};
-  fi_ops_rma writes_{}, own_writes_{};
+  fi_ops_fabric fabric_ops_{}, *own_fabric_ops_ = nullptr;
+  fi_ops_domain domain_ops_{}, *own_domain_ops_ = nullptr;
+  fi_ops_mr region_makers_{}, *own_region_makers_ = nullptr;
+  fi_ops domain_control_{}, *own_domain_control_ = nullptr;
+  fi_ops region_ops_{}, *own_region_ops_ = nullptr;
+  fi_ops_ep endpoint_ops_{}, *own_endpoint_ops_ = nullptr;
+  fi_ops_rma writes_{}, *own_writes_ = nullptr;
   std::vector<FabricInfo> given_;  // to the provider, which may keep the address
   std::vector<const DeviceMemory*> memories_;
   std::mutex mutex_;
