@@ -160,13 +160,15 @@ function(penstock_launcher_environment result)
   set(${result} "${environment}" PARENT_SCOPE)
 endfunction()
 
-# UCX replaces malloc's hooks, which fights the sanitizers' own. The files of suppressions say why each is there. A test over one
-# transport names it.
+# UCX replaces malloc's hooks, which fights the sanitizers' own. hwloc's component "pci" reads the names of all devices of the
+# world into a list that grows line by line, which with the sanitizers' realloc() takes each MPI_Init() and each choice of a
+# provider seconds; without it hwloc finds the same devices by itself. The files of suppressions say why each is there. A test
+# over one transport names it.
 function(penstock_sanitizer_environment result)
   set(environment "")
   set(folder "${PROJECT_SOURCE_DIR}/tests/sanitizers")
   if(PENSTOCK_SANITIZE)
-    set(environment UCX_MEM_EVENTS=no UCX_MEM_MALLOC_HOOKS=no)
+    set(environment UCX_MEM_EVENTS=no UCX_MEM_MALLOC_HOOKS=no HWLOC_COMPONENTS=-pci)
   endif()
   if(PENSTOCK_SANITIZE STREQUAL "address")
     # The MPIs have no frame pointers, and the functions in lsan.supp lie behind others. GCC 12 guesses how large a library's
